@@ -1,0 +1,1 @@
+"""Computerised adaptive testing for agents in Animal-AI."""

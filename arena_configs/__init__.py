@@ -1,0 +1,1 @@
+"""The arena model: loading, writing, placing, checking and measuring Animal-AI arenas."""

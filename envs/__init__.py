@@ -1,0 +1,1 @@
+"""The environment contract, the backends that play arenas, and the reference agents."""

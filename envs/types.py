@@ -1,0 +1,160 @@
+"""The environment contract: what is observed, what a step gives, what a backend must do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from animalcat.arena_configs.model import Arena
+
+ACTIONS: Final = 9
+"""Number of actions: 3 x move + turn; move none, forward, backward; turn none, right, left."""
+
+PHYSICS_STEP: Final = 0.02
+"""Seconds of one physics step (Unity's fixed timestep in Animal-AI)."""
+
+
+class Phase(IntEnum):
+    """Where in its episode a step stands."""
+
+    FIRST = 0
+    MID = 1
+    LAST = 2
+
+
+class EndedBy(IntEnum):
+    """Why an episode's last step was its last. The numbers are those of the wire."""
+
+    GOAL = 1
+    DEATH = 2
+    TIME_LIMIT = 3
+    FAULT = 4
+
+
+@dataclass(frozen=True, slots=True)
+class CameraSpec:
+    """A square camera image: its side in pixels (4 to 512), and whether it has one channel."""
+
+    resolution: int = 84
+    grayscale: bool = False
+
+    def __post_init__(self) -> None:
+        if not 4 <= self.resolution <= 512:
+            raise ValueError(f"camera resolution {self.resolution} is not in 4..512")
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Height, width and channels."""
+        return (self.resolution, self.resolution, 1 if self.grayscale else 3)
+
+
+@dataclass(frozen=True, slots=True)
+class RaySpec:
+    """Sphere-cast rays: how many a side, out to which angle in degrees, with how many tags."""
+
+    per_side: int = 2
+    max_degrees: float = 60.0
+    tags: int = 12
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.per_side <= 50:
+            raise ValueError(f"{self.per_side} rays a side is not in 1..50")
+        if not 0.0 < self.max_degrees <= 180.0:
+            raise ValueError(f"max_degrees {self.max_degrees} is not in (0, 180]")
+        if self.tags not in (12, 18):
+            raise ValueError(f"{self.tags} ray tags: builds have 12 (to 4.3) or 18 (from 4.4)")
+
+    @property
+    def size(self) -> int:
+        """Length of the observation: (tags + 2) numbers for each of 2 x per_side + 1 rays."""
+        return (self.tags + 2) * (2 * self.per_side + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class ObservationSpec:
+    """What an agent perceives, and how many physics steps one decision lasts (1 to 20)."""
+
+    camera: CameraSpec | None = None
+    rays: RaySpec | None = RaySpec()
+    decision_period: int = 3
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.decision_period <= 20:
+            raise ValueError(f"decision_period {self.decision_period} is not in 1..20")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Observation:
+    """One observation; it owns its arrays.
+
+    Attributes:
+        health: 0 to 100.
+        velocity: (3,) float32, m/s in the agent's frame: right, up, forward.
+        position: (3,) float32, metres in the arena's frame: x, y (up), z.
+        rays: (RaySpec.size,) float32, or None without rays.
+        camera: CameraSpec.shape uint8, or None without a camera.
+    """
+
+    health: float
+    velocity: npt.NDArray[np.float32]
+    position: npt.NDArray[np.float32]
+    rays: npt.NDArray[np.float32] | None = None
+    camera: npt.NDArray[np.uint8] | None = None
+
+
+class Step(NamedTuple):
+    """What an environment gives back.
+
+    Attributes:
+        phase: FIRST after `load`, LAST when the episode is over, else MID.
+        reward: Sum of rewards since the previous step; 0.0 on FIRST.
+        ended_by: Why the episode is over; None unless LAST.
+        observation: What the agent perceives now.
+    """
+
+    phase: Phase
+    reward: float
+    ended_by: EndedBy | None
+    observation: Observation
+
+
+class Environment(Protocol):
+    """A backend that plays one arena at a time."""
+
+    @property
+    def spec(self) -> ObservationSpec:
+        """What its observations hold."""
+        ...
+
+    def load(self, arena: Arena, seed: int) -> Step:
+        """Build an arena and start an episode; the step is FIRST.
+
+        Args:
+            arena: The arena. What it leaves to chance is drawn from `seed`.
+            seed: Seed of everything random in the episode.
+
+        Raises:
+            arena_configs.model.ArenaError: The arena cannot be built.
+        """
+        ...
+
+    def step(self, action: int) -> Step:
+        """Take one decision.
+
+        Args:
+            action: 3 x move + turn, 0 to 8.
+
+        Raises:
+            ValueError: The action is out of range.
+            RuntimeError: No episode is open.
+        """
+        ...
+
+    def close(self) -> None:
+        """Free what the backend holds; calling it twice is fine."""
+        ...

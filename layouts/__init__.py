@@ -1,0 +1,1 @@
+"""Measurement layouts: specification, inference, selection of instances, stopping, profiles."""

@@ -1,0 +1,1 @@
+"""The session service: gRPC servicers, session engine, storage, recordings and exports."""
