@@ -1,0 +1,74 @@
+"""Entry point of the command line: a noun's module is imported only when it is used."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Final
+
+import typer
+
+from animalcat.cli.output import MISSING, fail
+
+COMMANDS: Final[dict[str, tuple[str, str]]] = {
+    "demo": ("animalcat.cli.demo", "The main job, end to end, on this machine."),
+    "doctor": ("animalcat.cli.doctor", "What is there, what is missing, and how to get it."),
+    "serve": ("animalcat.cli.serve", "Start the gRPC server."),
+    "session": ("animalcat.cli.session", "Run, list, show, resume and cancel test sessions."),
+    "profile": ("animalcat.cli.profile", "Show and export cognitive profiles."),
+    "episode": ("animalcat.cli.episode", "List and replay recorded episodes."),
+    "agent": ("animalcat.cli.agent", "Run an agent against a server."),
+    "arena": ("animalcat.cli.arena", "Check, measure and draw arena files."),
+    "battery": ("animalcat.cli.battery", "List, build and import batteries."),
+    "layout": ("animalcat.cli.layout", "List, show and fit measurement layouts."),
+    "bench": ("animalcat.cli.bench", "Measure speed."),
+}
+"""Command -> module that holds its Typer app as `app`, and its help line."""
+
+
+def build(argv: list[str]) -> typer.Typer:
+    """The command line for one call: the noun that it names is real, the others are help lines.
+
+    Args:
+        argv: Arguments after the program's name.
+    """
+    app = typer.Typer(
+        help="Computerised adaptive testing for agents in Animal-AI.",
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+    )
+    wanted = next((word for word in argv if not word.startswith("-")), None)
+    for name, (module, text) in COMMANDS.items():
+        noun = _load(name, module) if name == wanted else typer.Typer()
+        if name != wanted:
+            noun.callback(invoke_without_command=True)(_unused)
+        app.add_typer(noun, name=name, help=text)
+    return app
+
+
+def main() -> None:
+    """Run the command line."""
+    build(sys.argv[1:])(prog_name="animalcat")
+
+
+def _load(name: str, module: str) -> typer.Typer:
+    try:
+        return importlib.import_module(module).app
+    except ModuleNotFoundError as error:
+        package = (error.name or "").split(".")[0]
+        if package in ("", "animalcat"):
+            raise
+        try:
+            fail(
+                f"`animalcat {name}` needs the package {package}, which is not installed. "
+                "Install the server extra: pip install 'animalcat[server]'",
+                MISSING,
+            )
+        except typer.Exit as stop:
+            raise SystemExit(stop.exit_code) from None
+
+
+def _unused() -> None:
+    """Stands for a noun that this call does not name."""

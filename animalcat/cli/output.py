@@ -1,0 +1,74 @@
+"""What every command prints through: tables for people, JSON for programs, errors with codes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NoReturn
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+FAILED: Final = 1
+"""Exit code: what was asked for was done, and its answer is bad."""
+BAD_INPUT: Final = 2
+"""Exit code: an argument, a file or a name was wrong."""
+MISSING: Final = 3
+"""Exit code: a package, a system library or a build is missing."""
+UNREACHABLE: Final = 4
+"""Exit code: no server could be reached or started."""
+
+
+def console() -> Console:
+    """A console for results; wide in a pipe, so that no cell is cut."""
+    return Console(width=None if sys.stdout.isatty() else 200, soft_wrap=not sys.stdout.isatty())
+
+
+def progress_console() -> Console:
+    """A console for progress: on standard error, and silent unless that is a terminal."""
+    return Console(stderr=True, quiet=not sys.stderr.isatty())
+
+
+def print_json(value: Any) -> None:
+    """Print JSON to standard output, two spaces an indent."""
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def print_rows(
+    rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, as_json: bool, title: str = ""
+) -> None:
+    """Print rows as a table, or as a JSON list of objects with all their keys.
+
+    Args:
+        rows: The rows; floats are shown with four significant digits.
+        columns: Keys to show, in order.
+        as_json: Print JSON instead.
+        title: Title of the table.
+    """
+    rows = list(rows)
+    if as_json:
+        print_json(rows)
+        return
+    table = Table(title=title or None, title_justify="left")
+    numeric = {c for c in columns if rows and all(isinstance(r.get(c), int | float) for r in rows)}
+    for column in columns:
+        table.add_column(column, justify="right" if column in numeric else "left")
+    for row in rows:
+        table.add_row(*(_cell(row.get(column)) for column in columns))
+    console().print(table)
+
+
+def fail(message: str, code: int = BAD_INPUT) -> NoReturn:
+    """End the program with a message on standard error."""
+    typer.secho(f"error: {message}", err=True, fg=typer.colors.RED)
+    raise typer.Exit(code)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(value)

@@ -1,0 +1,44 @@
+"""Fixtures that all tests share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+MISSING = "ANIMALCAT_DATA"
+
+
+def _data_dir() -> Path:
+    path = Path(os.environ.get("ANIMALCAT_DATA") or "../shared/data")
+    return path if path.is_absolute() else ROOT / path
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder of real arenas, outcomes and traces; the test is skipped where it is absent."""
+    path = _data_dir()
+    if not (path / "animal-ai-competition").is_dir():
+        pytest.skip(f"{MISSING}: no data at {path}")
+    return path
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    skipped = [
+        report
+        for report in terminalreporter.stats.get("skipped", [])
+        if isinstance(report.longrepr, tuple) and MISSING in report.longrepr[2]
+    ]
+    terminalreporter.write_line(f"{len(skipped)} tests skipped for want of {MISSING}")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if os.environ.get("CI") != "true" or reporter is None or exitstatus != 0:
+        return
+    for report in reporter.stats.get("skipped", []):
+        if isinstance(report.longrepr, tuple) and MISSING in report.longrepr[2]:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
