@@ -10,6 +10,7 @@ from typing import Any, Final, NoReturn
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 FAILED: Final = 1
 """Exit code: what was asked for was done, and its answer is bad."""
@@ -56,7 +57,7 @@ def print_rows(
     for column in columns:
         table.add_column(column, justify="right" if column in numeric else "left")
     for row in rows:
-        table.add_row(*(_cell(row.get(column)) for column in columns))
+        table.add_row(*(Text(_cell(row.get(column))) for column in columns))
     console().print(table)
 
 
