@@ -1,0 +1,1 @@
+"""The embedded simulator: Animal-AI's physics and rules on PhysX, without Unity."""

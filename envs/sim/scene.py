@@ -1,0 +1,139 @@
+"""What the sensors see of an arena: every visible primitive as a row of plain arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final, Self
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+TAGS: Final = (
+    "arena",
+    "Immovable",
+    "Movable",
+    "goodGoal",
+    "goodGoalMulti",
+    "badGoal",
+    "GoalSpawner",
+    "DeathZone",
+    "HotZone",
+    "Ramp",
+    "PillarButton",
+    "SignPoster",
+    "DecoyGoal",
+    "DecoyGoalBounce",
+    "HollowObj",
+    "badGoalMulti",
+    "DataZone",
+    "agent",
+)
+"""Ray tags in the order of their index; builds up to 4.3 know the first 12 alone."""
+
+UNLISTED: Final = -1
+"""Tag index of what a ray hits without having a name for it."""
+
+
+class Shape(IntEnum):
+    """The primitives a sensor can intersect: the values of `Scene.kind`."""
+
+    BOX = 0
+    SPHERE = 1
+    WEDGE = 2
+    SHELL = 3
+
+
+class Style(IntEnum):
+    """How the camera shades a primitive: the values of `Scene.style`."""
+
+    PLAIN = 0
+    ZONE = 1
+    EMISSIVE = 2
+    TRANSPARENT = 3
+
+
+def tag_index(tag: str) -> int:
+    """Index of a ray tag in `TAGS`, or `UNLISTED`."""
+    return TAGS.index(tag) if tag in TAGS else UNLISTED
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """One row of a scene, before it becomes arrays.
+
+    Attributes:
+        shape: Which primitive.
+        center: Its centre in metres, Unity frame.
+        half: Half extents in metres; a sphere's radius first; a shell's outer radii along x and
+            y and its half length along z.
+        color: Red, green, blue, alpha, 0 to 1, sRGB.
+        rotation: Rows of the matrix that takes local to world coordinates.
+        tag: Index in `TAGS`.
+        style: How the camera shades it.
+        zone: Whether bodies pass through it, so that a sensor may start inside.
+    """
+
+    shape: Shape
+    center: tuple[float, float, float]
+    half: tuple[float, float, float]
+    color: tuple[float, float, float, float] = (0.5, 0.5, 0.5, 1.0)
+    rotation: tuple[tuple[float, float, float], ...] = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
+    tag: int = UNLISTED
+    style: Style = Style.PLAIN
+    zone: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scene:
+    """Everything a sensor can see but the floor, the fence and the arena's four walls.
+
+    The arrays are written in place as bodies move; a row keeps its place while its object lives.
+    All are C-contiguous, n rows, Unity frame (x right, y up, z forward), metres.
+
+    Attributes:
+        kind: (n,) uint8, a `Shape`.
+        center: (n, 3) float32.
+        rotation: (n, 3, 3) float32, local to world.
+        half: (n, 3) float32 half extents; a sphere's radius in column 0; a shell's (a hollow
+            cylinder along local z) outer radius x, outer radius y, half length. A wedge is the
+            half of its box whose height falls linearly from full at local -z to 0 at local +z.
+        tag: (n,) int8, index in `TAGS` or `UNLISTED`.
+        color: (n, 4) float32 red, green, blue, alpha, 0 to 1, sRGB.
+        style: (n,) uint8, a `Style`.
+        active: (n,) bool; False once the object is collected.
+        overlap_ok: (n,) bool; True for zones, inside which a sensor may start.
+    """
+
+    kind: npt.NDArray[np.uint8]
+    center: npt.NDArray[np.float32]
+    rotation: npt.NDArray[np.float32]
+    half: npt.NDArray[np.float32]
+    tag: npt.NDArray[np.int8]
+    color: npt.NDArray[np.float32]
+    style: npt.NDArray[np.uint8]
+    active: npt.NDArray[np.bool_]
+    overlap_ok: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, primitives: Sequence[Primitive]) -> Self:
+        """A scene of these primitives, in this order, all active."""
+        n = len(primitives)
+        return cls(
+            kind=np.array([p.shape for p in primitives], np.uint8),
+            center=np.array([p.center for p in primitives], np.float32).reshape(n, 3),
+            rotation=np.array([p.rotation for p in primitives], np.float32).reshape(n, 3, 3),
+            half=np.array([p.half for p in primitives], np.float32).reshape(n, 3),
+            tag=np.array([p.tag for p in primitives], np.int8),
+            color=np.array([p.color for p in primitives], np.float32).reshape(n, 4),
+            style=np.array([p.style for p in primitives], np.uint8),
+            active=np.ones(n, np.bool_),
+            overlap_ok=np.array([p.zone for p in primitives], np.bool_),
+        )
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(self.kind)
