@@ -52,7 +52,7 @@ proto-check: $(STAMP)
 	  diff -r -x __pycache__ "$$tmp/before" animalcat/v1 && echo "protobuf code is up to date"
 
 bench: $(STAMP)
-	$(BIN)/python -m benchmarks $(BENCHFLAGS)
+	$(BIN)/animalcat bench $(BENCHFLAGS)
 
 lock: | $(filter .tools/bin/uv,$(UV))
 	$(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --extra dev pyproject.toml -o requirements.lock

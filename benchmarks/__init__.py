@@ -1,0 +1,1 @@
+"""Performance measurements: one module per part, each with `run(quick) -> rows`."""
