@@ -10,14 +10,11 @@ import typer
 
 from animalcat.cli.output import fail, print_json, print_rows, progress_console
 
-app = typer.Typer(help="Measure speed. Compare within one run: machines differ and are noisy.")
-
 PARTS: Final = ("simulator", "sensors", "layouts", "service")
 COLUMNS: Final = ("name", "median", "p99", "unit", "baseline", "ratio", "target")
 
 
-@app.callback(invoke_without_command=True)
-def bench(
+def command(
     parts: Annotated[
         list[str] | None, typer.Argument(help=f"Parts to measure: {', '.join(PARTS)}; default all.")
     ] = None,

@@ -19,8 +19,6 @@ import typer
 
 from animalcat.cli.output import MISSING, print_json, print_rows
 
-app = typer.Typer(help="Say what is there, what is missing, and how to get it.")
-
 CLIENT: Final = ("grpcio", "protobuf", "numpy", "gymnasium", "typer", "rich")
 SERVER: Final = ("sapien", "numba", "pymc", "nutpie", "arviz", "pandas", "sqlalchemy", "mcap")
 SERVER_EXTRA: Final = "pip install 'animalcat[server]'"
@@ -62,8 +60,7 @@ def examine() -> Iterator[Finding]:
     yield _unity_build()
 
 
-@app.callback(invoke_without_command=True)
-def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+def command(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """Say what is there, what is missing, and how to get it; exit code 3 when something is."""
     findings = list(examine())
     missing = [f for f in findings if f.status == "missing"]

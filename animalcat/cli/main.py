@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib
 import sys
+from types import ModuleType
 from typing import Final
 
 import typer
 
-from animalcat.cli.output import MISSING, fail
+from animalcat.cli.output import MISSING, complain
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "demo": ("animalcat.cli.demo", "The main job, end to end, on this machine."),
@@ -23,7 +24,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "layout": ("animalcat.cli.layout", "List, show and fit measurement layouts."),
     "bench": ("animalcat.cli.bench", "Measure speed."),
 }
-"""Command -> module that holds its Typer app as `app`, and its help line."""
+"""Command -> its module, which holds a Typer `app` of verbs or one `command`; and its help line."""
 
 
 def build(argv: list[str]) -> typer.Typer:
@@ -40,11 +41,12 @@ def build(argv: list[str]) -> typer.Typer:
         pretty_exceptions_enable=False,
     )
     wanted = next((word for word in argv if not word.startswith("-")), None)
-    for name, (module, text) in COMMANDS.items():
-        noun = _load(name, module) if name == wanted else typer.Typer()
-        if name != wanted:
-            noun.callback(invoke_without_command=True)(_unused)
-        app.add_typer(noun, name=name, help=text)
+    for name, (path, text) in COMMANDS.items():
+        module = _load(name, path) if name == wanted else None
+        if module is not None and hasattr(module, "app"):
+            app.add_typer(module.app, name=name, help=text)
+        else:
+            app.command(name, help=text)(module.command if module is not None else _unused)
     return app
 
 
@@ -53,21 +55,18 @@ def main() -> None:
     build(sys.argv[1:])(prog_name="animalcat")
 
 
-def _load(name: str, module: str) -> typer.Typer:
+def _load(name: str, path: str) -> ModuleType:
     try:
-        return importlib.import_module(module).app
+        return importlib.import_module(path)
     except ModuleNotFoundError as error:
         package = (error.name or "").split(".")[0]
         if package in ("", "animalcat"):
             raise
-        try:
-            fail(
-                f"`animalcat {name}` needs the package {package}, which is not installed. "
-                "Install the server extra: pip install 'animalcat[server]'",
-                MISSING,
-            )
-        except typer.Exit as stop:
-            raise SystemExit(stop.exit_code) from None
+        complain(
+            f"`animalcat {name}` needs the package {package}, which is not installed. "
+            "Install the server extra: pip install 'animalcat[server]'"
+        )
+        raise SystemExit(MISSING) from None
 
 
 def _unused() -> None:

@@ -61,9 +61,14 @@ def print_rows(
     console().print(table)
 
 
-def fail(message: str, code: int = BAD_INPUT) -> NoReturn:
-    """End the program with a message on standard error."""
+def complain(message: str) -> None:
+    """Print an error on standard error."""
     typer.secho(f"error: {message}", err=True, fg=typer.colors.RED)
+
+
+def fail(message: str, code: int = BAD_INPUT) -> NoReturn:
+    """End the command with a message on standard error."""
+    complain(message)
     raise typer.Exit(code)
 
 
