@@ -1,0 +1,66 @@
+"""The command line as a whole: help, and commands whose extra is missing."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from animalcat.cli.main import COMMANDS
+
+BLOCK = """
+import sys
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.split('.')[0] in {'sapien', 'numba', 'pymc', 'pydantic', 'sqlalchemy', 'yaml', 'mcap'}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Block())
+"""
+
+
+def run(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "animalcat", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **(env or {})},
+    )
+
+
+def test_help_lists_every_command() -> None:
+    text = run("--help").stdout
+    assert all(name in text for name in COMMANDS)
+
+
+def test_every_noun_has_help() -> None:
+    for name in COMMANDS:
+        done = run(name, "--help")
+        assert done.returncode == 0, f"{name}: {done.stderr}"
+
+
+def test_unknown_command_is_an_error() -> None:
+    assert run("sesion").returncode == 2
+
+
+def test_a_missing_extra_is_named(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(BLOCK)
+    for name in ("serve", "session", "arena", "layout"):
+        done = run(name, "--help", env={"PYTHONPATH": str(tmp_path)})
+        assert done.returncode == 3
+        assert "animalcat[server]" in done.stderr
+
+
+def test_the_client_runs_without_the_extra(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(BLOCK)
+    done = run("agent", "run", "--help", env={"PYTHONPATH": str(tmp_path)})
+    assert done.returncode == 0, done.stderr
+
+
+def test_doctor_lists_what_it_looked_for() -> None:
+    done = run("doctor", "--json")
+    findings = {f["item"]: f["status"] for f in json.loads(done.stdout)}
+    assert findings["grpcio"] == "ok"
+    assert done.returncode == (3 if "missing" in findings.values() else 0)
