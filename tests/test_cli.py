@@ -12,9 +12,10 @@ from animalcat.cli.main import COMMANDS
 
 BLOCK = """
 import sys
+EXTRA = set('sapien numba pymc pydantic sqlalchemy yaml mcap'.split())
 class Block:
     def find_spec(self, name, path=None, target=None):
-        if name.split('.')[0] in {'sapien', 'numba', 'pymc', 'pydantic', 'sqlalchemy', 'yaml', 'mcap'}:
+        if name.split('.')[0] in EXTRA:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Block())
 """
