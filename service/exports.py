@@ -1,0 +1,184 @@
+"""What leaves a session as a file: the profile as one HTML page, the outcomes as a CSV table."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any, Final
+
+Row = Mapping[str, Any]
+
+OUTCOME_COLUMNS: Final = (
+    "episode",
+    "attempt",
+    "instance",
+    "paradigm",
+    "outcome",
+    "return",
+    "pass_mark",
+    "steps",
+    "ended_by",
+    "score",
+    "propensity",
+    "predicted",
+    "reason",
+    "backend",
+    "versions",
+)
+"""Columns of the table of outcomes; those of the meta-features follow, with their units."""
+
+
+def outcomes_csv(rows: Sequence[Row], units: Mapping[str, str]) -> str:
+    """The table of outcomes.
+
+    Args:
+        rows: One mapping an attempt, with the keys of `OUTCOME_COLUMNS` and `features`, a mapping
+            from meta-feature to value.
+        units: Unit of every meta-feature; it goes into the column's name.
+
+    Returns:
+        CSV text with a header line.
+    """
+    text = io.StringIO()
+    names = list(units)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*OUTCOME_COLUMNS, *(_with_unit(name, units[name]) for name in names)])
+    for row in rows:
+        values = [row.get(column) for column in OUTCOME_COLUMNS[:-1]]
+        features: Row = row.get("features") or {}
+        versions = json.dumps(row.get("versions") or {}, sort_keys=True)
+        writer.writerow([*values, versions, *(features.get(name) for name in names)])
+    return text.getvalue()
+
+
+def profile_html(profile: Mapping[str, Any], outcomes: Sequence[Row]) -> str:
+    """The profile as one page that needs no network.
+
+    Args:
+        profile: As the schema "profile" documents it.
+        outcomes: One mapping an episode that counted, with `episode`, `instance`, `outcome` and
+            `return`.
+
+    Returns:
+        An HTML document.
+    """
+    about: Row = profile.get("provenance", {})
+    agent = str(about.get("agent", "agent"))
+    return "\n".join(
+        [
+            "<!doctype html><html lang='en'><head><meta charset='utf-8'>",
+            "<meta name='viewport' content='width=device-width, initial-scale=1'>",
+            f"<title>Cognitive profile of {escape(agent)}</title><style>{_STYLE}</style></head>",
+            f"<body><main><h1>Cognitive profile of {escape(agent)}</h1>",
+            _summary(profile, outcomes),
+            _nodes_table(profile["nodes"]),
+            _episodes_strip(outcomes),
+            _details(profile),
+            "</main></body></html>",
+        ]
+    )
+
+
+def _with_unit(name: str, unit: str) -> str:
+    return f"{name} [{unit}]" if unit else name
+
+
+def _summary(profile: Mapping[str, Any], outcomes: Sequence[Row]) -> str:
+    about: Row = profile.get("provenance", {})
+    layout: Row = profile.get("layout", {})
+    passed = sum(row["outcome"] == "success" for row in outcomes)
+    rate = f"{passed} of {len(outcomes)} episodes passed" if outcomes else "no episodes"
+    words = [
+        rate,
+        f"battery {about.get('battery', '-')}",
+        f"layout {layout.get('name', '-')} ({layout.get('variant') or 'default'})",
+        f"stopped: {about.get('reason') or '-'}",
+    ]
+    return "<p class='summary'>" + " · ".join(escape(word) for word in words) + "</p>"
+
+
+def _nodes_table(nodes: Mapping[str, Mapping[str, Any]]) -> str:
+    head = "<tr><th>node<th>estimate<th>90 % interval<th class='bar'><th>unit<th>status</tr>"
+    rows = [
+        f"<tr><td>{escape(name)}<span class='kind'>{escape(str(node.get('kind', '')))}</span>"
+        f"<td class='n'>{node['mean']:.3g} ± {node['sd']:.2g}"
+        f"<td class='n'>{node['hdi'][0]:.3g} to {node['hdi'][1]:.3g}"
+        f"<td class='bar'>{_interval_bar(node)}"
+        f"<td>{escape(str(node.get('unit') or ''))}<td>{escape(str(node.get('status') or ''))}</tr>"
+        for name, node in nodes.items()
+    ]
+    return f"<table>{head}{''.join(rows)}</table>"
+
+
+def _interval_bar(node: Mapping[str, Any]) -> str:
+    """An interval on the node's range; without a finite range, on three prior deviations."""
+    low, high = node["hdi"]
+    start, stop = node.get("range") or (None, None)
+    if start is None or stop is None:
+        reach = 3.0 * float(node.get("prior_sd") or 1.0)
+        start, stop = -reach, reach
+
+    def x(value: float) -> float:
+        return 200.0 * min(1.0, max(0.0, (value - start) / (stop - start)))
+
+    middle = x(node["mean"])
+    return (
+        "<svg viewBox='-4 0 208 16' width='208' height='16' role='img'>"
+        "<line x1='0' x2='200' y1='8' y2='8' class='axis'/>"
+        f"<line x1='{x(low):.1f}' x2='{x(high):.1f}' y1='8' y2='8' class='hdi'/>"
+        f"<circle cx='{middle:.1f}' cy='8' r='4'/></svg>"
+    )
+
+
+def _episodes_strip(outcomes: Sequence[Row]) -> str:
+    if not outcomes:
+        return ""
+    cells = "".join(
+        f"<i class='{escape(str(row['outcome']))}' title='episode {row['episode']}: "
+        f"{escape(str(row['instance']))}, {escape(str(row['outcome']))}, "
+        f"return {row['return']:.3g}'></i>"
+        for row in outcomes
+    )
+    key = "<p class='key'><i class='success'></i> success <i class='failure'></i> failure</p>"
+    return f"<h2>Episodes</h2><div class='strip'>{cells}</div>{key}"
+
+
+def _details(profile: Mapping[str, Any]) -> str:
+    parts: list[str] = []
+    for title in ("diagnostics", "provenance"):
+        pairs: Row = profile.get(title) or {}
+        rows = "".join(
+            f"<tr><td>{escape(str(key))}<td>{escape(_plain(value))}</tr>"
+            for key, value in pairs.items()
+        )
+        parts.append(f"<h2>{title.capitalize()}</h2><table class='pairs'>{rows}</table>")
+    return "".join(parts)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+_STYLE: Final = """
+:root{color-scheme:light dark;--ink:#1c2733;--soft:#6b7785;--rule:#d9dee4;--main:#0b6e99;
+--good:#3a9d5d;--bad:#c8553d;--page:#fff}
+@media(prefers-color-scheme:dark){:root{--ink:#e6eaee;--soft:#96a2ae;--rule:#36414c;--main:#5cb8e4;
+--page:#14191e}}
+body{font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--page);margin:0}
+main{max-width:60rem;margin:2rem auto;padding:0 1rem}
+h1{font-size:1.6rem;margin:0}h2{font-size:1.1rem;margin:2rem 0 .5rem}
+.summary,.key,.kind{color:var(--soft)}.kind{display:block;font-size:.8rem}
+table{border-collapse:collapse;width:100%}th{text-align:left;font-weight:600;color:var(--soft)}
+th,td{padding:.4rem .6rem .4rem 0;border-bottom:1px solid var(--rule);vertical-align:middle}
+.n{font-variant-numeric:tabular-nums;white-space:nowrap}.pairs td:first-child{width:14rem}
+.pairs td{overflow-wrap:anywhere;font-size:.9rem}
+.axis{stroke:var(--rule);stroke-width:2}.hdi{stroke:var(--main);stroke-width:6;opacity:.45}
+circle{fill:var(--main)}.strip{display:flex;flex-wrap:wrap;gap:3px}
+i{display:inline-block;width:14px;height:14px;border-radius:3px}
+.success{background:var(--good)}.failure{background:var(--bad)}
+"""
