@@ -1,0 +1,235 @@
+"""An Animal-AI arena configuration as typed data, in the words of the 4.x grammar."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+Severity = Literal["error", "warning"]
+
+ARENA_SIDE = 40.0
+"""Side of the square arena in metres; x and z run from 0 to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong, or doubtful, in an arena file or an arena.
+
+    Attributes:
+        file: The file's name; empty for an arena that came from none.
+        line: Line in the file, from 1; None where no line is to blame.
+        field: Where in the configuration, such as `arenas[0].items[2].sizes[1].x`.
+        severity: "error" (unusable or misleading) or "warning" (read, placed or kept all the same).
+        code: Short stable name of the kind of problem.
+        message: What was wrong, and what was made of it or should be done.
+    """
+
+    file: str
+    line: int | None
+    field: str
+    severity: Severity
+    code: str
+    message: str
+
+    def __str__(self) -> str:
+        """`file:line: field: message [code]`."""
+        place = ":".join(str(part) for part in (self.file, self.line) if part not in (None, ""))
+        return ": ".join(part for part in (place, self.field, self.message) if part) + (
+            f" [{self.code}]"
+        )
+
+
+class ArenaError(ValueError):
+    """An arena or its file cannot be used; `problems` says why, errors among them."""
+
+    def __init__(self, message: str, problems: tuple[Problem, ...] = ()) -> None:
+        super().__init__(message)
+        self.problems = problems
+
+
+class Point(NamedTuple):
+    """A point or an extent in metres, Unity's frame: x right, y up, z forward."""
+
+    x: float
+    y: float
+    z: float
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        allow_inf_nan=False,
+        alias_generator=to_camel,
+        validate_by_name=True,
+        validate_by_alias=True,
+    )
+
+
+class Vector3(_Frozen):
+    """A position or size as written, in metres; a negative component asks for a random one."""
+
+    x: float = 0.0
+    y: float = 0.0
+    z: float = 0.0
+
+
+class RGB(_Frozen):
+    """A colour as written, 0 to 255; a negative component asks for a random colour."""
+
+    r: float = 0.0
+    g: float = 0.0
+    b: float = 0.0
+
+
+class ToggleObject(_Frozen):
+    """Spawns an item, and takes it away at the next call unless `spawn_and_forget`."""
+
+    kind: Literal["toggleObject"] = "toggleObject"
+    spawnable: Item | None = None
+    object_initially_present: bool = False
+    spawn_and_forget: bool = False
+
+
+class GrantReward(_Frozen):
+    """Gives a reward once."""
+
+    kind: Literal["grantReward"] = "grantReward"
+    reward: float = 1.0
+
+
+class GrantContinuousReward(_Frozen):
+    """Gives a reward at every physics step inside a DataZone."""
+
+    kind: Literal["grantContinuousReward"] = "grantContinuousReward"
+    reward_per_step: float = 0.0
+
+
+class EndEpisode(_Frozen):
+    """Gives a reward and ends the episode."""
+
+    kind: Literal["endEpisode"] = "endEpisode"
+    reward: float = 0.0
+
+
+class FreezeAgent(_Frozen):
+    """Freezes the agent's movement for a number of physics steps."""
+
+    kind: Literal["freezeAgent"] = "freezeAgent"
+    freeze_steps: int = 0
+
+
+class LimitedInvocations(_Frozen):
+    """Runs another operation at most so many times; -1 is without limit."""
+
+    kind: Literal["limitedInvocationsOperation"] = "limitedInvocationsOperation"
+    max_invocations: int = -1
+    operation: Operation | None = None
+
+
+class OperationFromList(_Frozen):
+    """Runs one of several operations, drawn by weight; no weights means uniform."""
+
+    kind: Literal["operationFromList"] = "operationFromList"
+    operations: tuple[Operation, ...] = ()
+    operation_weights: tuple[float, ...] = ()
+
+
+class NoneOperation(_Frozen):
+    """Does nothing."""
+
+    kind: Literal["noneOperation"] = "noneOperation"
+
+
+AnyOperation = (
+    ToggleObject
+    | GrantReward
+    | GrantContinuousReward
+    | EndEpisode
+    | FreezeAgent
+    | LimitedInvocations
+    | OperationFromList
+    | NoneOperation
+)
+Operation = Annotated[AnyOperation, Field(discriminator="kind")]
+"""What a SpawnerButton or a DataZone does; kept as data (builds from 4.3.0)."""
+
+
+class Item(_Frozen):
+    """One kind of object and its copies; entry i of each list belongs to copy i.
+
+    A list that is too short, or an empty one, leaves the rest to the object's fallback, which
+    is often a random draw; `placement` knows them.
+    """
+
+    name: str = ""
+    positions: tuple[Vector3, ...] = ()
+    rotations: tuple[float, ...] = ()
+    """Yaw in degrees, clockwise from +z; negative is random."""
+    sizes: tuple[Vector3, ...] = ()
+    colors: tuple[RGB, ...] = ()
+    skins: tuple[str, ...] = ()
+    frozen_agent_delays: tuple[float, ...] = ()
+    """Seconds for which the agent is frozen at the start; the first counts."""
+    symbol_names: tuple[str, ...] = ()
+    delays: tuple[float, ...] = ()
+    """Physics steps before a Decay, Ripen, Grow or Shrink goal begins to change."""
+    initial_values: tuple[float, ...] = ()
+    final_values: tuple[float, ...] = ()
+    change_rates: tuple[float, ...] = ()
+    """Change of value per physics step."""
+    spawn_counts: tuple[int, ...] = ()
+    spawn_colors: tuple[RGB, ...] = ()
+    times_between_spawns: tuple[float, ...] = ()
+    ripen_times: tuple[float, ...] = ()
+    door_delays: tuple[float, ...] = ()
+    times_between_door_opens: tuple[float, ...] = ()
+    move_durations: tuple[float, ...] = ()
+    reset_durations: tuple[float, ...] = ()
+    spawn_probability: float | None = None
+    reward_names: tuple[str, ...] = ()
+    reward_weights: tuple[float, ...] = ()
+    reward_spawn_pos: Vector3 | None = None
+    max_reward_counts: tuple[int, ...] = ()
+    spawned_reward_size: Vector3 | None = None
+    trigger_zone_id: tuple[str, ...] = Field(default=(), alias="triggerZoneID")
+    zone_visibility: bool | None = None
+    operations: tuple[Operation, ...] = ()
+
+
+class Arena(_Frozen):
+    """One arena."""
+
+    time_limit: int = 0
+    """In units of five physics steps (0.1 s); 0 is without limit."""
+    pass_mark: float = 0.0
+    """Return that an episode must exceed to count as a success."""
+    items: tuple[Item, ...] = ()
+    blackouts: tuple[int, ...] = ()
+    """Times at which the light toggles, in the unit of `time_limit`; [-n] is every n, for ever."""
+    random_seed: int = 0
+    merge_next_arena: bool = False
+
+
+class ArenaConfig(_Frozen):
+    """A configuration file: arenas by number, and how they follow each other."""
+
+    arenas: dict[int, Arena] = {}
+    randomize_arenas: bool = False
+    show_notification: bool = False
+    can_reset_episode: bool = True
+    can_change_perspective: bool = True
+
+    @property
+    def first(self) -> Arena:
+        """The arena that Unity starts with: the one with the lowest number.
+
+        Raises:
+            ArenaError: There is none.
+        """
+        if not self.arenas:
+            raise ArenaError("the configuration has no arena")
+        return self.arenas[min(self.arenas)]
