@@ -1,0 +1,107 @@
+"""Between the values of `animalcat.envs.types` and their wire messages: the one place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.envs.types import CameraSpec, EndedBy, Observation, ObservationSpec, RaySpec
+from animalcat.v1 import types_pb2
+
+_Scalar = TypeVar("_Scalar", np.uint8, np.float32)
+
+
+def spec_to_proto(spec: ObservationSpec) -> types_pb2.ObservationSpec:
+    """The wire form of an observation specification; angles become float32."""
+    message = types_pb2.ObservationSpec(decision_period=spec.decision_period)
+    if spec.camera is not None:
+        message.camera.resolution = spec.camera.resolution
+        message.camera.grayscale = spec.camera.grayscale
+    if spec.rays is not None:
+        message.rays.per_side = spec.rays.per_side
+        message.rays.max_degrees = spec.rays.max_degrees
+        message.rays.tags = spec.rays.tags
+    return message
+
+
+def spec_from_proto(message: types_pb2.ObservationSpec) -> ObservationSpec:
+    """The specification that a message holds.
+
+    Raises:
+        ValueError: A number is out of its range; the message says which.
+    """
+    camera = rays = None
+    if message.HasField("camera"):
+        camera = CameraSpec(message.camera.resolution, message.camera.grayscale)
+    if message.HasField("rays"):
+        rays = RaySpec(message.rays.per_side, message.rays.max_degrees, message.rays.tags)
+    return ObservationSpec(camera, rays, message.decision_period)
+
+
+def observation_to_proto(observation: Observation, *, camera: bool = True) -> types_pb2.Observation:
+    """The wire form of an observation.
+
+    Args:
+        observation: What was perceived.
+        camera: False leaves the image out.
+    """
+    image, rays = observation.camera, observation.rays
+    return types_pb2.Observation(
+        camera=b"" if image is None or not camera else image.tobytes(),
+        rays=b"" if rays is None else rays.tobytes(),
+        health=observation.health,
+        velocity=observation.velocity.tolist(),
+        position=observation.position.tolist(),
+    )
+
+
+def observation_from_proto(
+    message: types_pb2.Observation, spec: ObservationSpec, *, camera: bool = True
+) -> Observation:
+    """The observation that a message holds; its arrays are its own and writable.
+
+    Args:
+        message: The message.
+        spec: What it should hold.
+        camera: False where images were left out, as in recordings without pixels.
+
+    Raises:
+        ValueError: A field has another size than the specification says.
+    """
+    shape = spec.camera.shape if spec.camera is not None and camera else (0, 0, 0)
+    image = _array("camera", message.camera, np.uint8, math.prod(shape))
+    rays = _array("rays", message.rays, np.float32, spec.rays.size if spec.rays else 0)
+    return Observation(
+        health=message.health,
+        velocity=_vector("velocity", message.velocity[:]),
+        position=_vector("position", message.position[:]),
+        rays=rays if spec.rays else None,
+        camera=image.reshape(shape) if image.size else None,
+    )
+
+
+def ended_by_to_proto(ended_by: EndedBy | None) -> types_pb2.EndedBy.ValueType:
+    """The wire's number for why an episode ended; unspecified for None."""
+    return types_pb2.EndedBy.ValueType(ended_by or 0)
+
+
+def ended_by_from_proto(value: types_pb2.EndedBy.ValueType) -> EndedBy | None:
+    """Why an episode ended; None where the message does not say."""
+    return EndedBy(value) if value else None
+
+
+def _array(field: str, data: bytes, dtype: type[_Scalar], size: int) -> npt.NDArray[_Scalar]:
+    wanted = size * np.dtype(dtype).itemsize
+    if len(data) != wanted:
+        raise ValueError(f"observation.{field} has {len(data)} bytes where {wanted} are due")
+    return np.frombuffer(data, dtype).copy()
+
+
+def _vector(field: str, values: Sequence[float]) -> npt.NDArray[np.float32]:
+    if len(values) != 3:
+        raise ValueError(f"observation.{field} has {len(values)} numbers where 3 are due")
+    return np.array(values, np.float32)
