@@ -1,0 +1,402 @@
+"""What can be spawned in an arena: one row of constants for every object of Animal-AI.
+
+Numbers are those of the Unity build 4.3.1; `mass_3x` is that of build 3.1.3, where pushable
+blocks were some 200 times lighter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final, Literal
+
+from animalcat.arena_configs.model import Point
+
+PartShape = Literal["box", "sphere", "wedge", "shell"]
+YRule = Literal["centre", "base", "floor", "zone", "agent"]
+ColorRule = Literal["random", "settable", "fixed"]
+RewardRule = Literal[
+    "none", "good", "bad", "decoy", "value", "size", "death", "hot", "spawner", "button"
+]
+
+RAY_TAGS: Final = (
+    "arena",
+    "Immovable",
+    "Movable",
+    "goodGoal",
+    "goodGoalMulti",
+    "badGoal",
+    "GoalSpawner",
+    "DeathZone",
+    "HotZone",
+    "Ramp",
+    "PillarButton",
+    "SignPoster",
+    "DecoyGoal",
+    "DecoyGoalBounce",
+    "HollowObj",
+    "badGoalMulti",
+    "DataZone",
+    "agent",
+)
+"""Tags in the order of the ray observation: the first 12 in builds to 4.3, all 18 from 4.4."""
+
+SIZE_ADJUSTMENT: Final = 0.999
+"""Given sizes are multiplied by this, so that touching objects do not count as overlapping."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One collider of an object, in the object's own frame before scaling.
+
+    Attributes:
+        shape: box; sphere (diameter `size.x`); wedge (a box's half: full height at local -z, none
+            at +z); shell (a thin cylinder along local z, outer diameter `size.x`).
+        center: Centre of the part.
+        size: Extents of the part's bounding box.
+    """
+
+    shape: PartShape
+    center: Point = Point(0.0, 0.0, 0.0)
+    size: Point = Point(1.0, 1.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectKind:
+    """Constants of one kind of object.
+
+    Attributes:
+        name: Canonical name in the 4.x grammar.
+        tag: Tag that rays report; one that is not in `RAY_TAGS` is never reported.
+        parts: Colliders in the object's own frame; `size` x `ratio` scales them.
+        size_min: Least size, in metres.
+        size_max: Greatest size. Equal to `size_min` where the size is fixed.
+        ratio: Scale of the object's frame for each metre of size.
+        y_rule: Where the origin stands. centre: half its height above the given y; base: at it;
+            floor: at 0; zone: at -0.15; agent: 0.5 above it. 0.01 is added but to floor and zone.
+        yaw: Built-in yaw in degrees, added to the given rotation.
+        random_yaw: Whether a rotation that is not given is drawn (else it is 0).
+        mass: Mass in kg; 0.0 for what cannot move (static or trigger).
+        mass_3x: Mass in build 3.1.3.
+        drag: Linear drag in 1/s.
+        friction: Coulomb friction coefficient; combined by the average.
+        color: Default colour (rgb, 0 to 1).
+        color_rule: random: drawn when it is not given; settable: the default when it is not
+            given; fixed: what is given is ignored.
+        alpha: Opacity.
+        reward: good, bad: plus or minus its diameter; decoy: 0; value: initial value, which
+            changes with time; size: diameter, which changes; death, hot: zones; spawner, button:
+            gives by what it spawns.
+        goal: Contact with it counts as a pickup.
+        multi: A pickup removes it and need not end the episode.
+        bounce: It starts with 10 m/s along its heading.
+        zone: A trigger that does not block.
+    """
+
+    name: str
+    tag: str
+    parts: tuple[Part, ...]
+    size_min: Point
+    size_max: Point
+    ratio: Point = Point(1.0, 1.0, 1.0)
+    y_rule: YRule = "centre"
+    yaw: float = 0.0
+    random_yaw: bool = True
+    mass: float = 0.0
+    mass_3x: float = 0.0
+    drag: float = 0.0
+    friction: float = 0.6
+    color: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    color_rule: ColorRule = "fixed"
+    alpha: float = 1.0
+    reward: RewardRule = "none"
+    goal: bool = False
+    multi: bool = False
+    bounce: bool = False
+    zone: bool = False
+
+    @property
+    def ball(self) -> bool:
+        """Whether it is a sphere, whose diameter is `size.x` alone."""
+        return self.parts[0].shape == "sphere"
+
+    @property
+    def fixed_size(self) -> bool:
+        """Whether a given size is ignored."""
+        return self.size_min == self.size_max
+
+
+ALIASES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "Cardbox1": "LightBlock",
+        "Cardbox2": "HeavyBlock",
+        "LObject": "LBlock",
+        "LObject2": "JBlock",
+        "UObject": "UBlock",
+        "AntiDecayGoal": "RipenGoal",
+        "SpawnerDispenser": "SpawnerDispenserTall",
+        "SpawnerContainer": "SpawnerContainerShort",
+        "SignPosterboard": "SignBoard",
+        "Pillar-Button": "SpawnerButton",
+    }
+)
+"""Old name -> canonical name. Case matters, as in Unity."""
+
+
+def canonical_name(name: str) -> str | None:
+    """The canonical name of an object, or None where Unity knows no such object.
+
+    Args:
+        name: A name or an alias, as written.
+    """
+    resolved = ALIASES.get(name, name)
+    return resolved if resolved in KINDS else None
+
+
+def _rgb(*channels: float) -> tuple[float, float, float]:
+    r, g, b = (min(channel / 255.0, 1.0) for channel in channels)
+    return r, g, b
+
+
+def _cube(side: float) -> Point:
+    return Point(side, side, side)
+
+
+_BOX = (Part("box"),)
+_WEDGE = (Part("wedge", size=_cube(2.0)),)
+_SPHERE = (Part("sphere"),)
+_SHELL = (Part("shell", size=Point(2.08, 2.08, 2.0)),)
+_STANDING = (Part("box", Point(0.0, 0.5, 0.0)),)
+_HOLLOW = (Part("box", Point(-0.015, 0.852, 0.023), Point(2.095, 1.725, 2.037)),)
+_BOARD = (Part("box", Point(0.0, 1.0, 0.0), Point(0.1, 2.0, 3.0)),)
+_U_PARTS = (
+    Part("box", size=Point(1.003, 1.0, 12.0)),
+    Part("box", Point(1.502, 0.0, -5.499), Point(1.995, 1.0, 1.001)),
+    Part("box", Point(1.513, 0.0, 5.504), Point(2.003, 1.0, 0.991)),
+)
+_L_PARTS = (
+    Part("box", Point(-0.017, 0.0, -0.5), Point(0.965, 1.0, 11.0)),
+    Part("box", Point(1.489, 0.0, -5.522), Point(2.021, 1.0, 0.955)),
+)
+_J_PARTS = (
+    Part("box", Point(0.016, -0.032, -0.5), Point(0.991, 1.065, 11.0)),
+    Part("box", Point(-1.489, 0.0, -5.505), Point(2.022, 1.0, 0.991)),
+)
+
+
+def _goal(
+    name: str,
+    tag: str,
+    color: tuple[float, float, float],
+    reward: RewardRule,
+    *,
+    random_yaw: bool = False,
+    color_rule: ColorRule = "settable",
+    size_min: float = 0.5,
+    size_max: float = 5.0,
+) -> ObjectKind:
+    return ObjectKind(
+        name,
+        tag,
+        _SPHERE,
+        _cube(size_min),
+        _cube(size_max),
+        random_yaw=random_yaw,
+        mass=1.0,
+        mass_3x=1.0,
+        color=color,
+        color_rule=color_rule,
+        reward=reward,
+        goal=True,
+        multi="Multi" in name,
+        bounce="Bounce" in name,
+    )
+
+
+def _spawner(name: str, extent: Point, color: tuple[float, float, float]) -> ObjectKind:
+    return ObjectKind(
+        name,
+        "GoalSpawner",
+        _STANDING,
+        extent,
+        extent,
+        y_rule="base",
+        yaw=90.0 if name == "SpawnerTree" else 0.0,
+        random_yaw=False,
+        color=color,
+        color_rule="fixed" if name == "SpawnerTree" else "settable",
+        reward="spawner",
+    )
+
+
+def _block(name: str, parts: tuple[Part, ...], mass: float, mass_3x: float) -> ObjectKind:
+    cube = parts == _BOX
+    return ObjectKind(
+        name,
+        "Movable",
+        parts,
+        _cube(0.5) if cube else Point(1.0, 0.3, 3.0),
+        _cube(10.0) if cube else Point(5.0, 2.0, 20.0),
+        ratio=_cube(1.0) if cube else Point(0.3, 1.0, 0.1),
+        yaw={"LightBlock": 180.0, "HeavyBlock": 0.0}.get(name, 90.0),
+        mass=mass,
+        mass_3x=mass_3x,
+        friction=0.25 if cube else 0.6,
+        color={"LightBlock": _rgb(134, 134, 134), "HeavyBlock": _rgb(107, 111, 119)}.get(
+            name, _rgb(130, 130, 130)
+        ),
+        color_rule="settable",
+    )
+
+
+_ZONE_REWARDS: Final[Mapping[str, RewardRule]] = {"DeathZone": "death", "HotZone": "hot"}
+
+
+def _zone(name: str, color: tuple[float, float, float], alpha: float) -> ObjectKind:
+    data = name == "DataZone"
+    return ObjectKind(
+        name,
+        name,
+        _BOX,
+        Point(1.0, 0.5, 1.0),
+        Point(30.0, 10.0, 30.0) if data else Point(40.0, 10.0, 40.0),
+        y_rule="centre" if data else "zone",
+        color=color,
+        alpha=alpha,
+        reward=_ZONE_REWARDS.get(name, "none"),
+        zone=True,
+    )
+
+
+_WALL = ObjectKind(
+    "Wall",
+    "Immovable",
+    _BOX,
+    _cube(0.1),
+    Point(40.0, 10.0, 40.0),
+    mass=10000.0,
+    mass_3x=10000.0,
+    color=_rgb(128, 128, 128),
+    color_rule="random",
+)
+_RAMP = replace(
+    _WALL,
+    name="Ramp",
+    parts=_WEDGE,
+    size_min=Point(0.5, 0.1, 0.5),
+    ratio=_cube(0.5),
+    yaw=180.0,
+    mass=1000.0,
+    mass_3x=1000.0,
+)
+_TUNNEL = ObjectKind(
+    "CylinderTunnel",
+    "Immovable",
+    _SHELL,
+    _cube(2.5),
+    _cube(10.0),
+    ratio=Point(0.4808, 0.4808, 0.5),
+    y_rule="floor",
+    color=_rgb(128, 128, 128),
+)
+_GREEN = _rgb(129, 191, 65)
+_YELLOW = _rgb(232, 185, 35)
+_RED = _rgb(207, 88, 88)
+_GREY = _rgb(178, 178, 178)
+
+
+def _table() -> tuple[ObjectKind, ...]:
+    # Rotation is drawn for balls whose prefab has a range of 0..360: the multi and bounce ones.
+    decay, ripen = (
+        _goal(name, "goodGoalMulti", _rgb(233, 184, 35), "value", color_rule="fixed", size_min=0.0)
+        for name in ("DecayGoal", "RipenGoal")
+    )
+    return (
+        ObjectKind(
+            "Agent",
+            "agent",
+            _SPHERE,
+            _cube(1.0),
+            _cube(1.0),
+            y_rule="agent",
+            mass=100.0,
+            mass_3x=100.0,
+            drag=1.6,
+        ),
+        _WALL,
+        replace(
+            _WALL, name="WallTransparent", color=(1.0, 1.0, 1.0), alpha=0.416, color_rule="fixed"
+        ),
+        _RAMP,
+        _TUNNEL,
+        replace(_TUNNEL, name="CylinderTunnelTransparent", color=(1.0, 1.0, 1.0), alpha=0.416),
+        _block("LightBlock", _BOX, 220.0, 1.0),
+        _block("HeavyBlock", _BOX, 420.0, 2.0),
+        _block("UBlock", _U_PARTS, 180.0, 1.5),
+        _block("LBlock", _L_PARTS, 180.0, 1.5),
+        _block("JBlock", _J_PARTS, 180.0, 1.5),
+        ObjectKind(
+            "HollowBox",
+            "HollowObj",
+            _HOLLOW,
+            _cube(0.5),
+            _cube(5.0),
+            ratio=_cube(0.5),
+            y_rule="base",
+            mass=500.0,
+            mass_3x=500.0,
+            color=_rgb(133, 133, 133),
+            color_rule="settable",
+        ),
+        _goal("GoodGoal", "goodGoal", _GREEN, "good"),
+        _goal("GoodGoalBounce", "goodGoal", _GREEN, "good", random_yaw=True),
+        _goal("GoodGoalMulti", "goodGoalMulti", _YELLOW, "good", random_yaw=True),
+        _goal("GoodGoalMultiBounce", "goodGoalMulti", _YELLOW, "good", random_yaw=True),
+        _goal("BadGoal", "badGoal", _RED, "bad"),
+        _goal("BadGoalBounce", "badGoal", _RED, "bad", random_yaw=True),
+        _goal("BadGoalMulti", "badGoalMulti", _rgb(255, 45, 0), "bad", random_yaw=True),
+        _goal("DecoyGoal", "DecoyGoal", _GREY, "decoy"),
+        _goal("DecoyGoalBounce", "DecoyGoalBounce", _GREY, "decoy", random_yaw=True),
+        _goal("DecoyGoalMulti", "DecoyGoal", _GREY, "decoy", random_yaw=True),
+        decay,
+        ripen,
+        replace(decay, name="DecayGoalEpEnding"),
+        replace(ripen, name="RipenGoalEpEnding"),
+        _goal("GrowGoal", "GrowGoal", _YELLOW, "size", random_yaw=True, size_min=0.0, size_max=8.0),
+        _goal(
+            "ShrinkGoal", "ShrinkGoal", _YELLOW, "size", random_yaw=True, size_min=0.0, size_max=8.0
+        ),
+        _zone("DeathZone", _rgb(160, 20, 20), 0.88),
+        _zone("HotZone", _rgb(255, 111, 32), 0.69),
+        _zone("DataZone", (1.0, 1.0, 1.0), 0.3),
+        _spawner("SpawnerTree", Point(5.19, 5.95, 5.02), _rgb(94, 55, 37)),
+        _spawner("SpawnerDispenserTall", Point(1.67, 4.46, 1.67), _rgb(48, 139, 203)),
+        _spawner("SpawnerContainerShort", Point(1.67, 1.67, 1.67), _rgb(48, 139, 203)),
+        ObjectKind(
+            "SpawnerButton",
+            "PillarButton",
+            _STANDING,
+            _cube(1.3),
+            _cube(1.3),
+            y_rule="base",
+            mass=100000.0,
+            mass_3x=100000.0,
+            color=_rgb(222, 224, 134),
+            reward="button",
+        ),
+        ObjectKind(
+            "SignBoard",
+            "SignPoster",
+            _BOARD,
+            _cube(0.5),
+            _cube(2.5),
+            y_rule="base",
+            color=_rgb(237, 232, 237),
+            color_rule="settable",
+        ),
+    )
+
+
+KINDS: Final[Mapping[str, ObjectKind]] = MappingProxyType({kind.name: kind for kind in _table()})
+"""Canonical name -> constants, for everything that can be spawned."""
