@@ -1,0 +1,121 @@
+"""Frames between a worker and its parent: steps as packed numbers, the rest as JSON; no pickle.
+
+Either way a frame is a header (`<IB`: length of the body, kind) and the body. The worker answers
+every request with one frame, in order.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import asdict
+from enum import IntEnum
+from typing import Any, Final
+
+import numpy as np
+
+from animalcat.envs.types import (
+    CameraSpec,
+    EndedBy,
+    Observation,
+    ObservationSpec,
+    Phase,
+    RaySpec,
+    Step,
+)
+
+HEADER: Final = struct.Struct("<IB")
+"""Length of the body in bytes, kind of the frame."""
+
+_STEP: Final = struct.Struct("<BB6xdd3f3f")
+# Phase, why it ended (0: it did not), reward, health, velocity, position; arrays follow.
+
+
+class Kind(IntEnum):
+    """What a frame is; the first four are requests, the others answers."""
+
+    OPEN = 1
+    """JSON {backend, spec}: make the environment; answered by DONE."""
+    LOAD = 2
+    """JSON {arena, seed}: arena is YAML with one arena; answered by STEPS with one step."""
+    STEP = 3
+    """One byte an action; answered by STEPS, fewer than the actions where one is LAST."""
+    HEALTH = 4
+    """Nothing; answered by DONE."""
+    DONE = 16
+    """Nothing."""
+    STEPS = 17
+    """Packed steps."""
+    ERROR = 18
+    """JSON {arena: bool, message}: arena is true where the arena was at fault, not the backend."""
+
+
+def pack_steps(steps: Sequence[Step]) -> bytes:
+    """Steps as bytes: a fixed part each, then rays (float32) and camera (uint8) where there are."""
+    parts: list[bytes] = []
+    for step in steps:
+        seen = step.observation
+        parts.append(
+            _STEP.pack(
+                step.phase,
+                step.ended_by or 0,
+                step.reward,
+                seen.health,
+                *seen.velocity.tolist(),
+                *seen.position.tolist(),
+            )
+        )
+        if seen.rays is not None:
+            parts.append(seen.rays.tobytes())
+        if seen.camera is not None:
+            parts.append(seen.camera.tobytes())
+    return b"".join(parts)
+
+
+def unpack_steps(data: bytes, spec: ObservationSpec) -> list[Step]:
+    """The steps that `pack_steps` packed; their arrays are read-only views of `data`.
+
+    Raises:
+        ValueError: `data` is not a whole number of steps of this specification.
+    """
+    rays = spec.rays.size if spec.rays else 0
+    shape = spec.camera.shape if spec.camera else (0, 0, 0)
+    pixels = shape[0] * shape[1] * shape[2]
+    size = _STEP.size + 4 * rays + pixels
+    if len(data) % size:
+        raise ValueError(f"{len(data)} bytes are not a whole number of steps of {size} bytes")
+    steps: list[Step] = []
+    for start in range(0, len(data), size):
+        phase, ended_by, reward, health = _STEP.unpack_from(data, start)[:4]
+        vectors = np.frombuffer(data, np.float32, 6, start + _STEP.size - 24)
+        after = start + _STEP.size
+        observation = Observation(
+            health=health,
+            velocity=vectors[:3],
+            position=vectors[3:],
+            rays=np.frombuffer(data, np.float32, rays, after) if rays else None,
+            camera=(
+                np.frombuffer(data, np.uint8, pixels, after + 4 * rays).reshape(shape)
+                if pixels
+                else None
+            ),
+        )
+        steps.append(
+            Step(Phase(phase), reward, EndedBy(ended_by) if ended_by else None, observation)
+        )
+    return steps
+
+
+def spec_to_json(spec: ObservationSpec) -> dict[str, Any]:
+    """A specification as plain data."""
+    return asdict(spec)
+
+
+def spec_from_json(data: dict[str, Any]) -> ObservationSpec:
+    """The specification that `spec_to_json` wrote."""
+    camera, rays = data["camera"], data["rays"]
+    return ObservationSpec(
+        CameraSpec(**camera) if camera else None,
+        RaySpec(**rays) if rays else None,
+        data["decision_period"],
+    )

@@ -1,0 +1,106 @@
+"""Holds one environment in a process of its own, behind a socket (`worker_client` drives it).
+
+The parent makes a pair of connected unix sockets and passes one end by its number. The worker ends
+when the other end closes: it never outlives its parent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import socket
+from collections.abc import Callable, Sequence
+
+from animalcat.arena_configs.loader import load_text
+from animalcat.arena_configs.model import ArenaError
+from animalcat.envs.frames import HEADER, Kind, pack_steps, spec_from_json
+from animalcat.envs.types import Environment, ObservationSpec, Phase, Step
+
+
+def serve(connection: socket.socket, make: Callable[[str, ObservationSpec], Environment]) -> None:
+    """Answer requests until the other side closes.
+
+    Args:
+        connection: A connected stream socket.
+        make: Makes the environment from a backend's name and a specification.
+    """
+    environment: Environment | None = None
+    try:
+        while (frame := _receive(connection)) is not None:
+            kind, body = frame
+            try:
+                if kind is Kind.OPEN:
+                    request = json.loads(body)
+                    if environment is not None:
+                        environment.close()
+                    environment = make(request["backend"], spec_from_json(request["spec"]))
+                answer = _answer(environment, kind, body)
+            except Exception as error:  # noqa: BLE001  whatever a backend raises is the answer
+                answer = Kind.ERROR, _error(error)
+            connection.sendall(HEADER.pack(len(answer[1]), answer[0]) + answer[1])
+    except (BrokenPipeError, ConnectionResetError):
+        pass
+    finally:
+        if environment is not None:
+            environment.close()
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Serve the socket whose file descriptor the command line names."""
+    # The simulator is imported only where it is played: not by who imports this module.
+    from animalcat.envs.backends import make_environment
+
+    parser = argparse.ArgumentParser(prog="animalcat.envs.worker", description=__doc__)
+    parser.add_argument("--fd", type=int, required=True, help="file descriptor of the socket")
+    arguments = parser.parse_args(argv)
+    # Ctrl-C in the terminal reaches the whole process group; the parent decides when to end.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with socket.socket(fileno=arguments.fd) as connection:
+        serve(connection, make_environment)
+
+
+def _answer(environment: Environment | None, kind: Kind, body: bytes) -> tuple[Kind, bytes]:
+    if kind in (Kind.OPEN, Kind.HEALTH):
+        return Kind.DONE, b""
+    if environment is None:
+        raise RuntimeError("no environment is open")
+    if kind is Kind.LOAD:
+        request = json.loads(body)
+        (arena,) = load_text(request["arena"], "worker").config.arenas.values()
+        return Kind.STEPS, pack_steps([environment.load(arena, request["seed"])])
+    steps: list[Step] = []
+    for action in body:
+        steps.append(environment.step(action))
+        if steps[-1].phase is Phase.LAST:
+            break
+    return Kind.STEPS, pack_steps(steps)
+
+
+def _error(error: Exception) -> bytes:
+    message = f"{type(error).__name__}: {error}"
+    return json.dumps({"arena": isinstance(error, ArenaError), "message": message}).encode()
+
+
+def _receive(connection: socket.socket) -> tuple[Kind, bytes] | None:
+    """The next frame; None when the other side has closed."""
+    header = _receive_exactly(connection, HEADER.size)
+    if header is None:
+        return None
+    length, kind = HEADER.unpack(header)
+    body = _receive_exactly(connection, length)
+    return None if body is None else (Kind(kind), body)
+
+
+def _receive_exactly(connection: socket.socket, size: int) -> bytes | None:
+    data = connection.recv(size) if size else b""
+    while len(data) < size:
+        more = connection.recv(size - len(data))
+        if not more:
+            return None
+        data += more
+    return data
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,282 @@
+"""Drives a worker process from asyncio: starts it, asks it, and says what went wrong with it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from typing import IO, Final
+
+from animalcat.arena_configs.model import ArenaError
+from animalcat.envs.frames import HEADER, Kind, spec_to_json, unpack_steps
+from animalcat.envs.types import ACTIONS, ObservationSpec, Step
+
+START_SECONDS: Final = 60.0
+"""How long a worker may take to import and make its environment."""
+ANSWER_SECONDS: Final = 30.0
+"""How long a worker may take for one load, or one list of actions."""
+CLOSE_SECONDS: Final = 5.0
+"""How long a worker may take to end before it is killed."""
+
+COMMAND: Final = (sys.executable, "-P", "-m", "animalcat.envs.worker")
+
+
+class WorkerFault(RuntimeError):  # noqa: N818  "fault" is the project's word for it
+    """The worker died, fell silent or failed: not the agent's doing, and not the arena's."""
+
+
+class WorkerClient:
+    """One worker process and the episode that it plays.
+
+    One request at a time. After a `WorkerFault` the process is gone, and the next `load` starts a
+    new one.
+    """
+
+    def __init__(
+        self,
+        backend: str,
+        spec: ObservationSpec,
+        *,
+        command: Sequence[str] = COMMAND,
+        answer_seconds: float = ANSWER_SECONDS,
+    ) -> None:
+        """Describe a worker; nothing is started.
+
+        Args:
+            backend: Name of the backend, for example "sim".
+            spec: What its observations hold.
+            command: Program that serves the socket `--fd`, by another interpreter for instance.
+            answer_seconds: How long it may take for one answer.
+        """
+        self.backend = backend
+        self.spec = spec
+        self._command = tuple(command)
+        self._answer_seconds = answer_seconds
+        self._process: _Process | None = None
+
+    @classmethod
+    async def start(cls, backend: str, spec: ObservationSpec) -> WorkerClient:
+        """Start a worker and wait until its environment is made.
+
+        Raises:
+            WorkerFault: It did not start; the message holds what it printed.
+        """
+        client = cls(backend, spec)
+        await client.open()
+        return client
+
+    @property
+    def running(self) -> bool:
+        """Whether a process is there that has not failed."""
+        return self._process is not None
+
+    @property
+    def pid(self) -> int | None:
+        """Id of the process; None while there is none."""
+        return self._process.pid if self._process else None
+
+    async def open(self) -> None:
+        """Start the process if there is none.
+
+        Raises:
+            WorkerFault: It did not start.
+        """
+        if self._process is None:
+            self._process = await _Process.start(self._command)
+            request = {"backend": self.backend, "spec": spec_to_json(self.spec)}
+            await self._ask(Kind.OPEN, json.dumps(request).encode(), START_SECONDS)
+
+    async def load(self, arena_yaml: str, seed: int) -> Step:
+        """Start an episode; an open one is dropped.
+
+        Args:
+            arena_yaml: A configuration with one arena.
+            seed: Seed of everything random in the episode.
+
+        Raises:
+            ArenaError: The arena cannot be built; the worker is well.
+            WorkerFault: The worker failed.
+        """
+        await self.open()
+        body = json.dumps({"arena": arena_yaml, "seed": seed}).encode()
+        (step,) = await self._ask(Kind.LOAD, body, self._answer_seconds)
+        return step
+
+    async def step(self, actions: bytes) -> list[Step]:
+        """Take decisions until the list or the episode ends.
+
+        Args:
+            actions: One byte an action, 0 to 8; all their observations travel in one answer, so
+                keep a list short (100) where there is a camera.
+
+        Raises:
+            ValueError: An action is out of range; nothing was done.
+            WorkerFault: The worker failed, or no episode was open.
+        """
+        if not actions or max(actions) >= ACTIONS:
+            raise ValueError(f"actions {list(actions)}: give at least one, each 0 to {ACTIONS - 1}")
+        if self._process is None:
+            raise WorkerFault("no worker is running; load an arena first")
+        return await self._ask(Kind.STEP, actions, self._answer_seconds)
+
+    async def health(self) -> None:
+        """Return when the worker has answered.
+
+        Raises:
+            WorkerFault: It is not running or does not answer.
+        """
+        if self._process is None:
+            raise WorkerFault("no worker is running")
+        await self._ask(Kind.HEALTH, b"", self._answer_seconds)
+
+    async def close(self) -> None:
+        """End the process; calling it twice is fine."""
+        process, self._process = self._process, None
+        if process is not None:
+            await process.close()
+
+    async def _ask(self, kind: Kind, body: bytes, seconds: float) -> list[Step]:
+        assert self._process is not None
+        try:
+            answer, data = await self._process.ask(kind, body, seconds)
+            if answer is Kind.STEPS:
+                return unpack_steps(data, self.spec)
+        except asyncio.CancelledError:
+            # The answer is still to come, and would be taken for the next request's.
+            self._drop()
+            raise
+        except (WorkerFault, ValueError) as fault:
+            self._drop()
+            raise WorkerFault(f"worker ({self.backend}): {fault}") from fault
+        if answer is Kind.ERROR:
+            error = json.loads(data)
+            if error["arena"]:
+                raise ArenaError(error["message"])
+            self._drop()
+            raise WorkerFault(f"worker ({self.backend}): {error['message']}")
+        return []
+
+    def _drop(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+
+
+class _Process(asyncio.BufferedProtocol):
+    """The process, its socket, and the answer that is awaited.
+
+    A buffered protocol of its own rather than asyncio's streams: half the overhead a round trip.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], log: IO[bytes]) -> None:
+        self._process = process
+        self._log = log
+        self._buffer = bytearray(1 << 16)
+        self._filled = 0
+        self._answer: asyncio.Future[tuple[Kind, bytes]] | None = None
+        self._transport: asyncio.Transport | None = None
+        self._loop = asyncio.get_running_loop()
+
+    @classmethod
+    async def start(cls, command: Sequence[str]) -> _Process:
+        ours, theirs = socket.socketpair()
+        log = tempfile.TemporaryFile()  # noqa: SIM115  closed with the process
+        try:
+            with theirs:
+                process = subprocess.Popen(
+                    [*command, "--fd", str(theirs.fileno())],
+                    pass_fds=[theirs.fileno()],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                )
+        except OSError as error:
+            ours.close()
+            log.close()
+            raise WorkerFault(f"worker: could not be started: {error}") from error
+        self = cls(process, log)
+        ours.setblocking(False)
+        await self._loop.create_connection(lambda: self, sock=ours)
+        return self
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def ask(self, kind: Kind, body: bytes, seconds: float) -> asyncio.Future[tuple[Kind, bytes]]:
+        """Send a request; the future is its answer, or a WorkerFault."""
+        assert self._answer is None, "one request at a time"
+        answer = self._answer = self._loop.create_future()
+        if self._transport is None:
+            self._fail(self._epitaph())
+            return answer
+        timer = self._loop.call_later(seconds, self._fail, f"no answer for {seconds:g} s")
+        answer.add_done_callback(lambda _: timer.cancel())
+        self._transport.write(HEADER.pack(len(body), kind) + body)
+        return answer
+
+    def kill(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+        self._process.kill()
+        self._process.wait()
+        self._log.close()
+
+    async def close(self) -> None:
+        """Close the socket, which ends the worker; kill it if that does not."""
+        if self._transport is not None:
+            self._transport.close()
+        try:
+            await asyncio.to_thread(self._process.wait, CLOSE_SECONDS)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            self.kill()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return memoryview(self._buffer)[self._filled :]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._filled += nbytes
+        if self._filled < HEADER.size:
+            return
+        length, kind = HEADER.unpack_from(self._buffer)
+        end = HEADER.size + length
+        if end > len(self._buffer):
+            self._buffer = self._buffer[: self._filled] + bytes(end - self._filled)
+        if self._filled < end:
+            return
+        body = bytes(memoryview(self._buffer)[HEADER.size : end])
+        self._filled = 0
+        answer, self._answer = self._answer, None
+        if answer is not None and not answer.done():
+            answer.set_result((Kind(kind), body))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self._fail(self._epitaph())
+
+    def _fail(self, message: str) -> None:
+        answer, self._answer = self._answer, None
+        if answer is not None and not answer.done():
+            answer.set_exception(WorkerFault(message))
+
+    def _epitaph(self) -> str:
+        """How the process ended, and the last lines that it printed."""
+        try:
+            code = self._process.wait(1.0)
+        except subprocess.TimeoutExpired:
+            return "closed its connection"
+        if self._log.closed:
+            return f"ended with code {code}"
+        self._log.seek(0)
+        printed = self._log.read().decode(errors="replace").strip().splitlines()[-5:]
+        return " / ".join([f"ended with code {code}", *printed])
