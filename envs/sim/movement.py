@@ -1,0 +1,150 @@
+"""How the agent moves: thrust, quick stop, turning, and friction as a closed law.
+
+The law is reference/animal-ai.md section 3.3; contacts come from PhysX, where the agent slides
+without friction, because PhysX 5 leaves out the friction of a contact's first step.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from animalcat.envs.sim.physics import AGENT_DRAG, FRICTION, GRAVITY, Contact, Physics, Vector
+from animalcat.envs.types import PHYSICS_STEP
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+THRUST: Final = 1.0
+"""m/s a physics step: acceleration 25 x 100 x 0.02, for 0.02 s."""
+TURN: Final = 2.0
+"""Degrees a physics step: 100 degrees a second."""
+QUICK_STOP: Final = 0.9
+GROUND_GAP: Final = 0.0195
+"""A contact closer than this at the start of its step counts as ground."""
+
+_KEEP: Final = 1.0 - AGENT_DRAG * PHYSICS_STEP
+_FALL: Final = GRAVITY * PHYSICS_STEP
+
+
+class Agent:
+    """The agent's state and its movement in one arena.
+
+    Attributes:
+        position: Its centre, metres, Unity frame.
+        velocity: World frame, m/s.
+        yaw: Degrees clockwise from +z.
+        grounded: Whether it may push itself off in the next step.
+    """
+
+    __slots__ = ("_physics", "grounded", "position", "velocity", "yaw")
+
+    def __init__(self, physics: Physics, yaw: float) -> None:
+        """The agent stands where `physics` has it, at rest and not grounded."""
+        self._physics = physics
+        self.yaw = yaw
+        self.position: Vector = physics.agent_position
+        self.velocity: Vector = (0.0, 0.0, 0.0)
+        self.grounded = False
+
+    @property
+    def local_velocity(self) -> Vector:
+        """Velocity in the agent's frame: right, up, forward."""
+        x, y, z = self.velocity
+        sin, cos = _heading(self.yaw)
+        return x * cos - z * sin, y, x * sin + z * cos
+
+    def put(self, position: Vector, velocity: Vector, yaw: float, grounded: bool) -> None:
+        """Set the whole state, as when a recorded trajectory is followed."""
+        self._physics.place_agent(position)
+        self.position, self.velocity, self.yaw = position, velocity, yaw
+        self.grounded = grounded
+
+    def step(self, move: int, turn: int, *, contacts: bool = True) -> Sequence[Contact]:
+        """Take one physics step.
+
+        Args:
+            move: 0 none, 1 forward, 2 backward.
+            turn: 0 none, 1 right, 2 left.
+            contacts: Whether the caller needs the contacts. If not, they are read only when the
+                velocity shows more than gravity, drag and the push of level ground.
+
+        Returns:
+            What the agent touched; empty if nobody asked and level ground explains it all.
+        """
+        vx, vy, vz = self.velocity
+        if self.grounded:
+            if move:
+                sin, cos = _heading(self.yaw)
+                thrust = THRUST if move == 1 else -THRUST
+                vx += thrust * sin
+                vz += thrust * cos
+            else:
+                vx, vy, vz = vx * QUICK_STOP, vy * QUICK_STOP, vz * QUICK_STOP
+        if turn:
+            self.yaw = (self.yaw + (TURN if turn == 1 else -TURN)) % 360.0
+        before = (vx, vy, vz)
+        after = x, y, z = self._physics.advance(before)
+        lift = y - (vy - _FALL) * _KEEP
+        level = abs(x - vx * _KEEP) + abs(z - vz * _KEEP) < 1e-6 * (1.0 + abs(x) + abs(z))
+        if level and lift > 1e-4 and not contacts:
+            found: Sequence[Contact] = ()
+            self.grounded = True
+            changed = _rub(after, before, (0.0, 1.0, 0.0), FRICTION * lift)
+        else:
+            found = self._physics.contacts()
+            self.grounded = False
+            changed = after
+            for contact in found:
+                self.grounded |= contact.separation < GROUND_GAP and contact.normal[1] > 0.0
+                if contact.impulse > 0.0:
+                    changed = _rub(changed, before, contact.normal, FRICTION * contact.impulse)
+        position = self._physics.agent_position
+        if changed != after:
+            position = (
+                position[0] + (changed[0] - x) * PHYSICS_STEP,
+                position[1] + (changed[1] - y) * PHYSICS_STEP,
+                position[2] + (changed[2] - z) * PHYSICS_STEP,
+            )
+            self._physics.place_agent(position)
+        self.position, self.velocity = position, changed
+        return found
+
+
+def _heading(yaw: float) -> tuple[float, float]:
+    """Sine and cosine of a yaw in degrees."""
+    angle = math.radians(yaw)
+    return math.sin(angle), math.cos(angle)
+
+
+def _rub(velocity: Vector, before: Vector, normal: Vector, limit: float) -> Vector:
+    """Friction of one contact: less speed along the surface, on two axes, by at most `limit`.
+
+    The first axis is the direction in which `before`, the velocity with thrust and without
+    gravity, runs along the surface; the second is across it.
+    """
+    nx, ny, nz = normal
+    bx, by, bz = before
+    into = bx * nx + by * ny + bz * nz
+    tx, ty, tz = bx - into * nx, by - into * ny, bz - into * nz
+    length = math.sqrt(tx * tx + ty * ty + tz * tz)
+    if length < 1e-9:
+        # Without a direction of travel take the present slip's.
+        bx, by, bz = velocity
+        into = bx * nx + by * ny + bz * nz
+        tx, ty, tz = bx - into * nx, by - into * ny, bz - into * nz
+        length = math.sqrt(tx * tx + ty * ty + tz * tz)
+        if length < 1e-12:
+            return velocity
+    tx, ty, tz = tx / length, ty / length, tz / length
+    sx, sy, sz = ny * tz - nz * ty, nz * tx - nx * tz, nx * ty - ny * tx
+    x, y, z = velocity
+    along = x * tx + y * ty + z * tz
+    across = x * sx + y * sy + z * sz
+    along = max(-limit, min(limit, along))
+    across = max(-limit, min(limit, across))
+    return (
+        x - along * tx - across * sx,
+        y - along * ty - across * sy,
+        z - along * tz - across * sz,
+    )

@@ -1,0 +1,335 @@
+"""Rigid bodies on PhysX with Unity's settings, in Unity's frame, behind one small class."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.envs.sim.engine import Entity, Pose, Scene, physx
+from animalcat.envs.types import PHYSICS_STEP
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Vector = tuple[float, float, float]
+"""x right, y up, z forward, in metres or metres per second."""
+
+GRAVITY: Final = 9.81
+FRICTION: Final = 0.6
+"""Unity's default material, static and dynamic (reference/animal-ai.md section 2)."""
+AGENT_RADIUS: Final = 0.5
+AGENT_MASS: Final = 100.0
+AGENT_DRAG: Final = 1.6
+FLOOR: Final = -1
+"""Body index, in contacts, of the floor and the arena's walls."""
+
+FLOOR_TOP: Final = -0.01
+ARENA_SIDE: Final = 40.0
+
+# PhysX filters a pair by (a.0 & b.1) or (a.1 & b.0). The agent meets only shapes without
+# friction, everything else meets its like with friction: so all but the agent have both kinds.
+_AGENT_GROUP: Final = (1, 0, 0, 0)
+_SMOOTH_GROUP: Final = (0, 1, 0, 0)
+_ROUGH_GROUP: Final = (2, 2, 0, 0)
+
+_STATE: Final = 13
+"""Float32 numbers that PhysX packs for one body: rotation wxyz, position, two velocities."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A box collider: half extents, and where its centre is in the body's frame."""
+
+    half: Vector
+    center: Vector = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Ball:
+    """A sphere collider at the body's origin."""
+
+    radius: float
+
+
+@dataclass(frozen=True, slots=True)
+class Hull:
+    """A convex collider: the hull of (n, 3) points in the body's frame."""
+
+    points: npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """A triangle mesh, for static bodies alone: (n, 3) points, (m, 3) corner indices.
+
+    Corners run clockwise seen from outside, as Unity's do.
+    """
+
+    points: npt.NDArray[np.float32]
+    triangles: npt.NDArray[np.uint32]
+
+
+Collider = Box | Ball | Hull | Surface
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A rigid body as Unity's Rigidbody and colliders describe it.
+
+    Attributes:
+        colliders: Its shapes.
+        position: Its origin, metres.
+        yaw: Degrees clockwise seen from above.
+        mass: Kilograms; 0 makes it static.
+        friction: Static and dynamic, against everything but the agent.
+        velocity: At the start, m/s.
+    """
+
+    colliders: tuple[Collider, ...]
+    position: Vector
+    yaw: float = 0.0
+    mass: float = 0.0
+    friction: float = FRICTION
+    velocity: Vector = (0.0, 0.0, 0.0)
+
+
+class Contact(NamedTuple):
+    """The agent touching a body.
+
+    Attributes:
+        body: Index of the body, or `FLOOR`.
+        normal: Unit vector from the body toward the agent.
+        impulse: Along the normal, as the change of the agent's speed in m/s.
+        separation: Gap in metres at the start of the step; negative when penetrating.
+    """
+
+    body: int
+    normal: Vector
+    impulse: float
+    separation: float
+
+
+class Physics:
+    """One arena's bodies and the agent's sphere, stepped 0.02 s at a time.
+
+    PhysX is right-handed with z up and Unity left-handed with y up, so y and z are swapped on
+    the way in and out, here alone. The agent is frictionless here: its friction is a closed law
+    (see `movement`). The settings are those measured in reference/toolchain.md section 1.
+    """
+
+    def __init__(self, agent: Vector, bodies: Sequence[Body]) -> None:
+        """Build an arena.
+
+        Args:
+            agent: Where the agent's centre starts.
+            bodies: Everything else but the floor and the arena's walls; the place in this
+                sequence is the body's index.
+        """
+        physx.set_scene_config(
+            gravity=[0.0, 0.0, -GRAVITY],
+            bounce_threshold=2.0,
+            enable_pcm=True,
+            enable_tgs=False,
+            enable_ccd=False,
+            enable_enhanced_determinism=True,
+            enable_friction_every_iteration=True,
+        )
+        physx.set_body_config(12, 12, 0.005)
+        physx.set_shape_config(0.01, 0.0)
+        self._system = physx.PhysxCpuSystem()
+        self._system.timestep = PHYSICS_STEP
+        self._scene = Scene([self._system])
+        self._smooth = physx.PhysxMaterial(0.0, 0.0, 0.0)
+        self._rough: dict[float, physx.PhysxMaterial] = {}
+        self._index: dict[physx.PhysxRigidBaseComponent, int] = {}
+        self._entities: list[Entity] = []
+        self._dynamic: list[int] = []
+        self._agent, self._agent_entity = self._add_agent(agent)
+        self._add_arena()
+        for body in bodies:
+            self.add(body)
+
+    def add(self, body: Body) -> int:
+        """Put a body in and return its index."""
+        index = len(self._entities)
+        component = self._component(body)
+        self._index[component] = index
+        self._entities.append(self._insert(component, body.position, body.yaw))
+        if isinstance(component, physx.PhysxRigidDynamicComponent):
+            self._dynamic.append(index)
+            if any(body.velocity):
+                component.set_linear_velocity(_swap(body.velocity))
+        return index
+
+    def remove(self, index: int) -> None:
+        """Take a body out; its index is not used again."""
+        self._entities[index].remove_from_scene()
+        if index in self._dynamic:
+            self._dynamic.remove(index)
+
+    def advance(self, velocity: Vector) -> Vector:
+        """Give the agent a velocity, take one physics step, return its velocity after it."""
+        self._agent.set_linear_velocity((velocity[0], velocity[2], velocity[1]))
+        self._system.step()
+        x, z, y = self._agent.get_linear_velocity().tolist()
+        return x, y, z
+
+    @property
+    def agent_position(self) -> Vector:
+        """The centre of the agent's sphere."""
+        x, z, y = self._agent_entity.get_pose().p.tolist()
+        return x, y, z
+
+    def place_agent(self, position: Vector) -> None:
+        """Move the agent's sphere without changing its velocity."""
+        self._agent_entity.set_pose(Pose((position[0], position[2], position[1])))
+
+    def contacts(self) -> list[Contact]:
+        """What the agent touched in the last step, in the order of the bodies' indices."""
+        found: list[Contact] = []
+        agent = self._agent
+        for contact in self._system.get_contacts():
+            first, second = contact.bodies
+            if first is agent:
+                body, sign = second, 1.0
+            elif second is agent:
+                body, sign = first, -1.0
+            else:
+                continue
+            index = self._index.get(body, FLOOR)
+            for point in contact.points:
+                x, z, y = point.normal.tolist()
+                impulse = float(np.linalg.norm(point.impulse)) / AGENT_MASS
+                normal = (sign * x, sign * y, sign * z)
+                found.append(Contact(index, normal, impulse, point.separation))
+        found.sort()  # PhysX's own order follows memory addresses
+        return found
+
+    def state(self) -> bytes:
+        """The dynamic bodies' states as bytes: equal bytes, nothing has moved."""
+        return self._system.pack()[4 * _STATE :]
+
+    def poses(
+        self, state: bytes
+    ) -> tuple[list[int], npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        """Where the dynamic bodies are.
+
+        Args:
+            state: What `state` gave.
+
+        Returns:
+            Their indices, their origins (n, 3) and their rotations (n, 3, 3), local to world.
+        """
+        rows = np.frombuffer(state, np.float32).reshape(-1, _STATE)
+        return self._dynamic, rows[:, [4, 6, 5]], _rotations(rows[:, :4])
+
+    def _add_agent(self, position: Vector) -> tuple[physx.PhysxRigidDynamicComponent, Entity]:
+        agent = physx.PhysxRigidDynamicComponent()
+        sphere = physx.PhysxCollisionShapeSphere(AGENT_RADIUS, self._smooth)
+        sphere.set_collision_groups(_AGENT_GROUP)
+        agent.attach(sphere)
+        agent.set_mass(AGENT_MASS)
+        agent.set_linear_damping(AGENT_DRAG)
+        agent.set_angular_damping(0.05)
+        agent.set_locked_motion_axes([False, False, False, True, True, True])
+        agent.set_sleep_threshold(0.0)  # a sleeping agent would report stale contacts
+        return agent, self._insert(agent, position, 0.0)
+
+    def _add_arena(self) -> None:
+        """The floor and four walls of reference/animal-ai.md section 2.2."""
+        side, middle = ARENA_SIDE, ARENA_SIDE / 2
+        floor = Body((Box((21.0, 0.5, 21.0)),), (middle, FLOOR_TOP - 0.5, middle))
+        across, along = Box((0.5, 200.0, 21.0)), Box((21.0, 200.0, 0.5))
+        walls = [
+            Body((across,), (-0.5, 200.0, middle)),
+            Body((across,), (side + 0.5, 200.0, middle)),
+            Body((along,), (middle, 200.0, -0.5)),
+            Body((along,), (middle, 200.0, side + 0.5)),
+        ]
+        for body in (floor, *walls):
+            self._insert(self._component(body), body.position, body.yaw)
+
+    def _insert(
+        self, component: physx.PhysxRigidBaseComponent, position: Vector, yaw: float
+    ) -> Entity:
+        entity = Entity()
+        entity.add_component(component)
+        half = -math.radians(yaw) / 2  # the swap of y and z turns the sense round
+        entity.set_pose(Pose(_swap(position), (math.cos(half), 0.0, 0.0, math.sin(half))))
+        self._scene.add_entity(entity)
+        return entity
+
+    def _component(self, body: Body) -> physx.PhysxRigidBaseComponent:
+        rough = self._rough.get(body.friction)
+        if rough is None:
+            rough = physx.PhysxMaterial(body.friction, body.friction, 0.0)
+            self._rough[body.friction] = rough
+        component = (
+            physx.PhysxRigidDynamicComponent() if body.mass else physx.PhysxRigidStaticComponent()
+        )
+        for collider in body.colliders:
+            for material, group in ((self._smooth, _SMOOTH_GROUP), (rough, _ROUGH_GROUP)):
+                shape = _shape(collider, material)
+                shape.set_collision_groups(group)
+                component.attach(shape)
+        if isinstance(component, physx.PhysxRigidDynamicComponent):
+            _set_mass(component, body.mass)
+        return component
+
+
+def _swap(vector: Vector) -> Vector:
+    return vector[0], vector[2], vector[1]
+
+
+def _set_mass(component: physx.PhysxRigidDynamicComponent, mass: float) -> None:
+    """Scale what PhysX found at unit density; each shape counts twice there, which cancels."""
+    scale = mass / component.get_mass()
+    inertia, center = component.get_inertia(), component.get_cmass_local_pose()
+    component.set_mass(mass)
+    component.set_cmass_local_pose(center)
+    component.set_inertia(inertia * np.float32(scale))
+    component.set_linear_damping(0.0)
+    component.set_angular_damping(0.05)
+    component.set_max_angular_velocity(7.0)
+    component.set_max_depenetration_velocity(10.0)
+
+
+def _shape(collider: Collider, material: physx.PhysxMaterial) -> physx.PhysxCollisionShape:
+    unit = (1.0, 1.0, 1.0)
+    match collider:
+        case Box(half, center):
+            shape = physx.PhysxCollisionShapeBox(_swap(half), material)
+            shape.set_local_pose(Pose(_swap(center)))
+            return shape
+        case Ball(radius):
+            return physx.PhysxCollisionShapeSphere(radius, material)
+        case Hull(points):
+            return physx.PhysxCollisionShapeConvexMesh(points[:, [0, 2, 1]], unit, material)
+        case Surface(points, triangles):
+            return physx.PhysxCollisionShapeTriangleMesh(
+                points[:, [0, 2, 1]], triangles, unit, material
+            )
+
+
+def _rotations(quaternions: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Unity-frame matrices (n, 3, 3) of PhysX's quaternions (n, 4), w first.
+
+    Swapping y and z on both sides of a rotation negates its axis's parts and swaps two of them.
+    """
+    w, x, z, y = (quaternions[:, i] for i in range(4))
+    w = -w
+    matrix = np.empty((len(quaternions), 3, 3), np.float32)
+    matrix[:, 0, 0] = 1 - 2 * (y * y + z * z)
+    matrix[:, 0, 1] = 2 * (x * y - w * z)
+    matrix[:, 0, 2] = 2 * (x * z + w * y)
+    matrix[:, 1, 0] = 2 * (x * y + w * z)
+    matrix[:, 1, 1] = 1 - 2 * (x * x + z * z)
+    matrix[:, 1, 2] = 2 * (y * z - w * x)
+    matrix[:, 2, 0] = 2 * (x * z - w * y)
+    matrix[:, 2, 1] = 2 * (y * z + w * x)
+    matrix[:, 2, 2] = 1 - 2 * (x * x + y * y)
+    return matrix

@@ -1,0 +1,2 @@
+from . import physx as physx
+from . import pysapien as pysapien
