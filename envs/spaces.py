@@ -1,0 +1,109 @@
+"""Gymnasium's view of the contract: spaces, observations that lie in them, actions as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+
+from animalcat.envs.types import ACTIONS, Observation, ObservationSpec
+
+SENSORS: Final = ("camera", "rays", "health", "velocity", "position")
+"""What an observation can hold, in the order of the Dict space."""
+
+TURNS: Final = 3
+"""Turns a move can be combined with: none, right, left."""
+
+GymObservation = dict[str, npt.NDArray[Any]] | npt.NDArray[Any]
+"""A dict of arrays by sensor, or the one array where one sensor is on."""
+
+GymAction = int | np.integer[Any] | Sequence[int] | npt.NDArray[np.integer[Any]]
+"""An element of either action space."""
+
+
+def choose_sensors(spec: ObservationSpec, wanted: Sequence[str] | None = None) -> tuple[str, ...]:
+    """The sensors to show, in the order of `SENSORS`.
+
+    Args:
+        spec: What observations hold.
+        wanted: Names; None for all that there are.
+
+    Raises:
+        ValueError: A name is unknown, its sensor is off, or the list is empty.
+    """
+    off = {"camera": spec.camera is None, "rays": spec.rays is None}
+    there = tuple(name for name in SENSORS if not off.get(name, False))
+    if wanted is None:
+        return there
+    absent = sorted(set(wanted) - set(there))
+    if absent or not wanted:
+        raise ValueError(f"sensors {list(wanted)}: choose from {', '.join(there)}")
+    return tuple(name for name in there if name in wanted)
+
+
+def observation_space(spec: ObservationSpec, sensors: Sequence[str]) -> spaces.Space[Any]:
+    """A Dict with a Box a sensor; the plain Box where there is one sensor.
+
+    camera: uint8 (height, width, channels). rays: float32 (RaySpec.size,), 0 to 1.
+    health: float32 (1,), 0 to 100. velocity: float32 (3,), m/s. position: float32 (3,), metres.
+    """
+    boxes = {name: _box(spec, name) for name in sensors}
+    return boxes[sensors[0]] if len(boxes) == 1 else spaces.Dict(boxes)
+
+
+def to_gym(observation: Observation, sensors: Sequence[str]) -> GymObservation:
+    """An observation as an element of `observation_space`; arrays are shared, not copied."""
+    arrays = {name: _array(observation, name) for name in sensors}
+    return arrays[sensors[0]] if len(arrays) == 1 else arrays
+
+
+def action_space(*, flat: bool) -> spaces.Space[Any]:
+    """MultiDiscrete([3, 3]) = (move, turn), or flat Discrete(9) = 3 x move + turn."""
+    return spaces.Discrete(ACTIONS) if flat else spaces.MultiDiscrete([TURNS, TURNS])
+
+
+def to_action(action: GymAction) -> int:
+    """The number, 3 x move + turn, of an element of either action space.
+
+    Raises:
+        ValueError: It lies in neither.
+    """
+    parts = np.asarray(action)
+    if parts.dtype.kind not in "iu" or parts.size not in (1, 2):
+        raise ValueError(f"action {action!r} is neither one integer nor (move, turn)")
+    flat = parts.ravel()
+    if parts.size == 1:
+        number = int(flat[0])
+        valid = 0 <= number < ACTIONS
+    else:
+        number = int(TURNS * flat[0] + flat[1])
+        valid = bool(((flat >= 0) & (flat < TURNS)).all())
+    if not valid:
+        raise ValueError(f"action {action!r}: give 0 to {ACTIONS - 1}, or move and turn 0 to 2")
+    return number
+
+
+def _box(spec: ObservationSpec, name: str) -> spaces.Box:
+    match name:
+        case "camera" if spec.camera is not None:
+            return spaces.Box(0, 255, spec.camera.shape, np.uint8)
+        case "rays" if spec.rays is not None:
+            return spaces.Box(0.0, 1.0, (spec.rays.size,), np.float32)
+        case "health":
+            return spaces.Box(0.0, 100.0, (1,), np.float32)
+        case "velocity" | "position":
+            return spaces.Box(-np.inf, np.inf, (3,), np.float32)
+        case _:
+            raise ValueError(f"there is no sensor {name!r} in {spec}")
+
+
+def _array(observation: Observation, name: str) -> npt.NDArray[Any]:
+    if name == "health":
+        return np.array([observation.health], np.float32)
+    array = getattr(observation, name)
+    if array is None:
+        raise ValueError(f"the observation has no {name}")
+    return array
