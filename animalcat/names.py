@@ -1,0 +1,132 @@
+"""Names of resources: the one place that builds and parses them.
+
+A component holds letters, digits, '.', '_' and '-', never a slash, and is neither '.' nor '..';
+so no path and no second component can be smuggled through an id.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+MAX_COMPONENT: Final = 100
+"""Most characters of one component."""
+
+_COMPONENT: Final = re.compile(r"[A-Za-z0-9._-]{1,100}", re.ASCII)
+_EPISODE: Final = re.compile(r"(0|[1-9][0-9]{0,8})(?:-(0|[1-9][0-9]{0,8}))?", re.ASCII)
+_NOT_COMPONENT: Final = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
+
+
+class BadNameError(ValueError):
+    """A resource name that does not parse, or a component that may not be in one."""
+
+
+class EpisodeName(NamedTuple):
+    """What the name of an episode says.
+
+    Attributes:
+        session: Id of the session.
+        number: Number of the episode within the session, from 0.
+        attempt: Which try at the number, from 0; None where the name leaves it open, which means
+            the last try.
+    """
+
+    session: str
+    number: int
+    attempt: int | None
+
+
+def check_component(text: str, what: str = "id") -> str:
+    """The text, if it may be a component of a name.
+
+    Args:
+        text: Candidate.
+        what: What it is, for the error.
+
+    Raises:
+        BadNameError: It may not.
+    """
+    if not _COMPONENT.fullmatch(text) or text in (".", ".."):
+        raise BadNameError(
+            f"{what} {_shown(text)} is not 1 to {MAX_COMPONENT} of letters, digits, '.', '_', '-'"
+        )
+    return text
+
+
+def to_component(text: str) -> str:
+    """The nearest component to any text, for ids made from titles and file names."""
+    cleaned = _NOT_COMPONENT.sub("-", text).strip("-.")[:MAX_COMPONENT]
+    return cleaned or "unnamed"
+
+
+def session_name(session: str) -> str:
+    """`sessions/{session}`."""
+    return f"sessions/{check_component(session, 'session')}"
+
+
+def profile_name(session: str) -> str:
+    """`sessions/{session}/profile`."""
+    return f"{session_name(session)}/profile"
+
+
+def episode_name(session: str, number: int, attempt: int | None = None) -> str:
+    """`sessions/{session}/episodes/{number}-{attempt}`, or `.../{number}` for the last attempt.
+
+    Raises:
+        BadNameError: The session is no component, or a number is negative.
+    """
+    component = str(number) if attempt is None else f"{number}-{attempt}"
+    if not _EPISODE.fullmatch(component):
+        raise BadNameError(f"episode {component} is not NUMBER or NUMBER-ATTEMPT")
+    return f"{session_name(session)}/episodes/{component}"
+
+
+def battery_name(battery: str) -> str:
+    """`batteries/{battery}`."""
+    return f"batteries/{check_component(battery, 'battery')}"
+
+
+def parse_session(name: str) -> str:
+    """Id in `sessions/{session}`; raises `BadNameError` for anything else."""
+    (session,) = _split(name, "sessions/{session}")
+    return session
+
+
+def parse_profile(name: str) -> str:
+    """Id of the session in `sessions/{session}/profile`; raises `BadNameError` for anything else."""
+    (session,) = _split(name, "sessions/{session}/profile")
+    return session
+
+
+def parse_battery(name: str) -> str:
+    """Id in `batteries/{battery}`; raises `BadNameError` for anything else."""
+    (battery,) = _split(name, "batteries/{battery}")
+    return battery
+
+
+def parse_episode(name: str) -> EpisodeName:
+    """What `sessions/{session}/episodes/{episode}` names; raises `BadNameError` for anything else."""
+    session, episode = _split(name, "sessions/{session}/episodes/{episode}")
+    match = _EPISODE.fullmatch(episode)
+    if match is None:
+        raise BadNameError(f"episode {_shown(episode)} in {_shown(name)} is not NUMBER[-ATTEMPT]")
+    number, attempt = match.groups()
+    return EpisodeName(session, int(number), None if attempt is None else int(attempt))
+
+
+def _split(name: str, pattern: str) -> list[str]:
+    """Components of a name at the places where the pattern has braces."""
+    parts, wanted = name.split("/"), pattern.split("/")
+    if len(parts) != len(wanted) or any(
+        w != p for w, p in zip(wanted, parts, strict=True) if not w.startswith("{")
+    ):
+        raise BadNameError(f"name {_shown(name)} is not of the form {pattern}")
+    return [
+        check_component(p, w.strip("{}"))
+        for w, p in zip(wanted, parts, strict=True)
+        if w.startswith("{")
+    ]
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 120 else text[:117] + "...")

@@ -1,0 +1,196 @@
+"""What can go wrong by a caller's doing: stable codes, their gRPC status, and who converts them."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+import grpc
+from grpc import StatusCode
+
+from animalcat.names import BadNameError
+
+log = logging.getLogger(__name__)
+
+CODE_METADATA: Final = "animalcat-code"
+"""Key of the trailing metadata that carries the code of an error."""
+
+MAX_DETAIL: Final = 3000
+"""Most characters of an error's text: it travels in a trailer of limited size."""
+
+
+class Code(StrEnum):
+    """Codes of errors; stable, never reused."""
+
+    INVALID_NAME = "INVALID_NAME"
+    INVALID_REQUEST = "INVALID_REQUEST"
+    INVALID_ARENA = "INVALID_ARENA"
+    UNKNOWN_SESSION = "UNKNOWN_SESSION"
+    UNKNOWN_BATTERY = "UNKNOWN_BATTERY"
+    UNKNOWN_FAMILY = "UNKNOWN_FAMILY"
+    UNKNOWN_LAYOUT = "UNKNOWN_LAYOUT"
+    UNKNOWN_EPISODE = "UNKNOWN_EPISODE"
+    UNKNOWN_BACKEND = "UNKNOWN_BACKEND"
+    NO_PROFILE = "NO_PROFILE"
+    NOT_COVERED = "NOT_COVERED"
+    AGENT_MISMATCH = "AGENT_MISMATCH"
+    OBSERVATION_MISMATCH = "OBSERVATION_MISMATCH"
+    AGENT_CONNECTED = "AGENT_CONNECTED"
+    SESSION_OVER = "SESSION_OVER"
+    SESSION_FAILED = "SESSION_FAILED"
+    REQUEST_ID_REUSED = "REQUEST_ID_REUSED"
+    BAD_FRAME = "BAD_FRAME"
+    ACTION_OUT_OF_RANGE = "ACTION_OUT_OF_RANGE"
+    ACTION_STALE = "ACTION_STALE"
+    ACTION_TIMEOUT = "ACTION_TIMEOUT"
+    NOTE_TOO_LONG = "NOTE_TOO_LONG"
+    TOO_MANY_BAD_FRAMES = "TOO_MANY_BAD_FRAMES"
+    TOO_LARGE = "TOO_LARGE"
+    SHUTTING_DOWN = "SHUTTING_DOWN"
+    INTERNAL = "INTERNAL"
+
+
+@dataclass(frozen=True, slots=True)
+class Public:
+    """What of an error may travel: its gRPC status, and its text where there is no better one."""
+
+    status: StatusCode
+    text: str
+
+
+CATALOGUE: Final[dict[Code, Public]] = {
+    Code.INVALID_NAME: Public(StatusCode.INVALID_ARGUMENT, "The resource name is malformed."),
+    Code.INVALID_REQUEST: Public(StatusCode.INVALID_ARGUMENT, "The request is malformed."),
+    Code.INVALID_ARENA: Public(StatusCode.INVALID_ARGUMENT, "An arena cannot be read."),
+    Code.UNKNOWN_SESSION: Public(StatusCode.NOT_FOUND, "No such session."),
+    Code.UNKNOWN_BATTERY: Public(StatusCode.NOT_FOUND, "No such battery."),
+    Code.UNKNOWN_FAMILY: Public(StatusCode.NOT_FOUND, "No such family of arenas."),
+    Code.UNKNOWN_LAYOUT: Public(StatusCode.NOT_FOUND, "No such layout."),
+    Code.UNKNOWN_EPISODE: Public(StatusCode.NOT_FOUND, "No such episode."),
+    Code.UNKNOWN_BACKEND: Public(StatusCode.NOT_FOUND, "No such backend."),
+    Code.NO_PROFILE: Public(StatusCode.FAILED_PRECONDITION, "The session has no profile yet."),
+    Code.NOT_COVERED: Public(
+        StatusCode.FAILED_PRECONDITION, "The layout covers no instance of the battery."
+    ),
+    Code.AGENT_MISMATCH: Public(
+        StatusCode.FAILED_PRECONDITION, "The session is for another agent."
+    ),
+    Code.OBSERVATION_MISMATCH: Public(
+        StatusCode.FAILED_PRECONDITION, "The session shows something else than the agent needs."
+    ),
+    Code.AGENT_CONNECTED: Public(
+        StatusCode.ALREADY_EXISTS, "Another agent is connected to the session."
+    ),
+    Code.SESSION_OVER: Public(StatusCode.FAILED_PRECONDITION, "The session is over."),
+    Code.SESSION_FAILED: Public(StatusCode.ABORTED, "The session cannot go on."),
+    Code.REQUEST_ID_REUSED: Public(
+        StatusCode.ALREADY_EXISTS, "The request id was used for something else."
+    ),
+    Code.BAD_FRAME: Public(StatusCode.INVALID_ARGUMENT, "The frame is not due here."),
+    Code.ACTION_OUT_OF_RANGE: Public(StatusCode.INVALID_ARGUMENT, "An action is out of range."),
+    Code.ACTION_STALE: Public(StatusCode.INVALID_ARGUMENT, "The action answers another step."),
+    Code.ACTION_TIMEOUT: Public(StatusCode.DEADLINE_EXCEEDED, "The action came too late."),
+    Code.NOTE_TOO_LONG: Public(StatusCode.INVALID_ARGUMENT, "The note is too long."),
+    Code.TOO_MANY_BAD_FRAMES: Public(
+        StatusCode.INVALID_ARGUMENT, "Too many bad frames came in a row."
+    ),
+    Code.TOO_LARGE: Public(StatusCode.RESOURCE_EXHAUSTED, "The request is too large."),
+    Code.SHUTTING_DOWN: Public(StatusCode.UNAVAILABLE, "The server is shutting down."),
+    Code.INTERNAL: Public(
+        StatusCode.INTERNAL, "The server failed; its log says how. Nothing stored was lost."
+    ),
+}
+
+
+class ServiceError(Exception):
+    """An error that the caller can understand and act on.
+
+    Attributes:
+        code: What kind of error it is.
+        message: What was wrong, where, and what to do.
+    """
+
+    def __init__(self, code: Code, message: str = "") -> None:
+        self.code = code
+        self.message = (message or CATALOGUE[code].text)[:MAX_DETAIL]
+        super().__init__(self.message)
+
+    @property
+    def status(self) -> StatusCode:
+        """Its gRPC status."""
+        return CATALOGUE[self.code].status
+
+
+def unknown(code: Code, what: str, name: str, valid: list[str]) -> ServiceError:
+    """The error for a name that is not among the valid ones, which it lists.
+
+    Args:
+        code: Code of the error.
+        what: What kind of thing was named, for example "layout".
+        name: The name.
+        valid: The names that exist.
+    """
+    shown = ", ".join(sorted(valid)[:20]) or "none"
+    more = f" and {len(valid) - 20} more" if len(valid) > 20 else ""
+    return ServiceError(code, f"no {what} is named {name[:120]!r}; there are: {shown}{more}")
+
+
+def public(error: Exception) -> ServiceError:
+    """What of an exception may travel. Anything unforeseen is logged here and becomes INTERNAL."""
+    if isinstance(error, ServiceError):
+        return error
+    if isinstance(error, BadNameError):
+        return ServiceError(Code.INVALID_NAME, str(error))
+    log.error("a request failed", exc_info=error)
+    return ServiceError(Code.INTERNAL)
+
+
+class ErrorInterceptor(grpc.aio.ServerInterceptor):
+    """Turns exceptions of servicers into gRPC statuses; internal detail never travels.
+
+    It guards the methods that are coroutines, which all of ours are.
+    """
+
+    async def intercept_service(
+        self,
+        continuation: Callable[
+            [grpc.HandlerCallDetails], Awaitable[grpc.RpcMethodHandler[Any, Any] | None]
+        ],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> grpc.RpcMethodHandler[Any, Any] | None:
+        """Put a guard around the method, whichever of the four kinds it is."""
+        handler = await continuation(handler_call_details)
+        if handler is None:  # an unknown method: gRPC answers it
+            return None
+        for kind, make in _KINDS.items():
+            method: Any = getattr(handler, kind)
+            if inspect.iscoroutinefunction(method):
+                return make(
+                    _guard(method), handler.request_deserializer, handler.response_serializer
+                )
+        return handler
+
+
+_KINDS: Final[dict[str, Callable[..., grpc.RpcMethodHandler[Any, Any]]]] = {
+    "unary_unary": grpc.unary_unary_rpc_method_handler,
+    "unary_stream": grpc.unary_stream_rpc_method_handler,
+    "stream_unary": grpc.stream_unary_rpc_method_handler,
+    "stream_stream": grpc.stream_stream_rpc_method_handler,
+}
+
+
+def _guard(method: Callable[[Any, Any], Awaitable[Any]]) -> Callable[[Any, Any], Awaitable[Any]]:
+    async def guarded(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+        try:
+            return await method(request, context)
+        except grpc.aio.AbortError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the last place where one can become a status
+            shown = public(error)
+            await context.abort(shown.status, shown.message, ((CODE_METADATA, shown.code.value),))
+
+    return guarded

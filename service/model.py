@@ -1,0 +1,219 @@
+"""What the service keeps: the spec of a session, its decisions, episodes and certificates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import IntEnum
+from typing import Any
+
+from animalcat.envs.types import EndedBy, ObservationSpec
+
+
+class SessionState(IntEnum):
+    """Where a session stands. The numbers are those of the wire."""
+
+    WAITING = 1
+    RUNNING = 2
+    FINISHED = 3
+    CANCELLED = 4
+    FAILED = 5
+
+    @property
+    def over(self) -> bool:
+        """True where no episode will follow."""
+        return self >= SessionState.FINISHED
+
+
+class Outcome(IntEnum):
+    """What became of an episode. The numbers are those of the wire."""
+
+    SUCCESS = 1
+    FAILURE = 2
+    VOID = 3
+    FAULT = 4
+
+    @property
+    def counts(self) -> bool:
+        """True where the episode is evidence."""
+        return self <= Outcome.FAILURE
+
+
+@dataclass(frozen=True, slots=True)
+class StoppingRule:
+    """When measuring is enough; whatever comes first.
+
+    Attributes:
+        max_episodes: Most episodes that count.
+        target_sd: Target of every capability's posterior SD as a share of its range; 0: none.
+        futility: Least expected drop of the SD over the next 25 episodes, as a share of what it
+            is; 0: never futile.
+    """
+
+    max_episodes: int
+    target_sd: float = 0.0
+    futility: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionPolicy:
+    """How the next instance is chosen: by which score, with which share of random draws."""
+
+    name: str = "variance"
+    random_share: float = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSpec:
+    """All that defines a session; nothing of it changes afterwards.
+
+    Attributes:
+        agent: Name of the agent.
+        battery: Id of the battery.
+        battery_digest: SHA-256 of the battery's content.
+        layout: Name of the layout.
+        layout_variant: Variant of the layout; the default one where empty.
+        policy: How to choose.
+        stop: When to stop.
+        seed: Seed of everything random in the session.
+        backend: What plays the arenas.
+        observation_spec: What the agent sees.
+        action_timeout_seconds: How long the agent may take for one action.
+        record_pixels: Camera images go into the recordings.
+        certify: NUTS refits certify the live posterior at checkpoints.
+    """
+
+    agent: str
+    battery: str
+    battery_digest: str
+    layout: str
+    layout_variant: str
+    policy: SelectionPolicy
+    stop: StoppingRule
+    seed: int = 0
+    backend: str = "sim"
+    observation_spec: ObservationSpec = field(default_factory=ObservationSpec)
+    action_timeout_seconds: float = 60.0
+    record_pixels: bool = False
+    certify: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class CapabilityStatus:
+    """How well one capability is known: mean and SD in the unit, and where measuring it stands."""
+
+    name: str
+    mean: float
+    sd: float
+    unit: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Why an instance was chosen.
+
+    Attributes:
+        instance: Name of the instance.
+        score: The selector's score; the larger, the more it was worth.
+        propensity: Probability with which the policy chose it.
+        predicted: Predicted probability of success.
+        margins: Per capability, its posterior mean minus the demand, in the unit.
+        reason: Why, in a word.
+    """
+
+    instance: str
+    score: float
+    propensity: float
+    predicted: float
+    margins: Mapping[str, float]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """One try at an episode, open or finished. A finished one never changes.
+
+    Attributes:
+        session: Id of the session.
+        number: Number within the session, from 0.
+        attempt: Which try at this number, from 0.
+        decision: Why its instance was chosen.
+        agent_instance: Which process of the agent played it.
+        outcome: None while it is open.
+        episode_return: Sum of rewards.
+        steps: Decisions taken.
+        ended_by: Why it ended; None while it is open and where the agent left.
+        cause: Why it was voided or a fault; empty otherwise.
+    """
+
+    session: str
+    number: int
+    attempt: int
+    decision: Decision
+    agent_instance: str = ""
+    outcome: Outcome | None = None
+    episode_return: float = 0.0
+    steps: int = 0
+    ended_by: EndedBy | None = None
+    cause: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A session as it is stored.
+
+    Attributes:
+        id: Id, the last component of its name.
+        spec: What it was made with.
+        state: Where it stands.
+        reason: Why it stopped; empty while it goes on.
+        created: When, with time zone.
+        episodes: Episodes that counted.
+        successes: Of those, successes.
+        capabilities: As of the last decision, or of the profile.
+    """
+
+    id: str
+    spec: SessionSpec
+    state: SessionState
+    reason: str
+    created: datetime
+    episodes: int = 0
+    successes: int = 0
+    capabilities: tuple[CapabilityStatus, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCertificate:
+    """The comparison of live posterior and NUTS at a checkpoint.
+
+    Attributes:
+        n: Episodes that the fit has seen.
+        passed: The live posterior may stand.
+        result: What was compared, as JSON values.
+        draws: File of the fit's draws, relative to the data directory; empty where there are none.
+    """
+
+    n: int
+    passed: bool
+    result: Mapping[str, Any]
+    draws: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BatteryRecord:
+    """A battery as lists show it.
+
+    Attributes:
+        id: Id, the last component of its name.
+        digest: SHA-256 of its content.
+        instances: How many instances it has.
+        problems: Problems found in its files, one line each.
+    """
+
+    id: str
+    digest: str
+    instances: int
+    problems: tuple[str, ...] = ()

@@ -1,0 +1,1 @@
+"""Where sessions, decisions, outcomes, certificates and profiles are kept."""

@@ -1,0 +1,172 @@
+"""The duties of a store of sessions."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from animalcat.service.model import (
+    BatteryRecord,
+    CapabilityStatus,
+    Decision,
+    Episode,
+    Session,
+    SessionSpec,
+    SessionState,
+    StoredCertificate,
+)
+
+
+class AlreadyFinishedError(Exception):
+    """A finished record was to be changed, or an episode was to count twice."""
+
+
+class SessionStore(ABC):
+    """Keeps batteries, sessions, decisions, episodes, certificates and profiles.
+
+    - **Durable.** When a call returns, what it wrote survives the death of the process and of the
+      machine.
+    - **All or nothing.** A call that fails or is cut short has written nothing.
+    - **By value.** What goes in and comes out are values: changing one changes nothing stored.
+    - **Snapshots.** A read sees one state of the store, never half a write.
+    - **Finished means finished.** A finished episode never changes, and of all the attempts at one
+      number at most one counts; a session that is over stays in the state it ended in.
+    - **Threads.** Every method may be called from any thread at any time. They block: never call
+      them on an event loop. One session has one writer, its engine; the store relies on that for
+      the order of a session's records, and on nothing else.
+    - **Unknown ids.** Reads give None or nothing; writes raise `KeyError`.
+    """
+
+    @abstractmethod
+    def put_battery(self, battery: BatteryRecord) -> None:
+        """Keep a battery's name; a name that exists points to the new content from now on."""
+
+    @abstractmethod
+    def battery(self, battery: str) -> BatteryRecord | None:
+        """The battery of that id."""
+
+    @abstractmethod
+    def batteries(self) -> list[BatteryRecord]:
+        """All batteries, by id."""
+
+    @abstractmethod
+    def create_session(
+        self, wanted: str, spec: SessionSpec, created: datetime, request_id: str = ""
+    ) -> Session:
+        """Keep a new session, waiting for its agent.
+
+        Args:
+            wanted: Its id; where that is taken, `{wanted}-2`, `{wanted}-3`, ...
+            spec: What it is to be.
+            created: When, with time zone.
+            request_id: The same id again gives the session of the first call and writes nothing;
+                empty: no such protection.
+
+        Raises:
+            ValueError: The request id was used for another spec.
+        """
+
+    @abstractmethod
+    def session(self, session: str) -> Session | None:
+        """The session of that id."""
+
+    @abstractmethod
+    def sessions(self) -> list[Session]:
+        """All sessions, newest first."""
+
+    @abstractmethod
+    def set_state(self, session: str, state: SessionState, reason: str = "") -> Session:
+        """Change a session's state.
+
+        Raises:
+            KeyError: No such session.
+            AlreadyFinishedError: It is over, in another state.
+        """
+
+    @abstractmethod
+    def decide(
+        self,
+        session: str,
+        number: int,
+        attempt: int,
+        decision: Decision,
+        capabilities: tuple[CapabilityStatus, ...],
+    ) -> None:
+        """Keep a decision before anything moves.
+
+        Args:
+            session: Id of the session.
+            number: Number of the episode.
+            attempt: The first attempt that it is for.
+            decision: The decision.
+            capabilities: How well they are known before the episode.
+
+        Raises:
+            KeyError: No such session.
+            AlreadyFinishedError: There is a decision for that number and attempt.
+        """
+
+    @abstractmethod
+    def decision(self, session: str, number: int) -> Decision | None:
+        """The latest decision for an episode."""
+
+    @abstractmethod
+    def open_episode(self, episode: Episode) -> None:
+        """Keep that an attempt begins; its outcome is None.
+
+        Raises:
+            KeyError: No such session.
+            AlreadyFinishedError: The attempt exists, or one at this number counts already.
+        """
+
+    @abstractmethod
+    def finish_episode(self, episode: Episode) -> None:
+        """Keep how an open attempt ended, outcome and summary at once.
+
+        Raises:
+            KeyError: No such attempt.
+            AlreadyFinishedError: The attempt is finished, or another at this number counts already.
+        """
+
+    @abstractmethod
+    def episodes(self, session: str) -> list[Episode]:
+        """All attempts of a session, by number and attempt."""
+
+    @abstractmethod
+    def put_certificate(self, session: str, certificate: StoredCertificate) -> None:
+        """Keep a certificate.
+
+        Raises:
+            KeyError: No such session.
+            AlreadyFinishedError: There is one for that n.
+        """
+
+    @abstractmethod
+    def certificates(self, session: str) -> dict[int, StoredCertificate]:
+        """All certificates of a session, by n."""
+
+    @abstractmethod
+    def finish_session(
+        self,
+        session: str,
+        state: SessionState,
+        reason: str,
+        profile: Mapping[str, Any],
+        capabilities: tuple[CapabilityStatus, ...],
+    ) -> Session:
+        """End a session and keep its profile, at once.
+
+        Raises:
+            KeyError: No such session.
+            AlreadyFinishedError: It is over.
+        """
+
+    @abstractmethod
+    def profile(self, session: str) -> dict[str, Any] | None:
+        """The exported profile, as JSON values; None before the session is over."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Free what the store holds; calling it twice is fine."""

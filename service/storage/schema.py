@@ -1,0 +1,111 @@
+"""The tables of the relational store."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    Column,
+    DateTime,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    text,
+)
+
+VERSION: Final = 1
+"""Version of the schema; a store of a newer one is refused."""
+
+metadata: Final = MetaData()
+
+meta: Final = Table(
+    "meta",
+    metadata,
+    Column("key", String(40), primary_key=True),
+    Column("value", String(200), nullable=False),
+)
+
+batteries: Final = Table(
+    "batteries",
+    metadata,
+    Column("id", String(100), primary_key=True),
+    Column("digest", String(64), nullable=False),
+    Column("instances", Integer, nullable=False),
+    Column("problems", JSON, nullable=False),
+)
+
+sessions: Final = Table(
+    "sessions",
+    metadata,
+    Column("seq", Integer, primary_key=True, autoincrement=True),
+    Column("id", String(100), nullable=False, unique=True),
+    Column("request_id", String(200), nullable=True, unique=True),
+    Column("spec", JSON, nullable=False),
+    Column("state", String(20), nullable=False),
+    Column("reason", Text, nullable=False, default=""),
+    Column("created", DateTime(timezone=False), nullable=False),
+    # Derived: copied from the latest decision or the profile, for lists.
+    Column("capabilities", JSON, nullable=False),
+)
+
+_SESSION: Final = "sessions.id"
+
+decisions: Final = Table(
+    "decisions",
+    metadata,
+    Column("session", String(100), ForeignKey(_SESSION), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("decision", JSON, nullable=False),
+)
+
+episodes: Final = Table(
+    "episodes",
+    metadata,
+    Column("session", String(100), ForeignKey(_SESSION), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("decision", JSON, nullable=False),
+    Column("agent_instance", String(200), nullable=False),
+    Column("outcome", String(20), nullable=True),
+    Column("counts", Boolean, nullable=False, default=False),
+    Column("episode_return", Float, nullable=False),
+    Column("steps", Integer, nullable=False),
+    Column("ended_by", String(20), nullable=True),
+    Column("cause", Text, nullable=False),
+)
+
+_COUNTS: Final = text("counts")
+# The database itself keeps that at most one attempt at a number counts.
+Index(
+    "one_counts",
+    episodes.c.session,
+    episodes.c.number,
+    unique=True,
+    sqlite_where=_COUNTS,
+    postgresql_where=_COUNTS,
+)
+
+certificates: Final = Table(
+    "certificates",
+    metadata,
+    Column("session", String(100), ForeignKey(_SESSION), primary_key=True),
+    Column("n", Integer, primary_key=True),
+    Column("passed", Boolean, nullable=False),
+    Column("result", JSON, nullable=False),
+    Column("draws", String(500), nullable=False),
+)
+
+profiles: Final = Table(
+    "profiles",
+    metadata,
+    Column("session", String(100), ForeignKey(_SESSION), primary_key=True),
+    Column("profile", JSON, nullable=False),
+)

@@ -1,0 +1,435 @@
+"""The store on SQLAlchemy: SQLite in a data directory, or any database that it speaks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import TypeAdapter
+from sqlalchemy import (
+    Connection,
+    Engine,
+    Row,
+    Select,
+    case,
+    create_engine,
+    event,
+    func,
+    insert,
+    inspect,
+    select,
+    update,
+)
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from animalcat.envs.types import EndedBy
+from animalcat.service.model import (
+    BatteryRecord,
+    CapabilityStatus,
+    Decision,
+    Episode,
+    Outcome,
+    Session,
+    SessionSpec,
+    SessionState,
+    StoredCertificate,
+)
+from animalcat.service.storage import schema
+from animalcat.service.storage.base import AlreadyFinishedError, SessionStore
+
+_SPEC: Final = TypeAdapter(SessionSpec)
+_DECISION: Final = TypeAdapter(Decision)
+_CAPABILITIES: Final = TypeAdapter(tuple[CapabilityStatus, ...])
+
+
+class StoreTooNewError(Exception):
+    """The store was written by a newer version of animalcat."""
+
+
+class SqlStore(SessionStore):
+    """Keeps everything in one relational database.
+
+    Args:
+        url: SQLAlchemy's URL of the database.
+
+    Raises:
+        StoreTooNewError: Its schema is newer than this code.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._engine = create_engine(url)
+        if self._engine.dialect.name == "sqlite":
+            event.listen(self._engine, "connect", _configure_sqlite)
+            event.listen(self._engine, "begin", _begin)
+        self._reader = self._engine.execution_options(animalcat_reads=True)
+        _prepare(self._engine)
+
+    @classmethod
+    def in_directory(cls, data: Path) -> SqlStore:
+        """The store of a data directory: `animalcat.sqlite` in it."""
+        data.mkdir(parents=True, exist_ok=True)
+        return cls(f"sqlite:///{(data / 'animalcat.sqlite').resolve()}")
+
+    def put_battery(self, battery: BatteryRecord) -> None:
+        """Keep a battery's name; a name that exists points to the new content from now on."""
+        table = schema.batteries
+        values = {
+            "digest": battery.digest,
+            "instances": battery.instances,
+            "problems": list(battery.problems),
+        }
+        with self._engine.begin() as db:
+            changed = db.execute(update(table).where(table.c.id == battery.id).values(values))
+            if not changed.rowcount:
+                db.execute(insert(table).values(id=battery.id, **values))
+
+    def battery(self, battery: str) -> BatteryRecord | None:
+        """The battery of that id."""
+        with self._reader.connect() as db:
+            row = db.execute(
+                select(schema.batteries).where(schema.batteries.c.id == battery)
+            ).one_or_none()
+        return None if row is None else _battery(row)
+
+    def batteries(self) -> list[BatteryRecord]:
+        """All batteries, by id."""
+        with self._reader.connect() as db:
+            rows = db.execute(select(schema.batteries).order_by(schema.batteries.c.id)).all()
+        return [_battery(row) for row in rows]
+
+    def create_session(
+        self, wanted: str, spec: SessionSpec, created: datetime, request_id: str = ""
+    ) -> Session:
+        """Keep a new session; see the base class."""
+        table = schema.sessions
+        with self._engine.begin() as db:
+            if request_id:
+                row = db.execute(
+                    _session_query().where(table.c.request_id == request_id)
+                ).one_or_none()
+                if row is not None:
+                    known = _session(row)
+                    if known.spec != spec:
+                        raise ValueError(f"request id {request_id!r} was used for another session")
+                    return known
+            taken = set(db.scalars(select(table.c.id).where(table.c.id.startswith(wanted))))
+            name, k = wanted, 1
+            while name in taken:
+                k += 1
+                name = f"{wanted}-{k}"
+            db.execute(
+                insert(table).values(
+                    id=name,
+                    request_id=request_id or None,
+                    spec=_SPEC.dump_python(spec, mode="json"),
+                    state=SessionState.WAITING.name,
+                    reason="",
+                    created=created.astimezone(UTC).replace(tzinfo=None),
+                    capabilities=[],
+                )
+            )
+            return _one_session(db, name)
+
+    def session(self, session: str) -> Session | None:
+        """The session of that id."""
+        with self._reader.connect() as db:
+            row = db.execute(_session_query().where(schema.sessions.c.id == session)).one_or_none()
+        return None if row is None else _session(row)
+
+    def sessions(self) -> list[Session]:
+        """All sessions, newest first."""
+        with self._reader.connect() as db:
+            rows = db.execute(_session_query().order_by(schema.sessions.c.seq.desc())).all()
+        return [_session(row) for row in rows]
+
+    def set_state(self, session: str, state: SessionState, reason: str = "") -> Session:
+        """Change a session's state; see the base class."""
+        with self._engine.begin() as db:
+            _change_state(db, session, state, reason)
+            return _one_session(db, session)
+
+    def decide(
+        self,
+        session: str,
+        number: int,
+        attempt: int,
+        decision: Decision,
+        capabilities: tuple[CapabilityStatus, ...],
+    ) -> None:
+        """Keep a decision before anything moves; see the base class."""
+        with self._engine.begin() as db:
+            _one_session(db, session)
+            _insert(
+                db,
+                insert(schema.decisions).values(
+                    session=session,
+                    number=number,
+                    attempt=attempt,
+                    decision=_DECISION.dump_python(decision, mode="json"),
+                ),
+                f"episode {number}, attempt {attempt} of {session} is decided",
+            )
+            _set_capabilities(db, session, capabilities)
+
+    def decision(self, session: str, number: int) -> Decision | None:
+        """The latest decision for an episode."""
+        table = schema.decisions
+        with self._reader.connect() as db:
+            value = db.scalar(
+                select(table.c.decision)
+                .where(table.c.session == session, table.c.number == number)
+                .order_by(table.c.attempt.desc())
+                .limit(1)
+            )
+        return None if value is None else _DECISION.validate_python(value)
+
+    def open_episode(self, episode: Episode) -> None:
+        """Keep that an attempt begins; see the base class."""
+        table = schema.episodes
+        with self._engine.begin() as db:
+            _one_session(db, episode.session)
+            counted = db.scalar(
+                select(func.count()).where(
+                    table.c.session == episode.session,
+                    table.c.number == episode.number,
+                    table.c.counts,
+                )
+            )
+            if counted:
+                raise AlreadyFinishedError(f"episode {episode.number} of {episode.session} counts")
+            _insert(
+                db,
+                insert(table).values(_episode_values(episode)),
+                f"attempt {episode.attempt} at episode {episode.number} exists",
+            )
+
+    def finish_episode(self, episode: Episode) -> None:
+        """Keep how an open attempt ended; see the base class."""
+        table = schema.episodes
+        with self._engine.begin() as db:
+            attempt = (
+                (table.c.session == episode.session)
+                & (table.c.number == episode.number)
+                & (table.c.attempt == episode.attempt)
+            )
+            row = db.execute(select(table.c.outcome).where(attempt)).one_or_none()
+            if row is None:
+                raise KeyError(
+                    f"{episode.session} has no episode {episode.number}-{episode.attempt}"
+                )
+            if row.outcome is not None:
+                raise AlreadyFinishedError(
+                    f"episode {episode.number}-{episode.attempt} of {episode.session} is finished"
+                )
+            _insert(
+                db,
+                update(table).where(attempt).values(_episode_values(episode)),
+                f"episode {episode.number} of {episode.session} counts already",
+            )
+
+    def episodes(self, session: str) -> list[Episode]:
+        """All attempts of a session, by number and attempt."""
+        table = schema.episodes
+        with self._reader.connect() as db:
+            rows = db.execute(
+                select(table)
+                .where(table.c.session == session)
+                .order_by(table.c.number, table.c.attempt)
+            ).all()
+        return [_episode(row) for row in rows]
+
+    def put_certificate(self, session: str, certificate: StoredCertificate) -> None:
+        """Keep a certificate; see the base class."""
+        with self._engine.begin() as db:
+            _one_session(db, session)
+            _insert(
+                db,
+                insert(schema.certificates).values(
+                    session=session,
+                    n=certificate.n,
+                    passed=certificate.passed,
+                    result=dict(certificate.result),
+                    draws=certificate.draws,
+                ),
+                f"{session} has a certificate for n = {certificate.n}",
+            )
+
+    def certificates(self, session: str) -> dict[int, StoredCertificate]:
+        """All certificates of a session, by n."""
+        table = schema.certificates
+        with self._reader.connect() as db:
+            rows = db.execute(
+                select(table).where(table.c.session == session).order_by(table.c.n)
+            ).all()
+        return {row.n: StoredCertificate(row.n, row.passed, row.result, row.draws) for row in rows}
+
+    def finish_session(
+        self,
+        session: str,
+        state: SessionState,
+        reason: str,
+        profile: Mapping[str, Any],
+        capabilities: tuple[CapabilityStatus, ...],
+    ) -> Session:
+        """End a session and keep its profile, at once; see the base class."""
+        with self._engine.begin() as db:
+            if _one_session(db, session).state.over:
+                raise AlreadyFinishedError(f"{session} is over")
+            _change_state(db, session, state, reason)
+            db.execute(insert(schema.profiles).values(session=session, profile=dict(profile)))
+            _set_capabilities(db, session, capabilities)
+            return _one_session(db, session)
+
+    def profile(self, session: str) -> dict[str, Any] | None:
+        """The exported profile; None before the session is over."""
+        table = schema.profiles
+        with self._reader.connect() as db:
+            return db.scalar(select(table.c.profile).where(table.c.session == session))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._engine.dispose()
+
+
+def _configure_sqlite(connection: Any, _: ConnectionPoolEntry) -> None:
+    # SQLAlchemy, not the driver, says when a transaction begins (see _begin_immediate).
+    connection.isolation_level = None
+    for pragma in (
+        "journal_mode=WAL",
+        # FULL, not NORMAL: in WAL mode NORMAL may lose the last commits when power fails, and an
+        # acknowledged outcome must not be lost. It costs one fsync a commit, two an episode.
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        "busy_timeout=10000",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin(connection: Connection) -> None:
+    # A transaction that reads first and then writes would fail with "database is locked" when
+    # another wrote in between; taking the write lock at once makes it wait instead.
+    reads = connection.get_execution_options().get("animalcat_reads", False)
+    connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+
+
+def _prepare(engine: Engine) -> None:
+    table = schema.meta
+    found = None
+    if inspect(engine).has_table(table.name):
+        with engine.connect() as db:
+            found = db.scalar(select(table.c.value).where(table.c.key == "schema"))
+    if found is None:
+        schema.metadata.create_all(engine)
+        with engine.begin() as db:
+            db.execute(insert(table).values(key="schema", value=str(schema.VERSION)))
+    elif int(found) > schema.VERSION:
+        raise StoreTooNewError(
+            f"{engine.url.database} has schema {found}; this animalcat knows up to "
+            f"{schema.VERSION}: update animalcat, or choose another data directory"
+        )
+
+
+def _insert(db: Connection, statement: Any, taken: str) -> None:
+    try:
+        db.execute(statement)
+    except IntegrityError as error:
+        raise AlreadyFinishedError(taken) from error
+
+
+def _session_query() -> Select[Any]:
+    table, played = schema.sessions, schema.episodes
+    counts = (
+        select(
+            played.c.session,
+            func.count().label("episodes"),
+            func.sum(case((played.c.outcome == Outcome.SUCCESS.name, 1), else_=0)).label(
+                "successes"
+            ),
+        )
+        .where(played.c.counts)
+        .group_by(played.c.session)
+        .subquery()
+    )
+    return select(
+        table,
+        func.coalesce(counts.c.episodes, 0).label("episodes"),
+        func.coalesce(counts.c.successes, 0).label("successes"),
+    ).outerjoin(counts, table.c.id == counts.c.session)
+
+
+def _one_session(db: Connection, session: str) -> Session:
+    row = db.execute(_session_query().where(schema.sessions.c.id == session)).one_or_none()
+    if row is None:
+        raise KeyError(f"no session {session}")
+    return _session(row)
+
+
+def _change_state(db: Connection, session: str, state: SessionState, reason: str) -> None:
+    before = _one_session(db, session).state
+    if before.over and before != state:
+        raise AlreadyFinishedError(f"{session} is {before.name.lower()}")
+    table = schema.sessions
+    db.execute(update(table).where(table.c.id == session).values(state=state.name, reason=reason))
+
+
+def _set_capabilities(
+    db: Connection, session: str, capabilities: tuple[CapabilityStatus, ...]
+) -> None:
+    table = schema.sessions
+    db.execute(
+        update(table)
+        .where(table.c.id == session)
+        .values(capabilities=_CAPABILITIES.dump_python(capabilities, mode="json"))
+    )
+
+
+def _episode_values(episode: Episode) -> dict[str, Any]:
+    outcome, ended_by = episode.outcome, episode.ended_by
+    return {
+        "session": episode.session,
+        "number": episode.number,
+        "attempt": episode.attempt,
+        "decision": _DECISION.dump_python(episode.decision, mode="json"),
+        "agent_instance": episode.agent_instance,
+        "outcome": None if outcome is None else outcome.name,
+        "counts": outcome is not None and outcome.counts,
+        "episode_return": episode.episode_return,
+        "steps": episode.steps,
+        "ended_by": None if ended_by is None else ended_by.name,
+        "cause": episode.cause,
+    }
+
+
+def _episode(row: Row[Any]) -> Episode:
+    return Episode(
+        session=row.session,
+        number=row.number,
+        attempt=row.attempt,
+        decision=_DECISION.validate_python(row.decision),
+        agent_instance=row.agent_instance,
+        outcome=None if row.outcome is None else Outcome[row.outcome],
+        episode_return=row.episode_return,
+        steps=row.steps,
+        ended_by=None if row.ended_by is None else EndedBy[row.ended_by],
+        cause=row.cause,
+    )
+
+
+def _session(row: Row[Any]) -> Session:
+    return Session(
+        id=row.id,
+        spec=_SPEC.validate_python(row.spec),
+        state=SessionState[row.state],
+        reason=row.reason,
+        created=row.created.replace(tzinfo=UTC),
+        episodes=row.episodes,
+        successes=row.successes,
+        capabilities=_CAPABILITIES.validate_python(row.capabilities),
+    )
+
+
+def _battery(row: Row[Any]) -> BatteryRecord:
+    return BatteryRecord(row.id, row.digest, row.instances, tuple(row.problems))

@@ -1,0 +1,1 @@
+"""Suites that any implementation of a service contract can be held against."""

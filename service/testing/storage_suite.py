@@ -1,0 +1,235 @@
+"""The laws of a store; whoever writes one inherits the class and gives the fixture."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from animalcat.envs.types import CameraSpec, EndedBy, ObservationSpec
+from animalcat.service.model import (
+    BatteryRecord,
+    CapabilityStatus,
+    Decision,
+    Episode,
+    Outcome,
+    SelectionPolicy,
+    SessionSpec,
+    SessionState,
+    StoppingRule,
+    StoredCertificate,
+)
+from animalcat.service.storage.base import AlreadyFinishedError, SessionStore
+
+NOW = datetime(2026, 11, 20, 12, 30, 15, 250, tzinfo=UTC)
+SPEC = SessionSpec(
+    agent="builtin:braitenberg",
+    battery="navigation",
+    battery_digest="ab" * 32,
+    layout="aaio",
+    layout_variant="",
+    policy=SelectionPolicy("variance", 0.25),
+    stop=StoppingRule(40, 0.1, 0.02),
+    seed=2**63 + 1,
+    observation_spec=ObservationSpec(camera=CameraSpec(32, grayscale=True), rays=None),
+)
+DECISION = Decision("01-01-01", 0.125, 0.3, 1 / 3, {"navigationAbility": -0.7}, "informative")
+STATUS = (CapabilityStatus("navigationAbility", 2.5, 0.25, "10 m", "measuring"),)
+
+
+def attempt(session: str, number: int, k: int = 0) -> Episode:
+    """An open attempt."""
+    return Episode(session, number, k, DECISION, agent_instance="p1")
+
+
+def finished(episode: Episode, outcome: Outcome = Outcome.SUCCESS) -> Episode:
+    """The same attempt, finished."""
+    return replace(
+        episode, outcome=outcome, episode_return=0.1 + 0.2, steps=17, ended_by=EndedBy.GOAL
+    )
+
+
+WRITES_TO_X: list[Callable[[SessionStore], Any]] = [
+    lambda s: s.set_state("x", SessionState.RUNNING),
+    lambda s: s.decide("x", 0, 0, DECISION, STATUS),
+    lambda s: s.open_episode(attempt("x", 0)),
+    lambda s: s.finish_episode(finished(attempt("x", 0))),
+    lambda s: s.put_certificate("x", StoredCertificate(16, True, {})),
+    lambda s: s.finish_session("x", SessionState.FINISHED, "", {}, STATUS),
+]
+
+
+class StorageSuite:
+    """What every store must do."""
+
+    @pytest.fixture
+    def store(self) -> SessionStore:
+        """An empty store."""
+        raise NotImplementedError("give the store under test")
+
+    @pytest.fixture
+    def session(self, store: SessionStore) -> str:
+        """A session in the store."""
+        return store.create_session("s", SPEC, NOW).id
+
+    def test_a_session_comes_back_as_it_went_in(self, store: SessionStore, session: str) -> None:
+        """Every value of the spec survives, also 64-bit seeds and the time."""
+        found = store.session(session)
+        assert found is not None
+        assert (found.spec, found.created, found.state) == (SPEC, NOW, SessionState.WAITING)
+        assert (found.episodes, found.successes, found.capabilities) == (0, 0, ())
+
+    def test_ids_that_are_taken_get_a_number(self, store: SessionStore) -> None:
+        """Three sessions that want one id; the list has the newest first."""
+        ids = [store.create_session("s", SPEC, NOW).id for _ in range(3)]
+        assert ids == ["s", "s-2", "s-3"]
+        assert [s.id for s in store.sessions()] == ["s-3", "s-2", "s"]
+
+    def test_same_request_id_is_applied_once(self, store: SessionStore) -> None:
+        """The second call gives the first session; another spec under the id is refused."""
+        first = store.create_session("s", SPEC, NOW, "r1")
+        again = store.create_session("t", SPEC, NOW, "r1")
+        assert again == first
+        assert len(store.sessions()) == 1
+        with pytest.raises(ValueError, match="r1"):
+            store.create_session("s", replace(SPEC, seed=1), NOW, "r1")
+
+    def test_unknown_things_read_as_nothing(self, store: SessionStore) -> None:
+        """Reads of what is not there."""
+        assert store.session("x") is None
+        assert store.battery("x") is None
+        assert store.profile("x") is None
+        assert store.decision("x", 0) is None
+        assert store.episodes("x") == []
+        assert store.certificates("x") == {}
+
+    @pytest.mark.parametrize("write", WRITES_TO_X)
+    def test_writes_to_unknown_sessions_are_errors(
+        self, store: SessionStore, write: Callable[[SessionStore], Any]
+    ) -> None:
+        """And nothing is written."""
+        with pytest.raises(KeyError):
+            write(store)
+        assert store.sessions() == []
+
+    def test_a_decision_comes_back_and_is_never_replaced(
+        self, store: SessionStore, session: str
+    ) -> None:
+        """A later attempt may have a decision of its own, which then holds."""
+        store.decide(session, 0, 0, DECISION, STATUS)
+        assert store.decision(session, 0) == DECISION
+        with pytest.raises(AlreadyFinishedError):
+            store.decide(session, 0, 0, replace(DECISION, instance="other"), ())
+        found = store.session(session)
+        assert found is not None
+        assert found.capabilities == STATUS
+        later = replace(DECISION, instance="other")
+        store.decide(session, 0, 3, later, STATUS)
+        assert store.decision(session, 0) == later
+
+    def test_outcomes_are_counted(self, store: SessionStore, session: str) -> None:
+        """Success and failure count, void and fault do not."""
+        for number, outcome in enumerate(Outcome):
+            store.open_episode(attempt(session, number))
+            store.finish_episode(finished(attempt(session, number), outcome))
+        found = store.session(session)
+        assert found is not None
+        assert (found.episodes, found.successes) == (2, 1)
+        assert [e.outcome for e in store.episodes(session)] == list(Outcome)
+
+    def test_an_episode_comes_back_as_it_went_in(self, store: SessionStore, session: str) -> None:
+        """Open first, then finished, every value."""
+        store.open_episode(attempt(session, 0))
+        assert store.episodes(session) == [attempt(session, 0)]
+        store.finish_episode(finished(attempt(session, 0)))
+        assert store.episodes(session) == [finished(attempt(session, 0))]
+
+    def test_a_finished_episode_is_immutable(self, store: SessionStore, session: str) -> None:
+        """Neither finished again nor opened again nor counted twice."""
+        store.open_episode(attempt(session, 0))
+        store.finish_episode(finished(attempt(session, 0)))
+        with pytest.raises(AlreadyFinishedError):
+            store.finish_episode(finished(attempt(session, 0), Outcome.FAILURE))
+        with pytest.raises(AlreadyFinishedError):
+            store.open_episode(attempt(session, 0))
+        with pytest.raises(AlreadyFinishedError):
+            store.open_episode(attempt(session, 0, 1))
+        assert store.episodes(session) == [finished(attempt(session, 0))]
+
+    def test_of_two_open_attempts_one_counts(self, store: SessionStore, session: str) -> None:
+        """Whatever the callers do."""
+        for k in (0, 1):
+            store.open_episode(attempt(session, 0, k))
+        store.finish_episode(finished(attempt(session, 0, 1)))
+        with pytest.raises(AlreadyFinishedError):
+            store.finish_episode(finished(attempt(session, 0, 0)))
+        assert [e.outcome for e in store.episodes(session)] == [None, Outcome.SUCCESS]
+
+    def test_a_session_that_is_over_stays_over(self, store: SessionStore, session: str) -> None:
+        """Its profile is there, its state stays."""
+        profile = {"nodes": {"navigationAbility": {"mean": 2.5, "hdi": [1.0, 4.0]}}}
+        ended = store.finish_session(session, SessionState.FINISHED, "budget", profile, STATUS)
+        assert (ended.state, ended.reason, ended.capabilities) == (
+            SessionState.FINISHED,
+            "budget",
+            STATUS,
+        )
+        assert store.profile(session) == profile
+        with pytest.raises(AlreadyFinishedError):
+            store.set_state(session, SessionState.RUNNING)
+        with pytest.raises(AlreadyFinishedError):
+            store.finish_session(session, SessionState.CANCELLED, "", {}, ())
+        assert store.session(session) == ended
+        assert store.profile(session) == profile
+
+    def test_reads_are_values(self, store: SessionStore, session: str) -> None:
+        """Changing what was read or written changes nothing stored."""
+        result: dict[str, Any] = {"max_mean_error": 0.05, "reasons": []}
+        store.put_certificate(session, StoredCertificate(16, True, result, "a/16.npz"))
+        result["reasons"].append("changed")
+        found = store.certificates(session)[16]
+        assert found.result == {"max_mean_error": 0.05, "reasons": []}
+        found.result["reasons"].append("changed")
+        assert store.certificates(session)[16].result["reasons"] == []
+        assert store.certificates(session)[16].draws == "a/16.npz"
+        with pytest.raises(AlreadyFinishedError):
+            store.put_certificate(session, StoredCertificate(16, False, {}))
+
+    def test_a_battery_name_points_to_its_latest_content(self, store: SessionStore) -> None:
+        """Import, import something else under the name, list."""
+        first = BatteryRecord("b", "00" * 32, 3, ("f.yaml:3: odd",))
+        store.put_battery(first)
+        assert store.battery("b") == first
+        second = BatteryRecord("b", "11" * 32, 4)
+        store.put_battery(second)
+        store.put_battery(BatteryRecord("a", "22" * 32, 1))
+        assert [b.digest for b in store.batteries()] == ["22" * 32, "11" * 32]
+
+    def test_threads_may_write_at_once(self, store: SessionStore) -> None:
+        """Eight sessions, each with one writer, and a reader that never sees half a write."""
+        ids = [store.create_session("s", SPEC, NOW).id for _ in range(8)]
+        failures: list[BaseException] = []
+
+        def play(session: str) -> None:
+            try:
+                for number in range(5):
+                    store.decide(session, number, 0, DECISION, STATUS)
+                    store.open_episode(attempt(session, number))
+                    store.finish_episode(finished(attempt(session, number)))
+                    found = store.session(session)
+                    assert found is not None
+                    assert found.episodes == found.successes == number + 1
+            except BaseException as error:  # noqa: BLE001 - handed to the test's thread
+                failures.append(error)
+
+        threads = [threading.Thread(target=play, args=(session,)) for session in ids]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not failures
+        assert [s.episodes for s in store.sessions()] == [5] * 8

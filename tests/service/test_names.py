@@ -1,0 +1,80 @@
+"""Names of resources survive a round trip, and nothing is smuggled through them."""
+
+from __future__ import annotations
+
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from animalcat import names
+from animalcat.names import BadNameError, EpisodeName
+
+ALPHABET = string.ascii_letters + string.digits + "._-"
+components = st.text(ALPHABET, min_size=1, max_size=100).filter(lambda t: t not in (".", ".."))
+numbers = st.integers(0, 99_999)
+
+
+@given(components)
+def test_round_trips(component: str) -> None:
+    assert names.parse_session(names.session_name(component)) == component
+    assert names.parse_battery(names.battery_name(component)) == component
+    assert names.parse_profile(names.profile_name(component)) == component
+
+
+@given(components, numbers, st.none() | numbers)
+def test_episode_round_trips(session: str, number: int, attempt: int | None) -> None:
+    name = names.episode_name(session, number, attempt)
+    assert names.parse_episode(name) == EpisodeName(session, number, attempt)
+
+
+@given(st.text(max_size=150))
+def test_any_text_is_a_component_or_refused(text: str) -> None:
+    try:
+        name = names.session_name(text)
+    except BadNameError:
+        assert text in (".", "..") or not text or len(text) > 100 or set(text) - set(ALPHABET)
+    else:
+        assert name.count("/") == 1
+
+
+@given(st.text(max_size=300))
+def test_any_text_has_a_component_near_it(text: str) -> None:
+    component = names.to_component(text)
+    assert names.check_component(component) == component
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "sessions",
+        "sessions/",
+        "sessions/..",
+        "sessions/../x",
+        "sessions/a/b",
+        "sessions/a\n",
+        "sessions/a b",
+        "sessions/ä",
+        "/sessions/a",
+        "batteries/a",
+        "sessions/" + "a" * 101,
+    ],
+)
+def test_bad_session_names(name: str) -> None:
+    with pytest.raises(BadNameError):
+        names.parse_session(name)
+
+
+@pytest.mark.parametrize("episode", ["", "-1", "01", "1-", "1-02", "1-2-3", "x", "1/2", "9" * 10])
+def test_bad_episode_names(episode: str) -> None:
+    with pytest.raises(BadNameError):
+        names.parse_episode(f"sessions/s/episodes/{episode}")
+
+
+def test_the_error_says_what_was_wrong_and_what_is_right() -> None:
+    with pytest.raises(
+        BadNameError, match=r"'sessions/a/x' is not of the form sessions/\{session\}"
+    ):
+        names.parse_profile("sessions/a/x")

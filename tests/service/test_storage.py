@@ -1,0 +1,59 @@
+"""The relational store keeps the laws of a store, and survives its process."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from animalcat.service.storage.base import SessionStore
+from animalcat.service.storage.sql import SqlStore, StoreTooNewError
+from animalcat.service.testing.storage_suite import (
+    DECISION,
+    NOW,
+    SPEC,
+    STATUS,
+    StorageSuite,
+    attempt,
+    finished,
+)
+
+
+class TestSqlite(StorageSuite):
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> Iterator[SessionStore]:
+        store = SqlStore.in_directory(tmp_path)
+        yield store
+        store.close()
+
+
+def test_what_was_written_is_there_after_reopening(tmp_path: Path) -> None:
+    store = SqlStore.in_directory(tmp_path)
+    session = store.create_session("s", SPEC, NOW).id
+    store.decide(session, 0, 0, DECISION, STATUS)
+    store.open_episode(attempt(session, 0))
+    store.finish_episode(finished(attempt(session, 0)))
+    # Not closed: as after kill -9, the write-ahead log is all that the next process finds.
+    again = SqlStore.in_directory(tmp_path)
+    assert again.episodes(session) == [finished(attempt(session, 0))]
+    again.close()
+    store.close()
+
+
+def test_sqlite_is_durable_and_write_ahead(tmp_path: Path) -> None:
+    store = SqlStore.in_directory(tmp_path)
+    with store._engine.connect() as db:  # pyright: ignore[reportPrivateUsage]
+        assert db.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        assert db.exec_driver_sql("PRAGMA synchronous").scalar() == 2
+        assert db.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
+    store.close()
+
+
+def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
+    SqlStore.in_directory(tmp_path).close()
+    with sqlite3.connect(tmp_path / "animalcat.sqlite") as db:
+        db.execute("UPDATE meta SET value = '99' WHERE key = 'schema'")
+    with pytest.raises(StoreTooNewError, match=r"schema 99.*update animalcat"):
+        SqlStore.in_directory(tmp_path)
