@@ -50,7 +50,7 @@ def observation_space(spec: ObservationSpec, sensors: Sequence[str]) -> spaces.S
     camera: uint8 (height, width, channels). rays: float32 (RaySpec.size,), 0 to 1.
     health: float32 (1,), 0 to 100. velocity: float32 (3,), m/s. position: float32 (3,), metres.
     """
-    boxes = {name: _box(spec, name) for name in sensors}
+    boxes: dict[str, spaces.Space[Any]] = {name: _box(spec, name) for name in sensors}
     return boxes[sensors[0]] if len(boxes) == 1 else spaces.Dict(boxes)
 
 
