@@ -93,7 +93,7 @@ def parse_session(name: str) -> str:
 
 
 def parse_profile(name: str) -> str:
-    """Id of the session in `sessions/{session}/profile`; raises `BadNameError` for anything else."""
+    """Session in `sessions/{session}/profile`; raises `BadNameError` for anything else."""
     (session,) = _split(name, "sessions/{session}/profile")
     return session
 
@@ -105,7 +105,7 @@ def parse_battery(name: str) -> str:
 
 
 def parse_episode(name: str) -> EpisodeName:
-    """What `sessions/{session}/episodes/{episode}` names; raises `BadNameError` for anything else."""
+    """What `sessions/{s}/episodes/{e}` names; raises `BadNameError` for anything else."""
     session, episode = _split(name, "sessions/{session}/episodes/{episode}")
     match = _EPISODE.fullmatch(episode)
     if match is None:
