@@ -46,6 +46,10 @@ SIZE_ADJUSTMENT: Final = 0.999
 """Given sizes are multiplied by this, so that touching objects do not count as overlapping."""
 
 
+ORIGIN: Final = Point(0.0, 0.0, 0.0)
+UNIT: Final = Point(1.0, 1.0, 1.0)
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """One collider of an object, in the object's own frame before scaling.
@@ -58,8 +62,8 @@ class Part:
     """
 
     shape: PartShape
-    center: Point = Point(0.0, 0.0, 0.0)
-    size: Point = Point(1.0, 1.0, 1.0)
+    center: Point = ORIGIN
+    size: Point = UNIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +103,7 @@ class ObjectKind:
     parts: tuple[Part, ...]
     size_min: Point
     size_max: Point
-    ratio: Point = Point(1.0, 1.0, 1.0)
+    ratio: Point = UNIT
     y_rule: YRule = "centre"
     yaw: float = 0.0
     random_yaw: bool = True

@@ -1,0 +1,172 @@
+"""Solid parts of placed objects and whether two of them overlap."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.arena_configs.catalogue import ObjectKind, PartShape
+from animalcat.arena_configs.model import ARENA_SIDE, Point
+
+Array = npt.NDArray[np.float64]
+
+SHELL_INNER: Final = 1.0 / 1.04
+"""Inner radius of a tunnel over its outer one: not in the mesh data; the shell is thin."""
+
+_SHELL_FACES: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Solid:
+    """A part of an object, placed.
+
+    Attributes:
+        shape: box, sphere, wedge or shell; local axes as in `catalogue.Part`.
+        center: Centre, in metres, arena frame.
+        half: Half extents along the local axes, in metres.
+        yaw: Degrees clockwise seen from above.
+    """
+
+    shape: PartShape
+    center: Point
+    half: Point
+    yaw: float
+
+    @property
+    def radius(self) -> float:
+        """Radius of the sphere that encloses it, in metres."""
+        return self.half.x if self.shape == "sphere" else math.hypot(*self.half)
+
+
+def rotate(x: float, z: float, yaw: float) -> tuple[float, float]:
+    """Turn local (x, z) by a yaw in degrees, clockwise seen from above."""
+    if yaw == 0.0:
+        return x, z
+    sin, cos = math.sin(math.radians(yaw)), math.cos(math.radians(yaw))
+    return x * cos + z * sin, z * cos - x * sin
+
+
+def solids(kind: ObjectKind, origin: Point, size: Point, yaw: float) -> Iterator[Solid]:
+    """The parts of an object.
+
+    Args:
+        kind: What it is.
+        origin: Where its origin stands, in metres.
+        size: Its size in metres.
+        yaw: Its yaw in degrees, the built-in one included.
+    """
+    scale = Point(*(s * r for s, r in zip(size, kind.ratio, strict=True)))
+    for part in kind.parts:
+        offset = Point(*(c * s for c, s in zip(part.center, scale, strict=True)))
+        x, z = rotate(offset.x, offset.z, yaw)
+        center = Point(origin.x + x, origin.y + offset.y, origin.z + z)
+        half = Point(*(e * s / 2 for e, s in zip(part.size, scale, strict=True)))
+        yield Solid(part.shape, center, half, yaw)
+
+
+WALLS: Final = tuple(
+    Solid("box", Point(x, 195.0, z), Point(half_x, 200.0, half_z), 0.0)
+    for x, z, half_x, half_z in (
+        (-0.5, ARENA_SIDE / 2, 0.5, ARENA_SIDE / 2 + 1),
+        (ARENA_SIDE + 0.5, ARENA_SIDE / 2, 0.5, ARENA_SIDE / 2 + 1),
+        (ARENA_SIDE / 2, -0.5, ARENA_SIDE / 2 + 1, 0.5),
+        (ARENA_SIDE / 2, ARENA_SIDE + 0.5, ARENA_SIDE / 2 + 1, 0.5),
+    )
+)
+"""The four invisible walls of the arena; their inner faces are at 0 and 40."""
+
+
+def overlaps(box: Solid, other: Solid) -> bool:
+    """Whether a box and a solid share more than their surface.
+
+    A shell counts as hollow for a box that lies inside it altogether, and as full for others.
+
+    Args:
+        box: A solid whose half extents are those of an oriented box.
+        other: Any solid.
+    """
+    reach = box.radius + other.radius
+    if math.dist(box.center, other.center) >= reach:
+        return False
+    if other.shape == "sphere":
+        return _box_meets_sphere(box, other)
+    if not _separable(_world(box, "box"), _world(other, other.shape)):
+        return other.shape != "shell" or not _inside_shell(box, other)
+    return False
+
+
+def outside_by(solid: Solid) -> float:
+    """How far a solid reaches beyond the arena's walls, in metres; 0.0 when it is inside."""
+    corners = _world(solid, "box")[0][:, [0, 2]]
+    if solid.shape == "sphere":
+        x, r = (solid.center.x, solid.center.z), solid.half.x
+        return max(0.0, r - min(x), max(x) + r - ARENA_SIDE)
+    return max(0.0, -float(corners.min()), float(corners.max()) - ARENA_SIDE)
+
+
+def _box_meets_sphere(box: Solid, sphere: Solid) -> bool:
+    x, z = rotate(sphere.center.x - box.center.x, sphere.center.z - box.center.z, -box.yaw)
+    local = (x, sphere.center.y - box.center.y, z)
+    gaps = (max(0.0, abs(c) - h) for c, h in zip(local, box.half, strict=True))
+    return sum(gap * gap for gap in gaps) < sphere.half.x**2
+
+
+def _inside_shell(box: Solid, shell: Solid) -> bool:
+    local = (_world(box, "box")[0] - np.asarray(shell.center)) @ _rotation(shell.yaw)
+    # The lower half of a tunnel is under the floor, so only the arch can be met.
+    radial = (local[:, 0] / shell.half.x) ** 2 + (local[:, 1] / shell.half.y) ** 2
+    return bool(np.all(radial <= SHELL_INNER**2))
+
+
+def _separable(a: tuple[Array, Array, Array], b: tuple[Array, Array, Array]) -> bool:
+    """Whether a plane separates two convex bodies (separating axis theorem)."""
+    crosses = np.cross(a[2][:, None, :], b[2][None, :, :]).reshape(-1, 3)
+    axes = np.concatenate([a[1], b[1], crosses])
+    lengths = np.linalg.norm(axes, axis=1)
+    axes = axes[lengths > 1e-9] / lengths[lengths > 1e-9, None]
+    on_a, on_b = a[0] @ axes.T, b[0] @ axes.T
+    gaps = np.maximum(on_a.min(0) - on_b.max(0), on_b.min(0) - on_a.max(0))
+    return bool(np.any(gaps >= -1e-9))
+
+
+def _rotation(yaw: float) -> Array:
+    """Matrix from local to world for columns; a row times it goes from world to local."""
+    sin, cos = math.sin(math.radians(yaw)), math.cos(math.radians(yaw))
+    return np.array([[cos, 0.0, sin], [0.0, 1.0, 0.0], [-sin, 0.0, cos]])
+
+
+def _world(solid: Solid, shape: PartShape) -> tuple[Array, Array, Array]:
+    """Vertices, face normals and edge directions in the arena's frame."""
+    vertices, normals, edges = _unit(shape)
+    half, turn = np.asarray(solid.half), _rotation(solid.yaw).T
+    return (
+        (vertices * half) @ turn + np.asarray(solid.center),
+        (normals / half) @ turn,
+        (edges * half) @ turn,
+    )
+
+
+@cache
+def _unit(shape: PartShape) -> tuple[Array, Array, Array]:
+    """Vertices, face normals and edge directions of a shape with half extents 1."""
+    axes = np.eye(3)
+    if shape == "wedge":
+        vertices = [(x, y, z) for x in (-1, 1) for y, z in ((-1, -1), (-1, 1), (1, -1))]
+        normals, edges = [*axes, (0, 1, 1)], [*axes, (0, -1, 1)]
+    elif shape == "shell":
+        angles = [2 * math.pi * (i + 0.5) / _SHELL_FACES for i in range(_SHELL_FACES)]
+        ring = [(math.cos(a), math.sin(a)) for a in angles]
+        vertices = [(x, y, z) for x, y in ring for z in (-1, 1)]
+        between = [a + math.pi / _SHELL_FACES for a in angles]
+        normals = [axes[2], *((math.cos(a), math.sin(a), 0) for a in between)]
+        edges = [axes[2], *((-math.sin(a), math.cos(a), 0) for a in between)]
+    else:
+        vertices = [(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]
+        normals, edges = [*axes], [*axes]
+    return np.array(vertices, float), np.array(normals, float), np.array(edges, float)

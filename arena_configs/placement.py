@@ -1,0 +1,415 @@
+"""Where everything in an arena stands at the start: Unity's rules, with chance made explicit.
+
+Two choices where Unity's own rule cannot be followed or would mislead. An object that finds no
+free spot is not spawned and is listed in `Placement.skipped` (build 4.3.1 leaves it in the
+arena's corner; older builds do not spawn it). A place drawn for the agent keeps its whole body
+clear (Unity tests its centre only), so that fixing a placement cannot take an object away.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from animalcat.arena_configs.catalogue import (
+    KINDS,
+    SIZE_ADJUSTMENT,
+    ObjectKind,
+    canonical_name,
+)
+from animalcat.arena_configs.geometry import WALLS, Solid, overlaps, solids
+from animalcat.arena_configs.model import ARENA_SIDE, RGB, Arena, ArenaError, Item, Point, Vector3
+
+OBJECT_TRIES: Final = 20
+AGENT_TRIES: Final = 100
+AGENT_RADIUS: Final = 0.5
+
+LIFT: Final = 0.01
+"""Metres by which everything is spawned above where it was asked to stand."""
+ZONE_Y: Final = -0.15
+HOT_ZONE_FLOOR: Final = -0.001
+"""Least a HotZone takes at each physics step."""
+
+PER_COPY: Final = (
+    "positions",
+    "rotations",
+    "sizes",
+    "colors",
+    "symbol_names",
+    "delays",
+    "initial_values",
+    "final_values",
+    "change_rates",
+    "spawn_counts",
+    "spawn_colors",
+    "times_between_spawns",
+    "ripen_times",
+    "door_delays",
+    "times_between_door_opens",
+    "move_durations",
+    "reset_durations",
+)
+"""Lists of an item that have an entry for every copy; the longest says how many there are."""
+
+_ANYWHERE: Final = Vector3(x=-1.0, y=0.0, z=-1.0)
+_ANY_SIZE: Final = Vector3(x=-1.0, y=-1.0, z=-1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStart:
+    """Where the agent starts.
+
+    Attributes:
+        position: Its centre, in metres.
+        yaw: Heading in degrees, clockwise from +z.
+        frozen_seconds: For how long it cannot move.
+        item: The item that says all this explicitly.
+    """
+
+    position: Point
+    yaw: float
+    frozen_seconds: float
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedObject:
+    """An object in its place.
+
+    Attributes:
+        kind: Its constants.
+        name: Its canonical name.
+        position: Of its origin, in metres.
+        yaw: Degrees clockwise, the kind's built-in yaw included.
+        size: Metres, after clamping and the factor 0.999.
+        color: rgb, 0 to 1; None for the kind's own look.
+        reward: What a contact gives at the start; for a HotZone, at every physics step inside.
+        item: One copy with every value explicit, from which this was placed.
+        source: Which of the arena's items it came from, and which copy.
+    """
+
+    kind: ObjectKind
+    name: str
+    position: Point
+    yaw: float
+    size: Point
+    color: tuple[float, float, float] | None
+    reward: float
+    item: Item
+    source: tuple[int, int]
+
+    def solids(self) -> tuple[Solid, ...]:
+        """Its parts, placed."""
+        return tuple(solids(self.kind, self.position, self.size, self.yaw))
+
+
+class Skipped(NamedTuple):
+    """What was not placed.
+
+    Attributes:
+        name: Name of the object, as written.
+        reason: Why.
+        source: Which of the arena's items, and which copy.
+    """
+
+    name: str
+    reason: str
+    source: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """An arena as it stands at the start of an episode; pure data.
+
+    Attributes:
+        agent: Where the agent starts.
+        objects: Everything else, in the order of spawning.
+        time_limit: In units of five physics steps; 0 is none.
+        pass_mark: Return that a success exceeds.
+        blackouts: As in `Arena`.
+        drawn: What was left to chance -> what was drawn.
+        skipped: What was not placed.
+    """
+
+    agent: AgentStart
+    objects: tuple[PlacedObject, ...]
+    time_limit: int
+    pass_mark: float
+    blackouts: tuple[int, ...]
+    drawn: Mapping[str, float]
+    skipped: tuple[Skipped, ...]
+
+
+def place(arena: Arena, rng: np.random.Generator) -> Placement:
+    """Put everything in its place.
+
+    Args:
+        arena: The arena.
+        rng: Where everything that the arena leaves to chance is drawn from.
+
+    Raises:
+        ArenaError: The agent found no free spot.
+    """
+    return _Builder(arena, rng).build()
+
+
+def fix(arena: Arena, rng: np.random.Generator) -> Arena:
+    """The same arena with every value explicit and without what could not be placed.
+
+    Placing the result draws nothing and gives the same placement, but for one thing: a size
+    that was drawn has become a given size, which Unity multiplies by 0.999.
+
+    Args:
+        arena: The arena.
+        rng: As for `place`.
+
+    Raises:
+        ArenaError: The agent found no free spot.
+    """
+    placement = place(arena, rng)
+    items = (placement.agent.item, *(thing.item for thing in placement.objects))
+    return arena.model_copy(update={"items": items})
+
+
+def copies(item: Item) -> int:
+    """How many objects an item asks for."""
+    return max(1, *(len(getattr(item, name)) for name in PER_COPY))
+
+
+class _Builder:
+    def __init__(self, arena: Arena, rng: np.random.Generator) -> None:
+        self._arena = arena
+        self._rng = rng
+        self._drawn: dict[str, float] = {}
+        self._objects: list[PlacedObject] = []
+        self._skipped: list[Skipped] = []
+        self._blockers: list[Solid] = list(WALLS)
+        self._zones: list[Solid] = []
+
+    def build(self) -> Placement:
+        agent = None
+        for index, item in enumerate(self._arena.items):
+            if canonical_name(item.name) != "Agent":
+                continue
+            if agent is None:
+                agent = self._agent(item, f"items[{index}]")
+                self._blockers.append(_body(agent.position))
+            else:
+                self._skipped.append(Skipped("Agent", "there is another Agent", (index, 0)))
+        for index, item in enumerate(self._arena.items):
+            self._spawn(index, item)
+        if agent is None:
+            agent = self._agent(Item(name="Agent"), "agent")
+        return Placement(
+            agent,
+            tuple(self._objects),
+            self._arena.time_limit,
+            self._arena.pass_mark,
+            self._arena.blackouts,
+            self._drawn,
+            tuple(self._skipped),
+        )
+
+    def _draw(self, field: str, low: float, high: float) -> float:
+        value = float(self._rng.uniform(low, high))
+        self._drawn[field] = value
+        return value
+
+    def _agent(self, item: Item, field: str) -> AgentStart:
+        options = item.positions or (_ANYWHERE,)
+        given = options[0]
+        if len(options) > 1:
+            choice = int(self._rng.integers(len(options)))
+            self._drawn[f"{field}.positions"] = float(choice)
+            given = options[choice]
+        if {options[0].x, options[0].z} & {0.0, ARENA_SIDE}:
+            given = Vector3(x=1.0, y=0.0, z=1.0)
+        yaw = item.rotations[0] if item.rotations else -1.0
+        if yaw < 0:
+            yaw = self._draw(f"{field}.rotations[0]", 0.0, 360.0)
+        for _ in range(AGENT_TRIES):
+            position = self._position(given, f"{field}.positions[0]", Point(0.0, 0.0, 0.0))
+            origin = Point(position.x, position.y + 0.5 + LIFT, position.z)
+            body = _body(origin)
+            drawn = given.x < 0 or given.z < 0
+            if drawn and any(overlaps(body, b) for b in (*self._blockers, *self._zones)):
+                continue
+            explicit = item.model_copy(
+                update={"name": "Agent", "positions": (position,), "rotations": (yaw,)}
+            )
+            frozen = item.frozen_agent_delays[0] if item.frozen_agent_delays else 0.0
+            return AgentStart(origin, yaw, frozen, explicit)
+        raise ArenaError(f"{field}: the agent found no free spot in {AGENT_TRIES} tries")
+
+    def _spawn(self, index: int, item: Item) -> None:
+        name = canonical_name(item.name)
+        if name == "Agent":
+            return
+        if name is None:
+            reason = "Animal-AI has no such object"
+            self._skipped.append(Skipped(item.name, reason, (index, 0)))
+            return
+        for copy in range(copies(item)):
+            lists = {key: getattr(item, key)[copy : copy + 1] for key in PER_COPY}
+            one = item.model_copy(update={"name": name, **lists})
+            self._spawn_copy(KINDS[name], one, (index, copy))
+
+    def _spawn_copy(self, kind: ObjectKind, item: Item, source: tuple[int, int]) -> None:
+        index, copy = source
+        field = f"items[{index}].{{}}[{copy}]"
+        item = _with_values(kind, item)
+        item, size = self._size(kind, item, field.format("sizes"))
+        item = self._color(kind, item, field.format("colors"))
+        given = item.positions[0] if item.positions else _ANYWHERE
+        turn = item.rotations[0] if item.rotations else -1.0
+        for _ in range(OBJECT_TRIES):
+            position = self._position(given, field.format("positions"), size)
+            yaw = turn
+            if turn < 0:
+                key = field.format("rotations")
+                yaw = self._draw(key, 0.0, 360.0) if kind.random_yaw else 0.0
+            update = {"positions": (position,), "rotations": (yaw,)}
+            thing = PlacedObject(
+                kind,
+                kind.name,
+                _origin(kind, position, size),
+                yaw + kind.yaw,
+                size,
+                _look(kind, item),
+                self._reward(kind, item, size),
+                item.model_copy(update=update),
+                source,
+            )
+            if self._free(thing):
+                self._objects.append(thing)
+                (self._zones if kind.zone else self._blockers).extend(thing.solids())
+                return
+        drawn = [key for key in self._drawn if key.startswith(f"items[{index}].")]
+        for key in drawn:
+            if f"[{copy}]" in key.partition(".")[2]:
+                del self._drawn[key]
+        self._skipped.append(Skipped(kind.name, f"no free spot in {OBJECT_TRIES} tries", source))
+
+    def _position(self, given: Vector3, field: str, size: Point) -> Vector3:
+        """Clamp what is given and draw what is not; y as asked, without the lift."""
+
+        def axis(name: str, value: float, extent: float) -> float:
+            if value >= 0:
+                return min(value, ARENA_SIDE)
+            return self._draw(f"{field}.{name}", extent / 2, ARENA_SIDE - extent / 2)
+
+        x = axis("x", given.x, size.x)
+        z = axis("z", given.z, size.z)
+        return Vector3(x=x, y=max(given.y, 0.0), z=z)
+
+    def _size(self, kind: ObjectKind, item: Item, field: str) -> tuple[Item, Point]:
+        if kind.reward in ("value", "size"):
+            value = min(max(item.initial_values[0], 0.0), kind.size_max.x) * SIZE_ADJUSTMENT
+            return item.model_copy(update={"sizes": ()}), Point(value, value, value)
+        if kind.fixed_size:
+            return item.model_copy(update={"sizes": ()}), kind.size_min
+        given = item.sizes[0] if item.sizes else _ANY_SIZE
+        if kind.name == "SignBoard":
+            x, y, z = (c if c >= 0 else 1.0 for c in (given.x, given.y, given.z))
+            return item.model_copy(update={"sizes": (Vector3(x=x, y=y, z=z),)}), Point(x, y, z)
+        asked = [given.x, given.y, given.z]
+        if kind.ball:
+            asked = [-1.0 if min(asked) < 0 else given.x]
+        explicit: list[float] = []
+        placed: list[float] = []
+        axes = zip(("x", "y", "z"), asked, kind.size_min, kind.size_max, strict=False)
+        for name, value, low, high in axes:
+            if value < 0:
+                drawn = self._draw(f"{field}.{name}", low, high)
+                explicit.append(drawn)
+                placed.append(drawn)
+            else:
+                explicit.append(value)
+                placed.append(min(max(value, low), high) * SIZE_ADJUSTMENT)
+        if kind.ball:
+            explicit, placed = explicit * 3, placed * 3
+        size = Vector3(x=explicit[0], y=explicit[1], z=explicit[2])
+        return item.model_copy(update={"sizes": (size,)}), Point(*placed)
+
+    def _color(self, kind: ObjectKind, item: Item, field: str) -> Item:
+        if _given_color(item) is not None or kind.color_rule != "random":
+            return item
+        r, g, b = (self._draw(f"{field}.{channel}", 0.0, 255.0) for channel in "rgb")
+        return item.model_copy(update={"colors": (RGB(r=r, g=g, b=b),)})
+
+    def _reward(self, kind: ObjectKind, item: Item, size: Point) -> float:
+        match kind.reward:
+            case "good" | "size":
+                return size.x
+            case "bad":
+                return -size.x
+            case "value":
+                return item.initial_values[0]
+            case "death":
+                return -1.0
+            case "hot":
+                steps = self._arena.time_limit * 5
+                return min(-10.0 / steps if steps > 0 else 0.0, HOT_ZONE_FLOOR)
+            case _:
+                return 0.0
+
+    def _free(self, thing: PlacedObject) -> bool:
+        """Unity's test: a box around the first collider, against what stands there already."""
+        first = thing.solids()[0]
+        half = Point(first.half.x, first.half.x, first.half.x) if thing.kind.ball else first.half
+        box = Solid("box", first.center, half, first.yaw)
+        blockers = WALLS if thing.kind.zone else self._blockers
+        return not any(overlaps(box, blocker) for blocker in blockers)
+
+
+def _body(origin: Point) -> Solid:
+    """The agent's body; as a box it is the cube around it."""
+    return Solid("sphere", origin, Point(AGENT_RADIUS, AGENT_RADIUS, AGENT_RADIUS), 0.0)
+
+
+def _origin(kind: ObjectKind, position: Vector3, size: Point) -> Point:
+    match kind.y_rule:
+        case "floor":
+            y = 0.0
+        case "zone":
+            y = ZONE_Y
+        case "base":
+            y = position.y + LIFT
+        case _:
+            y = position.y + size.y / 2 + LIFT
+    return Point(position.x, y, position.z)
+
+
+def _with_values(kind: ObjectKind, item: Item) -> Item:
+    """Fill in the values of a goal that changes with time."""
+    if kind.reward not in ("value", "size"):
+        return item
+    grows = kind.name.startswith("Grow")
+    rate = item.change_rates[0] if item.change_rates else -0.005
+    if kind.reward == "size":
+        rate = math.copysign(rate, 1.0 if grows else -1.0)
+    return item.model_copy(
+        update={
+            "delays": item.delays or (0.0,),
+            "initial_values": item.initial_values or (0.5 if grows else 2.5,),
+            "final_values": item.final_values or (2.5 if grows else 0.5,),
+            "change_rates": (rate,),
+        }
+    )
+
+
+def _given_color(item: Item) -> RGB | None:
+    """The colour that an item asks for; one negative channel means that it asks for none."""
+    color = item.colors[0] if item.colors else None
+    return color if color and min(color.r, color.g, color.b) >= 0 else None
+
+
+def _look(kind: ObjectKind, item: Item) -> tuple[float, float, float] | None:
+    color = _given_color(item)
+    if color is None or kind.color_rule == "fixed":
+        return None
+    return min(color.r / 255, 1.0), min(color.g / 255, 1.0), min(color.b / 255, 1.0)
