@@ -788,6 +788,7 @@ class EpisodeSummary(_message.Message):
     STEPS_FIELD_NUMBER: _builtins.int
     ENDED_BY_FIELD_NUMBER: _builtins.int
     DECISION_FIELD_NUMBER: _builtins.int
+    CAUSE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name "sessions/{session}/episodes/{episode}"."""
     episode: _builtins.int
@@ -804,6 +805,8 @@ class EpisodeSummary(_message.Message):
     """Decisions taken."""
     ended_by: _types_pb2.EndedBy.ValueType
     """Why it ended."""
+    cause: _builtins.str
+    """Why it is a void or a fault, or a failure by default; empty otherwise."""
     @_builtins.property
     def decision(self) -> Global___Decision:
         """Why this instance was chosen."""
@@ -820,10 +823,11 @@ class EpisodeSummary(_message.Message):
         steps: _builtins.int = ...,
         ended_by: _types_pb2.EndedBy.ValueType = ...,
         decision: Global___Decision | None = ...,
+        cause: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "decision", b"decision", "ended_by", b"ended_by", "episode", b"episode", "episode_return", b"episode_return", "instance", b"instance", "name", b"name", "outcome", b"outcome", "steps", b"steps"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "cause", b"cause", "decision", b"decision", "ended_by", b"ended_by", "episode", b"episode", "episode_return", b"episode_return", "instance", b"instance", "name", b"name", "outcome", b"outcome", "steps", b"steps"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
