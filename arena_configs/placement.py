@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from animalcat.arena_configs.catalogue import (
     KINDS,
+    ORIGIN,
     SIZE_ADJUSTMENT,
     ObjectKind,
     canonical_name,
@@ -55,7 +56,7 @@ PER_COPY: Final = (
 )
 """Lists of an item that have an entry for every copy; the longest says how many there are."""
 
-_ANYWHERE: Final = Vector3(x=-1.0, y=0.0, z=-1.0)
+_ANYWHERE: Final[Vector3] = Vector3(x=-1.0, y=0.0, z=-1.0)
 _ANY_SIZE: Final = Vector3(x=-1.0, y=-1.0, z=-1.0)
 
 
@@ -73,7 +74,7 @@ class AgentStart:
     position: Point
     yaw: float
     frozen_seconds: float
-    item: Item
+    item: Item = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ class PlacedObject:
     size: Point
     color: tuple[float, float, float] | None
     reward: float
-    item: Item
+    item: Item = field(repr=False)
     source: tuple[int, int]
 
     def solids(self) -> tuple[Solid, ...]:
@@ -188,7 +189,7 @@ class _Builder:
         self._objects: list[PlacedObject] = []
         self._skipped: list[Skipped] = []
         self._blockers: list[Solid] = list(WALLS)
-        self._zones: list[Solid] = []
+        self._boxes: list[Solid] = []
 
     def build(self) -> Placement:
         agent = None
@@ -220,23 +221,21 @@ class _Builder:
         return value
 
     def _agent(self, item: Item, field: str) -> AgentStart:
-        options = item.positions or (_ANYWHERE,)
-        given = options[0]
+        options = item.positions if item.positions else (_ANYWHERE,)
+        given = first = options[0]
         if len(options) > 1:
             choice = int(self._rng.integers(len(options)))
             self._drawn[f"{field}.positions"] = float(choice)
             given = options[choice]
-        if {options[0].x, options[0].z} & {0.0, ARENA_SIDE}:
+        if {first.x, first.z} & {0.0, ARENA_SIDE}:
             given = Vector3(x=1.0, y=0.0, z=1.0)
         yaw = item.rotations[0] if item.rotations else -1.0
         if yaw < 0:
             yaw = self._draw(f"{field}.rotations[0]", 0.0, 360.0)
         for _ in range(AGENT_TRIES):
-            position = self._position(given, f"{field}.positions[0]", Point(0.0, 0.0, 0.0))
+            position = self._position(given, f"{field}.positions[0]", ORIGIN)
             origin = Point(position.x, position.y + 0.5 + LIFT, position.z)
-            body = _body(origin)
-            drawn = given.x < 0 or given.z < 0
-            if drawn and any(overlaps(body, b) for b in (*self._blockers, *self._zones)):
+            if (given.x < 0 or given.z < 0) and not self._clear(_body(origin)):
                 continue
             explicit = item.model_copy(
                 update={"name": "Agent", "positions": (position,), "rotations": (yaw,)}
@@ -286,7 +285,9 @@ class _Builder:
             )
             if self._free(thing):
                 self._objects.append(thing)
-                (self._zones if kind.zone else self._blockers).extend(thing.solids())
+                self._boxes.append(_box(thing))
+                if not kind.zone:
+                    self._blockers.extend(thing.solids())
                 return
         drawn = [key for key in self._drawn if key.startswith(f"items[{index}].")]
         for key in drawn:
@@ -359,11 +360,21 @@ class _Builder:
 
     def _free(self, thing: PlacedObject) -> bool:
         """Unity's test: a box around the first collider, against what stands there already."""
-        first = thing.solids()[0]
-        half = Point(first.half.x, first.half.x, first.half.x) if thing.kind.ball else first.half
-        box = Solid("box", first.center, half, first.yaw)
         blockers = WALLS if thing.kind.zone else self._blockers
-        return not any(overlaps(box, blocker) for blocker in blockers)
+        return not any(overlaps(_box(thing), blocker) for blocker in blockers)
+
+    def _clear(self, body: Solid) -> bool:
+        """Whether the agent's body touches nothing and is in no object's box, nor in a zone."""
+        return not any(overlaps(box, body) for box in (*WALLS, *self._boxes)) and not any(
+            overlaps(body, solid) for solid in self._blockers
+        )
+
+
+def _box(thing: PlacedObject) -> Solid:
+    """The box around an object's first collider."""
+    first = thing.solids()[0]
+    half = Point(first.half.x, first.half.x, first.half.x) if thing.kind.ball else first.half
+    return Solid("box", first.center, half, first.yaw)
 
 
 def _body(origin: Point) -> Solid:
