@@ -60,12 +60,15 @@ class Agent:
         self.position, self.velocity, self.yaw = position, velocity, yaw
         self.grounded = grounded
 
-    def step(self, move: int, turn: int, *, contacts: bool = True) -> Sequence[Contact]:
+    def step(
+        self, move: int, turn: int, *, coast: bool = False, contacts: bool = True
+    ) -> Sequence[Contact]:
         """Take one physics step.
 
         Args:
             move: 0 none, 1 forward, 2 backward.
             turn: 0 none, 1 right, 2 left.
+            coast: Whether the agent is frozen: neither thrust, nor quick stop, nor turning.
             contacts: Whether the caller needs the contacts. If not, they are read only when the
                 velocity shows more than gravity, drag and the push of level ground.
 
@@ -73,7 +76,7 @@ class Agent:
             What the agent touched; empty if nobody asked and level ground explains it all.
         """
         vx, vy, vz = self.velocity
-        if self.grounded:
+        if self.grounded and not coast:
             if move:
                 sin, cos = _heading(self.yaw)
                 thrust = THRUST if move == 1 else -THRUST
@@ -81,7 +84,7 @@ class Agent:
                 vz += thrust * cos
             else:
                 vx, vy, vz = vx * QUICK_STOP, vy * QUICK_STOP, vz * QUICK_STOP
-        if turn:
+        if turn and not coast:
             self.yaw = (self.yaw + (TURN if turn == 1 else -TURN)) % 360.0
         before = (vx, vy, vz)
         after = x, y, z = self._physics.advance(before)

@@ -227,6 +227,11 @@ class Physics:
         rows = np.frombuffer(state, np.float32).reshape(-1, _STATE)
         return self._dynamic, rows[:, [4, 6, 5]], _rotations(rows[:, :4])
 
+    def fastest(self) -> float:
+        """Greatest speed of a dynamic body, m/s."""
+        rows = np.frombuffer(self.state(), np.float32).reshape(-1, _STATE)
+        return float(np.sqrt((rows[:, 7:10] ** 2).sum(1).max(initial=0.0)))
+
     def _add_agent(self, position: Vector) -> tuple[physx.PhysxRigidDynamicComponent, Entity]:
         agent = physx.PhysxRigidDynamicComponent()
         sphere = physx.PhysxCollisionShapeSphere(AGENT_RADIUS, self._smooth)

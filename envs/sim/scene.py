@@ -9,30 +9,10 @@ from typing import TYPE_CHECKING, Final, Self
 import numpy as np
 import numpy.typing as npt
 
+from animalcat.arena_configs.catalogue import RAY_TAGS
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-TAGS: Final = (
-    "arena",
-    "Immovable",
-    "Movable",
-    "goodGoal",
-    "goodGoalMulti",
-    "badGoal",
-    "GoalSpawner",
-    "DeathZone",
-    "HotZone",
-    "Ramp",
-    "PillarButton",
-    "SignPoster",
-    "DecoyGoal",
-    "DecoyGoalBounce",
-    "HollowObj",
-    "badGoalMulti",
-    "DataZone",
-    "agent",
-)
-"""Ray tags in the order of their index; builds up to 4.3 know the first 12 alone."""
 
 UNLISTED: Final = -1
 """Tag index of what a ray hits without having a name for it."""
@@ -57,8 +37,8 @@ class Style(IntEnum):
 
 
 def tag_index(tag: str) -> int:
-    """Index of a ray tag in `TAGS`, or `UNLISTED`."""
-    return TAGS.index(tag) if tag in TAGS else UNLISTED
+    """Index of a ray tag in `RAY_TAGS`, or `UNLISTED`."""
+    return RAY_TAGS.index(tag) if tag in RAY_TAGS else UNLISTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +52,7 @@ class Primitive:
             y and its half length along z.
         color: Red, green, blue, alpha, 0 to 1, sRGB.
         rotation: Rows of the matrix that takes local to world coordinates.
-        tag: Index in `TAGS`.
+        tag: Index in `RAY_TAGS`.
         style: How the camera shades it.
         zone: Whether bodies pass through it, so that a sensor may start inside.
     """
@@ -101,7 +81,7 @@ class Scene:
         half: (n, 3) float32 half extents; a sphere's radius in column 0; a shell's (a hollow
             cylinder along local z) outer radius x, outer radius y, half length. A wedge is the
             half of its box whose height falls linearly from full at local -z to 0 at local +z.
-        tag: (n,) int8, index in `TAGS` or `UNLISTED`.
+        tag: (n,) int8, index in `RAY_TAGS` or `UNLISTED`.
         color: (n, 4) float32 red, green, blue, alpha, 0 to 1, sRGB.
         style: (n,) uint8, a `Style`.
         active: (n,) bool; False once the object is collected.

@@ -1,0 +1,193 @@
+"""From a placed arena to what is simulated and what is seen: bodies, goals, zones, primitives."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from animalcat.arena_configs.geometry import SHELL_INNER, Solid, solids
+from animalcat.arena_configs.model import Point
+from animalcat.envs.sim.physics import Ball, Body, Box, Collider, Hull, Surface, Vector
+from animalcat.envs.sim.rules import Pickup
+from animalcat.envs.sim.scene import Primitive, Shape, Style, tag_index
+from animalcat.envs.sim.zones import Zone
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from animalcat.arena_configs.catalogue import ObjectKind
+    from animalcat.arena_configs.placement import PlacedObject, Placement
+
+BOUNCE_SPEED: Final = 10.0
+"""m/s at which a bouncing goal starts along its heading: 500 x 0.02 (section 2.1)."""
+
+_SHAPES: Final = {
+    "box": Shape.BOX,
+    "sphere": Shape.SPHERE,
+    "wedge": Shape.WEDGE,
+    "shell": Shape.SHELL,
+}
+_ORIGIN: Final = Point(0.0, 0.0, 0.0)
+_TUNNEL_FACETS: Final = 48
+_GOAL_TAGS: Final = ("goodGoal", "goodGoalMulti")
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """An arena ready to be simulated.
+
+    Attributes:
+        bodies: What has colliders; the place in the tuple is the body's index.
+        goals: Index of a body -> what touching it does.
+        zones: What the agent may walk into.
+        primitives: What is seen.
+        owners: For each primitive the index of its body, or -1 for what never moves.
+        offsets: For each primitive its centre in its body's frame.
+        goal_count: Positive goals that end the episode when all are collected.
+        skipped: Name and reason of what is not there.
+    """
+
+    bodies: tuple[Body, ...]
+    goals: dict[int, Pickup]
+    zones: tuple[Zone, ...]
+    primitives: tuple[Primitive, ...]
+    owners: tuple[int, ...]
+    offsets: tuple[Vector, ...]
+    goal_count: int
+    skipped: tuple[tuple[str, str], ...]
+
+
+def build(placement: Placement) -> Level:
+    """Turn a placement into bodies, rules and primitives."""
+    bodies: list[Body] = []
+    goals: dict[int, Pickup] = {}
+    zones: list[Zone] = []
+    primitives: list[Primitive] = []
+    owners: list[int] = []
+    offsets: list[Vector] = []
+    for thing in placement.objects:
+        kind = thing.kind
+        local = tuple(solids(kind, _ORIGIN, thing.size, 0.0))
+        owner = -1
+        if kind.zone:
+            if kind.reward in ("death", "hot"):
+                half = local[0].half
+                deadly = kind.reward == "death"
+                zones.append(Zone(thing.position, half, thing.yaw, deadly))
+        else:
+            if kind.goal:
+                goals[len(bodies)] = _pickup(thing)
+            owner = len(bodies) if kind.mass else -1
+            bodies.append(_body(thing, local))
+        for solid, seen in zip(local, thing.solids(), strict=True):
+            primitives.append(_primitive(thing, seen))
+            owners.append(owner)
+            offsets.append(solid.center)
+    return Level(
+        tuple(bodies),
+        goals,
+        tuple(zones),
+        tuple(primitives),
+        tuple(owners),
+        tuple(offsets),
+        sum(thing.kind.tag in _GOAL_TAGS for thing in placement.objects if thing.kind.goal),
+        tuple((skipped.name, skipped.reason) for skipped in placement.skipped),
+    )
+
+
+def _pickup(thing: PlacedObject) -> Pickup:
+    """Single goals end the episode; multi goals and those whose value changes count as one."""
+    kind = thing.kind
+    ends = kind.name.endswith("EpEnding") or not (kind.multi or kind.reward in ("value", "size"))
+    return Pickup(thing.reward, ends)
+
+
+def _body(thing: PlacedObject, local: tuple[Solid, ...]) -> Body:
+    kind = thing.kind
+    velocity = (0.0, 0.0, 0.0)
+    if kind.bounce:
+        angle = math.radians(thing.yaw)
+        velocity = (BOUNCE_SPEED * math.sin(angle), 0.0, BOUNCE_SPEED * math.cos(angle))
+    return Body(
+        colliders=tuple(_collider(solid) for solid in local),
+        position=thing.position,
+        yaw=thing.yaw,
+        mass=kind.mass,
+        friction=kind.friction,
+        velocity=velocity,
+    )
+
+
+def _collider(solid: Solid) -> Collider:
+    match solid.shape:
+        case "box":
+            return Box(solid.half, solid.center)
+        case "sphere":
+            return Ball(solid.half.x)
+        case "wedge":
+            return Hull(_wedge(solid.half) + np.asarray(solid.center, np.float32))
+        case "shell":
+            return tunnel(solid.half)
+
+
+def _wedge(half: Point) -> npt.NDArray[np.float32]:
+    """Corners of a ramp in its object's frame: full height at local +z, none at -z.
+
+    With the built-in yaw of 180 degrees a ramp given rotation 0 is high at its -z end, as in the
+    real build (measured: a trace up a ramp given rotation 180, which rises toward +z).
+    """
+    x, y, z = half
+    base = [(i * x, -y, k * z) for i in (-1, 1) for k in (-1, 1)]
+    return np.array([*base, (-x, y, z), (x, y, z)], np.float32)
+
+
+def tunnel(half: Point) -> Surface:
+    """A closed thin shell along local z.
+
+    Args:
+        half: Outer radii along x and y, and half the length, metres.
+    """
+    angles = np.arange(_TUNNEL_FACETS) * (2 * np.pi / _TUNNEL_FACETS)
+    circle = np.stack([np.cos(angles) * half.x, np.sin(angles) * half.y], 1)
+    rings = [
+        np.column_stack([circle * scale, np.full(_TUNNEL_FACETS, end * half.z)])
+        for scale, end in ((1.0, -1), (1.0, 1), (SHELL_INNER, 1), (SHELL_INNER, -1))
+    ]
+    here = np.arange(_TUNNEL_FACETS)
+    there = (here + 1) % _TUNNEL_FACETS
+    triangles: list[npt.NDArray[np.int64]] = []
+    for ring in range(4):
+        a, b = ring * _TUNNEL_FACETS, (ring + 1) % 4 * _TUNNEL_FACETS
+        triangles.append(np.stack([a + here, b + here, a + there], 1))
+        triangles.append(np.stack([a + there, b + here, b + there], 1))
+    return Surface(
+        np.concatenate(rings).astype(np.float32), np.concatenate(triangles).astype(np.uint32)
+    )
+
+
+def _primitive(thing: PlacedObject, solid: Solid) -> Primitive:
+    kind = thing.kind
+    # A scene's wedge is high at local -z, an object's at +z.
+    angle = math.radians(solid.yaw + (180.0 if solid.shape == "wedge" else 0.0))
+    sin, cos = math.sin(angle), math.cos(angle)
+    return Primitive(
+        shape=_SHAPES[solid.shape],
+        center=solid.center,
+        half=solid.half,
+        color=(*(thing.color or kind.color), kind.alpha),
+        rotation=((cos, 0.0, sin), (0.0, 1.0, 0.0), (-sin, 0.0, cos)),
+        tag=tag_index(kind.tag),
+        style=_style(kind),
+        zone=kind.zone,
+    )
+
+
+def _style(kind: ObjectKind) -> Style:
+    if kind.zone:
+        return Style.ZONE
+    if kind.goal:
+        return Style.EMISSIVE
+    return Style.TRANSPARENT if kind.alpha < 1.0 else Style.PLAIN

@@ -1,0 +1,175 @@
+"""The embedded simulator as an environment: arenas built and played within the process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from animalcat.arena_configs.placement import place
+from animalcat.envs.sim.world import World
+from animalcat.envs.types import ACTIONS, Observation, ObservationSpec, Phase, Step
+
+if TYPE_CHECKING:
+    from animalcat.arena_configs.model import Arena
+    from animalcat.envs.sim.scene import Scene
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A point in an episode, as what leads to it: restoring plays it again.
+
+    Attributes:
+        arena: The arena.
+        seed: The episode's seed.
+        actions: Every action so far, one a byte.
+    """
+
+    arena: Arena
+    seed: int
+    actions: bytes
+
+
+class SimEnvironment:
+    """Animal-AI in process: PhysX for bodies, numba for what is seen.
+
+    The FIRST step is the state of a process's very first reset in Unity: health 100, the agent
+    at its spawn pose 0.51 m above what it stands on, nothing simulated yet, reward 0. (After a
+    later RESET command Unity shows the state one physics step on: row 0 of recorded traces.)
+
+    The same arena, seed and actions give bitwise the same steps on the same platform.
+    Not safe to share between threads.
+    """
+
+    def __init__(self, spec: ObservationSpec) -> None:
+        """Prepare the sensors that the specification asks for."""
+        self._spec = spec
+        self._world: World | None = None
+        self._arena: Arena | None = None
+        self._seed = 0
+        self._actions = bytearray()
+        if spec.rays is not None:
+            from animalcat.envs.sim.rays import cast_rays
+
+            self._cast_rays = cast_rays
+        if spec.camera is not None:
+            from animalcat.envs.sim.camera import render
+
+            self._render = render
+
+    @property
+    def spec(self) -> ObservationSpec:
+        """What its observations hold."""
+        return self._spec
+
+    @property
+    def scene(self) -> Scene:
+        """What the sensors see now.
+
+        Raises:
+            RuntimeError: No arena is loaded.
+        """
+        return self._loaded().scene
+
+    @property
+    def skipped(self) -> tuple[tuple[str, str], ...]:
+        """Name and reason of every object of the arena that is not simulated.
+
+        Raises:
+            RuntimeError: No arena is loaded.
+        """
+        return self._loaded().skipped
+
+    def load(self, arena: Arena, seed: int) -> Step:
+        """Build an arena and start an episode; the step is FIRST.
+
+        Args:
+            arena: The arena. What it leaves to chance is drawn from `seed`.
+            seed: Seed of everything random in the episode.
+
+        Raises:
+            ArenaError: The arena cannot be built.
+        """
+        world = World(place(arena, np.random.default_rng(seed)))
+        self._world, self._arena, self._seed = world, arena, seed
+        self._actions.clear()
+        return Step(Phase.FIRST, 0.0, None, self._observe(world))
+
+    def step(self, action: int) -> Step:
+        """Take one decision.
+
+        Args:
+            action: 3 x move + turn, 0 to 8.
+
+        Raises:
+            ValueError: The action is out of range.
+            RuntimeError: No episode is open.
+        """
+        world = self._play(action)
+        reward, ended_by = world.episode.take_reward(), world.episode.ended_by
+        phase = Phase.MID if ended_by is None else Phase.LAST
+        return Step(phase, reward, ended_by, self._observe(world))
+
+    def snapshot(self) -> Snapshot:
+        """This point of the episode.
+
+        Raises:
+            RuntimeError: No arena is loaded.
+        """
+        self._loaded()
+        assert self._arena is not None
+        return Snapshot(self._arena, self._seed, bytes(self._actions))
+
+    def restore(self, snapshot: Snapshot) -> Step:
+        """Play an episode again up to a point, without sensors in between.
+
+        Returns:
+            The step that led to that point, as it was.
+
+        Raises:
+            ArenaError: The arena cannot be built.
+            ValueError: An action is out of range.
+            RuntimeError: The episode is over before the actions are.
+        """
+        first = self.load(snapshot.arena, snapshot.seed)
+        if not snapshot.actions:
+            return first
+        for action in snapshot.actions[:-1]:
+            self._play(action).episode.take_reward()
+        return self.step(snapshot.actions[-1])
+
+    def close(self) -> None:
+        """Free the arena; calling it twice is fine."""
+        self._world = self._arena = None
+
+    def _loaded(self) -> World:
+        if self._world is None:
+            raise RuntimeError("no arena is loaded: call load(arena, seed) first")
+        return self._world
+
+    def _play(self, action: int) -> World:
+        world = self._loaded()
+        if world.episode.ended_by is not None:
+            raise RuntimeError("the episode is over: call load(arena, seed) to start another")
+        if not 0 <= action < ACTIONS:
+            raise ValueError(f"action {action} is not in 0..{ACTIONS - 1}")
+        move, turn = divmod(int(action), 3)
+        world.play(move, turn, self._spec.decision_period)
+        self._actions.append(action)
+        return world
+
+    def _observe(self, world: World) -> Observation:
+        agent, spec = world.agent, self._spec
+        rays = camera = None
+        if spec.rays is not None:
+            rays = self._cast_rays(world.scene, agent.position, agent.yaw, spec.rays)
+        if spec.camera is not None:
+            camera = self._render(world.scene, agent.position, agent.yaw, spec.camera, world.dark)
+        return Observation(
+            health=float(world.episode.health),
+            velocity=np.array(agent.local_velocity, np.float32),
+            position=np.array(agent.position, np.float32),
+            rays=rays,
+            camera=camera,
+        )

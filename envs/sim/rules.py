@@ -1,0 +1,125 @@
+"""Health, reward, and when and why an episode ends: the bookkeeping of Unity's training agent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from animalcat.envs.types import PHYSICS_STEP, EndedBy
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+STEPS_PER_UNIT: Final = 5
+"""Physics steps in one unit of an arena's time limit and blackouts."""
+
+_FULL: Final = np.float32(100.0)
+_ZERO: Final = np.float32(0.0)
+_HOT_FLOOR: Final = np.float32(-0.001)
+_DEATH: Final = np.float32(-1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Pickup:
+    """What touching a goal does.
+
+    Attributes:
+        reward: Added to the episode's reward.
+        ends: Whether it alone ends the episode; else it ends with the last of the goals.
+    """
+
+    reward: float
+    ends: bool
+
+
+class Episode:
+    """Health and reward of one episode, in float32 with one rounding an operation, as in Unity.
+
+    Source: reference/animal-ai.md sections 2.1, 4.1 to 4.4.
+
+    Attributes:
+        health: 0 to 100.
+        total: Sum of all rewards.
+        ended_by: None while it runs.
+        steps: Physics steps begun.
+    """
+
+    def __init__(self, time_limit: int, goals: int, frozen_seconds: float = 0.0) -> None:
+        """Start at full health.
+
+        Args:
+            time_limit: Of the arena, in its own unit; 0 for none.
+            goals: How many positive goals were spawned.
+            frozen_seconds: How long the agent can neither move, gain nor lose at the start.
+        """
+        budget = time_limit * STEPS_PER_UNIT
+        self._decay = np.float32(-1.0) / np.float32(budget) if budget > 0 else _ZERO
+        self._hot = min(np.float32(10.0) * self._decay, _HOT_FLOOR)
+        self._goals = max(1, goals)
+        self._frozen_until = round(frozen_seconds / PHYSICS_STEP)
+        self._collected = 0
+        self._since = _ZERO
+        self.health = _FULL
+        self.total = _ZERO
+        self.steps = 0
+        self.ended_by: EndedBy | None = None
+
+    @property
+    def frozen(self) -> bool:
+        """Whether the step now begun belongs to the frozen start."""
+        return self.steps <= self._frozen_until
+
+    def tick(self) -> None:
+        """Begin a physics step: life runs out a little."""
+        self.steps += 1
+        self._update(self._decay, EndedBy.TIME_LIMIT)
+
+    def collect(self, pickup: Pickup) -> None:
+        """The agent touched a goal."""
+        if pickup.reward > 0.0:
+            self._collected += 1
+        ends = pickup.ends or (pickup.reward > 0.0 and self._collected >= self._goals)
+        self._update(np.float32(pickup.reward), EndedBy.DEATH, completes=ends)
+
+    def burn(self) -> None:
+        """The agent is in a hot zone during this step."""
+        self._update(self._hot, EndedBy.DEATH)
+
+    def die(self) -> None:
+        """The agent entered a death zone."""
+        self._update(_DEATH, EndedBy.DEATH)
+
+    def take_reward(self) -> float:
+        """The reward since this was last asked."""
+        reward, self._since = float(self._since), _ZERO
+        return reward
+
+    def _update(self, amount: np.float32, cause: EndedBy, *, completes: bool = False) -> None:
+        if self.ended_by is not None:
+            return
+        if not self.frozen:
+            self.health = min(self.health + _FULL * amount, _FULL)
+            self.total += amount
+            self._since += amount
+        if self.health <= _ZERO:
+            self.health = _ZERO
+            self.ended_by = cause
+        elif completes:
+            self.ended_by = EndedBy.GOAL
+
+
+def is_dark(blackouts: Sequence[int], steps: int) -> bool:
+    """Whether the lights are off.
+
+    Args:
+        blackouts: As the arena says: times at which the light toggles, or one negative number,
+            the period of toggling for ever (reference/animal-ai.md section 1.8).
+        steps: Physics steps since the episode began.
+    """
+    if not blackouts:
+        return False
+    if blackouts[0] < 0:
+        return steps // (-blackouts[0] * STEPS_PER_UNIT) % 2 == 1
+    return sum(steps >= time * STEPS_PER_UNIT for time in blackouts) % 2 == 1

@@ -1,0 +1,147 @@
+"""One arena in play: the agent, the bodies, the rules and the scene, a physics step at a time."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from animalcat.envs.sim.builder import build
+from animalcat.envs.sim.movement import THRUST, Agent
+from animalcat.envs.sim.physics import AGENT_RADIUS, GRAVITY, Physics
+from animalcat.envs.sim.rules import Episode, is_dark
+from animalcat.envs.sim.scene import Scene, Shape
+from animalcat.envs.sim.zones import Zone, Zones
+from animalcat.envs.types import PHYSICS_STEP
+
+if TYPE_CHECKING:
+    from animalcat.arena_configs.placement import Placement
+    from animalcat.envs.sim.physics import Vector
+
+_SLACK: Final = 0.6
+"""Metres added when asking what may be touched soon: a ball may be hit by another meanwhile."""
+_FASTEST_PUSH: Final = THRUST + GRAVITY * PHYSICS_STEP
+"""m/s that the agent can gain in one physics step by itself."""
+
+_HALF_TURN: Final = np.array([-1.0, 1.0, -1.0], np.float32)
+
+
+class World:
+    """An arena being played.
+
+    Attributes:
+        agent: Where the agent is and how it moves.
+        episode: Health, reward and the end.
+        scene: What sensors see; written in place by `play`.
+        skipped: Name and reason of what is not simulated.
+    """
+
+    def __init__(self, placement: Placement) -> None:
+        level = build(placement)
+        self._physics = Physics(placement.agent.position, level.bodies)
+        self._goals = dict(level.goals)
+        self._zones = Zones(level.zones)
+        self._inside: set[Zone] = set()
+        self._blackouts = placement.blackouts
+        self.agent = Agent(self._physics, placement.agent.yaw)
+        self.episode = Episode(
+            placement.time_limit, level.goal_count, placement.agent.frozen_seconds
+        )
+        self.scene = Scene.of(level.primitives)
+        self.skipped = level.skipped
+        self._owners = np.array(level.owners, np.intp)
+        self._offsets = np.array(level.offsets, np.float32).reshape(-1, 3)
+        # A scene's wedge is high at local -z, a body's at +z: half a turn about y.
+        self._flip = np.where(self.scene.kind[:, None] == Shape.WEDGE, _HALF_TURN, np.float32(1.0))[
+            :, None
+        ]
+        self._moving = np.flatnonzero(self._owners >= 0)
+        self._seen = self._physics.state()
+        self._goal_rows = {
+            owner: row for row, owner in enumerate(level.owners) if owner in level.goals
+        }
+
+    @property
+    def dark(self) -> bool:
+        """Whether the lights are off."""
+        return is_dark(self._blackouts, self.episode.steps)
+
+    def play(self, move: int, turn: int, steps: int) -> None:
+        """Hold an action for some physics steps, or until the episode ends.
+
+        Args:
+            move: 0 none, 1 forward, 2 backward.
+            turn: 0 none, 1 right, 2 left.
+            steps: How many.
+        """
+        self._run(move, turn, steps)
+        self._refresh()
+
+    def _run(self, move: int, turn: int, steps: int) -> None:
+        agent, episode = self.agent, self.episode
+        speed = math.hypot(*agent.velocity)
+        reach = steps * PHYSICS_STEP * (speed + steps * _FASTEST_PUSH) + _SLACK
+        zones = self._zones.near(agent.position, reach)
+        goals = self._goal_near(reach, steps)
+        for _ in range(steps):
+            episode.tick()
+            if episode.ended_by is not None:
+                return
+            before = agent.position
+            contacts = agent.step(move, turn, coast=episode.frozen, contacts=goals)
+            if goals:
+                for body in sorted({c.body for c in contacts if c.body in self._goals}):
+                    episode.collect(self._goals.pop(body))
+                    self._take_out(body)
+            self._enter(zones, before)
+            if episode.ended_by is not None:
+                return
+
+    def _refresh(self) -> None:
+        """Write where the bodies are now into the scene."""
+        state = self._physics.state()
+        if state == self._seen:
+            return
+        self._seen = state
+        bodies, origins, rotations = self._physics.poses(state)
+        rows = self._moving
+        which = np.searchsorted(bodies, self._owners[rows])
+        turn = rotations[which]
+        self.scene.rotation[rows] = turn * self._flip[rows]
+        self.scene.center[rows] = origins[which] + np.einsum(
+            "nij,nj->ni", turn, self._offsets[rows]
+        )
+
+    def _take_out(self, body: int) -> None:
+        self._physics.remove(body)
+        self.scene.active[self._goal_rows[body]] = False
+        # A scene's wedge is high at local -z, a body's at +z: half a turn about y.
+        self._flip = np.where(self.scene.kind[:, None] == Shape.WEDGE, _HALF_TURN, np.float32(1.0))[
+            :, None
+        ]
+        self._moving = self._moving[self._owners[self._moving] != body]
+
+    def _enter(self, zones: tuple[Zone, ...], position: Vector) -> None:
+        """Zones act on where the agent stood when the step began, as PhysX's triggers do."""
+        inside = {zone for zone in zones if zone.holds(position)}
+        for zone in zones:
+            if zone not in inside:
+                continue
+            if not zone.deadly:
+                self.episode.burn()
+            elif zone not in self._inside:
+                self.episode.die()
+        self._inside = inside
+
+    def _goal_near(self, reach: float, steps: int) -> bool:
+        """Whether the agent may touch a goal within these steps."""
+        if not self._goals:
+            return False
+        rows = [self._goal_rows[body] for body in self._goals]
+        gap = np.linalg.norm(
+            self.scene.center[rows] - np.asarray(self.agent.position, np.float32), axis=1
+        )
+        gap -= self.scene.half[rows, 0] + AGENT_RADIUS
+        fastest = self._physics.fastest() + steps * GRAVITY * PHYSICS_STEP
+        return bool((gap <= reach + steps * PHYSICS_STEP * fastest).any())
