@@ -55,8 +55,8 @@ class Part:
     """One collider of an object, in the object's own frame before scaling.
 
     Attributes:
-        shape: box; sphere (diameter `size.x`); wedge (a box's half: full height at local -z, none
-            at +z); shell (a thin cylinder along local z, outer diameter `size.x`).
+        shape: box; sphere (diameter `size.x`); wedge (a box's half: full height at local +z, none
+            at -z); shell (a thin cylinder along local z, outer diameter `size.x`).
         center: Centre of the part.
         size: Extents of the part's bounding box.
     """

@@ -19,6 +19,9 @@ Array = npt.NDArray[np.float64]
 SHELL_INNER: Final = 1.0 / 1.04
 """Inner radius of a tunnel over its outer one: not in the mesh data; the shell is thin."""
 
+TOUCH: Final = 1e-9
+"""Metres by which solids may reach into each other and still only touch."""
+
 _SHELL_FACES: Final = 12
 
 
@@ -37,11 +40,6 @@ class Solid:
     center: Point
     half: Point
     yaw: float
-
-    @property
-    def radius(self) -> float:
-        """Radius of the sphere that encloses it, in metres."""
-        return self.half.x if self.shape == "sphere" else math.hypot(*self.half)
 
 
 def rotate(x: float, z: float, yaw: float) -> tuple[float, float]:
@@ -91,8 +89,7 @@ def overlaps(box: Solid, other: Solid) -> bool:
         box: A solid whose half extents are those of an oriented box.
         other: Any solid.
     """
-    reach = box.radius + other.radius
-    if math.dist(box.center, other.center) >= reach:
+    if not _bounds_meet(box, other):
         return False
     if other.shape == "sphere":
         return _box_meets_sphere(box, other)
@@ -103,11 +100,33 @@ def overlaps(box: Solid, other: Solid) -> bool:
 
 def outside_by(solid: Solid) -> float:
     """How far a solid reaches beyond the arena's walls, in metres; 0.0 when it is inside."""
-    corners = _world(solid, "box")[0][:, [0, 2]]
-    if solid.shape == "sphere":
-        x, r = (solid.center.x, solid.center.z), solid.half.x
-        return max(0.0, r - min(x), max(x) + r - ARENA_SIDE)
-    return max(0.0, -float(corners.min()), float(corners.max()) - ARENA_SIDE)
+    x, z = _footprint(solid)
+    return max(
+        0.0,
+        x - solid.center.x,
+        z - solid.center.z,
+        solid.center.x + x - ARENA_SIDE,
+        solid.center.z + z - ARENA_SIDE,
+    )
+
+
+def _bounds_meet(a: Solid, b: Solid) -> bool:
+    """Whether the boxes along the arena's axes overlap: quick, and exact at right angles."""
+    ax, az = _footprint(a)
+    bx, bz = _footprint(b)
+    return (
+        abs(a.center.x - b.center.x) < ax + bx - TOUCH
+        and abs(a.center.z - b.center.z) < az + bz - TOUCH
+        and abs(a.center.y - b.center.y) < a.half.y + b.half.y - TOUCH
+    )
+
+
+def _footprint(solid: Solid) -> tuple[float, float]:
+    """Half extents in x and z of the box along the arena's axes."""
+    if solid.shape == "sphere" or solid.yaw == 0.0:
+        return solid.half.x, solid.half.z
+    sin, cos = abs(math.sin(math.radians(solid.yaw))), abs(math.cos(math.radians(solid.yaw)))
+    return solid.half.x * cos + solid.half.z * sin, solid.half.x * sin + solid.half.z * cos
 
 
 def _box_meets_sphere(box: Solid, sphere: Solid) -> bool:
@@ -132,7 +151,7 @@ def _separable(a: tuple[Array, Array, Array], b: tuple[Array, Array, Array]) -> 
     axes = axes[lengths > 1e-9] / lengths[lengths > 1e-9, None]
     on_a, on_b = a[0] @ axes.T, b[0] @ axes.T
     gaps = np.maximum(on_a.min(0) - on_b.max(0), on_b.min(0) - on_a.max(0))
-    return bool(np.any(gaps >= -1e-9))
+    return bool(np.any(gaps >= -TOUCH))
 
 
 def _rotation(yaw: float) -> Array:
@@ -157,8 +176,8 @@ def _unit(shape: PartShape) -> tuple[Array, Array, Array]:
     """Vertices, face normals and edge directions of a shape with half extents 1."""
     axes = np.eye(3)
     if shape == "wedge":
-        vertices = [(x, y, z) for x in (-1, 1) for y, z in ((-1, -1), (-1, 1), (1, -1))]
-        normals, edges = [*axes, (0, 1, 1)], [*axes, (0, -1, 1)]
+        vertices = [(x, y, z) for x in (-1, 1) for y, z in ((-1, -1), (-1, 1), (1, 1))]
+        normals, edges = [*axes, (0, 1, -1)], [*axes, (0, 1, 1)]
     elif shape == "shell":
         angles = [2 * math.pi * (i + 0.5) / _SHELL_FACES for i in range(_SHELL_FACES)]
         ring = [(math.cos(a), math.sin(a)) for a in angles]
