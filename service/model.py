@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from typing import Any
 
 from animalcat.envs.types import EndedBy, ObservationSpec
@@ -131,6 +131,16 @@ class Decision:
     reason: str
 
 
+class Cause(StrEnum):
+    """Why an attempt did not come to its end, as far as it was nobody's fault in the backend."""
+
+    AGENT_LEFT = "the agent left"
+    ACTION_TIMEOUT = "the agent did not act in time"
+    BAD_FRAMES = "the agent sent too many bad frames"
+    CANCELLED = "the session was cancelled"
+    SERVER_STOPPED = "the server stopped"
+
+
 @dataclass(frozen=True, slots=True)
 class Episode:
     """One try at an episode, open or finished. A finished one never changes.
@@ -158,6 +168,16 @@ class Episode:
     steps: int = 0
     ended_by: EndedBy | None = None
     cause: str = ""
+
+    @property
+    def backend_fault(self) -> bool:
+        """True where what plays arenas failed."""
+        return self.outcome is Outcome.FAULT and self.cause != Cause.SERVER_STOPPED
+
+    @property
+    def agents_void(self) -> bool:
+        """True where the agent's doing ended the attempt and it was not counted."""
+        return self.outcome is Outcome.VOID and self.cause != Cause.CANCELLED
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from typing import Any
 from animalcat.service.model import (
     BatteryRecord,
     CapabilityStatus,
-    Decision,
     Episode,
     Session,
     SessionSpec,
@@ -86,35 +85,14 @@ class SessionStore(ABC):
         """
 
     @abstractmethod
-    def decide(
-        self,
-        session: str,
-        number: int,
-        attempt: int,
-        decision: Decision,
-        capabilities: tuple[CapabilityStatus, ...],
+    def open_episode(
+        self, episode: Episode, capabilities: tuple[CapabilityStatus, ...] = ()
     ) -> None:
-        """Keep a decision before anything moves.
+        """Keep a decision and that an attempt at it begins, before anything moves.
 
         Args:
-            session: Id of the session.
-            number: Number of the episode.
-            attempt: The first attempt that it is for.
-            decision: The decision.
-            capabilities: How well they are known before the episode.
-
-        Raises:
-            KeyError: No such session.
-            AlreadyFinishedError: There is a decision for that number and attempt.
-        """
-
-    @abstractmethod
-    def decision(self, session: str, number: int) -> Decision | None:
-        """The latest decision for an episode."""
-
-    @abstractmethod
-    def open_episode(self, episode: Episode) -> None:
-        """Keep that an attempt begins; its outcome is None.
+            episode: The attempt; its outcome is None.
+            capabilities: How well they are known before it, for lists; empty: as before.
 
         Raises:
             KeyError: No such session.

@@ -51,20 +51,11 @@ sessions: Final = Table(
     Column("state", String(20), nullable=False),
     Column("reason", Text, nullable=False, default=""),
     Column("created", DateTime(timezone=False), nullable=False),
-    # Derived: copied from the latest decision or the profile, for lists.
+    # Derived: copied from the latest attempt or the profile, for lists.
     Column("capabilities", JSON, nullable=False),
 )
 
 _SESSION: Final = "sessions.id"
-
-decisions: Final = Table(
-    "decisions",
-    metadata,
-    Column("session", String(100), ForeignKey(_SESSION), primary_key=True),
-    Column("number", Integer, primary_key=True),
-    Column("attempt", Integer, primary_key=True),
-    Column("decision", JSON, nullable=False),
-)
 
 episodes: Final = Table(
     "episodes",

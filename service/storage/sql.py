@@ -151,43 +151,10 @@ class SqlStore(SessionStore):
             _change_state(db, session, state, reason)
             return _one_session(db, session)
 
-    def decide(
-        self,
-        session: str,
-        number: int,
-        attempt: int,
-        decision: Decision,
-        capabilities: tuple[CapabilityStatus, ...],
+    def open_episode(
+        self, episode: Episode, capabilities: tuple[CapabilityStatus, ...] = ()
     ) -> None:
-        """Keep a decision before anything moves; see the base class."""
-        with self._engine.begin() as db:
-            _one_session(db, session)
-            _insert(
-                db,
-                insert(schema.decisions).values(
-                    session=session,
-                    number=number,
-                    attempt=attempt,
-                    decision=_DECISION.dump_python(decision, mode="json"),
-                ),
-                f"episode {number}, attempt {attempt} of {session} is decided",
-            )
-            _set_capabilities(db, session, capabilities)
-
-    def decision(self, session: str, number: int) -> Decision | None:
-        """The latest decision for an episode."""
-        table = schema.decisions
-        with self._reader.connect() as db:
-            value = db.scalar(
-                select(table.c.decision)
-                .where(table.c.session == session, table.c.number == number)
-                .order_by(table.c.attempt.desc())
-                .limit(1)
-            )
-        return None if value is None else _DECISION.validate_python(value)
-
-    def open_episode(self, episode: Episode) -> None:
-        """Keep that an attempt begins; see the base class."""
+        """Keep a decision and that an attempt at it begins; see the base class."""
         table = schema.episodes
         with self._engine.begin() as db:
             _one_session(db, episode.session)
@@ -205,6 +172,8 @@ class SqlStore(SessionStore):
                 insert(table).values(_episode_values(episode)),
                 f"attempt {episode.attempt} at episode {episode.number} exists",
             )
+            if capabilities:
+                _set_capabilities(db, episode.session, capabilities)
 
     def finish_episode(self, episode: Episode) -> None:
         """Keep how an open attempt ended; see the base class."""

@@ -55,7 +55,6 @@ def finished(episode: Episode, outcome: Outcome = Outcome.SUCCESS) -> Episode:
 
 WRITES_TO_X: list[Callable[[SessionStore], Any]] = [
     lambda s: s.set_state("x", SessionState.RUNNING),
-    lambda s: s.decide("x", 0, 0, DECISION, STATUS),
     lambda s: s.open_episode(attempt("x", 0)),
     lambda s: s.finish_episode(finished(attempt("x", 0))),
     lambda s: s.put_certificate("x", StoredCertificate(16, True, {})),
@@ -103,7 +102,6 @@ class StorageSuite:
         assert store.session("x") is None
         assert store.battery("x") is None
         assert store.profile("x") is None
-        assert store.decision("x", 0) is None
         assert store.episodes("x") == []
         assert store.certificates("x") == {}
 
@@ -116,20 +114,16 @@ class StorageSuite:
             write(store)
         assert store.sessions() == []
 
-    def test_a_decision_comes_back_and_is_never_replaced(
+    def test_an_attempt_brings_the_state_of_the_capabilities(
         self, store: SessionStore, session: str
     ) -> None:
-        """A later attempt may have a decision of its own, which then holds."""
-        store.decide(session, 0, 0, DECISION, STATUS)
-        assert store.decision(session, 0) == DECISION
-        with pytest.raises(AlreadyFinishedError):
-            store.decide(session, 0, 0, replace(DECISION, instance="other"), ())
+        """A repetition, which learnt nothing, leaves it."""
+        store.open_episode(attempt(session, 0), STATUS)
+        store.finish_episode(finished(attempt(session, 0), Outcome.VOID))
+        store.open_episode(attempt(session, 0, 1))
         found = store.session(session)
         assert found is not None
         assert found.capabilities == STATUS
-        later = replace(DECISION, instance="other")
-        store.decide(session, 0, 3, later, STATUS)
-        assert store.decision(session, 0) == later
 
     def test_outcomes_are_counted(self, store: SessionStore, session: str) -> None:
         """Success and failure count, void and fault do not."""
@@ -217,7 +211,6 @@ class StorageSuite:
         def play(session: str) -> None:
             try:
                 for number in range(5):
-                    store.decide(session, number, 0, DECISION, STATUS)
                     store.open_episode(attempt(session, number))
                     store.finish_episode(finished(attempt(session, number)))
                     found = store.session(session)

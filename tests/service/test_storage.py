@@ -11,10 +11,8 @@ import pytest
 from animalcat.service.storage.base import SessionStore
 from animalcat.service.storage.sql import SqlStore, StoreTooNewError
 from animalcat.service.testing.storage_suite import (
-    DECISION,
     NOW,
     SPEC,
-    STATUS,
     StorageSuite,
     attempt,
     finished,
@@ -32,7 +30,6 @@ class TestSqlite(StorageSuite):
 def test_what_was_written_is_there_after_reopening(tmp_path: Path) -> None:
     store = SqlStore.in_directory(tmp_path)
     session = store.create_session("s", SPEC, NOW).id
-    store.decide(session, 0, 0, DECISION, STATUS)
     store.open_episode(attempt(session, 0))
     store.finish_episode(finished(attempt(session, 0)))
     # Not closed: as after kill -9, the write-ahead log is all that the next process finds.

@@ -1,0 +1,289 @@
+"""Batteries: from arena files or families to fixed instances with their meta-features, on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path, PurePosixPath
+from typing import Any, Final, NamedTuple
+from zlib import crc32
+
+import numpy as np
+
+from animalcat.arena_configs.families import generate
+from animalcat.arena_configs.features import FEATURES, aaio_features
+from animalcat.arena_configs.loader import load_text
+from animalcat.arena_configs.model import Arena, ArenaError
+from animalcat.arena_configs.placement import fix, place
+from animalcat.arena_configs.writer import to_yaml
+
+TABLE_VERSION: Final = 1
+"""Version of a battery's table on disk; part of its digest."""
+
+ARENA_STEPS: Final = 5
+"""Physics steps in one unit of an arena's time limit."""
+
+
+class ArenaFile(NamedTuple):
+    """An arena file: path relative to the battery's folder, and its text."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One arena with every value fixed.
+
+    Attributes:
+        name: Path of its file without the suffix, or what its family calls it.
+        paradigm: What kind of task it is; selection is balanced over them.
+        features: Meta-features, in the units of the battery's table.
+        pass_mark: Return that an episode must exceed to be a success.
+        time_limit_steps: Physics steps until the time limit; 0: none.
+        seed: Seed of its episodes, so that the same instance plays the same.
+        arena: Its file in the battery's folder.
+    """
+
+    name: str
+    paradigm: str
+    features: Mapping[str, float]
+    pass_mark: float
+    time_limit_steps: int
+    seed: int
+    arena: str
+
+
+@dataclass(frozen=True)
+class Battery:
+    """A content-addressed set of instances.
+
+    Attributes:
+        digest: SHA-256 of its content.
+        units: Unit of every meta-feature.
+        instances: In the order of their names.
+        problems: Problems found in its files, one line each.
+        folder: Where its arenas are.
+    """
+
+    digest: str
+    units: Mapping[str, str]
+    instances: tuple[Instance, ...]
+    problems: tuple[str, ...]
+    folder: Path
+
+    @cached_property
+    def index(self) -> Mapping[str, int]:
+        """Place of every instance, by name."""
+        return {instance.name: k for k, instance in enumerate(self.instances)}
+
+    def arena_yaml(self, instance: Instance) -> str:
+        """The fixed arena of an instance, YAML in the current grammar."""
+        return (self.folder / instance.arena).read_text("utf-8")
+
+
+def import_files(files: Iterable[ArenaFile], seed: int, store: Path) -> Battery:
+    """Make a battery of arena files.
+
+    Args:
+        files: The files; their order does not matter.
+        seed: Seed of the values that they leave to chance; each file draws with (seed, its path).
+        store: Folder that holds batteries by digest.
+
+    Raises:
+        ArenaError: A file cannot be used; the message names file and line.
+        ValueError: There is no file, or two would give an instance of the same name.
+    """
+    drafts: list[_Draft] = []
+    problems: list[str] = []
+    for file in sorted(files):
+        loaded = load_text(file.text, file.path)
+        problems += [str(problem) for problem in loaded.problems]
+        arenas = loaded.config.arenas
+        if not arenas:
+            raise ArenaError(f"{file.path}: the configuration has no arena")
+        stem = str(PurePosixPath(file.path).with_suffix(""))
+        for number, arena in sorted(arenas.items()):
+            name = stem if len(arenas) == 1 else f"{stem}.{number}"
+            drafts.append(_Draft(name, paradigm_of(name), arena, _seed(seed, name)))
+    return _store(drafts, problems, store)
+
+
+def build_family(family: str, n: int, seed: int, store: Path) -> Battery:
+    """Make a battery of a family of arenas.
+
+    Args:
+        family: A name in `arena_configs.families.FAMILIES`.
+        n: How many instances.
+        seed: Seed of the drawing.
+        store: Folder that holds batteries by digest.
+
+    Raises:
+        ValueError: No such family.
+    """
+    rng = np.random.default_rng([seed, crc32(family.encode())])
+    drafts = [
+        _Draft(made.name, made.paradigm, made.arena, _seed(seed, made.name))
+        for made in generate(family, n, rng)
+    ]
+    return _store(drafts, [], store)
+
+
+def load(digest: str, store: Path) -> Battery:
+    """Read a battery from disk.
+
+    Raises:
+        FileNotFoundError: It is not there.
+        ValueError: Its table was written by a newer version.
+    """
+    folder = store / digest
+    table: dict[str, Any] = json.loads((folder / "battery.json").read_text("utf-8"))
+    if table["version"] > TABLE_VERSION:
+        raise ValueError(f"{folder} was written by a newer version of animalcat; update animalcat")
+    return Battery(
+        digest=digest,
+        units=table["units"],
+        instances=tuple(Instance(**row) for row in table["instances"]),
+        problems=tuple(table["problems"]),
+        folder=folder,
+    )
+
+
+def read_files(source: Path) -> Iterator[ArenaFile]:
+    """The arena files of a folder and its subfolders, or one file.
+
+    Raises:
+        FileNotFoundError: There is nothing there, or no arena file in the folder.
+        ValueError: A file is not UTF-8; the message names it.
+    """
+    if source.is_dir():
+        paths = sorted(p for p in source.rglob("*") if p.suffix in (".yaml", ".yml"))
+        root = source
+    else:
+        paths, root = [source], source.parent
+    if not paths:
+        raise FileNotFoundError(f"{source}: no .yaml or .yml file is in this folder")
+    for path in paths:
+        try:
+            yield ArenaFile(path.relative_to(root).as_posix(), path.read_text("utf-8-sig"))
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path}: not UTF-8 text (byte {error.start})") from error
+
+
+def paradigm_of(name: str) -> str:
+    """The kind of task that an instance's name says.
+
+    The first two components between '-' of names with three or more ("01-13" of "01-13-02"), the
+    first of two, and the folder of names with one.
+    """
+    path = PurePosixPath(name)
+    parts = path.name.split("-")
+    if len(parts) == 1:
+        return path.parent.name or "all"
+    return "-".join(parts[: min(2, len(parts) - 1)])
+
+
+class _Draft(NamedTuple):
+    """An instance before its values are fixed."""
+
+    name: str
+    paradigm: str
+    arena: Arena
+    seed: int
+
+
+class _Made(NamedTuple):
+    """An instance and the text of its arena."""
+
+    instance: Instance
+    text: str
+
+
+def _seed(seed: int, name: str) -> int:
+    """Seed of an instance: 63 bits, since what plays arenas may take it as a signed number."""
+    digest = hashlib.blake2b(f"{seed}/{name}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1
+
+
+def _make(draft: _Draft, number: int) -> _Made:
+    fixed = fix(draft.arena, np.random.default_rng([draft.seed, crc32(b"fix")]))
+    placement = place(fixed, np.random.default_rng(draft.seed))
+    return _Made(
+        Instance(
+            name=draft.name,
+            paradigm=draft.paradigm,
+            features=aaio_features(placement),
+            pass_mark=fixed.pass_mark,
+            time_limit_steps=max(0, fixed.time_limit) * ARENA_STEPS,
+            seed=draft.seed,
+            arena=f"arenas/{number:05}.yaml",
+        ),
+        to_yaml(fixed),
+    )
+
+
+def _store(drafts: Sequence[_Draft], problems: Sequence[str], store: Path) -> Battery:
+    """Fix, measure and write the instances; content that is there already is left alone."""
+    if not drafts:
+        raise ValueError("a battery needs one arena at least")
+    ordered = sorted(drafts, key=lambda draft: draft.name)
+    for one, other in pairwise(ordered):
+        if one.name == other.name:
+            raise ValueError(f"two files give an instance named {one.name!r}; rename one")
+    made = [_make_named(draft, number) for number, draft in enumerate(ordered)]
+    units = {name: feature.unit for name, feature in FEATURES.items()}
+    rows = [asdict(one.instance) for one in made]
+    content = {
+        "version": TABLE_VERSION,
+        "units": units,
+        "instances": rows,
+        "arenas": [hashlib.sha256(one.text.encode()).hexdigest() for one in made],
+    }
+    digest = hashlib.sha256(
+        json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
+    ).hexdigest()
+    folder = store / digest
+    if not folder.exists():
+        store.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=".new-", dir=store))
+        try:
+            (temporary / "arenas").mkdir()
+            for one in made:
+                (temporary / one.instance.arena).write_text(one.text, "utf-8")
+            table = {
+                "version": TABLE_VERSION,
+                "units": units,
+                "problems": list(problems),
+                "instances": rows,
+            }
+            with (temporary / "battery.json").open("w", encoding="utf-8") as file:
+                json.dump(table, file, indent=1)
+                file.flush()
+                os.fsync(file.fileno())
+            _rename(temporary, folder)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+    return load(digest, store)
+
+
+def _make_named(draft: _Draft, number: int) -> _Made:
+    try:
+        return _make(draft, number)
+    except ArenaError as error:
+        raise ArenaError(f"{draft.name}: {error}", error.problems) from error
+
+
+def _rename(temporary: Path, folder: Path) -> None:
+    try:
+        temporary.chmod(0o755)
+        temporary.rename(folder)
+    except OSError:
+        if not folder.exists():  # else another thread stored the same content first
+            raise

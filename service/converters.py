@@ -1,0 +1,238 @@
+"""Between the service's values and the wire's messages; what agents see is in `animalcat.wire`."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC
+
+from animalcat import names
+from animalcat.envs.types import ObservationSpec
+from animalcat.service.errors import Code, ServiceError
+from animalcat.service.model import (
+    BatteryRecord,
+    CapabilityStatus,
+    Decision,
+    Episode,
+    Outcome,
+    SelectionPolicy,
+    Session,
+    SessionSpec,
+    SessionState,
+    StoppingRule,
+)
+from animalcat.v1 import sessions_pb2, types_pb2
+from animalcat.wire import ended_by_from_proto, ended_by_to_proto, spec_from_proto, spec_to_proto
+
+MAX_EPISODES = 100_000
+"""Most episodes of one session."""
+
+
+def decision_to_proto(decision: Decision) -> sessions_pb2.Decision:
+    """The wire form of a decision."""
+    return sessions_pb2.Decision(
+        instance=decision.instance,
+        score=decision.score,
+        propensity=decision.propensity,
+        predicted=decision.predicted,
+        margins=decision.margins,
+        reason=decision.reason,
+    )
+
+
+def decision_from_proto(message: sessions_pb2.Decision) -> Decision:
+    """The decision that a message holds."""
+    return Decision(
+        instance=message.instance,
+        score=message.score,
+        propensity=message.propensity,
+        predicted=message.predicted,
+        margins=dict(message.margins),
+        reason=message.reason,
+    )
+
+
+def episode_to_proto(episode: Episode) -> sessions_pb2.EpisodeSummary:
+    """The wire form of an attempt; what it says of the agent's process stays here."""
+    return sessions_pb2.EpisodeSummary(
+        name=names.episode_name(episode.session, episode.number, episode.attempt),
+        episode=episode.number,
+        attempt=episode.attempt,
+        instance=episode.decision.instance,
+        outcome=types_pb2.Outcome.ValueType(episode.outcome or 0),
+        episode_return=episode.episode_return,
+        steps=episode.steps,
+        ended_by=ended_by_to_proto(episode.ended_by),
+        decision=decision_to_proto(episode.decision),
+        cause=episode.cause,
+    )
+
+
+def episode_from_proto(message: sessions_pb2.EpisodeSummary) -> Episode:
+    """The attempt that a message holds.
+
+    Raises:
+        animalcat.names.BadNameError: Its name does not parse.
+    """
+    return Episode(
+        session=names.parse_episode(message.name).session,
+        number=message.episode,
+        attempt=message.attempt,
+        decision=decision_from_proto(message.decision),
+        outcome=Outcome(message.outcome) if message.outcome else None,
+        episode_return=message.episode_return,
+        steps=message.steps,
+        ended_by=ended_by_from_proto(message.ended_by),
+        cause=message.cause,
+    )
+
+
+def spec_of_session_to_proto(spec: SessionSpec) -> sessions_pb2.SessionSpec:
+    """The wire form of what defines a session."""
+    return sessions_pb2.SessionSpec(
+        agent=spec.agent,
+        battery=names.battery_name(spec.battery),
+        battery_digest=spec.battery_digest,
+        layout=spec.layout,
+        layout_variant=spec.layout_variant,
+        policy=sessions_pb2.SelectionPolicy(
+            name=spec.policy.name, random_share=spec.policy.random_share
+        ),
+        stop=sessions_pb2.StoppingRule(
+            max_episodes=spec.stop.max_episodes,
+            target_sd=spec.stop.target_sd,
+            futility=spec.stop.futility,
+        ),
+        seed=spec.seed,
+        backend=spec.backend,
+        observation_spec=spec_to_proto(spec.observation_spec),
+        action_timeout_seconds=spec.action_timeout_seconds,
+        record_pixels=spec.record_pixels,
+        certify=spec.certify,
+    )
+
+
+def spec_of_session_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec:
+    """What defines a session, checked; what is left out gets its default.
+
+    Raises:
+        ServiceError: A value is out of its range; the message says which and what is right.
+        animalcat.names.BadNameError: The battery's name does not parse.
+    """
+    if not 1 <= len(message.agent) <= 200:
+        raise _bad("agent", "1 to 200 characters")
+    if not 1 <= message.stop.max_episodes <= MAX_EPISODES:
+        raise _bad("stop.max_episodes", f"1 to {MAX_EPISODES}")
+    _check_share("stop.target_sd", message.stop.target_sd)
+    _check_share("stop.futility", message.stop.futility)
+    _check_share("policy.random_share", message.policy.random_share)
+    timeout = message.action_timeout_seconds or 60.0
+    if not 0.0 < timeout <= 86_400.0:
+        raise _bad("action_timeout_seconds", "above 0 and at most 86400")
+    try:
+        seen = (
+            spec_from_proto(message.observation_spec)
+            if message.HasField("observation_spec")
+            else ObservationSpec()
+        )
+    except ValueError as error:
+        raise ServiceError(Code.INVALID_REQUEST, f"observation_spec: {error}") from error
+    if seen.camera is None and seen.rays is None:
+        raise _bad("observation_spec", "a camera, rays or both")
+    default = SelectionPolicy()
+    return SessionSpec(
+        agent=message.agent,
+        battery=names.parse_battery(message.battery),
+        battery_digest=message.battery_digest,
+        layout=message.layout,
+        layout_variant=message.layout_variant,
+        policy=SelectionPolicy(
+            message.policy.name or default.name,
+            message.policy.random_share if message.HasField("policy") else default.random_share,
+        ),
+        stop=StoppingRule(message.stop.max_episodes, message.stop.target_sd, message.stop.futility),
+        seed=message.seed,
+        backend=message.backend or "sim",
+        observation_spec=seen,
+        action_timeout_seconds=timeout,
+        record_pixels=message.record_pixels,
+        certify=message.certify,
+    )
+
+
+def capability_to_proto(status: CapabilityStatus) -> sessions_pb2.CapabilityStatus:
+    """The wire form of how well a capability is known."""
+    return sessions_pb2.CapabilityStatus(
+        name=status.name, mean=status.mean, sd=status.sd, unit=status.unit, status=status.status
+    )
+
+
+def capability_from_proto(message: sessions_pb2.CapabilityStatus) -> CapabilityStatus:
+    """How well a capability is known, as a message says."""
+    return CapabilityStatus(message.name, message.mean, message.sd, message.unit, message.status)
+
+
+def session_to_proto(session: Session) -> sessions_pb2.Session:
+    """The wire form of a session."""
+    message = sessions_pb2.Session(
+        name=names.session_name(session.id),
+        spec=spec_of_session_to_proto(session.spec),
+        state=sessions_pb2.SessionState.ValueType(session.state),
+        episodes=session.episodes,
+        successes=session.successes,
+        capabilities=[capability_to_proto(status) for status in session.capabilities],
+        reason=session.reason,
+    )
+    message.create_time.FromDatetime(session.created)
+    return message
+
+
+def session_from_proto(message: sessions_pb2.Session) -> Session:
+    """The session that a message holds.
+
+    Raises:
+        ServiceError: Its spec is out of range.
+        animalcat.names.BadNameError: Its name does not parse.
+    """
+    return Session(
+        id=names.parse_session(message.name),
+        spec=spec_of_session_from_proto(message.spec),
+        state=SessionState(message.state),
+        reason=message.reason,
+        created=message.create_time.ToDatetime(UTC),
+        episodes=message.episodes,
+        successes=message.successes,
+        capabilities=tuple(capability_from_proto(status) for status in message.capabilities),
+    )
+
+
+def battery_to_proto(battery: BatteryRecord) -> sessions_pb2.Battery:
+    """The wire form of a battery."""
+    return sessions_pb2.Battery(
+        name=names.battery_name(battery.id),
+        digest=battery.digest,
+        instances=battery.instances,
+        problems=battery.problems,
+    )
+
+
+def battery_from_proto(message: sessions_pb2.Battery) -> BatteryRecord:
+    """The battery that a message holds.
+
+    Raises:
+        animalcat.names.BadNameError: Its name does not parse.
+    """
+    return BatteryRecord(
+        names.parse_battery(message.name),
+        message.digest,
+        message.instances,
+        tuple(message.problems),
+    )
+
+
+def _check_share(field: str, value: float) -> None:
+    if not (math.isfinite(value) and 0.0 <= value <= 1.0):
+        raise _bad(field, "0 to 1")
+
+
+def _bad(field: str, wanted: str) -> ServiceError:
+    return ServiceError(Code.INVALID_REQUEST, f"{field} is out of range; give {wanted}")

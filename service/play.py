@@ -1,0 +1,112 @@
+"""Plays one attempt at an episode: agent, worker and recorder, step by step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from animalcat.arena_configs.model import ArenaError
+from animalcat.envs.types import EndedBy, Phase, Step
+from animalcat.envs.worker_client import WorkerClient, WorkerFault
+from animalcat.service.link import AgentLeftError, AgentLink, EpisodeOpening
+from animalcat.service.model import Cause
+from animalcat.service.recording import EpisodeRecorder
+
+BATCH: Final = 100
+"""Actions that a worker is given at once; with a camera ten, since each brings an image."""
+
+
+@dataclass(slots=True)
+class Course:
+    """How an attempt went.
+
+    Attributes:
+        steps: Decisions taken.
+        episode_return: Sum of rewards.
+        ended_by: Why it ended; None where the agent left.
+        reward: Reward since the agent's last observation.
+        last: The last step; None before the first.
+        fault: What was wrong with the backend; empty where nothing was.
+        left: Why the agent can play no further; None where it can.
+    """
+
+    steps: int = 0
+    episode_return: float = 0.0
+    ended_by: EndedBy | None = None
+    reward: float = 0.0
+    last: Step | None = None
+    fault: str = ""
+    left: Cause | None = None
+
+
+async def play(
+    link: AgentLink,
+    worker: WorkerClient,
+    recorder: EpisodeRecorder,
+    opening: EpisodeOpening,
+    arena_yaml: str,
+    seed: int,
+) -> Course:
+    """Play until the arena ends the episode, the backend fails, or the agent leaves.
+
+    The recorder has every step, and is left open; the agent has not been told of the end.
+
+    Args:
+        link: The agent.
+        worker: What plays the arena.
+        recorder: Where every step goes.
+        opening: What the agent is told first.
+        arena_yaml: The arena, fixed.
+        seed: Seed of the episode.
+    """
+    course = Course()
+    try:
+        await _play(course, link, worker, recorder, opening, arena_yaml, seed)
+    except AgentLeftError as left:
+        course.left = left.cause
+    except (WorkerFault, ArenaError) as fault:
+        course.fault = str(fault)
+        course.ended_by = EndedBy.FAULT
+    return course
+
+
+async def _play(
+    course: Course,
+    link: AgentLink,
+    worker: WorkerClient,
+    recorder: EpisodeRecorder,
+    opening: EpisodeOpening,
+    arena_yaml: str,
+    seed: int,
+) -> None:
+    batch = BATCH if worker.spec.camera is None else BATCH // 10
+    step = await worker.load(arena_yaml, seed)
+    course.last = step
+    recorder.step(step, None)
+    await link.begin(opening, step)
+    while True:
+        actions = await link.actions(course.steps)
+        notes = link.take_notes()
+        course.reward = 0.0
+        for start in range(0, len(actions), batch):
+            part = actions[start : start + batch]
+            # The worker stops at the episode's end, so there may be fewer steps than actions.
+            for action, step in zip(part, await worker.step(part), strict=False):
+                recorder.step(step, action, notes)
+                notes = []
+                course.steps += 1
+                course.reward += step.reward
+                course.episode_return += step.reward
+            course.last = step
+            if step.phase is Phase.LAST:
+                course.ended_by = step.ended_by
+                if step.ended_by is EndedBy.FAULT:
+                    course.fault = "the backend ended the episode with a fault"
+                return
+        await link.ask(course.steps, course.reward, step)
+
+
+def recording_path(data: Path, session: str, number: int, attempt: int) -> Path:
+    """Where the recording of an attempt is, in a data directory."""
+    return data / "recordings" / session / f"{number}-{attempt}.mcap"
