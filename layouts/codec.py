@@ -1,0 +1,96 @@
+"""Frozen dataclasses to and from plain dicts, with errors that name the place and the choices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
+
+T = TypeVar("T")
+
+
+class SpecificationError(ValueError):
+    """A layout's specification is wrong; the message names the node and the valid choices."""
+
+
+def encode(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass of numbers, strings and tuples of them, as a plain dict."""
+    made = {f.name: getattr(value, f.name) for f in fields(value)}
+    return {
+        name: list(cast("tuple[object, ...]", item)) if isinstance(item, tuple) else item
+        for name, item in made.items()
+    }
+
+
+def decode(cls: type[T], data: object, where: str) -> T:
+    """Build a dataclass of numbers, strings and tuples of them from a plain dict.
+
+    Args:
+        cls: The dataclass.
+        data: Its fields; those with a default may be missing.
+        where: What is being read, for error messages, for example "node visualPerformance".
+
+    Raises:
+        SpecificationError: A key is unknown or missing, or a value does not fit.
+    """
+    mapping = as_mapping(data, where)
+    hints = get_type_hints(cls)
+    known = {f.name: f for f in fields(cast("Any", cls))}
+    check_choices(mapping, known, f"{where}: key")
+    needed = [
+        name
+        for name, f in known.items()
+        if f.default is MISSING and f.default_factory is MISSING and name not in mapping
+    ]
+    if needed:
+        raise SpecificationError(f"{where}: {', '.join(needed)} missing")
+    values = {
+        name: _convert(hints[name], value, f"{where}.{name}") for name, value in mapping.items()
+    }
+    try:
+        return cls(**values)
+    except ValueError as error:
+        raise SpecificationError(f"{where}: {error}") from None
+
+
+def as_mapping(data: object, where: str) -> Mapping[str, object]:
+    """Insist on a mapping with string keys.
+
+    Raises:
+        SpecificationError: It is something else.
+    """
+    if not isinstance(data, Mapping):
+        raise SpecificationError(f"{where}: a mapping is wanted, not {data!r}")
+    return {str(key): value for key, value in cast("Mapping[object, object]", data).items()}
+
+
+def check_choices(names: Mapping[str, object], valid: Mapping[str, object], what: str) -> None:
+    """Insist that every name is a valid choice.
+
+    Raises:
+        SpecificationError: One is not; the message lists those that are.
+    """
+    for name in names:
+        if name not in valid:
+            raise SpecificationError(f"{what} {name!r} is unknown; valid: {', '.join(valid)}")
+
+
+def _convert(hint: Any, value: object, where: str) -> object:
+    if get_origin(hint) is tuple:
+        if not isinstance(value, list | tuple):
+            raise SpecificationError(f"{where}: a list is wanted, not {value!r}")
+        item = get_args(hint)[0]
+        return tuple(_convert(item, v, where) for v in cast("list[object]", value))
+    if hint is float:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise SpecificationError(f"{where}: a number is wanted, not {value!r}")
+        if not math.isfinite(value):
+            raise SpecificationError(f"{where}: {value} is not finite")
+        return float(value)
+    choices = get_args(hint)
+    if choices and value not in choices:
+        raise SpecificationError(f"{where}: {value!r} is not one of {', '.join(choices)}")
+    if not isinstance(value, str):
+        raise SpecificationError(f"{where}: text is wanted, not {value!r} (quote it)")
+    return value

@@ -1,0 +1,102 @@
+"""JSON with raw arrays as bytes: how layouts travel between processes and to disk, without pickle.
+
+A frame is the length of the JSON (4 bytes), the length of the arrays (8 bytes), the JSON, and the
+arrays in C order one after the other; numbers are little-endian. The JSON's key "arrays" lists
+name, dtype and shape of each.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
+
+HEADER: Final = struct.Struct("<IQ")
+_LIMIT: Final = 1 << 32
+_DTYPES: Final = ("<f8", "<f4", "<i8", "|u1")
+
+
+class FrameError(ValueError):
+    """Bytes that are no frame."""
+
+
+def pack(message: Mapping[str, Any], arrays: Arrays | None = None) -> bytes:
+    """A frame from a JSON object and named arrays of float64, float32, int64 or uint8."""
+    listing: list[dict[str, Any]] = []
+    payload: list[bytes] = []
+    for name, array in (arrays or {}).items():
+        if array.dtype.str not in _DTYPES:
+            raise TypeError(f"array {name} is {array.dtype}; frames hold {', '.join(_DTYPES)}")
+        listing.append({"name": name, "dtype": array.dtype.str, "shape": list(array.shape)})
+        payload.append(np.ascontiguousarray(array).tobytes())
+    text = json.dumps({**message, "arrays": listing}, separators=(",", ":")).encode()
+    size = sum(len(part) for part in payload)
+    return b"".join([HEADER.pack(len(text), size), text, *payload])
+
+
+def lengths(header: bytes) -> tuple[int, int]:
+    """Lengths of the JSON and of the arrays from the first 12 bytes of a frame.
+
+    Raises:
+        FrameError: They are too short or claim too much.
+    """
+    if len(header) != HEADER.size:
+        raise FrameError("cut in its header")
+    text, payload = HEADER.unpack(header)
+    if text + payload > _LIMIT:
+        raise FrameError(f"claims {text + payload} bytes")
+    return text, payload
+
+
+def unpack(text: bytes, payload: bytes) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    """The JSON object and the arrays of a frame; the arrays are copies.
+
+    Raises:
+        FrameError: The parts do not fit each other.
+    """
+    try:
+        message: dict[str, Any] = json.loads(text)
+        arrays: dict[str, npt.NDArray[Any]] = {}
+        at = 0
+        for entry in message.pop("arrays"):
+            if entry["dtype"] not in _DTYPES:
+                raise FrameError(f"dtype {entry['dtype']!r}")
+            dtype = np.dtype(entry["dtype"])
+            shape = tuple(int(n) for n in entry["shape"])
+            size = math.prod(shape) * dtype.itemsize
+            part = payload[at : at + size]
+            arrays[entry["name"]] = np.frombuffer(part, dtype).reshape(shape).copy()
+            at += size
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise FrameError(f"malformed: {error}") from None
+    if at != len(payload):
+        raise FrameError(f"{len(payload)} bytes of arrays, {at} named")
+    return message, arrays
+
+
+def read(
+    source: Callable[[int], bytes],
+) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]] | None:
+    """Read one frame by a function that reads exactly n bytes, or less at the end.
+
+    Returns:
+        The frame, or None at a clean end.
+
+    Raises:
+        FrameError: The frame is cut or malformed.
+    """
+    header = source(HEADER.size)
+    if not header:
+        return None
+    text_size, payload_size = lengths(header)
+    text, payload = source(text_size), source(payload_size)
+    if len(text) != text_size or len(payload) != payload_size:
+        raise FrameError("cut")
+    return unpack(text, payload)

@@ -1,0 +1,167 @@
+"""The compiled kernels that run a layout's program: one for every layout, cached on disk."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+_BLOCK = 256
+"""Draws taken at a time: the vectors of a block stay in the first-level cache."""
+
+_LOG2E = 1.4426950408889634
+_LN2_HIGH = 6.93147180369123816490e-01
+_LN2_LOW = 1.90821492927058770002e-10
+_MAGIC = 6755399441055744.0  # 1.5 x 2^52: adding it leaves the rounded integer in the low bits
+_REACH = 700.0  # exp stays finite within
+
+
+@njit(cache=True, fastmath={"contract"}, nogil=True, error_model="numpy")
+def _sigmoid(
+    source: npt.NDArray[np.float64],
+    target: npt.NDArray[np.float64],
+    power: npt.NDArray[np.float64],
+    mantissa: npt.NDArray[np.float64],
+    size: int,
+) -> None:
+    """1 / (1 + exp(-x)) in loops that vectorise; relative error of exp below 1e-14."""
+    for j in range(size):
+        x = -source[j]
+        x = min(max(x, -_REACH), _REACH)
+        shifted = x * _LOG2E + _MAGIC
+        k = shifted - _MAGIC
+        r = (x - k * _LN2_HIGH) - k * _LN2_LOW
+        p = 2.505210838544172e-08  # 1 / 11!, Taylor series of exp on |r| <= ln(2) / 2
+        p = p * r + 2.755731922398589e-07
+        p = p * r + 2.7557319223985893e-06
+        p = p * r + 2.48015873015873e-05
+        p = p * r + 1.984126984126984e-04
+        p = p * r + 1.3888888888888889e-03
+        p = p * r + 8.333333333333333e-03
+        p = p * r + 4.1666666666666664e-02
+        p = p * r + 1.6666666666666666e-01
+        p = p * r + 0.5
+        p = p * r + 1.0
+        mantissa[j] = p * r + 1.0
+        power[j] = shifted
+    exponents = power.view(np.int64)
+    bits = mantissa.view(np.int64)
+    for j in range(size):
+        bits[j] += exponents[j] << 52
+    for j in range(size):
+        target[j] = 1.0 / (1.0 + mantissa[j])
+
+
+@njit(cache=True, fastmath={"contract"}, nogil=True, error_model="numpy")
+def _run(
+    code: npt.NDArray[np.int64],
+    columns: npt.NDArray[np.float64],
+    vectors: npt.NDArray[np.float64],
+    power: npt.NDArray[np.float64],
+    mantissa: npt.NDArray[np.float64],
+    size: int,
+) -> None:
+    """Run the program for one instance over one block of draws."""
+    for i in range(code.shape[0]):
+        op = code[i, 0]
+        target = vectors[code[i, 1]]
+        first = vectors[code[i, 2]]
+        if op == 0:
+            second = vectors[code[i, 3]]
+            for j in range(size):
+                target[j] = first[j] * second[j]
+        elif op == 1:
+            number = columns[code[i, 3]]
+            for j in range(size):
+                target[j] = first[j] * number
+        elif op == 2:
+            second = vectors[code[i, 3]]
+            for j in range(size):
+                target[j] = first[j] + second[j]
+        elif op == 3:
+            number = columns[code[i, 3]]
+            for j in range(size):
+                target[j] = first[j] + number
+        else:
+            _sigmoid(first, target, power, mantissa, size)
+
+
+@njit(cache=True, fastmath={"contract"}, nogil=True, error_model="numpy")
+def probabilities(
+    code: npt.NDArray[np.int64],
+    columns: npt.NDArray[np.float64],
+    rows: npt.NDArray[np.float64],
+    scratch: int,
+    result: int,
+    out: npt.NDArray[Any],
+) -> None:
+    """P(success) of every instance and draw.
+
+    Args:
+        code: As `Program.code`.
+        columns: (instances, columns).
+        rows: (rows, draws).
+        scratch: Number of scratch vectors.
+        result: Vector that holds the result.
+        out: (instances, draws), filled.
+    """
+    used, draws = rows.shape
+    vectors = np.zeros((used + scratch, _BLOCK))
+    power = np.empty(_BLOCK)
+    mantissa = np.empty(_BLOCK)
+    for start in range(0, draws, _BLOCK):
+        size = min(_BLOCK, draws - start)
+        vectors[:used, :size] = rows[:, start : start + size]
+        for i in range(columns.shape[0]):
+            _run(code, columns[i], vectors, power, mantissa, size)
+            source = vectors[result]
+            target = out[i, start : start + size]
+            for j in range(size):
+                target[j] = source[j]
+
+
+@njit(cache=True, fastmath={"contract"}, nogil=True, error_model="numpy")
+def log_likelihood(
+    code: npt.NDArray[np.int64],
+    columns: npt.NDArray[np.float64],
+    rows: npt.NDArray[np.float64],
+    scratch: int,
+    result: int,
+    outcomes: npt.NDArray[np.float64],
+    out: npt.NDArray[np.float64],
+) -> None:
+    """Log-likelihood of 0/1 outcomes under every draw, added to `out`.
+
+    Args:
+        code: As `Program.code`.
+        columns: (instances, columns).
+        rows: (rows, draws).
+        scratch: Number of scratch vectors.
+        result: Vector that holds the result.
+        outcomes: (instances,), 0 or 1.
+        out: (draws,), added to.
+    """
+    used, draws = rows.shape
+    vectors = np.zeros((used + scratch, _BLOCK))
+    power = np.empty(_BLOCK)
+    mantissa = np.empty(_BLOCK)
+    product = np.ones(_BLOCK)
+    for start in range(0, draws, _BLOCK):
+        size = min(_BLOCK, draws - start)
+        vectors[:used, :size] = rows[:, start : start + size]
+        product[:] = 1.0
+        for i in range(columns.shape[0]):
+            _run(code, columns[i], vectors, power, mantissa, size)
+            source = vectors[result]
+            sign = 2.0 * outcomes[i] - 1.0
+            offset = 1.0 - outcomes[i]
+            for j in range(size):
+                product[j] *= max(offset + sign * source[j], 1e-15)
+            if i % 16 == 15:  # 16 factors of 1e-15 are still a normal number
+                for j in range(size):
+                    out[start + j] += np.log(product[j])
+                    product[j] = 1.0
+        for j in range(size):
+            out[start + j] += np.log(product[j])

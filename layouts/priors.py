@@ -1,0 +1,119 @@
+"""Priors of latent nodes, each with its map to and from a standard normal variable."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import betainc, betaincinv, ndtr, ndtri
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+_EDGE: Final = 1e-12
+"""Nearest that a share of a range comes to 0 or 1 where it is mapped to a normal variable."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScaledBeta:
+    """Beta(alpha, beta) stretched from [0, 1] to [low, high]; uniform where both are 1."""
+
+    low: float
+    high: float
+    alpha: float = 1.0
+    beta: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
+            raise ValueError(f"range [{self.low}, {self.high}] is empty or not finite")
+        if not (self.alpha > 0 and self.beta > 0):
+            raise ValueError(f"alpha {self.alpha} and beta {self.beta} must be above 0")
+
+    @property
+    def flat(self) -> bool:
+        """Whether it is the uniform distribution."""
+        return self.alpha == 1.0 and self.beta == 1.0
+
+    @property
+    def mean(self) -> float:
+        """Prior mean."""
+        return self.low + (self.high - self.low) * self.alpha / (self.alpha + self.beta)
+
+    @property
+    def sd(self) -> float:
+        """Prior standard deviation."""
+        total = self.alpha + self.beta
+        return (self.high - self.low) * math.sqrt(self.alpha * self.beta / (total + 1.0)) / total
+
+    @property
+    def span(self) -> float:
+        """Length of the range that shares (of a range) refer to."""
+        return self.high - self.low
+
+    def from_standard(self, z: Floats) -> Floats:
+        """Map standard normal values to this prior."""
+        share = ndtr(z)
+        if not self.flat:
+            share = betaincinv(self.alpha, self.beta, share)
+        return self.low + (self.high - self.low) * share
+
+    def to_standard(self, values: Floats) -> Floats:
+        """Map values of this prior to standard normal ones; values at an edge stay finite."""
+        share = np.clip((values - self.low) / (self.high - self.low), 0.0, 1.0)
+        if not self.flat:
+            share = betainc(self.alpha, self.beta, share)
+        return ndtri(np.clip(share, _EDGE, 1.0 - _EDGE))
+
+    def __str__(self) -> str:
+        if self.flat:
+            return f"Uniform({self.low:g}, {self.high:g})"
+        return f"ScaledBeta({self.alpha:g}, {self.beta:g}, {self.low:g}, {self.high:g})"
+
+
+@dataclass(frozen=True, slots=True)
+class Normal:
+    """Normal distribution."""
+
+    mean: float
+    sd: float
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.mean) and math.isfinite(self.sd) and self.sd > 0):
+            raise ValueError(f"mean {self.mean} and sd {self.sd} > 0 must be finite")
+
+    @property
+    def low(self) -> float:
+        """Lower end of the range: none."""
+        return -math.inf
+
+    @property
+    def high(self) -> float:
+        """Upper end of the range: none."""
+        return math.inf
+
+    @property
+    def span(self) -> float:
+        """Length of the uniform distribution with the same standard deviation."""
+        return self.sd * math.sqrt(12.0)
+
+    def from_standard(self, z: Floats) -> Floats:
+        """Map standard normal values to this prior."""
+        return self.mean + self.sd * z
+
+    def to_standard(self, values: Floats) -> Floats:
+        """Map values of this prior to standard normal ones."""
+        return (values - self.mean) / self.sd
+
+    def __str__(self) -> str:
+        return f"Normal({self.mean:g}, {self.sd:g})"
+
+
+Prior: TypeAlias = ScaledBeta | Normal
+
+PRIORS: Final[dict[str, type[ScaledBeta] | type[Normal]]] = {
+    "scaled_beta": ScaledBeta,
+    "normal": Normal,
+}
+"""The closed set of priors, by the name that a specification uses."""

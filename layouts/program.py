@@ -1,0 +1,275 @@
+"""A layout lowered to straight-line code for the kernel: what depends on instance and agent both.
+
+Whatever depends on instances alone is worked out once per instance (a *column*), whatever depends
+on the agent alone once per draw (a *row*); only the rest becomes instructions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import reduce
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from animalcat.layouts.links import (
+    LogisticMargin,
+    LogScaled,
+    NoiseMixture,
+    Product,
+    Scaled,
+    WeightedSum,
+)
+from animalcat.layouts.spec import Layout
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Fill: TypeAlias = Callable[[list[Floats]], Floats]
+"""Works out one column (or row) from the columns (or rows) before it."""
+
+
+class Op(IntEnum):
+    """Instructions: V operands are vectors over draws, S operands are numbers of the instance."""
+
+    MUL_VV = 0
+    MUL_VS = 1
+    ADD_VV = 2
+    ADD_VS = 3
+    SIGMOID = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A value that depends on the instance alone."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """A value that depends on the agent; `mixed`: on the instance too."""
+
+    index: int
+    mixed: bool
+
+
+Value: TypeAlias = float | Column | Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What the kernel runs.
+
+    Attributes:
+        columns: How to fill each column from features and earlier columns.
+        rows: How to fill each row from latents and earlier rows.
+        code: (instructions, 4) int64: op, target, first and second operand. Vectors below
+            `len(rows)` are rows, those from there on are scratch.
+        scratch: Number of scratch vectors.
+        result: The vector that holds the probability.
+        demands: Per capability, the columns of the demands that it meets.
+    """
+
+    columns: tuple[Fill, ...]
+    rows: tuple[Fill, ...]
+    code: npt.NDArray[np.int64]
+    scratch: int
+    result: int
+    demands: tuple[tuple[int, ...], ...]
+
+
+def compile_program(layout: Layout) -> Program:
+    """Lower a layout."""
+    builder = _Builder()
+    values: dict[str, Value] = {}
+    for i, name in enumerate(layout.feature_names):
+        values[name] = builder.column(_pick(i))
+    for i, name in enumerate(layout.latent_names):
+        values[name] = builder.row(_pick(i))
+    demands: dict[str, list[int]] = {layout.latent_names[i]: [] for i in layout.capabilities}
+    for node in layout.ordered:
+        values[node.name] = _lower(builder, node.link, values)
+        if isinstance(node.link, LogisticMargin) and node.link.ability in demands:
+            demand = values[node.link.demand]
+            assert isinstance(demand, Column)  # the specification's check says so
+            demands[node.link.ability].append(demand.index)
+    return builder.finish(builder.vector(values[layout.outcome.probability]), demands)
+
+
+def _lower(b: _Builder, link: object, values: dict[str, Value]) -> Value:
+    match link:
+        case Scaled(source, factor):
+            return b.mul(values[source], factor)
+        case LogScaled(source, easiest, hardest, top):
+            scale = top / math.log(easiest / hardest)
+            log = b.apply(np.log, values[source])
+            return b.add([scale * math.log(easiest), b.mul(log, -scale)])
+        case WeightedSum(inputs, weights, constant):
+            terms = [b.mul(values[n], w) for n, w in zip(inputs, weights, strict=True)]
+            return b.add([constant, *terms])
+        case Product(inputs):
+            return b.product([values[n] for n in inputs])
+        case LogisticMargin(ability, demand, slope, shift):
+            terms = [b.mul(values[ability], slope), b.mul(values[demand], -slope)]
+            terms += [b.mul(values[shift], slope)] if shift else []
+            return b.apply(expit, b.add(terms))
+        case NoiseMixture(performance, noise, nu):
+            kept = b.add([1.0, b.mul(values[noise], -1.0)])
+            return b.add([b.mul(values[performance], kept), b.mul(values[noise], nu)])
+        case _:
+            raise TypeError(f"no lowering for the link {type(link).__name__}")
+
+
+@dataclass(slots=True)
+class _Builder:
+    columns: list[Fill] = field(default_factory=list[Fill])
+    rows: list[Fill] = field(default_factory=list[Fill])
+    code: list[tuple[Op, Vector, Vector, Column | Vector]] = field(
+        default_factory=list[tuple[Op, Vector, Vector, Column | Vector]]
+    )
+    constants: dict[float, Column] = field(default_factory=dict[float, Column])
+
+    def column(self, fill: Fill) -> Column:
+        self.columns.append(fill)
+        return Column(len(self.columns) - 1)
+
+    def row(self, fill: Fill) -> Vector:
+        self.rows.append(fill)
+        return Vector(len(self.rows) - 1, mixed=False)
+
+    def vector(self, value: Value) -> Vector:
+        """The value as a vector, even where it depends on the instance alone."""
+        if isinstance(value, Vector):
+            return value
+        return self.emit(Op.ADD_VS, self.row(_constant_row(0.0)), self.number(value))
+
+    def number(self, value: float | Column) -> Column:
+        if isinstance(value, Column):
+            return value
+        if value not in self.constants:
+            self.constants[value] = self.column(_constant_row(value))
+        return self.constants[value]
+
+    def emit(self, op: Op, first: Vector, second: Column | Vector) -> Vector:
+        target = Vector(len(self.code), mixed=True)
+        self.code.append((op, target, first, second))
+        return target
+
+    def apply(self, function: Callable[[Floats], Floats], value: Value) -> Value:
+        """A function of one argument; of a mixed value only the logistic is known."""
+        match value:
+            case Column(i):
+                return self.column(lambda made: function(made[i]))
+            case Vector(i, False):
+                return self.row(lambda made: function(made[i]))
+            case Vector():
+                if function is not expit:
+                    raise TypeError("only the logistic applies to a value of instance and agent")
+                return self.emit(Op.SIGMOID, value, value)
+            case _:
+                return float(function(np.array([value]))[0])
+
+    def add(self, values: Sequence[Value]) -> Value:
+        """Sum; first of numbers, columns and rows each among themselves."""
+        return self._fold(values, 0.0, np.add, Op.ADD_VV, Op.ADD_VS)
+
+    def product(self, values: Sequence[Value]) -> Value:
+        """Product; first of numbers, columns and rows each among themselves."""
+        return self._fold(values, 1.0, np.multiply, Op.MUL_VV, Op.MUL_VS)
+
+    def mul(self, first: Value, second: Value) -> Value:
+        """Product of two values."""
+        return self.product([first, second])
+
+    def _fold(
+        self,
+        values: Sequence[Value],
+        neutral: float,
+        function: Callable[[Floats, Floats], Floats],
+        op_vectors: Op,
+        op_number: Op,
+    ) -> Value:
+        constant = reduce(
+            lambda a, b: float(function(np.float64(a), np.float64(b))),  # pyright: ignore[reportArgumentType]
+            [v for v in values if isinstance(v, int | float)],
+            neutral,
+        )
+        columns = [v.index for v in values if isinstance(v, Column)]
+        rows = [v.index for v in values if isinstance(v, Vector) and not v.mixed]
+        mixed = [v for v in values if isinstance(v, Vector) and v.mixed]
+        number: Value = constant
+        if columns:
+            # A number joins the columns, or else the rows, where it costs nothing per instance.
+            number = self.column(_folded(function, columns, constant))
+        elif rows and constant != neutral:
+            number = neutral
+        if rows:
+            alone = not columns and constant != neutral
+            if len(rows) > 1 or alone:
+                mixed.append(self.row(_folded(function, rows, constant if alone else neutral)))
+            else:
+                mixed.append(Vector(rows[0], mixed=False))
+        if not mixed:
+            return number
+        result = reduce(lambda a, b: self.emit(op_vectors, a, b), mixed)
+        if isinstance(number, Column) or number != neutral:
+            assert not isinstance(number, Vector)
+            result = self.emit(op_number, result, self.number(number))
+        return result
+
+    def finish(self, result: Vector, demands: dict[str, list[int]]) -> Program:
+        """Give scratch vectors their places after the rows, each free again after its last use."""
+        last: dict[Column | Vector, int] = {
+            v: i
+            for i, (_, _, a, b) in enumerate(self.code)
+            for v in (a, b)
+            if isinstance(v, Vector) and v.mixed
+        }
+        free: list[int] = []
+        places: dict[Column | Vector, int] = {}
+        top = len(self.rows)
+
+        def place(value: Column | Vector) -> int:
+            if isinstance(value, Vector) and value.mixed:
+                return places[value]
+            return value.index
+
+        code: list[list[int]] = []
+        for i, (op, target, first, second) in enumerate(self.code):
+            operands = [place(first), place(second)]
+            free.extend(places[v] for v in dict.fromkeys((first, second)) if last.get(v) == i)
+            if not free:
+                free.append(top)
+                top += 1
+            places[target] = free.pop()
+            code.append([int(op), places[target], *operands])
+        return Program(
+            columns=tuple(self.columns),
+            rows=tuple(self.rows),
+            code=np.array(code, dtype=np.int64).reshape(-1, 4),
+            scratch=top - len(self.rows),
+            result=place(result),
+            demands=tuple(tuple(columns) for columns in demands.values()),
+        )
+
+
+def _pick(i: int) -> Fill:
+    return lambda given: given[i]
+
+
+def _constant_row(value: float) -> Fill:
+    return lambda made: np.full_like(made[0], value)
+
+
+def _folded(function: Callable[[Floats, Floats], Floats], indices: list[int], start: float) -> Fill:
+    def fill(made: list[Floats]) -> Floats:
+        total = np.full_like(made[0], start)
+        for i in indices:
+            total = function(total, made[i])
+        return total
+
+    return fill
