@@ -1,1 +1,54 @@
 """Computerised adaptive testing for agents in Animal-AI."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from animalcat.client import Client, connect
+    from animalcat.envs.agents.base import Agent, EpisodeInfo
+    from animalcat.envs.types import CameraSpec, Observation, ObservationSpec, RaySpec
+    from animalcat.errors import AnimalcatError
+    from animalcat.evaluation import EvaluationSummary, PlayedEpisode
+    from animalcat.remote_env import RemoteEnv, SessionOver
+
+__all__ = [
+    "Agent",
+    "AnimalcatError",
+    "CameraSpec",
+    "Client",
+    "EpisodeInfo",
+    "EvaluationSummary",
+    "Observation",
+    "ObservationSpec",
+    "PlayedEpisode",
+    "RaySpec",
+    "RemoteEnv",
+    "SessionOver",
+    "connect",
+]
+
+_HOME = {
+    "Agent": "envs.agents.base",
+    "AnimalcatError": "errors",
+    "CameraSpec": "envs.types",
+    "Client": "client",
+    "EpisodeInfo": "envs.agents.base",
+    "EvaluationSummary": "evaluation",
+    "Observation": "envs.types",
+    "ObservationSpec": "envs.types",
+    "PlayedEpisode": "evaluation",
+    "RaySpec": "envs.types",
+    "RemoteEnv": "remote_env",
+    "SessionOver": "remote_env",
+    "connect": "client",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """The public names, imported when they are first used: layouts must not load gRPC."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'animalcat' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"animalcat.{_HOME[name]}"), name)
+    return value

@@ -1,0 +1,328 @@
+"""The client: play a session, and ask a server for sessions, batteries, profiles and episodes."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Literal, Self
+
+from animalcat import names
+from animalcat.connection import Connection
+from animalcat.envs.agents.base import Agent
+from animalcat.envs.types import ObservationSpec
+from animalcat.errors import AnimalcatError
+from animalcat.evaluation import EvaluationStream, EvaluationSummary, play
+from animalcat.v1 import (
+    results_pb2,
+    results_pb2_grpc,
+    sessions_pb2,
+    sessions_pb2_grpc,
+)
+from animalcat.wire import spec_to_proto
+
+SessionLike = str | sessions_pb2.Session
+"""A session's id, its resource name, or the message itself."""
+
+_FORMATS: Final = {
+    "json": results_pb2.PROFILE_FORMAT_JSON,
+    "html": results_pb2.PROFILE_FORMAT_HTML,
+    "csv": results_pb2.PROFILE_FORMAT_OUTCOMES_CSV,
+}
+
+
+def connect(address: str, *, wait_seconds: float = 0.0) -> Client:
+    """Connect to a server.
+
+    Args:
+        address: "host:port".
+        wait_seconds: How long to wait for a server that is still starting.
+
+    Raises:
+        AnimalcatError: The address is malformed, or no animalcat server answers there.
+    """
+    host, colon, port = address.rpartition(":")
+    if not (colon and host and port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+        raise AnimalcatError(f"address {address!r} is not HOST:PORT, such as localhost:50051")
+    return Client(Connection(address, wait_seconds=wait_seconds))
+
+
+class Client:
+    """A connection to a server; a context manager. For one thread at a time.
+
+    Sessions can be given as id, resource name or message. Every method raises `AnimalcatError`
+    with the server's sentence where a call fails.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        """Use a connection, which `close` closes; see `connect`."""
+        self.connection = connection
+        channel = connection.channel
+        self._batteries = sessions_pb2_grpc.BatteriesStub(channel)
+        self._sessions = sessions_pb2_grpc.SessionsStub(channel)
+        self._profiles = results_pb2_grpc.ProfilesStub(channel)
+        self._episodes = results_pb2_grpc.EpisodesStub(channel)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def address(self) -> str:
+        """Of the server, "host:port"."""
+        return self.connection.address
+
+    def close(self) -> None:
+        """Close the connection; a session that is being played waits for its agent again."""
+        self.connection.close()
+
+    def evaluate(
+        self,
+        agent: Agent | Callable[[], Agent],
+        session: SessionLike = "",
+        *,
+        name: str | None = None,
+        observation_spec: ObservationSpec | None = None,
+    ) -> EvaluationSummary:
+        """Let an agent play a session to its end.
+
+        Args:
+            agent: Has `reset(info)` and `act(observation)`. For a session that plays several
+                episodes at once: what makes an agent, such as its class.
+            session: Which; may be empty where exactly one session waits for an agent.
+            name: Of the agent; by default the one that the session is for.
+            observation_spec: What the agent needs to see; a session that shows something else
+                is refused. None: whatever the session shows.
+
+        Raises:
+            AnimalcatError: The server refuses, fails or is lost; the agent's answer is no action.
+            Exception: Whatever the agent raises; its open episode is voided.
+        """
+
+        async def run() -> EvaluationSummary:
+            stream = EvaluationStream(self.connection.channel, uuid.uuid4().hex)
+            try:
+                welcome = await stream.open(target, known_as, observation_spec)
+                return await play(stream, welcome, agent)
+            finally:
+                stream.cancel()
+
+        target = session_name(session) if session else ""
+        known_as = self.agent_name(session) if name is None else name
+        return self.connection.run(run())
+
+    def create_session(
+        self,
+        *,
+        agent: str,
+        battery: str,
+        layout: str = "aaio",
+        layout_variant: str = "",
+        max_episodes: int = 100,
+        target_sd: float = 0.0,
+        futility: float = 0.0,
+        policy: str = "variance",
+        random_share: float = 0.3,
+        seed: int = 0,
+        backend: str = "sim",
+        observation_spec: ObservationSpec | None = None,
+        action_timeout_seconds: float = 60.0,
+        record_pixels: bool = False,
+        certify: bool = True,
+        request_id: str = "",
+    ) -> sessions_pb2.Session:
+        """Create a session that waits for its agent; the fields are those of `SessionSpec`.
+
+        Args:
+            agent: Name of the agent that is to be measured.
+            battery: Id or resource name.
+            layout: Name of the layout.
+            layout_variant: Variant of it.
+            max_episodes: Most episodes.
+            target_sd: Enough when every capability's SD is this share of its range; 0: never.
+            futility: Enough when the SD would drop by less than this share; 0: never.
+            policy: How to choose instances.
+            random_share: Share of random draws.
+            seed: Of the whole session.
+            backend: What plays the arenas.
+            observation_spec: What the agent sees; rays by default.
+            action_timeout_seconds: How long one action may take.
+            record_pixels: Keep camera images in the recordings.
+            certify: Let NUTS refits certify the live posterior.
+            request_id: The same id again gives the same session.
+        """
+        spec = sessions_pb2.SessionSpec(
+            agent=agent,
+            battery=battery if "/" in battery else names.battery_name(battery),
+            layout=layout,
+            layout_variant=layout_variant,
+            policy=sessions_pb2.SelectionPolicy(name=policy, random_share=random_share),
+            stop=sessions_pb2.StoppingRule(
+                max_episodes=max_episodes, target_sd=target_sd, futility=futility
+            ),
+            seed=seed,
+            backend=backend,
+            observation_spec=spec_to_proto(observation_spec or ObservationSpec()),
+            action_timeout_seconds=action_timeout_seconds,
+            record_pixels=record_pixels,
+            certify=certify,
+        )
+        request = sessions_pb2.CreateSessionRequest(spec=spec, request_id=request_id)
+        return self._run(self._sessions.CreateSession, request).session
+
+    def get_session(self, session: SessionLike) -> sessions_pb2.Session:
+        """One session as it stands."""
+        request = sessions_pb2.GetSessionRequest(name=session_name(session))
+        return self._run(self._sessions.GetSession, request).session
+
+    def list_sessions(self) -> list[sessions_pb2.Session]:
+        """All sessions, newest first."""
+        request = sessions_pb2.ListSessionsRequest()
+        return list(self._run(self._sessions.ListSessions, request).sessions)
+
+    def watch_session(
+        self, session: SessionLike, *, from_start: bool = False
+    ) -> Iterator[sessions_pb2.WatchSessionResponse]:
+        """Progress as it happens, until the session is over.
+
+        Args:
+            session: Which.
+            from_start: Past episodes come first.
+        """
+        name = session_name(session)
+        request = sessions_pb2.WatchSessionRequest(name=name, from_start=from_start)
+        return self.connection.iterate(self._sessions.WatchSession(request))
+
+    def cancel_session(self, session: SessionLike) -> sessions_pb2.Session:
+        """End a session; what it learnt stays."""
+        request = sessions_pb2.CancelSessionRequest(name=session_name(session))
+        return self._run(self._sessions.CancelSession, request).session
+
+    def profile(self, session: SessionLike) -> dict[str, Any]:
+        """The profile, by the schema "profile": certified once the session is finished."""
+        request = results_pb2.GetProfileRequest(name=f"{session_name(session)}/profile")
+        return json.loads(self._run(self._profiles.GetProfile, request).profile_json)
+
+    def export_profile(
+        self, session: SessionLike, form: Literal["json", "html", "csv"] = "json"
+    ) -> bytes:
+        """The profile as a file's content; csv is the table of outcomes."""
+        if form not in _FORMATS:
+            raise AnimalcatError(f"format {form!r}: choose from {', '.join(_FORMATS)}")
+        request = results_pb2.ExportProfileRequest(
+            name=f"{session_name(session)}/profile", format=_FORMATS[form]
+        )
+        return self._run(self._profiles.ExportProfile, request).content
+
+    def episodes(self, session: SessionLike) -> list[sessions_pb2.EpisodeSummary]:
+        """The episodes of a session in the order they were played, all attempts."""
+        request = results_pb2.ListEpisodesRequest(parent=session_name(session))
+        return list(self._run(self._episodes.ListEpisodes, request).episodes)
+
+    def stream_episode(
+        self, session: SessionLike, episode: int, attempt: int | None = None
+    ) -> Iterator[results_pb2.StreamEpisodeResponse]:
+        """A recorded episode: header, steps, footer.
+
+        Args:
+            session: Which.
+            episode: Number within the session.
+            attempt: Which try; None for the last.
+        """
+        id_ = names.parse_session(session_name(session))
+        request = results_pb2.StreamEpisodeRequest(name=names.episode_name(id_, episode, attempt))
+        return self.connection.iterate(self._episodes.StreamEpisode(request))
+
+    def import_battery(
+        self, path: str | os.PathLike[str], name: str | None = None, *, seed: int = 0
+    ) -> sessions_pb2.Battery:
+        """Store arena files as a battery; the same content again gives the same battery.
+
+        Args:
+            path: A YAML file, or a folder of them.
+            name: Of the battery; by default made from the path.
+            seed: For values that the files leave to chance.
+
+        Raises:
+            AnimalcatError: There are no arena files at the path.
+        """
+        source = Path(path)
+        files = _arena_files(source)
+
+        async def frames() -> AsyncIterator[sessions_pb2.ImportBatteryRequest]:
+            header = sessions_pb2.BatteryHeader(
+                name=name or names.to_component(source.resolve().stem), seed=seed
+            )
+            yield sessions_pb2.ImportBatteryRequest(header=header)
+            for relative, file in files:
+                arena = sessions_pb2.ArenaFile(path=relative, content=file.read_bytes())
+                yield sessions_pb2.ImportBatteryRequest(file=arena)
+
+        return self._run(self._batteries.ImportBattery, frames()).battery
+
+    def build_battery(
+        self, family: str, instances: int, *, seed: int = 0, name: str = ""
+    ) -> sessions_pb2.Battery:
+        """Build a battery from a family of arenas.
+
+        Args:
+            family: Name of the family, for example "navigation".
+            instances: How many.
+            seed: For the drawing.
+            name: Of the battery; the family's where empty.
+        """
+        request = sessions_pb2.BuildBatteryRequest(
+            family=family, instances=instances, seed=seed, name=name
+        )
+        return self._run(self._batteries.BuildBattery, request).battery
+
+    def list_batteries(self) -> list[sessions_pb2.Battery]:
+        """All batteries of the server, by name."""
+        request = sessions_pb2.ListBatteriesRequest()
+        return list(self._run(self._batteries.ListBatteries, request).batteries)
+
+    def agent_name(self, session: SessionLike) -> str:
+        """Name of the agent that a session is for; "agent" where no session is named."""
+        if isinstance(session, sessions_pb2.Session):
+            return session.spec.agent
+        return self.get_session(session).spec.agent if session else "agent"
+
+    def _run(self, method: Callable[[Any], Any], request: Any) -> Any:
+        async def call() -> Any:
+            return await method(request)
+
+        return self.connection.run(call())
+
+
+def session_name(session: SessionLike) -> str:
+    """Resource name of a session.
+
+    Raises:
+        AnimalcatError: The name is malformed.
+    """
+    if isinstance(session, sessions_pb2.Session):
+        return session.name
+    try:
+        return names.session_name(names.parse_session(session) if "/" in session else session)
+    except names.BadNameError as error:
+        raise AnimalcatError(str(error), "INVALID_NAME") from None
+
+
+def _arena_files(source: Path) -> list[tuple[str, Path]]:
+    """Arena files with their paths relative to the battery's folder."""
+    if source.is_file():
+        return [(source.name, source)]
+    files = sorted(f for f in source.rglob("*") if f.suffix in (".yaml", ".yml") and f.is_file())
+    if not files:
+        raise AnimalcatError(f"{source}: no YAML files there")
+    return [(file.relative_to(source).as_posix(), file) for file in files]

@@ -1,0 +1,43 @@
+"""The one error that the client raises for what the server, or the way to it, says."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import grpc
+
+CODE_METADATA: Final = "animalcat-code"
+"""Key of the trailing metadata in which the server sends the stable code of an error."""
+
+
+class AnimalcatError(Exception):
+    """Something did not work; the text is a sentence for people.
+
+    Attributes:
+        code: Stable name of the kind of error, such as "UNKNOWN_SESSION"; the name of the gRPC
+            status where the server gave no code of its own.
+    """
+
+    def __init__(self, message: str, code: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def from_rpc(error: grpc.aio.AioRpcError, address: str) -> AnimalcatError:
+    """What a failed call means.
+
+    Args:
+        error: How the call failed.
+        address: Of the server.
+    """
+    status = error.code()
+    trailer = dict(error.trailing_metadata() or ())
+    code = trailer.get(CODE_METADATA)
+    sentence = error.details() or status.name
+    if isinstance(code, str):
+        return AnimalcatError(sentence, code)
+    if status is grpc.StatusCode.UNAVAILABLE:
+        sentence = f"lost the server at {address}: {sentence}"
+    elif status is grpc.StatusCode.UNIMPLEMENTED:
+        sentence = f"the server at {address} is not an animalcat server of this version: {sentence}"
+    return AnimalcatError(sentence, status.name)

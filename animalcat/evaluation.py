@@ -1,0 +1,250 @@
+"""The agent's side of an evaluation: the stream in which the service asks and the agent acts."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.metadata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, cast
+
+import grpc
+import numpy as np
+
+from animalcat.envs.agents.base import Agent, EpisodeInfo
+from animalcat.envs.types import ACTIONS, Observation, ObservationSpec
+from animalcat.errors import AnimalcatError
+from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, types_pb2
+from animalcat.wire import observation_from_proto, spec_from_proto, spec_to_proto
+
+MAX_ACTIONS: Final = 100
+"""Most actions in one answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Welcome:
+    """What the service says before the first episode.
+
+    Attributes:
+        session: Resource name.
+        observation_spec: What observations hold.
+        max_episodes: Most episodes of the session.
+        episodes_done: Episodes that are over already.
+        slots: Episodes that play at once.
+        action_timeout_seconds: How long one action may take.
+    """
+
+    session: str
+    observation_spec: ObservationSpec
+    max_episodes: int
+    episodes_done: int
+    slots: int
+    action_timeout_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedEpisode:
+    """An episode as its agent knows it.
+
+    Attributes:
+        episode: Number within the session.
+        episode_return: Sum of rewards.
+        steps: Decisions taken.
+        truncated: Time ran out.
+        fault: The backend failed; the episode does not count.
+    """
+
+    episode: int
+    episode_return: float
+    steps: int
+    truncated: bool
+    fault: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationSummary:
+    """How an evaluation went.
+
+    Attributes:
+        session: Resource name.
+        state: "finished", "cancelled" or "failed".
+        counted: Episodes of the session that counted, also those before this call.
+        episodes: What this call played, in order of ending.
+    """
+
+    session: str
+    state: str
+    counted: int
+    episodes: tuple[PlayedEpisode, ...]
+
+
+class EvaluationStream:
+    """The open stream of one agent process."""
+
+    def __init__(self, channel: grpc.aio.Channel, instance: str) -> None:
+        """Prepare a stream.
+
+        Args:
+            channel: To the server.
+            instance: Unique to this process of the agent; a stream with the same one goes on
+                where the last stream was cut.
+        """
+        self._stub = gateway_pb2_grpc.AgentGatewayStub(channel)
+        self._instance = instance
+
+    async def open(self, session: str, agent: str, spec: ObservationSpec | None) -> Welcome:
+        """Say hello.
+
+        Args:
+            session: Resource name; empty where exactly one session waits.
+            agent: Name of the agent.
+            spec: What the agent needs to see; None for whatever the session gives.
+
+        Raises:
+            AnimalcatError: The service refused.
+        """
+        self._call = self._stub.Evaluate()
+        hello = gateway_pb2.Hello(
+            session=session,
+            agent=agent,
+            instance=self._instance,
+            client_version=importlib.metadata.version("animalcat"),
+            observation_spec=spec_to_proto(spec) if spec else None,
+        )
+        await self._write(gateway_pb2.EvaluateRequest(hello=hello))
+        frame = await self.receive()
+        if frame.WhichOneof("frame") != "welcome":
+            raise AnimalcatError(f"the server answered {frame.WhichOneof('frame')} to hello")
+        answer = frame.welcome
+        self.spec = spec_from_proto(answer.observation_spec)
+        return Welcome(
+            session=answer.session,
+            observation_spec=self.spec,
+            max_episodes=answer.max_episodes,
+            episodes_done=answer.episodes_done,
+            slots=answer.slots,
+            action_timeout_seconds=answer.action_timeout_seconds,
+        )
+
+    async def receive(self) -> gateway_pb2.EvaluateResponse:
+        """The next frame.
+
+        Raises:
+            AnimalcatError: The service reports an error, or closed the stream.
+        """
+        frame = await self._call.read()
+        if not isinstance(frame, gateway_pb2.EvaluateResponse):
+            raise AnimalcatError("the server closed the stream before the session's end")
+        if frame.HasField("error"):
+            raise AnimalcatError(frame.error.message, frame.error.code)
+        return frame
+
+    async def act(self, slot: int, step: int, actions: bytes) -> None:
+        """Answer an observation.
+
+        Args:
+            slot: Slot of the observation.
+            step: Decisions taken before these.
+            actions: One byte an action.
+        """
+        action = gateway_pb2.Action(slot=slot, step=step, actions=actions)
+        await self._write(gateway_pb2.EvaluateRequest(action=action))
+
+    def observation(self, message: types_pb2.Observation) -> Observation:
+        """An observation of this stream."""
+        return observation_from_proto(message, self.spec)
+
+    def episode_info(self, start: gateway_pb2.EpisodeStart) -> EpisodeInfo:
+        """What the agent may know of an episode; its time budget is in decisions."""
+        return EpisodeInfo(
+            episode=start.episode,
+            seed=start.agent_seed,
+            observation_spec=self.spec,
+            time_budget_steps=-(-start.time_budget_steps // self.spec.decision_period),
+        )
+
+    def cancel(self) -> None:
+        """Leave; does nothing to a stream that is over."""
+        self._call.cancel()
+
+    async def _write(self, frame: gateway_pb2.EvaluateRequest) -> None:
+        try:
+            await self._call.write(frame)
+        except asyncio.InvalidStateError:
+            # The call is over; reading says why.
+            await self.receive()
+            raise
+
+
+async def play(
+    stream: EvaluationStream, welcome: Welcome, agent: Agent | Callable[[], Agent]
+) -> EvaluationSummary:
+    """Play a session to its end.
+
+    Args:
+        stream: After its welcome.
+        welcome: What it said.
+        agent: The agent; for a session of several slots what makes one, such as its class.
+
+    Raises:
+        AnimalcatError: The service reports an error; the agent's answer is no action; several
+            slots, and one agent.
+        Exception: Whatever the agent raises; its open episode is voided.
+    """
+    agents = _one_a_slot(agent, welcome.slots)
+    returns = [0.0] * welcome.slots
+    played: list[PlayedEpisode] = []
+    while True:
+        frame = await stream.receive()
+        match frame.WhichOneof("frame"):
+            case "ask":
+                ask = frame.ask
+                returns[ask.slot] += ask.reward
+                answer = agents[ask.slot].act(stream.observation(ask.observation))
+                await stream.act(ask.slot, ask.step, action_bytes(answer))
+            case "episode_start":
+                start = frame.episode_start
+                returns[start.slot] = 0.0
+                agents[start.slot].reset(stream.episode_info(start))
+                answer = agents[start.slot].act(stream.observation(start.observation))
+                await stream.act(start.slot, 0, action_bytes(answer))
+            case "episode_end":
+                end = frame.episode_end
+                total = returns[end.slot] + end.reward
+                played.append(PlayedEpisode(end.episode, total, end.step, end.truncated, end.fault))
+            case "session_end":
+                over = frame.session_end
+                return EvaluationSummary(over.session, over.state, over.episodes, tuple(played))
+            case other:
+                raise AnimalcatError(f"the server sent {other}, which this client does not know")
+
+
+def action_bytes(answer: int | Sequence[int]) -> bytes:
+    """An agent's answer as the wire has it.
+
+    Raises:
+        AnimalcatError: It is neither a number from 0 to 8 nor 1 to 100 of them.
+    """
+    try:
+        actions = bytes((answer,)) if isinstance(answer, int | np.integer) else bytes(answer)
+    except (TypeError, ValueError):
+        actions = b""
+    if not 1 <= len(actions) <= MAX_ACTIONS or max(actions) >= ACTIONS:
+        raise AnimalcatError(
+            f"the agent answered {answer!r}: give one number from 0 to {ACTIONS - 1}, "
+            f"or a list of 1 to {MAX_ACTIONS} of them",
+            "ACTION_OUT_OF_RANGE",
+        )
+    return actions
+
+
+def _one_a_slot(agent: Agent | Callable[[], Agent], slots: int) -> list[Agent]:
+    if isinstance(agent, type) or not hasattr(agent, "act"):
+        make = cast("Callable[[], Agent]", agent)
+        return [make() for _ in range(slots)]
+    if slots != 1:
+        raise AnimalcatError(
+            f"the session plays {slots} episodes at once, and an agent remembers one: "
+            "pass what makes an agent, such as its class"
+        )
+    return [cast("Agent", agent)]
