@@ -1,0 +1,294 @@
+"""The conformance suite of environments: inherit it, give `make`, and pytest does the rest."""
+
+# ruff: noqa: D102 - a test's name says what it shows
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import pytest
+
+from animalcat.arena_configs.model import Arena, Item, Vector3
+from animalcat.envs.sim.environment import Snapshot
+from animalcat.envs.types import (
+    ACTIONS,
+    CameraSpec,
+    EndedBy,
+    Environment,
+    Observation,
+    ObservationSpec,
+    Phase,
+    RaySpec,
+    Step,
+)
+
+NOOP, RIGHT, FORWARD = 0, 1, 3
+
+
+@runtime_checkable
+class Restorable(Protocol):
+    """An environment that can go back to any point of an episode."""
+
+    def snapshot(self) -> Snapshot:
+        """This point of the episode."""
+        ...
+
+    def restore(self, snapshot: Snapshot) -> Step:
+        """Go to a point, and give the step that led to it."""
+        ...
+
+
+Make = Callable[[ObservationSpec], Environment]
+
+SPECS = (
+    ObservationSpec(rays=None),
+    ObservationSpec(),
+    ObservationSpec(rays=RaySpec(per_side=7, max_degrees=90.0, tags=18), decision_period=1),
+    ObservationSpec(camera=CameraSpec(32), rays=None, decision_period=5),
+    ObservationSpec(camera=CameraSpec(16, grayscale=True)),
+)
+
+
+class EnvironmentSuite:
+    """What every backend promises; a backend's own tests inherit it and give the fixture `make`.
+
+    `simulated` says whether arenas are really played: what a replay cannot do is left out.
+    """
+
+    simulated = True
+
+    @pytest.fixture
+    def make(self) -> Make:
+        """A function from a specification to a new environment of the backend under test."""
+        raise NotImplementedError("give the fixture `make`")
+
+    @pytest.fixture
+    def environment(self, make: Make) -> Iterator[Environment]:
+        """An environment with rays, closed at the end."""
+        environment = make(ObservationSpec())
+        yield environment
+        environment.close()
+
+    @pytest.mark.parametrize("spec", SPECS, ids=str)
+    def test_observations_are_what_the_spec_says(self, make: Make, spec: ObservationSpec) -> None:
+        environment = make(spec)
+        assert environment.spec == spec
+        for step in play(environment, goal_arena(), 7, _random_actions(20)):
+            check_observation(step.observation, spec)
+        environment.close()
+
+    def test_phases_run_from_first_over_mid_to_last(self, environment: Environment) -> None:
+        steps = list(play(environment, goal_arena(), 0, [FORWARD] * 100))
+        assert [step.phase for step in steps[:2]] == [Phase.FIRST, Phase.MID]
+        assert steps[-1].phase is Phase.LAST
+        assert all(step.phase is Phase.MID for step in steps[1:-1])
+        assert (steps[0].reward, steps[0].ended_by) == (0.0, None)
+        assert all(step.ended_by is None for step in steps[:-1])
+
+    def test_the_same_seed_and_actions_give_the_same_steps(self, make: Make) -> None:
+        actions = _random_actions(60)
+        one, two = (list(play(make(SPECS[2]), random_arena(), 5, actions)) for _ in range(2))
+        assert_same_steps(one, two)
+
+    def test_loading_again_gives_the_same_steps(self, environment: Environment) -> None:
+        actions = _random_actions(40)
+        one = list(play(environment, random_arena(), 5, actions))
+        list(play(environment, goal_arena(), 1, actions[:9]))
+        assert_same_steps(one, list(play(environment, random_arena(), 5, actions)))
+
+    def test_seeds_place_what_is_left_to_chance(self, environment: Environment) -> None:
+        one, two = (environment.load(random_arena(), seed).observation for seed in (1, 2))
+        assert not np.array_equal(one.position, two.position)
+
+    def test_reaching_the_goal_ends_by_goal(self, environment: Environment) -> None:
+        steps = list(play(environment, goal_arena(), 0, [FORWARD] * 100))
+        assert steps[-1].ended_by is EndedBy.GOAL
+        assert 0.9 < sum(step.reward for step in steps) < 1.0
+
+    def test_a_death_zone_ends_by_death(self, environment: Environment) -> None:
+        arena = lone_arena("DeathZone", size=(10.0, 1.0, 4.0), z=20.0)
+        steps = list(play(environment, arena, 0, [FORWARD] * 100))
+        assert steps[-1].ended_by is EndedBy.DEATH
+        assert -1.2 < sum(step.reward for step in steps) < -1.0
+        assert steps[-1].observation.health == 0.0
+
+    def test_time_runs_out_by_time_limit(self, environment: Environment) -> None:
+        steps = list(play(environment, lone_arena("Wall", time_limit=20), 0, [NOOP] * 100))
+        assert steps[-1].ended_by is EndedBy.TIME_LIMIT
+        assert len(steps) == 1 + -(-100 // environment.spec.decision_period)
+        assert sum(step.reward for step in steps) == pytest.approx(-1.0, abs=1e-5)
+
+    def test_no_step_before_an_arena_nor_after_the_end(self, environment: Environment) -> None:
+        with pytest.raises(RuntimeError):
+            environment.step(NOOP)
+        list(play(environment, lone_arena("Wall", time_limit=5), 0, [NOOP] * 50))
+        with pytest.raises(RuntimeError):
+            environment.step(NOOP)
+        assert environment.load(goal_arena(), 0).phase is Phase.FIRST
+
+    @pytest.mark.parametrize("action", [-1, ACTIONS, 1000])
+    def test_a_wrong_action_is_refused_and_harmless(
+        self, environment: Environment, action: int
+    ) -> None:
+        environment.load(goal_arena(), 0)
+        with pytest.raises(ValueError, match=str(action)):
+            environment.step(action)
+        after = environment.step(FORWARD)
+        environment.load(goal_arena(), 0)
+        assert_same_steps([after], [environment.step(FORWARD)])
+
+    def test_observations_own_their_arrays(self, make: Make) -> None:
+        environment = make(SPECS[4])
+        first = environment.load(goal_arena(), 0).observation
+        kept = [array.copy() for array in arrays(first)]
+        second = environment.step(FORWARD).observation
+        for array, copy in zip(arrays(first), kept, strict=True):
+            assert np.array_equal(array, copy)
+        for array in arrays(second):
+            array[...] = 3
+        environment.load(goal_arena(), 0)
+        again = environment.step(FORWARD).observation
+        assert not np.array_equal(again.position, second.position)
+        environment.close()
+
+    def test_loading_in_mid_episode_starts_anew(self, environment: Environment) -> None:
+        first = environment.load(goal_arena(), 3)
+        environment.step(FORWARD)
+        assert_same_steps([first], [environment.load(goal_arena(), 3)])
+
+    def test_closing_twice_is_fine(self, make: Make) -> None:
+        environment = make(ObservationSpec())
+        environment.load(goal_arena(), 0)
+        environment.close()
+        environment.close()
+
+    def test_a_restored_snapshot_goes_on_as_before(self, make: Make) -> None:
+        environment = make(ObservationSpec())
+        if not isinstance(environment, Restorable):
+            pytest.skip("this backend has no snapshots")
+        actions = _random_actions(60)
+        steps = list(play(environment, random_arena(), 4, actions[:30]))
+        snapshot = environment.snapshot()
+        onward = [environment.step(action) for action in actions[30:]]
+        other = make(ObservationSpec())
+        assert isinstance(other, Restorable)
+        assert_same_steps([other.restore(snapshot)], steps[-1:])
+        assert_same_steps([other.step(action) for action in actions[30:]], onward)
+
+
+def play(
+    environment: Environment, arena: Arena, seed: int, actions: Iterable[int]
+) -> Iterator[Step]:
+    """The steps of an episode: FIRST, then one for each action until it is over."""
+    step = environment.load(arena, seed)
+    yield step
+    for action in actions:
+        if step.phase is Phase.LAST:
+            return
+        step = environment.step(action)
+        yield step
+
+
+def check_observation(observation: Observation, spec: ObservationSpec) -> None:
+    """Check shapes, types and ranges of an observation.
+
+    Raises:
+        AssertionError: Something is not as the specification says.
+    """
+    assert 0.0 <= observation.health <= 100.0
+    for vector in (observation.velocity, observation.position):
+        assert (vector.shape, vector.dtype) == ((3,), np.float32)
+        assert np.isfinite(vector).all()
+    if spec.rays is None:
+        assert observation.rays is None
+    else:
+        assert observation.rays is not None
+        assert (observation.rays.shape, observation.rays.dtype) == ((spec.rays.size,), np.float32)
+        assert ((observation.rays >= 0.0) & (observation.rays <= 1.0)).all()
+    if spec.camera is None:
+        assert observation.camera is None
+    else:
+        assert observation.camera is not None
+        assert observation.camera.shape == spec.camera.shape
+        assert observation.camera.dtype == np.uint8
+
+
+def assert_same_steps(one: list[Step], two: list[Step]) -> None:
+    """Check that two episodes are bitwise the same.
+
+    Raises:
+        AssertionError: They are not.
+    """
+    assert len(one) == len(two)
+    for a, b in zip(one, two, strict=True):
+        assert a[:3] == b[:3]
+        assert a.observation.health == b.observation.health
+        for x, y in zip(arrays(a.observation), arrays(b.observation), strict=True):
+            assert x.tobytes() == y.tobytes()
+
+
+def arrays(observation: Observation) -> list[np.ndarray]:
+    """The arrays that an observation has."""
+    every = (observation.velocity, observation.position, observation.rays, observation.camera)
+    return [array for array in every if array is not None]
+
+
+def thing(
+    name: str,
+    x: float,
+    y: float,
+    z: float,
+    *,
+    yaw: float = 0.0,
+    size: tuple[float, float, float] = (1.0, 1.0, 1.0),
+) -> Item:
+    """One object, placed."""
+    w, h, d = size
+    return Item(
+        name=name,
+        positions=(Vector3(x=x, y=y, z=z),),
+        rotations=(yaw,),
+        sizes=(Vector3(x=w, y=h, z=d),),
+    )
+
+
+def start(x: float = 20.0, z: float = 5.0, yaw: float = 0.0) -> Item:
+    """The agent's own item."""
+    return Item(name="Agent", positions=(Vector3(x=x, z=z),), rotations=(yaw,))
+
+
+def lone_arena(
+    name: str,
+    *,
+    size: tuple[float, float, float] = (1.0, 1.0, 1.0),
+    z: float = 12.0,
+    time_limit: int = 250,
+) -> Arena:
+    """One object straight ahead of the agent."""
+    return Arena(time_limit=time_limit, items=(start(), thing(name, 20.0, 0.0, z, size=size)))
+
+
+def goal_arena() -> Arena:
+    """A goal of size 1 seven metres ahead, with a wall and a hot zone beside the way."""
+    return Arena(
+        time_limit=250,
+        items=(
+            start(),
+            thing("GoodGoal", 20.0, 0.0, 12.0),
+            thing("Wall", 30.0, 0.0, 12.0, size=(4.0, 2.0, 1.0)),
+            thing("HotZone", 8.0, 0.0, 12.0, size=(4.0, 1.0, 4.0)),
+        ),
+    )
+
+
+def random_arena() -> Arena:
+    """Agent, goals and obstacles of given sizes, all else left to chance."""
+    names = ("Wall", "Ramp", "GoodGoalMultiBounce", "GoodGoalMulti", "LightBlock", "CylinderTunnel")
+    size = Vector3(x=3.0, y=1.0, z=3.0)
+    return Arena(time_limit=500, items=tuple(Item(name=name, sizes=(size,)) for name in names))
+
+
+def _random_actions(n: int) -> list[int]:
+    return np.random.default_rng(n).integers(ACTIONS, size=n).tolist()
