@@ -195,7 +195,6 @@ def _goal(
     color: tuple[float, float, float],
     reward: RewardRule,
     *,
-    random_yaw: bool = False,
     color_rule: ColorRule = "settable",
     size_min: float = 0.5,
     size_max: float = 5.0,
@@ -206,7 +205,7 @@ def _goal(
         _SPHERE,
         _cube(size_min),
         _cube(size_max),
-        random_yaw=random_yaw,
+        random_yaw="Bounce" in name,
         mass=1.0,
         mass_3x=1.0,
         color=color,
@@ -311,7 +310,7 @@ _GREY = _rgb(178, 178, 178)
 
 
 def _table() -> tuple[ObjectKind, ...]:
-    # Rotation is drawn for balls whose prefab has a range of 0..360: the multi and bounce ones.
+    # Unity also draws a yaw for plain multi goals; nothing can tell one from another.
     decay, ripen = (
         _goal(name, "goodGoalMulti", _rgb(233, 184, 35), "value", color_rule="fixed", size_min=0.0)
         for name in ("DecayGoal", "RipenGoal")
@@ -354,23 +353,21 @@ def _table() -> tuple[ObjectKind, ...]:
             color_rule="settable",
         ),
         _goal("GoodGoal", "goodGoal", _GREEN, "good"),
-        _goal("GoodGoalBounce", "goodGoal", _GREEN, "good", random_yaw=True),
-        _goal("GoodGoalMulti", "goodGoalMulti", _YELLOW, "good", random_yaw=True),
-        _goal("GoodGoalMultiBounce", "goodGoalMulti", _YELLOW, "good", random_yaw=True),
+        _goal("GoodGoalBounce", "goodGoal", _GREEN, "good"),
+        _goal("GoodGoalMulti", "goodGoalMulti", _YELLOW, "good"),
+        _goal("GoodGoalMultiBounce", "goodGoalMulti", _YELLOW, "good"),
         _goal("BadGoal", "badGoal", _RED, "bad"),
-        _goal("BadGoalBounce", "badGoal", _RED, "bad", random_yaw=True),
-        _goal("BadGoalMulti", "badGoalMulti", _rgb(255, 45, 0), "bad", random_yaw=True),
+        _goal("BadGoalBounce", "badGoal", _RED, "bad"),
+        _goal("BadGoalMulti", "badGoalMulti", _rgb(255, 45, 0), "bad"),
         _goal("DecoyGoal", "DecoyGoal", _GREY, "decoy"),
-        _goal("DecoyGoalBounce", "DecoyGoalBounce", _GREY, "decoy", random_yaw=True),
-        _goal("DecoyGoalMulti", "DecoyGoal", _GREY, "decoy", random_yaw=True),
+        _goal("DecoyGoalBounce", "DecoyGoalBounce", _GREY, "decoy"),
+        _goal("DecoyGoalMulti", "DecoyGoal", _GREY, "decoy"),
         decay,
         ripen,
         replace(decay, name="DecayGoalEpEnding"),
         replace(ripen, name="RipenGoalEpEnding"),
-        _goal("GrowGoal", "GrowGoal", _YELLOW, "size", random_yaw=True, size_min=0.0, size_max=8.0),
-        _goal(
-            "ShrinkGoal", "ShrinkGoal", _YELLOW, "size", random_yaw=True, size_min=0.0, size_max=8.0
-        ),
+        _goal("GrowGoal", "GrowGoal", _YELLOW, "size", size_min=0.0, size_max=8.0),
+        _goal("ShrinkGoal", "ShrinkGoal", _YELLOW, "size", size_min=0.0, size_max=8.0),
         _zone("DeathZone", _rgb(160, 20, 20), 0.88),
         _zone("HotZone", _rgb(255, 111, 32), 0.69),
         _zone("DataZone", (1.0, 1.0, 1.0), 0.3),
