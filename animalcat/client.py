@@ -112,13 +112,14 @@ class Client:
         async def run() -> EvaluationSummary:
             stream = EvaluationStream(self.connection.channel, uuid.uuid4().hex)
             try:
-                welcome = await stream.open(target, known_as, observation_spec)
+                welcome = await stream.open(
+                    target.name, target.spec.agent if name is None else name, observation_spec
+                )
                 return await play(stream, welcome, agent)
             finally:
                 stream.cancel()
 
-        target = session_name(session) if session else ""
-        known_as = self.agent_name(session) if name is None else name
+        target = self.find_session(session)
         return self.connection.run(run())
 
     def create_session(
@@ -184,6 +185,25 @@ class Client:
         """One session as it stands."""
         request = sessions_pb2.GetSessionRequest(name=session_name(session))
         return self._run(self._sessions.GetSession, request).session
+
+    def find_session(self, session: SessionLike = "") -> sessions_pb2.Session:
+        """The session that is meant; where none is named, the one that waits for an agent.
+
+        Raises:
+            AnimalcatError: There is no such session; none is named, and not exactly one waits.
+        """
+        if isinstance(session, sessions_pb2.Session):
+            return session
+        if session:
+            return self.get_session(session)
+        waiting = [s for s in self.list_sessions() if s.state == sessions_pb2.SESSION_STATE_WAITING]
+        if len(waiting) != 1:
+            listed = ", ".join(names.parse_session(s.name) for s in waiting[:20]) or "none"
+            raise AnimalcatError(
+                f"no session is named, and not exactly one waits for an agent; waiting: {listed}",
+                "INVALID_REQUEST",
+            )
+        return waiting[0]
 
     def list_sessions(self) -> list[sessions_pb2.Session]:
         """All sessions, newest first."""
@@ -290,12 +310,6 @@ class Client:
         """All batteries of the server, by name."""
         request = sessions_pb2.ListBatteriesRequest()
         return list(self._run(self._batteries.ListBatteries, request).batteries)
-
-    def agent_name(self, session: SessionLike) -> str:
-        """Name of the agent that a session is for; "agent" where no session is named."""
-        if isinstance(session, sessions_pb2.Session):
-            return session.spec.agent
-        return self.get_session(session).spec.agent if session else "agent"
 
     def _run(self, method: Callable[[Any], Any], request: Any) -> Any:
         async def call() -> Any:

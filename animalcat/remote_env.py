@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import gymnasium
 
-from animalcat.client import SessionLike, connect, session_name
+from animalcat.client import SessionLike, connect
 from animalcat.envs.spaces import (
     GymAction,
     GymObservation,
@@ -77,9 +77,9 @@ class RemoteEnv(gymnasium.Env[GymObservation, GymAction]):
         self._client = connect(address)
         try:
             self._stream = EvaluationStream(self._client.connection.channel, uuid.uuid4().hex)
-            name = self._client.agent_name(session) if agent is None else agent
-            target = session_name(session) if session else ""
-            self.welcome = self._run(self._stream.open(target, name, None))
+            target = self._client.find_session(session)
+            name = target.spec.agent if agent is None else agent
+            self.welcome = self._run(self._stream.open(target.name, name, None))
             if self.welcome.slots != 1:
                 raise AnimalcatError(
                     f"the session plays {self.welcome.slots} episodes at once; "
@@ -164,7 +164,9 @@ class RemoteEnv(gymnasium.Env[GymObservation, GymAction]):
         self._start = None
         truncated = end.truncated or end.fault
         info["fault"] = end.fault
-        return self._seen(end.observation), end.reward, not truncated, truncated, info
+        # A backend that failed has nothing more to show.
+        seen = self._seen(end.observation) if end.HasField("observation") else self._last
+        return seen, end.reward, not truncated, truncated, info
 
     def close(self) -> None:
         """Leave the session; an open episode is voided. Calling it twice is fine."""
@@ -181,7 +183,8 @@ class RemoteEnv(gymnasium.Env[GymObservation, GymAction]):
         return self._frame
 
     def _seen(self, message: types_pb2.Observation) -> GymObservation:
-        return to_gym(self._stream.observation(message), self._sensors)
+        self._last = to_gym(self._stream.observation(message), self._sensors)
+        return self._last
 
     def _run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
         return self._client.connection.run(coroutine)
