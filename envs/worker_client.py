@@ -262,7 +262,8 @@ class _Process(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
-        self._fail(self._epitaph())
+        if self._answer is not None:
+            self._fail(self._epitaph())
 
     def _fail(self, message: str) -> None:
         answer, self._answer = self._answer, None
