@@ -188,7 +188,7 @@ class _Builder:
         self._drawn: dict[str, float] = {}
         self._objects: list[PlacedObject] = []
         self._skipped: list[Skipped] = []
-        self._blockers: list[Solid] = list(WALLS)
+        self._blockers: list[tuple[Solid, str]] = [(wall, "the arena's wall") for wall in WALLS]
         self._boxes: list[Solid] = []
 
     def build(self) -> Placement:
@@ -198,7 +198,7 @@ class _Builder:
                 continue
             if agent is None:
                 agent = self._agent(item, f"items[{index}]")
-                self._blockers.append(_body(agent.position))
+                self._blockers.append((agent_body(agent.position), "the agent"))
             else:
                 self._skipped.append(Skipped("Agent", "there is another Agent", (index, 0)))
         for index, item in enumerate(self._arena.items):
@@ -235,7 +235,7 @@ class _Builder:
         for _ in range(AGENT_TRIES):
             position = self._position(given, f"{field}.positions[0]", ORIGIN)
             origin = Point(position.x, position.y + 0.5 + LIFT, position.z)
-            if (given.x < 0 or given.z < 0) and not self._clear(_body(origin)):
+            if (given.x < 0 or given.z < 0) and not self._clear(agent_body(origin)):
                 continue
             explicit = item.model_copy(
                 update={"name": "Agent", "positions": (position,), "rotations": (yaw,)}
@@ -263,6 +263,7 @@ class _Builder:
         item = _with_values(kind, item)
         item, size = self._size(kind, item, field.format("sizes"))
         item = self._color(kind, item, field.format("colors"))
+        blocker = None
         given = item.positions[0] if item.positions else _ANYWHERE
         turn = item.rotations[0] if item.rotations else -1.0
         for _ in range(OBJECT_TRIES):
@@ -283,17 +284,22 @@ class _Builder:
                 item.model_copy(update=update),
                 source,
             )
-            if self._free(thing):
+            blocker = self._blocker(thing)
+            if blocker is None:
                 self._objects.append(thing)
                 self._boxes.append(_box(thing))
                 if not kind.zone:
-                    self._blockers.extend(thing.solids())
+                    label = f"{kind.name} {index}.{copy}"
+                    self._blockers.extend((solid, label) for solid in thing.solids())
                 return
-        drawn = [key for key in self._drawn if key.startswith(f"items[{index}].")]
+        drawn = {key for key in self._drawn if key.startswith(f"items[{index}].")}
         for key in drawn:
             if f"[{copy}]" in key.partition(".")[2]:
                 del self._drawn[key]
-        self._skipped.append(Skipped(kind.name, f"no free spot in {OBJECT_TRIES} tries", source))
+        reason = f"it would overlap {blocker}"
+        if given.x < 0 or given.z < 0:
+            reason = f"no free spot in {OBJECT_TRIES} tries"
+        self._skipped.append(Skipped(kind.name, reason, source))
 
     def _position(self, given: Vector3, field: str, size: Point) -> Vector3:
         """Clamp what is given and draw what is not; y as asked, without the lift."""
@@ -358,15 +364,16 @@ class _Builder:
             case _:
                 return 0.0
 
-    def _free(self, thing: PlacedObject) -> bool:
-        """Unity's test: a box around the first collider, against what stands there already."""
-        blockers = WALLS if thing.kind.zone else self._blockers
-        return not any(overlaps(_box(thing), blocker) for blocker in blockers)
+    def _blocker(self, thing: PlacedObject) -> str | None:
+        """What stands in the way: Unity tests a box around the first collider only."""
+        box = _box(thing)
+        blockers = self._blockers[: len(WALLS)] if thing.kind.zone else self._blockers
+        return next((label for solid, label in blockers if overlaps(box, solid)), None)
 
     def _clear(self, body: Solid) -> bool:
         """Whether the agent's body touches nothing and is in no object's box, nor in a zone."""
         return not any(overlaps(box, body) for box in (*WALLS, *self._boxes)) and not any(
-            overlaps(body, solid) for solid in self._blockers
+            overlaps(body, solid) for solid, _ in self._blockers
         )
 
 
@@ -377,7 +384,7 @@ def _box(thing: PlacedObject) -> Solid:
     return Solid("box", first.center, half, first.yaw)
 
 
-def _body(origin: Point) -> Solid:
+def agent_body(origin: Point) -> Solid:
     """The agent's body; as a box it is the cube around it."""
     return Solid("sphere", origin, Point(AGENT_RADIUS, AGENT_RADIUS, AGENT_RADIUS), 0.0)
 

@@ -1,0 +1,230 @@
+"""What is wrong, or doubtful, in an arena: what Unity would refuse, change or leave out."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from animalcat.arena_configs.catalogue import KINDS, canonical_name
+from animalcat.arena_configs.geometry import outside_by, overlaps
+from animalcat.arena_configs.model import (
+    ARENA_SIDE,
+    Arena,
+    ArenaConfig,
+    ArenaError,
+    Item,
+    Problem,
+    Severity,
+)
+from animalcat.arena_configs.outcome import success
+from animalcat.arena_configs.placement import (
+    AGENT_RADIUS,
+    PlacedObject,
+    Placement,
+    agent_body,
+    copies,
+    place,
+)
+
+TOP_SPEED: Final = 40.0
+"""m/s that agent and goal never exceed together: 26.7 of the agent, 10 of a bouncing goal."""
+STEPS_PER_UNIT: Final = 5
+"""Physics steps in one unit of the time limit."""
+STEP_SECONDS: Final = 0.02
+
+
+def check(
+    arena: Arena, rng: np.random.Generator, *, file: str = "", path: str = ""
+) -> tuple[Problem, ...]:
+    """Look an arena over.
+
+    Args:
+        arena: The arena.
+        rng: Where what the arena leaves to chance is drawn from.
+        file: Name of its file, for the problems.
+        path: Where the arena stands in its file, such as `arenas[0]`.
+
+    Returns:
+        Errors (Unity refuses it, or nobody can pass it) and warnings (something is changed, left
+        out or left to chance).
+    """
+    prefix = f"{path}." if path else ""
+    return tuple(
+        Problem(file, None, (prefix + field).rstrip("."), severity, code, message)
+        for field, severity, code, message in _findings(arena, rng)
+    )
+
+
+def check_config(
+    config: ArenaConfig, rng: np.random.Generator, *, file: str = ""
+) -> tuple[Problem, ...]:
+    """Look all arenas of a configuration over.
+
+    Args:
+        config: The configuration.
+        rng: As for `check`.
+        file: Name of its file, for the problems.
+    """
+    problems: list[Problem] = []
+    for number, arena in sorted(config.arenas.items()):
+        problems.extend(check(arena, rng, file=file, path=f"arenas[{number}]"))
+    last = max(config.arenas, default=None)
+    if last is not None and config.arenas[last].merge_next_arena:
+        message = "the last arena wants to merge with the next one, and there is none"
+        field = f"arenas[{last}].mergeNextArena"
+        problems.append(Problem(file, None, field, "error", "merged-last", message))
+    return tuple(problems)
+
+
+def max_return(placement: Placement) -> float:
+    """An upper bound of what an episode can return; no play gets more, few get as much.
+
+    All goals that can be taken without ending the episode are taken, then the best that ends it,
+    as early as the nearest one can be reached in a straight line. What spawners, buttons and
+    data zones may give has no bound.
+
+    Args:
+        placement: An arena with everything in its place.
+    """
+    if any(t.kind.reward in ("spawner", "button") or t.item.operations for t in placement.objects):
+        return math.inf
+    goals = [thing for thing in placement.objects if thing.kind.goal]
+    rewards = [(thing, _best_value(thing)) for thing in goals]
+    rewarding = [(thing, value) for thing, value in rewards if value > 0]
+    if not rewarding:
+        endings = [value for thing, value in rewards if not thing.kind.multi]
+        return max([*endings, -1.0 if placement.time_limit > 0 else 0.0])
+    kept = sum(value for thing, value in rewarding if _keeps_on(thing))
+    last = max((value for thing, value in rewarding if not _keeps_on(thing)), default=0.0)
+    return kept + last - min(_least_decay(placement, thing) for thing, _ in rewarding)
+
+
+def _keeps_on(thing: PlacedObject) -> bool:
+    """Whether the episode may go on after it is taken (of changing goals it is not certain)."""
+    return thing.kind.multi or thing.kind.reward in ("value", "size")
+
+
+def _best_value(thing: PlacedObject) -> float:
+    """The most that a contact can give, now or later."""
+    if thing.kind.reward in ("value", "size"):
+        limit = thing.kind.size_max.x
+        return min(max(thing.item.initial_values[0], thing.item.final_values[0]), limit)
+    return thing.reward
+
+
+def _least_decay(placement: Placement, thing: PlacedObject) -> float:
+    if placement.time_limit <= 0:
+        return 0.0
+    start = placement.agent.position
+    way = math.hypot(thing.position.x - start.x, thing.position.z - start.z)
+    seconds = max(0.0, way - AGENT_RADIUS - thing.kind.size_max.x) / TOP_SPEED
+    return seconds / STEP_SECONDS / (STEPS_PER_UNIT * placement.time_limit)
+
+
+_Finding = tuple[str, Severity, str, str]
+
+
+def _findings(arena: Arena, rng: np.random.Generator) -> Iterator[_Finding]:
+    yield from _timing(arena)
+    yield from _agents(arena)
+    for index, item in enumerate(arena.items):
+        yield from _item(item, f"items[{index}]")
+    try:
+        placement = place(arena, rng)
+    except ArenaError as error:
+        yield "items", "error", "no-room", str(error)
+        return
+    for name, reason, (index, copy) in placement.skipped:
+        if canonical_name(name) not in (None, "Agent"):
+            message = f"copy {copy} of {name} is not spawned: {reason}"
+            yield f"items[{index}]", "warning", "not-spawned", message
+    yield from _standing(placement)
+    best = max_return(placement)
+    if not success(best, placement.pass_mark):
+        message = f"no play can pass: the best return is {best:.4g}, and it must exceed "
+        yield "passMark", "error", "unreachable-pass-mark", f"{message}{placement.pass_mark:g}"
+
+
+def _timing(arena: Arena) -> Iterator[_Finding]:
+    if arena.time_limit < 0:
+        yield "timeLimit", "error", "bad-time-limit", f"{arena.time_limit} is negative"
+    lights = arena.blackouts
+    if not lights or lights[0] < 0:
+        return
+    if any(later <= sooner for sooner, later in itertools.pairwise(lights)):
+        message = "the times must increase; 4.x builds refuse the file"
+        yield "blackouts", "error", "bad-blackouts", message
+    if max(lights) > arena.time_limit:
+        message = f"{max(lights)} is after the time limit {arena.time_limit}; 4.x builds refuse it"
+        yield "blackouts", "error", "bad-blackouts", message
+
+
+def _agents(arena: Arena) -> Iterator[_Finding]:
+    agents = [
+        (index, item)
+        for index, item in enumerate(arena.items)
+        if canonical_name(item.name) == "Agent"
+    ]
+    if not agents:
+        yield "items", "warning", "no-agent", "there is no Agent; it starts anywhere, by chance"
+    for index, item in agents[:1]:
+        if not item.positions:
+            message = "the Agent has no position; 4.x builds refuse the file, here it is drawn"
+            yield f"items[{index}].positions", "warning", "no-agent", message
+        elif {item.positions[0].x, item.positions[0].z} & {0.0, ARENA_SIDE}:
+            message = "x or z is exactly 0 or 40; Unity puts the agent at (1, 0, 1)"
+            yield f"items[{index}].positions[0]", "warning", "agent-moved", message
+    for index, _ in agents[1:]:
+        yield f"items[{index}]", "warning", "second-agent", "only the first Agent counts"
+
+
+def _item(item: Item, field: str) -> Iterator[_Finding]:
+    name = canonical_name(item.name)
+    if name is None:
+        message = f"Animal-AI has no object `{item.name[:60]}`; it is not spawned"
+        yield f"{field}.name", "warning", "unknown-object", message
+        return
+    beyond = [i for i, p in enumerate(item.positions) if p.x > ARENA_SIDE or p.z > ARENA_SIDE]
+    if beyond:
+        message = f"x or z is above 40 and becomes 40{_more(beyond)}"
+        yield f"{field}.positions[{beyond[0]}]", "warning", "clamped-position", message
+    kind = KINDS[name]
+    if kind.fixed_size or kind.reward in ("value", "size") or name == "SignBoard":
+        return
+    axes = "x" if kind.ball else "xyz"
+    limits = {axis: (getattr(kind.size_min, axis), getattr(kind.size_max, axis)) for axis in axes}
+    clamped = [
+        (i, axis, getattr(size, axis))
+        for i, size in enumerate(item.sizes[: copies(item)])
+        for axis in axes
+        if getattr(size, axis) >= 0
+        and not limits[axis][0] <= getattr(size, axis) <= limits[axis][1]
+    ]
+    if clamped:
+        i, axis, value = clamped[0]
+        low, high = limits[axis]
+        message = f"{value:g} is not in {low:g}..{high:g} and is clamped{_more(clamped)}"
+        yield f"{field}.sizes[{i}].{axis}", "warning", "clamped-size", message
+
+
+def _standing(placement: Placement) -> Iterator[_Finding]:
+    start = placement.agent.position
+    for thing in placement.objects:
+        index, copy = thing.source
+        out = max(outside_by(solid) for solid in thing.solids())
+        if out > 1e-6:
+            message = f"copy {copy} of {thing.name} reaches {out:.2g} m through the arena's wall"
+            yield f"items[{index}]", "warning", "out-of-bounds", message
+        if thing.kind.reward == "death" and any(
+            overlaps(solid, agent_body(start)) for solid in thing.solids()
+        ):
+            message = f"the agent starts at ({start.x:g}, {start.z:g}), in a DeathZone"
+            yield f"items[{index}]", "error", "starts-dead", message
+
+
+def _more(found: list[int] | list[tuple[int, str, float]]) -> str:
+    return f" (and {len(found) - 1} more)" if len(found) > 1 else ""
