@@ -10,7 +10,8 @@ import numpy as np
 
 from animalcat.arena_configs.geometry import SHELL_INNER, Solid, solids
 from animalcat.arena_configs.model import Point
-from animalcat.envs.sim.physics import Ball, Body, Box, Collider, Hull, Surface, Vector
+from animalcat.arena_configs.placement import LIFT
+from animalcat.envs.sim.physics import FLOOR_TOP, Ball, Body, Box, Collider, Hull, Surface, Vector
 from animalcat.envs.sim.rules import Pickup
 from animalcat.envs.sim.scene import Primitive, Shape, Style, tag_index
 from animalcat.envs.sim.zones import Zone
@@ -23,6 +24,14 @@ if TYPE_CHECKING:
 
 BOUNCE_SPEED: Final = 10.0
 """m/s at which a bouncing goal starts along its heading: 500 x 0.02 (section 2.1)."""
+
+IMMOVABLE_MASS: Final = 10000.0
+"""Kilograms from which a body on the floor is made static.
+
+The agent's push (5000 N) is under a wall's friction on the floor (58,860 N), and running into
+one at full speed (26.7 m/s) would shift it by 6 mm. As dynamic bodies, walls side by side keep
+each other awake for ever, at a hundred times the cost; on the trace `ramp-and-wall` every
+decision comes out the same."""
 
 _SHAPES: Final = {
     "box": Shape.BOX,
@@ -71,6 +80,7 @@ def build(placement: Placement) -> Level:
     for thing in placement.objects:
         kind = thing.kind
         local = tuple(solids(kind, _ORIGIN, thing.size, 0.0))
+        origin, mass = _settled(thing)
         owner = -1
         if kind.zone:
             if kind.reward in ("death", "hot"):
@@ -80,9 +90,9 @@ def build(placement: Placement) -> Level:
         else:
             if kind.goal:
                 goals[len(bodies)] = _pickup(thing)
-            owner = len(bodies) if kind.mass else -1
-            bodies.append(_body(thing, local))
-        for solid, seen in zip(local, thing.solids(), strict=True):
+            owner = len(bodies) if mass else -1
+            bodies.append(_body(thing, local, origin, mass))
+        for solid, seen in zip(local, solids(kind, origin, thing.size, thing.yaw), strict=True):
             primitives.append(_primitive(thing, seen))
             owners.append(owner)
             offsets.append(solid.center)
@@ -105,7 +115,16 @@ def _pickup(thing: PlacedObject) -> Pickup:
     return Pickup(thing.reward, ends)
 
 
-def _body(thing: PlacedObject, local: tuple[Solid, ...]) -> Body:
+def _settled(thing: PlacedObject) -> tuple[Point, float]:
+    """Origin and mass; what will not budge stands on the floor at once, with mass 0."""
+    origin, mass = thing.position, thing.kind.mass
+    bottom = origin.y - thing.size.y / 2
+    if mass < IMMOVABLE_MASS or bottom > LIFT + 1e-6:
+        return origin, mass
+    return Point(origin.x, origin.y - bottom + FLOOR_TOP, origin.z), 0.0
+
+
+def _body(thing: PlacedObject, local: tuple[Solid, ...], origin: Point, mass: float) -> Body:
     kind = thing.kind
     velocity = (0.0, 0.0, 0.0)
     if kind.bounce:
@@ -113,9 +132,9 @@ def _body(thing: PlacedObject, local: tuple[Solid, ...]) -> Body:
         velocity = (BOUNCE_SPEED * math.sin(angle), 0.0, BOUNCE_SPEED * math.cos(angle))
     return Body(
         colliders=tuple(_collider(solid) for solid in local),
-        position=thing.position,
+        position=origin,
         yaw=thing.yaw,
-        mass=kind.mass,
+        mass=mass,
         friction=kind.friction,
         velocity=velocity,
     )

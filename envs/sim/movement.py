@@ -7,13 +7,10 @@ without friction, because PhysX 5 leaves out the friction of a contact's first s
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from animalcat.envs.sim.physics import AGENT_DRAG, FRICTION, GRAVITY, Contact, Physics, Vector
+from animalcat.envs.sim.physics import AGENT_DRAG, FRICTION, GRAVITY, Physics, Vector
 from animalcat.envs.types import PHYSICS_STEP
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 THRUST: Final = 1.0
 """m/s a physics step: acceleration 25 x 100 x 0.02, for 0.02 s."""
@@ -60,20 +57,13 @@ class Agent:
         self.position, self.velocity, self.yaw = position, velocity, yaw
         self.grounded = grounded
 
-    def step(
-        self, move: int, turn: int, *, coast: bool = False, contacts: bool = True
-    ) -> Sequence[Contact]:
+    def step(self, move: int, turn: int, *, coast: bool = False) -> None:
         """Take one physics step.
 
         Args:
             move: 0 none, 1 forward, 2 backward.
             turn: 0 none, 1 right, 2 left.
             coast: Whether the agent is frozen: neither thrust, nor quick stop, nor turning.
-            contacts: Whether the caller needs the contacts. If not, they are read only when the
-                velocity shows more than gravity, drag and the push of level ground.
-
-        Returns:
-            What the agent touched; empty if nobody asked and level ground explains it all.
         """
         vx, vy, vz = self.velocity
         if self.grounded and not coast:
@@ -89,16 +79,16 @@ class Agent:
         before = (vx, vy, vz)
         after = x, y, z = self._physics.advance(before)
         lift = y - (vy - _FALL) * _KEEP
+        # Reading the contacts costs more than the step: do it only where the velocity shows more
+        # than gravity, drag and the push of level ground.
         level = abs(x - vx * _KEEP) + abs(z - vz * _KEEP) < 1e-6 * (1.0 + abs(x) + abs(z))
-        if level and lift > 1e-4 and not contacts:
-            found: Sequence[Contact] = ()
+        if level and lift > 1e-4:
             self.grounded = True
             changed = _rub(after, before, (0.0, 1.0, 0.0), FRICTION * lift)
         else:
-            found = self._physics.contacts()
             self.grounded = False
             changed = after
-            for contact in found:
+            for contact in self._physics.contacts():
                 self.grounded |= contact.separation < GROUND_GAP and contact.normal[1] > 0.0
                 if contact.impulse > 0.0:
                     changed = _rub(changed, before, contact.normal, FRICTION * contact.impulse)
@@ -111,7 +101,6 @@ class Agent:
             )
             self._physics.place_agent(position)
         self.position, self.velocity = position, changed
-        return found
 
 
 def _heading(yaw: float) -> tuple[float, float]:

@@ -27,6 +27,9 @@ AGENT_DRAG: Final = 1.6
 FLOOR: Final = -1
 """Body index, in contacts, of the floor and the arena's walls."""
 
+CONTACT_GAP: Final = 0.02
+"""Metres: bodies touch when nearer than the sum of their contact offsets."""
+
 FLOOR_TOP: Final = -0.01
 ARENA_SIDE: Final = 40.0
 
@@ -139,7 +142,7 @@ class Physics:
             enable_friction_every_iteration=True,
         )
         physx.set_body_config(12, 12, 0.005)
-        physx.set_shape_config(0.01, 0.0)
+        physx.set_shape_config(CONTACT_GAP / 2, 0.0)
         self._system = physx.PhysxCpuSystem()
         self._system.timestep = PHYSICS_STEP
         self._scene = Scene([self._system])
@@ -182,6 +185,11 @@ class Physics:
     def agent_position(self) -> Vector:
         """The centre of the agent's sphere."""
         x, z, y = self._agent_entity.get_pose().p.tolist()
+        return x, y, z
+
+    def position(self, index: int) -> Vector:
+        """The origin of a body."""
+        x, z, y = self._entities[index].get_pose().p.tolist()
         return x, y, z
 
     def place_agent(self, position: Vector) -> None:

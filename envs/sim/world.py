@@ -9,7 +9,7 @@ import numpy as np
 
 from animalcat.envs.sim.builder import build
 from animalcat.envs.sim.movement import THRUST, Agent
-from animalcat.envs.sim.physics import AGENT_RADIUS, GRAVITY, Physics
+from animalcat.envs.sim.physics import AGENT_RADIUS, CONTACT_GAP, GRAVITY, Physics
 from animalcat.envs.sim.rules import Episode, is_dark
 from animalcat.envs.sim.scene import Scene, Shape
 from animalcat.envs.sim.zones import Zone, Zones
@@ -61,6 +61,10 @@ class World:
         self._goal_rows = {
             owner: row for row, owner in enumerate(level.owners) if owner in level.goals
         }
+        self._touching = {
+            goal: float(self.scene.half[row, 0]) + AGENT_RADIUS + CONTACT_GAP
+            for goal, row in self._goal_rows.items()
+        }
 
     @property
     def dark(self) -> bool:
@@ -83,17 +87,18 @@ class World:
         speed = math.hypot(*agent.velocity)
         reach = steps * PHYSICS_STEP * (speed + steps * _FASTEST_PUSH) + _SLACK
         zones = self._zones.near(agent.position, reach)
-        goals = self._goal_near(reach, steps)
+        goals = self._goals_near(reach, steps)
         for _ in range(steps):
             episode.tick()
             if episode.ended_by is not None:
                 return
             before = agent.position
-            contacts = agent.step(move, turn, coast=episode.frozen, contacts=goals)
-            if goals:
-                for body in sorted({c.body for c in contacts if c.body in self._goals}):
-                    episode.collect(self._goals.pop(body))
-                    self._take_out(body)
+            touched = [goal for goal in goals if self._touches(goal, before)] if goals else ()
+            agent.step(move, turn, coast=episode.frozen)
+            for goal in touched:
+                episode.collect(self._goals.pop(goal))
+                self._take_out(goal)
+                goals.remove(goal)
             self._enter(zones, before)
             if episode.ended_by is not None:
                 return
@@ -134,14 +139,23 @@ class World:
                 self.episode.die()
         self._inside = inside
 
-    def _goal_near(self, reach: float, steps: int) -> bool:
-        """Whether the agent may touch a goal within these steps."""
+    def _touches(self, goal: int, position: Vector) -> bool:
+        """Whether PhysX finds the agent in contact with a goal in the step that begins now."""
+        return math.dist(position, self._physics.position(goal)) < self._touching[goal]
+
+    def _goals_near(self, reach: float, steps: int) -> list[int]:
+        """The goals that the agent may touch within these steps."""
         if not self._goals:
-            return False
-        rows = [self._goal_rows[body] for body in self._goals]
-        gap = np.linalg.norm(
-            self.scene.center[rows] - np.asarray(self.agent.position, np.float32), axis=1
+            return []
+        goals = list(self._goals)
+        position = np.asarray(self.agent.position, np.float32)
+        gaps = np.linalg.norm(
+            self.scene.center[[self._goal_rows[goal] for goal in goals]] - position, axis=1
         )
-        gap -= self.scene.half[rows, 0] + AGENT_RADIUS
         fastest = self._physics.fastest() + steps * GRAVITY * PHYSICS_STEP
-        return bool((gap <= reach + steps * PHYSICS_STEP * fastest).any())
+        reach += steps * PHYSICS_STEP * fastest
+        return [
+            goal
+            for goal, gap in zip(goals, gaps.tolist(), strict=True)
+            if gap < reach + self._touching[goal]
+        ]
