@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from animalcat.arena_configs.geometry import SHELL_INNER
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -25,10 +27,6 @@ RADIUS: Final = 0.5
 
 LENGTH: Final = 200.0
 """Metres that a ray reaches; the unit of the distances in an observation."""
-
-SHELL_INNER: Final = 0.96 / 1.04
-"""Inner over outer radius of a tunnel: its wall is taken as centred on the unit circle, 8 % thick
-(outer radius 1.04 is known, the inner one is not)."""
 
 _ARENA_TAG: Final = 0
 _BOX: Final = 0

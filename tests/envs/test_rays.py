@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from animalcat.envs.sim.rays import LENGTH, RADIUS, SHELL_INNER, cast_rays
+from animalcat.arena_configs.geometry import SHELL_INNER
+from animalcat.envs.sim.rays import LENGTH, RADIUS, cast_rays
 from animalcat.envs.sim.scene import Primitive, Scene, Shape, tag_index
 from animalcat.envs.types import RaySpec
 

@@ -1,0 +1,99 @@
+"""The agent's camera: a ray caster that draws the arena as the real build shows it.
+
+Colours are mixed as linear light and encoded as sRGB at the end. Everything runs in one thread and
+in a fixed order, so that the same scene gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import pi, tan
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from animalcat.envs.sim.primitives import draw_primitives
+from animalcat.envs.sim.surroundings import clear_depth, draw_surroundings, sky_light
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from animalcat.envs.sim.scene import Scene
+    from animalcat.envs.types import CameraSpec
+
+    Floats = npt.NDArray[np.float32]
+    Bytes = npt.NDArray[np.uint8]
+
+FIELD_OF_VIEW: Final = 100.0
+"""Degrees, vertical and horizontal."""
+
+
+def render(
+    scene: Scene,
+    origin: Sequence[float] | npt.NDArray[Any],
+    yaw_degrees: float,
+    spec: CameraSpec,
+    dark: bool,
+) -> Bytes:
+    """What the agent sees: a level look along its heading from the centre of its body.
+
+    Args:
+        scene: The primitives; floor, fence and sky are drawn around them.
+        origin: x, y, z of the agent's centre, metres.
+        yaw_degrees: Its heading, clockwise from +z.
+        spec: Resolution and channels. One channel is the mean of the three.
+        dark: Whether the lights are out: the frame is black.
+
+    Returns:
+        spec.shape uint8, the first row on top; a new array.
+    """
+    if dark:
+        return np.zeros(spec.shape, np.uint8)
+    arrays = (
+        scene.kind,
+        scene.center,
+        scene.rotation,
+        scene.half,
+        scene.color,
+        scene.style,
+        scene.active,
+    )
+    n = spec.resolution
+    x, y, z, yaw = float(origin[0]), float(origin[1]), float(origin[2]), float(yaw_degrees)
+    focal = n / 2 / tan(FIELD_OF_VIEW / 360.0 * pi)
+    light = np.empty((n, n, 3), np.float32)
+    depth = clear_depth(y, n, focal)
+    shortening, sky = sky_light(n, focal)
+    draw_primitives(*arrays, False, x, y, z, yaw, focal, light, depth)
+    draw_surroundings(x, y, z, yaw, focal, shortening, sky, light, depth)
+    draw_primitives(*arrays, True, x, y, z, yaw, focal, light, depth)
+    return _encode(light, _srgb_bytes(), spec.grayscale)
+
+
+@lru_cache(maxsize=1)
+def _srgb_bytes() -> Bytes:
+    """SRGB code of linear light i / 4095."""
+    light = np.arange(4096) / 4095
+    code = np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055)
+    return np.round(255 * code).astype(np.uint8)
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def _encode(light: Floats, srgb: Bytes, grayscale: bool) -> Bytes:
+    """Linear light as sRGB bytes, or as the rounded mean of the three."""
+    n = len(light)
+    out = np.empty((n, n, 1 if grayscale else 3), np.uint8)
+    for row in range(n):
+        for column in range(n):
+            total = 0
+            for channel in range(3):
+                value = min(max(light[row, column, channel], 0.0), 1.0)
+                code = srgb[int(value * 4095.0 + 0.5)]
+                total += code
+                if not grayscale:
+                    out[row, column, channel] = code
+            if grayscale:
+                out[row, column, 0] = (total + 1) // 3
+    return out

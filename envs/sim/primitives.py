@@ -1,0 +1,348 @@
+"""Draws a scene's primitives by casting a ray through each pixel that one can cover.
+
+The light of the real build (fitted to its frames) is the sky's alone: no sun, no shadows.
+"""
+
+from __future__ import annotations
+
+from math import cos, floor, inf, radians, sin, sqrt
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from animalcat.arena_configs.geometry import SHELL_INNER
+
+if TYPE_CHECKING:
+    Floats = npt.NDArray[np.float32]
+    Bytes = npt.NDArray[np.uint8]
+
+_NEAR: Final = 0.01
+_SPHERE, _WEDGE, _SHELL = 1, 2, 3
+_ZONE, _EMISSIVE, _TRANSPARENT = 1, 2, 3
+
+# Light that falls on a surface with normal n: base + level * sqrt(1 - n.y^2) + up * n.y
+# + east * n.x + north * n.z, for red, green and blue.
+_LIGHT_BASE: Final = (0.273, 0.367, 0.535)
+_LIGHT_LEVEL: Final = (0.168, 0.191, 0.150)
+_LIGHT_UP: Final = (0.034, 0.146, 0.383)
+_LIGHT_EAST: Final = (0.017, 0.029, 0.050)
+_LIGHT_NORTH: Final = (-0.029, -0.051, -0.087)
+
+# Zones are fog, thick below and thin at the top, that gives off this part of its colour.
+_FOG_LIGHT: Final = 0.6
+_FOG_TOP: Final = 0.62
+_FOG_DEPTH: Final = 0.32
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def draw_primitives(
+    kind: Bytes,
+    center: Floats,
+    rotation: Floats,
+    half: Floats,
+    color: Floats,
+    style: Bytes,
+    active: npt.NDArray[np.bool_],
+    see_through: bool,
+    x: float,
+    y: float,
+    z: float,
+    yaw: float,
+    focal: float,
+    light: Floats,
+    depth: Floats,
+) -> None:
+    """Draw either the solid primitives or, over all else, those that can be seen through.
+
+    The arrays are those of a `Scene`; x, y, z is the eye in metres, yaw its heading in degrees,
+    focal the pixels per unit of slope. `light`, (n, n, 3) and linear, is written; so is `depth`,
+    (n, n) metres along the heading, by the solid ones. What lies beyond `depth` is not drawn.
+    """
+    sin_yaw, cos_yaw = sin(radians(yaw)), cos(radians(yaw))
+    away = np.empty(len(kind))
+    for k in range(len(kind)):
+        dx, dy, dz = center[k, 0] - x, center[k, 1] - y, center[k, 2] - z
+        away[k] = dx * dx + dy * dy + dz * dz
+    # From far to near by the centre, as Unity mixes them; solid ones need no order.
+    for k in np.argsort(-away, kind="mergesort"):
+        clear = style[k] in (_ZONE, _TRANSPARENT)
+        if active[k] and clear == see_through:
+            _draw(
+                int(kind[k]), center[k], rotation[k], half[k], color[k], int(style[k]),
+                x, y, z, sin_yaw, cos_yaw, focal, light, depth,
+            )  # fmt: skip
+
+
+@njit(cache=True, error_model="numpy")
+def _draw(
+    shape: int,
+    center: Floats,
+    m: Floats,
+    half: Floats,
+    color: Floats,
+    style: int,
+    x: float,
+    y: float,
+    z: float,
+    sin_yaw: float,
+    cos_yaw: float,
+    focal: float,
+    light: Floats,
+    depth: Floats,
+) -> None:
+    """Draw one primitive over what is farther; what can be seen through leaves no depth."""
+    n = len(depth)
+    rx, ry, rz = x - center[0], y - center[1], z - center[2]
+    hx, hy, hz = float(half[0]), float(half[1]), float(half[2])
+    if shape == _SPHERE:
+        hy, hz = hx, hx
+    top, bottom, left, right = _screen_bounds(
+        -rx, -ry, -rz, m, hx, hy, hz, sin_yaw, cos_yaw, focal, n
+    )
+    if top > bottom or left > right:
+        return
+    # The eye and the camera's axes (right, up, ahead) in the primitive's own frame.
+    ox = m[0, 0] * rx + m[1, 0] * ry + m[2, 0] * rz
+    oy = m[0, 1] * rx + m[1, 1] * ry + m[2, 1] * rz
+    oz = m[0, 2] * rx + m[1, 2] * ry + m[2, 2] * rz
+    right_x = m[0, 0] * cos_yaw - m[2, 0] * sin_yaw
+    right_y = m[0, 1] * cos_yaw - m[2, 1] * sin_yaw
+    right_z = m[0, 2] * cos_yaw - m[2, 2] * sin_yaw
+    ahead_x = m[0, 0] * sin_yaw + m[2, 0] * cos_yaw
+    ahead_y = m[0, 1] * sin_yaw + m[2, 1] * cos_yaw
+    ahead_z = m[0, 2] * sin_yaw + m[2, 2] * cos_yaw
+
+    faces = np.empty((7, 3), np.float32)
+    slope = 1.0 / sqrt(hy * hy + hz * hz)
+    own = np.empty(3, np.float32)
+    for channel in range(3):
+        own[channel] = color[channel] if style == _EMISSIVE else _to_linear(color[channel])
+    if style == _ZONE:
+        for channel in range(3):
+            own[channel] *= _FOG_LIGHT
+    for face in range(7):
+        nx, ny, nz = 0.0, 0.0, 0.0
+        if face < 2:
+            nx = -1.0 if face == 0 else 1.0
+        elif face < 4:
+            ny = -1.0 if face == 2 else 1.0
+        elif face < 6:
+            nz = -1.0 if face == 4 else 1.0
+        else:
+            ny, nz = hz * slope, hy * slope
+        _shade(style, own, m, nx, ny, nz, faces[face])
+
+    curved = np.empty(3, np.float32)
+    for row in range(top, bottom + 1):
+        v = (n / 2 - row - 0.5) / focal
+        bx, by, bz = ahead_x + v * m[1, 0], ahead_y + v * m[1, 1], ahead_z + v * m[1, 2]
+        for column in range(left, right + 1):
+            u = (column + 0.5 - n / 2) / focal
+            dx, dy, dz = bx + u * right_x, by + u * right_y, bz + u * right_z
+            if shape == _SPHERE:
+                t, face = _meet_sphere(ox, oy, oz, dx, dy, dz, hx)
+            elif shape == _SHELL:
+                t, face = _meet_shell(ox, oy, oz, dx, dy, dz, hx, hy, hz)
+            else:
+                t, face = _meet_box(ox, oy, oz, dx, dy, dz, hx, hy, hz, shape == _WEDGE)
+            if not _NEAR < t < depth[row, column]:
+                continue
+            if face >= 0:
+                shown = faces[face]
+            else:
+                # -1: outward from the axis or the centre, -2: inward.
+                sign = 1.0 if face == -1 else -1.0
+                nx = sign * (ox + dx * t) / (hx * hx)
+                ny = sign * (oy + dy * t) / (hy * hy)
+                nz = sign * (oz + dz * t) / (hz * hz) if shape == _SPHERE else 0.0
+                size = sqrt(nx * nx + ny * ny + nz * nz)
+                _shade(style, own, m, nx / size, ny / size, nz / size, curved)
+                shown = curved
+            if style in (_ZONE, _TRANSPARENT):
+                alpha = color[3]
+                if style == _ZONE:
+                    below_top = (hy - (oy + dy * t)) / (2.0 * hy)
+                    alpha *= _FOG_TOP + (1.0 - _FOG_TOP) * min(below_top / _FOG_DEPTH, 1.0)
+                for channel in range(3):
+                    behind = light[row, column, channel]
+                    light[row, column, channel] = behind + alpha * (shown[channel] - behind)
+            else:
+                depth[row, column] = t
+                for channel in range(3):
+                    light[row, column, channel] = shown[channel]
+
+
+@njit(cache=True, error_model="numpy")
+def _shade(
+    style: int, own: Floats, m: Floats, nx: float, ny: float, nz: float, out: Floats
+) -> None:
+    """Light that a surface of colour `own` and local normal n sends out."""
+    if style in (_EMISSIVE, _ZONE):
+        for channel in range(3):
+            out[channel] = own[channel]
+        return
+    east = m[0, 0] * nx + m[0, 1] * ny + m[0, 2] * nz
+    up = m[1, 0] * nx + m[1, 1] * ny + m[1, 2] * nz
+    north = m[2, 0] * nx + m[2, 1] * ny + m[2, 2] * nz
+    level = sqrt(max(1.0 - up * up, 0.0))
+    for channel in range(3):
+        out[channel] = own[channel] * (
+            _LIGHT_BASE[channel]
+            + _LIGHT_LEVEL[channel] * level
+            + _LIGHT_UP[channel] * up
+            + _LIGHT_EAST[channel] * east
+            + _LIGHT_NORTH[channel] * north
+        )
+
+
+@njit(cache=True, error_model="numpy")
+def _to_linear(code: float) -> float:
+    """Linear light of an sRGB code in 0..1."""
+    return code / 12.92 if code <= 0.04045 else ((code + 0.055) / 1.055) ** 2.4
+
+
+@njit(cache=True, error_model="numpy")
+def _screen_bounds(
+    cx: float,
+    cy: float,
+    cz: float,
+    m: Floats,
+    hx: float,
+    hy: float,
+    hz: float,
+    sin_yaw: float,
+    cos_yaw: float,
+    focal: float,
+    n: int,
+) -> tuple[int, int, int, int]:
+    """First and last row, first and last column that a box (relative to the eye) can cover."""
+    corner = np.empty((8, 3))
+    for i in range(8):
+        lx = hx if i & 1 else -hx
+        ly = hy if i & 2 else -hy
+        lz = hz if i & 4 else -hz
+        wx = cx + m[0, 0] * lx + m[0, 1] * ly + m[0, 2] * lz
+        wz = cz + m[2, 0] * lx + m[2, 1] * ly + m[2, 2] * lz
+        corner[i, 0] = wx * cos_yaw - wz * sin_yaw
+        corner[i, 1] = cy + m[1, 0] * lx + m[1, 1] * ly + m[1, 2] * lz
+        corner[i, 2] = wx * sin_yaw + wz * cos_yaw
+    u0, u1, v0, v1 = inf, -inf, inf, -inf
+    for i in range(8):
+        a = corner[i]
+        if a[2] > _NEAR:
+            u, v = a[0] / a[2], a[1] / a[2]
+            u0, u1, v0, v1 = min(u0, u), max(u1, u), min(v0, v), max(v1, v)
+        for bit in (1, 2, 4):
+            b = corner[i ^ bit]
+            if a[2] > _NEAR >= b[2]:
+                # The edge passes the eye's plane: cut it there.
+                part = (a[2] - _NEAR) / (a[2] - b[2])
+                u = (a[0] + part * (b[0] - a[0])) / _NEAR
+                v = (a[1] + part * (b[1] - a[1])) / _NEAR
+                u0, u1, v0, v1 = min(u0, u), max(u1, u), min(v0, v), max(v1, v)
+    if u0 > u1:
+        return 0, -1, 0, -1
+    edge = 2.0 * n / focal
+    u0, u1 = max(u0, -edge), min(u1, edge)
+    v0, v1 = max(v0, -edge), min(v1, edge)
+    return (
+        max(floor(n / 2 - v1 * focal), 0),
+        min(floor(n / 2 - v0 * focal), n - 1),
+        max(floor(n / 2 + u0 * focal), 0),
+        min(floor(n / 2 + u1 * focal), n - 1),
+    )
+
+
+@njit(cache=True, error_model="numpy")
+def _meet_sphere(
+    ox: float, oy: float, oz: float, dx: float, dy: float, dz: float, radius: float
+) -> tuple[float, int]:
+    """Where a ray enters a sphere; inf if it misses it or starts inside."""
+    a = dx * dx + dy * dy + dz * dz
+    b = ox * dx + oy * dy + oz * dz
+    c = ox * ox + oy * oy + oz * oz - radius * radius
+    room = b * b - a * c
+    if room < 0.0:
+        return inf, -1
+    return (-b - sqrt(room)) / a, -1
+
+
+@njit(cache=True, error_model="numpy")
+def _meet_box(
+    ox: float,
+    oy: float,
+    oz: float,
+    dx: float,
+    dy: float,
+    dz: float,
+    hx: float,
+    hy: float,
+    hz: float,
+    wedge: bool,
+) -> tuple[float, int]:
+    """Where a ray enters a box or a wedge, and by which face: -x +x -y +y -z +z, slope."""
+    enter, leave, face = -inf, inf, 0
+    # Division by zero gives the infinities that keep a parallel ray in or out of its slab.
+    sign = 1.0 if dx > 0.0 else -1.0
+    enter, leave = (-sign * hx - ox) / dx, (sign * hx - ox) / dx
+    face = 0 if dx > 0.0 else 1
+    sign = 1.0 if dy > 0.0 else -1.0
+    near, far = (-sign * hy - oy) / dy, (sign * hy - oy) / dy
+    if near > enter:
+        enter, face = near, 2 if dy > 0.0 else 3
+    leave = min(leave, far)
+    sign = 1.0 if dz > 0.0 else -1.0
+    near, far = (-sign * hz - oz) / dz, (sign * hz - oz) / dz
+    if near > enter:
+        enter, face = near, 4 if dz > 0.0 else 5
+    leave = min(leave, far)
+    if wedge:
+        above, rate = hz * oy + hy * oz, hz * dy + hy * dz
+        at = -above / rate
+        if rate < 0.0:
+            if at > enter:
+                enter, face = at, 6
+        elif rate > 0.0:
+            leave = min(leave, at)
+        elif above > 0.0:
+            return inf, 0
+    if enter >= leave:
+        return inf, 0
+    return enter, face
+
+
+@njit(cache=True, error_model="numpy")
+def _meet_shell(
+    ox: float,
+    oy: float,
+    oz: float,
+    dx: float,
+    dy: float,
+    dz: float,
+    hx: float,
+    hy: float,
+    hz: float,
+) -> tuple[float, int]:
+    """Where a ray meets a hollow cylinder along z: -1 outside, -2 inside, 4 or 5 an end's rim."""
+    ax, ay, bx, by = ox / hx, oy / hy, dx / hx, dy / hy
+    a, b, c = bx * bx + by * by, ax * bx + ay * by, ax * ax + ay * ay
+    best, face = inf, -1
+    room = b * b - a * (c - 1.0)
+    if room >= 0.0:
+        t = (-b - sqrt(room)) / a
+        if t > _NEAR and abs(oz + dz * t) <= hz:
+            best = t
+        room = b * b - a * (c - SHELL_INNER * SHELL_INNER)
+        if room >= 0.0:
+            t = (-b + sqrt(room)) / a
+            if _NEAR < t < best and abs(oz + dz * t) <= hz:
+                best, face = t, -2
+    if dz != 0.0:
+        t = (-hz - oz) / dz if dz > 0.0 else (hz - oz) / dz
+        if _NEAR < t < best:
+            out2 = (ax + bx * t) ** 2 + (ay + by * t) ** 2
+            if SHELL_INNER * SHELL_INNER <= out2 <= 1.0:
+                best, face = t, 4 if dz > 0.0 else 5
+    return best, face
