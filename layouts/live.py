@@ -264,7 +264,7 @@ class LivePosterior:
 
     def _move(self, generator: np.random.Generator, told: int) -> None:
         """Resample, then sweep on the first `told` outcomes; the posterior stays what it is."""
-        size, dim = self._z.shape
+        size, dim = self._size, len(self.layout.latents)
         mean = self._weights @ self._z
         centred = self._z - mean
         covariance = (centred * self._weights[:, np.newaxis]).T @ centred
@@ -296,9 +296,8 @@ def _systematic(weights: Floats, offset: float) -> npt.NDArray[np.int64]:
     """Systematic resampling: as many indices as weights, each as often as its weight says."""
     size = len(weights)
     total = np.cumsum(weights)
-    points = (np.arange(size) + offset) / size * total[-1]
-    indices: npt.NDArray[np.intp] = np.digitize(points, total)
-    return np.minimum(indices, size - 1).astype(np.int64)
+    points: Floats = (np.arange(size) + offset) / size * total[-1]
+    return np.minimum(np.digitize(points, total), size - 1).astype(np.int64)
 
 
 def _frozen(array: Floats) -> Floats:

@@ -116,7 +116,8 @@ class Selector:
         self.policy = policy or Policy()
         self.paradigms = tuple(paradigms)
         self._evaluator = Evaluator(layout)
-        self._columns = self._evaluator.columns(np.reshape(features, (-1, len(layout.features))))
+        values = np.asarray(features, dtype=np.float64)
+        self._columns = self._evaluator.columns(values.reshape(-1, len(layout.features)))
         if len(self.paradigms) != len(self._columns):
             raise ValueError(f"{len(self.paradigms)} paradigms, {len(self._columns)} instances")
         self.demands = self._evaluator.demands(self._columns)

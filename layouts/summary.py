@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +38,12 @@ class NodeSummary:
     sd: float
     hdi: tuple[float, float]
     ess: float
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> NodeSummary:
+        """From its fields as JSON has them."""
+        low, high = data["hdi"]
+        return cls(**{**data, "hdi": (low, high)})
 
 
 def summarise(layout: Layout, draws: Floats, weights: Floats, ess: Floats) -> list[NodeSummary]:
@@ -76,9 +83,8 @@ def hdi(values: Floats, weights: Floats, share: float = HDI_SHARE) -> tuple[floa
     ordered = values[order]
     total = np.concatenate([[0.0], np.cumsum(weights[order])])
     # From each draw to the first one at which `share` is reached.
-    stops: npt.NDArray[np.intp] = np.digitize(
-        total[:-1] + share * total[-1] - 1e-12, total, right=True
-    )
+    points: Floats = total[:-1] + share * total[-1] - 1e-12
+    stops = np.digitize(points, total, right=True)
     starts = np.flatnonzero(stops <= len(ordered))
     widths = ordered[stops[starts] - 1] - ordered[starts]
     best = int(np.argmin(widths))

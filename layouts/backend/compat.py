@@ -1,0 +1,41 @@
+"""What differs between PyMC 5 and 6, ArviZ 0 and 1: results and diagnostics as plain arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias
+
+import arviz
+import numpy as np
+import numpy.typing as npt
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+def draws(result: Any, names: Sequence[str]) -> Floats:
+    """Posterior draws (chains, draws, names) of scalar variables.
+
+    Args:
+        result: An InferenceData (PyMC 5) or a DataTree (PyMC 6): both index alike.
+        names: The variables, in order.
+    """
+    return np.stack([np.asarray(result["posterior"][n], np.float64) for n in names], axis=-1)
+
+
+def statistic(result: Any, name: str) -> Floats:
+    """A sampler's statistic (chains, draws), for example "energy"."""
+    return np.asarray(result["sample_stats"][name], dtype=np.float64)
+
+
+def rhat(values: Floats) -> float:
+    """Rank-normalised split R-hat of (chains, draws)."""
+    return _number(arviz.rhat(values))
+
+
+def ess(values: Floats, method: Literal["bulk", "tail"]) -> float:
+    """Effective sample size of (chains, draws)."""
+    return _number(arviz.ess(values, method=method))
+
+
+def _number(result: Any) -> float:
+    return float(np.asarray(result).reshape(()))

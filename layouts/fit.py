@@ -1,0 +1,210 @@
+"""Full fits by NUTS, gated: a fit that has not converged says so."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.layouts.randomness import rng
+from animalcat.layouts.spec import Layout, check_outcomes
+from animalcat.layouts.summary import NodeSummary, summarise
+
+if TYPE_CHECKING:
+    from animalcat.layouts.backend.engine import Engine, Trace
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+MAX_RHAT: Final = 1.01
+"""A fit with a larger R-hat has not converged (Vehtari et al. 2021)."""
+MIN_ESS: Final = 400.0
+"""A fit with fewer effective draws, in bulk or tail, has not converged (Vehtari et al. 2021)."""
+
+
+class FitError(RuntimeError):
+    """A fit could not be made: the process crashed, took too long, or refused the request."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FitRequest:
+    """What to fit.
+
+    Attributes:
+        layout: What is measured.
+        features: (instances, features), in the layout's order and units.
+        outcomes: (instances,), success 1, failure 0.
+        seed: Seed of the fit.
+        chains: Number of chains.
+        draws: Draws of each chain.
+        tune: Draws of each chain that tune the sampler, and are dropped.
+        target_accept: Share of accepted steps that the step width is tuned to.
+    """
+
+    layout: Layout
+    features: npt.ArrayLike
+    outcomes: npt.ArrayLike
+    seed: int
+    chains: int = 4
+    draws: int = 1000
+    tune: int = 1000
+    target_accept: float = 0.95
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FitResult:
+    """The posterior of a fit.
+
+    Attributes:
+        layout: What was measured.
+        draws: (chains, draws, latents).
+        nodes: Every node of the profile, in the layout's order.
+        diagnostics: JSON-ready: `engine`, `converged`, `reasons` (why not), `outcomes` (how many),
+            `prior_only`, `rhat`, `ess_bulk`, `ess_tail`, `ebfmi` (worst over nodes or chains),
+            `divergences`, `chains`, `draws`, `tune`, `attempts`.
+    """
+
+    layout: Layout
+    draws: Floats
+    nodes: list[NodeSummary]
+    diagnostics: Mapping[str, Any]
+
+    @property
+    def flat_draws(self) -> Floats:
+        """(draws, latents): all chains one after another."""
+        return self.draws.reshape(-1, self.draws.shape[-1])
+
+    @property
+    def converged(self) -> bool:
+        """Whether it passed the gate."""
+        return bool(self.diagnostics["converged"])
+
+
+def fit(request: FitRequest, engine: Engine | None = None, cores: int | None = None) -> FitResult:
+    """Fit a layout by NUTS.
+
+    A run that fails the gate is repeated once with twice the draws and smaller steps. Without
+    outcomes the result is the prior, and says so.
+
+    Args:
+        request: What to fit.
+        engine: Holds what is compiled; by default the one that this process shares.
+        cores: How many chains run at once; by default as many as the machine has.
+
+    Raises:
+        ValueError: Features or outcomes do not fit the layout.
+    """
+    layout = request.layout
+    values = np.asarray(request.features, dtype=np.float64)
+    features = layout.check_features(values.reshape(-1, len(layout.features)))
+    outcomes = check_outcomes(request.outcomes, len(features))
+    if not len(outcomes):
+        return _prior(request)
+    from animalcat.layouts.backend.engine import default_engine
+
+    engine = engine or default_engine()
+    result = None
+    for attempt in range(2):
+        factor = 1 + attempt
+        run = rng(request.seed, "nuts", attempt)
+        trace = engine.sample(
+            layout,
+            features,
+            outcomes,
+            seed=int(run.integers(2**31, dtype=np.int64)),
+            chains=request.chains,
+            draws=request.draws * factor,
+            tune=request.tune * factor,
+            target_accept=request.target_accept if attempt == 0 else 0.99,
+            cores=cores or os.cpu_count() or 1,
+        )
+        result = _result(request, trace, len(outcomes), attempt + 1)
+        if result.converged:
+            break
+    assert result is not None  # two attempts were made
+    return result
+
+
+def _result(request: FitRequest, trace: Trace, outcomes: int, attempts: int) -> FitResult:
+    from animalcat.layouts.backend import compat
+
+    latents = range(len(request.layout.latents))
+    rhat = np.array([compat.rhat(trace.draws[..., i]) for i in latents])
+    bulk = np.array([compat.ess(trace.draws[..., i], "bulk") for i in latents])
+    tail = np.array([compat.ess(trace.draws[..., i], "tail") for i in latents])
+    reasons = [
+        f"{name}: {text}"
+        for i, name in enumerate(request.layout.latent_names)
+        for bad, text in (
+            # Written so that NaN (a chain that never moved) fails.
+            (not rhat[i] < MAX_RHAT, f"R-hat {rhat[i]:.3f} is not below {MAX_RHAT}"),
+            (not bulk[i] >= MIN_ESS, f"bulk ESS {bulk[i]:.0f} is below {MIN_ESS:.0f}"),
+            (not tail[i] >= MIN_ESS, f"tail ESS {tail[i]:.0f} is below {MIN_ESS:.0f}"),
+        )
+        if bad
+    ]
+    if trace.divergences:
+        reasons.append(f"{trace.divergences} divergences")
+    chains, draws = trace.energy.shape
+    diagnostics: dict[str, Any] = {
+        "engine": "nuts",
+        "converged": not reasons,
+        "reasons": reasons,
+        "outcomes": outcomes,
+        "prior_only": False,
+        "rhat": float(rhat.max()),
+        "ess_bulk": float(bulk.min()),
+        "ess_tail": float(tail.min()),
+        "ebfmi": float(_ebfmi(trace.energy).min()),
+        "divergences": trace.divergences,
+        "chains": chains,
+        "draws": draws,
+        "tune": request.tune * attempts,
+        "attempts": attempts,
+    }
+    return _summarised(request.layout, trace.draws, bulk, diagnostics)
+
+
+def _prior(request: FitRequest) -> FitResult:
+    """Independent draws of the prior, in the shape of a fit."""
+    layout = request.layout
+    z = rng(request.seed, "prior", 0).standard_normal(
+        (request.chains, request.draws, len(layout.latents))
+    )
+    draws = np.stack(
+        [n.prior.from_standard(z[..., i]) for i, n in enumerate(layout.latents)], axis=-1
+    )
+    size = float(request.chains * request.draws)
+    diagnostics: dict[str, Any] = {
+        "engine": "prior",
+        "converged": True,
+        "reasons": ["no outcomes: this is the prior"],
+        "outcomes": 0,
+        "prior_only": True,
+        "rhat": 1.0,
+        "ess_bulk": size,
+        "ess_tail": size,
+        "ebfmi": 1.0,
+        "divergences": 0,
+        "chains": request.chains,
+        "draws": request.draws,
+        "tune": 0,
+        "attempts": 0,
+    }
+    return _summarised(layout, draws, np.full(len(layout.latents), size), diagnostics)
+
+
+def _summarised(
+    layout: Layout, draws: Floats, ess: Floats, diagnostics: Mapping[str, Any]
+) -> FitResult:
+    flat = draws.reshape(-1, draws.shape[-1])
+    nodes = summarise(layout, flat, np.full(len(flat), 1.0 / len(flat)), ess)
+    return FitResult(layout, draws, nodes, diagnostics)
+
+
+def _ebfmi(energy: Floats) -> Floats:
+    """Energy Bayesian fraction of missing information of each chain (Betancourt 2016)."""
+    return np.mean(np.diff(energy, axis=1) ** 2, axis=1) / np.var(energy, axis=1)

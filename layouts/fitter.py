@@ -1,0 +1,241 @@
+"""Fits in a process of their own, so that nothing on the path of an episode imports PyMC.
+
+`python -m animalcat.layouts.fitter` reads frames (`layouts.frames`) from its standard input and
+answers on its standard output, one answer a request, in order; it ends with its input, hence with
+its parent. `Fitter` starts it and talks to it.
+
+Requests:
+- `{"op": "compile", "layout": ...}`
+- `{"op": "fit", "layout": ..., "request": ...}` with the arrays `features` and `outcomes`
+
+Answers:
+- `{"ok": true, "compiles": n}`; to a fit also `diagnostics` and `nodes`, and the array `draws`
+- `{"ok": false, "error": "..."}`
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import queue
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, BinaryIO, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.layouts import frames
+from animalcat.layouts.fit import FitError, FitRequest, FitResult, fit
+from animalcat.layouts.spec import Layout, from_dict, to_dict
+from animalcat.layouts.summary import NodeSummary
+
+Frame: TypeAlias = tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]
+
+TIMEOUT: Final = 120.0
+"""Seconds that a request may take by default; compiling a layout takes about ten."""
+
+_STDERR_KEPT: Final = 4000
+_SETTINGS: Final = ("seed", "chains", "draws", "tune", "target_accept")
+
+
+class Fitter:
+    """A fitting process and its asyncio client. Requests are served one after another.
+
+    It is started by the first request at the latest, and again by the next one after a crash.
+    Use it from one event loop.
+    """
+
+    def __init__(self, timeout: float = TIMEOUT, python: str = sys.executable) -> None:
+        """Describe the process.
+
+        Args:
+            timeout: Seconds that one request may take before the process is ended.
+            python: The interpreter.
+        """
+        self.compiles = 0
+        self._timeout = timeout
+        self._python = python
+        self._process: asyncio.subprocess.Process | None = None
+        self._drain: asyncio.Task[None] | None = None
+        self._stderr = b""
+        self._turn = asyncio.Lock()
+        self._warming: set[asyncio.Task[None]] = set()
+
+    @property
+    def pid(self) -> int | None:
+        """Process id while it runs."""
+        return self._process.pid if self._process is not None else None
+
+    async def start(self, *layouts: Layout) -> None:
+        """Start the process, and compile layouts in the background.
+
+        A layout that cannot be compiled fails when it is fitted.
+
+        Raises:
+            FitError: The process could not be started.
+        """
+        async with self._turn:
+            await self._running()
+        for layout in layouts:
+            task = asyncio.create_task(self._warm(layout))
+            self._warming.add(task)
+            task.add_done_callback(self._warming.discard)
+
+    async def fit(self, request: FitRequest) -> FitResult:
+        """Fit, after whatever was asked for before.
+
+        Raises:
+            FitError: The process crashed, took too long, or refused the request.
+        """
+        settings = {name: getattr(request, name) for name in _SETTINGS}
+        message, arrays = await self._ask(
+            {"op": "fit", "layout": to_dict(request.layout), "request": settings},
+            {
+                "features": np.asarray(request.features, dtype=np.float64),
+                "outcomes": np.asarray(request.outcomes, dtype=np.float64),
+            },
+        )
+        nodes = [NodeSummary.from_dict(node) for node in message["nodes"]]
+        return FitResult(request.layout, arrays["draws"], nodes, message["diagnostics"])
+
+    async def close(self) -> None:
+        """End the process; calling it twice is fine."""
+        for task in list(self._warming):
+            task.cancel()
+        await self._end()
+
+    async def _warm(self, layout: Layout) -> None:
+        with contextlib.suppress(FitError):
+            await self._ask({"op": "compile", "layout": to_dict(layout)}, {})
+
+    async def _ask(self, message: Mapping[str, Any], arrays: frames.Arrays) -> Frame:
+        async with self._turn:
+            try:
+                async with asyncio.timeout(self._timeout):
+                    answer = await self._exchange(frames.pack(message, arrays))
+            except TimeoutError:
+                await self._end()
+                raise FitError(f"no answer within {self._timeout:g} s; process ended") from None
+            except (asyncio.IncompleteReadError, ConnectionError, frames.FrameError) as error:
+                await self._end()
+                tail = self._stderr.decode(errors="replace").strip() or repr(error)
+                raise FitError(f"the fitting process ended unexpectedly: {tail}") from None
+            except asyncio.CancelledError:
+                # Its answer would be taken for that of the next request.
+                await self._end()
+                raise
+        if not answer[0]["ok"]:
+            raise FitError(answer[0]["error"])
+        self.compiles = int(answer[0]["compiles"])
+        return answer
+
+    async def _exchange(self, frame: bytes) -> Frame:
+        process = await self._running()
+        assert process.stdin is not None  # both are pipes
+        assert process.stdout is not None
+        process.stdin.write(frame)
+        await process.stdin.drain()
+        header = await process.stdout.readexactly(frames.HEADER.size)
+        text, payload = frames.lengths(header)
+        return frames.unpack(
+            await process.stdout.readexactly(text), await process.stdout.readexactly(payload)
+        )
+
+    async def _running(self) -> asyncio.subprocess.Process:
+        if self._process is not None and self._process.returncode is None:
+            return self._process
+        await self._end()
+        self._stderr = b""
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                self._python,
+                "-m",
+                "animalcat.layouts.fitter",
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+            )
+        except OSError as error:
+            raise FitError(f"cannot start the fitting process: {error}") from None
+        self._drain = asyncio.create_task(self._keep_stderr(self._process))
+        return self._process
+
+    async def _keep_stderr(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stderr is not None  # a pipe
+        while part := await process.stderr.read(4096):
+            self._stderr = (self._stderr + part)[-_STDERR_KEPT:]
+
+    async def _end(self) -> None:
+        process, self._process = self._process, None
+        drain, self._drain = self._drain, None
+        if process is None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+        if process.stdin is not None:
+            process.stdin.close()
+        if drain is not None:
+            await drain
+
+
+def serve(source: BinaryIO, sink: BinaryIO) -> None:
+    """Answer requests until the source ends."""
+    requests: queue.Queue[Frame] = queue.Queue()
+    threading.Thread(target=_read_all, args=(source, requests), daemon=True).start()
+    while True:
+        message, arrays = requests.get()
+        try:
+            answer = _answer(message, arrays)
+        except Exception as error:  # noqa: BLE001 - whatever fails is the answer, not the end
+            answer = frames.pack({"ok": False, "error": f"{type(error).__name__}: {error}"})
+        sink.write(answer)
+        sink.flush()
+
+
+def main() -> None:
+    """Serve the process's own standard input and output."""
+    # What a library prints must not get between the frames.
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    with contextlib.suppress(OSError):
+        os.nice(5)  # episodes come first
+    serve(sys.stdin.buffer, answers)
+
+
+def _read_all(source: BinaryIO, requests: queue.Queue[Frame]) -> None:
+    """Queue every request; at the end leave at once, even in the midst of a fit."""
+    try:
+        while frame := frames.read(source.read):
+            requests.put(frame)
+    finally:
+        os._exit(0)
+
+
+def _answer(message: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
+    from animalcat.layouts.backend.engine import default_engine
+
+    engine = default_engine()
+    layout = from_dict(message["layout"])
+    if message["op"] == "compile":
+        engine.compile(layout)
+        return frames.pack({"ok": True, "compiles": engine.compiles})
+    if message["op"] != "fit":
+        raise ValueError(f"op {message['op']!r} is unknown; valid: compile, fit")
+    settings = {name: message["request"][name] for name in _SETTINGS}
+    result = fit(FitRequest(layout, arrays["features"], arrays["outcomes"], **settings), engine)
+    answer = {
+        "ok": True,
+        "compiles": engine.compiles,
+        "diagnostics": result.diagnostics,
+        "nodes": [asdict(node) for node in result.nodes],
+    }
+    return frames.pack(answer, {"draws": result.draws})
+
+
+if __name__ == "__main__":
+    main()
