@@ -1,13 +1,17 @@
 """Recordings of episodes: one mcap file each, written while it plays, read, and verified."""
 
 from animalcat.service.recording.reader import Recording, RecordingError, read_episode
-from animalcat.service.recording.writer import EpisodeRecorder, camera_digest, recorded_step
+from animalcat.service.recording.verify import Difference, Verification, frames, verify
+from animalcat.service.recording.writer import EpisodeRecorder, compact
 
 __all__ = [
+    "Difference",
     "EpisodeRecorder",
     "Recording",
     "RecordingError",
-    "camera_digest",
+    "Verification",
+    "compact",
+    "frames",
     "read_episode",
-    "recorded_step",
+    "verify",
 ]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import Enum
 from typing import Final
 
 from google.protobuf import descriptor_pb2, descriptor_pool
+from google.protobuf.descriptor import Descriptor, EnumDescriptor
 from google.protobuf.message import Message
 
 from animalcat.envs.types import PHYSICS_STEP
@@ -35,9 +37,7 @@ class Channel(Enum):
 
     def schema(self) -> bytes:
         """The message's serialised FileDescriptorSet, which mcap's protobuf schemas are."""
-        files = descriptor_pb2.FileDescriptorSet()
-        _add_file(files, self.message.DESCRIPTOR.file.name, set())
-        return files.SerializeToString(deterministic=True)
+        return schema_of(self.schema_name)
 
 
 def log_time(step: int, decision_period: int) -> int:
@@ -45,13 +45,57 @@ def log_time(step: int, decision_period: int) -> int:
     return step * decision_period * NANOSECONDS_PER_PHYSICS_STEP
 
 
-def _add_file(files: descriptor_pb2.FileDescriptorSet, name: str, seen: set[str]) -> None:
-    """Add a file after those that it imports, each once."""
-    if name in seen:
-        return
-    seen.add(name)
+def schema_of(name: str) -> bytes:
+    """A serialised FileDescriptorSet of a message, by its full name, and what it is made of.
+
+    Nothing else: whole files would make the schemas larger than a short episode.
+    """
+    message = descriptor_pool.Default().FindMessageTypeByName(name)
+    needed: dict[str, set[str]] = {}
+    _need(message, needed)
+    files = descriptor_pb2.FileDescriptorSet()
+    for path in _importing_last(message.file.name):
+        if path not in needed:
+            continue
+        file = _file(path)
+        file.ClearField("service")
+        for types in (file.message_type, file.enum_type):
+            kept = [type_ for type_ in types if type_.name in needed[path]]
+            del types[:]
+            types.extend(kept)  # pyright: ignore[reportArgumentType]  each list has one type
+        imported = [other for other in file.dependency if other in needed]
+        file.dependency[:] = imported
+        files.file.append(file)
+    return files.SerializeToString(deterministic=True)
+
+
+def _need(type_: Descriptor | EnumDescriptor, needed: dict[str, set[str]]) -> None:
+    """Note a type, and what it is made of, by file and outermost name."""
+    outer = type_
+    while outer.containing_type is not None:
+        outer = outer.containing_type
+    needed.setdefault(type_.file.name, set()).add(outer.name)
+    if isinstance(type_, Descriptor):
+        for field in type_.fields:
+            for part in (field.message_type, field.enum_type):
+                if part is not None:
+                    _need(part, needed)
+
+
+def _importing_last(name: str) -> Iterator[str]:
+    """A file and those that it imports, each after its own imports and once."""
+    seen: dict[str, None] = {}
+
+    def visit(file: str) -> None:
+        for dependency in _file(file).dependency:
+            visit(dependency)
+        seen.setdefault(file)
+
+    visit(name)
+    return iter(seen)
+
+
+def _file(name: str) -> descriptor_pb2.FileDescriptorProto:
     file = descriptor_pb2.FileDescriptorProto()
     descriptor_pool.Default().FindFileByName(name).CopyToProto(file)
-    for dependency in file.dependency:
-        _add_file(files, dependency, seen)
-    files.file.append(file)
+    return file

@@ -11,7 +11,6 @@ from typing import Final, NamedTuple
 
 from google.protobuf.message import DecodeError
 from mcap.exceptions import EndOfFile, InvalidMagic, McapError
-from mcap.opcode import Opcode
 from mcap.records import Channel as ChannelRecord
 from mcap.records import Message
 from mcap.stream_reader import StreamReader
@@ -125,6 +124,4 @@ def _whole(data: bytes) -> int:
         if opcode == 0 or end + _RECORD.size + length > len(data):
             return end
         end += _RECORD.size + length
-        if opcode == Opcode.FOOTER:
-            return len(data)
     return end

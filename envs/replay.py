@@ -1,0 +1,30 @@
+"""Plays an episode again from what defines it: arena, seed and actions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from animalcat.arena_configs.model import Arena
+from animalcat.envs.types import Environment, Phase, Step
+
+
+def replay(environment: Environment, arena: Arena, seed: int, actions: bytes) -> Iterator[Step]:
+    """The steps of an episode, the first one included; it stops where the episode ends.
+
+    Args:
+        environment: What plays it; its specification may show more than the recorded one did,
+            as long as the decision period is the same.
+        arena: The arena.
+        seed: Seed of the episode.
+        actions: One byte an action.
+
+    Raises:
+        ArenaError: The arena cannot be built.
+        ValueError: An action is out of range.
+    """
+    yield environment.load(arena, seed)
+    for action in actions:
+        step = environment.step(action)
+        yield step
+        if step.phase is Phase.LAST:
+            return

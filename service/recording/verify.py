@@ -1,0 +1,193 @@
+"""Plays a recorded episode again, to compare every number or to see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from typing import Any, Final
+
+import numpy as np
+
+from animalcat.arena_configs.loader import load_text
+from animalcat.arena_configs.model import Arena
+from animalcat.envs.backends import make_environment
+from animalcat.envs.replay import replay
+from animalcat.envs.types import CameraSpec, Environment, ObservationSpec, Step
+from animalcat.service.recording.reader import Recording
+from animalcat.service.recording.writer import recorded_step
+from animalcat.service.versions import Difference as VersionDifference
+from animalcat.service.versions import differences as version_differences
+from animalcat.v1 import results_pb2, types_pb2
+from animalcat.wire import spec_from_proto
+
+Make = Callable[[str, ObservationSpec], Environment]
+"""Makes an environment from a backend's name and a specification."""
+
+_STEP_FIELDS: Final = ("reward", "ended_by", "camera_digest")
+_SEEN_FIELDS: Final = ("health", "velocity", "position", "rays", "camera")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where a replay first departs from its recording.
+
+    Attributes:
+        step: Decisions taken before it; for the footer, all of them.
+        field: Name of the field, with the index of the number in it: `observation.rays[12]`.
+        recorded: What the recording says.
+        replayed: What the replay gave.
+    """
+
+    step: int
+    field: str
+    recorded: str
+    replayed: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What a comparison found.
+
+    Attributes:
+        steps: Steps compared, the first observation included.
+        difference: The first difference; None where every recorded number came out again.
+        versions: Versions that differ between the recording and this installation.
+    """
+
+    steps: int
+    difference: Difference | None
+    versions: tuple[VersionDifference, ...]
+
+
+def verify(recording: Recording, make: Make = make_environment) -> Verification:
+    """Play an episode again and compare every recorded number, bit by bit.
+
+    Args:
+        recording: The episode; one that was cut is compared as far as it goes.
+        make: What makes the environment.
+
+    Raises:
+        ArenaError: The recorded arena cannot be built.
+        ValueError: The backend is unknown here, or the header is malformed.
+    """
+    header = recording.header
+    spec = spec_from_proto(header.observation_spec)
+    total = 0.0
+    compared = 0
+    found: Difference | None = None
+    for number, (recorded, step) in enumerate(
+        zip_longest(recording.steps, _replayed(recording, spec, make))
+    ):
+        if recorded is None or step is None:
+            found = Difference(number, "step", _there(recorded), _there(step))
+            break
+        action = recorded.action if recorded.HasField("action") else None
+        again = recorded_step(number, step, action, pixels=header.pixels)
+        found = _compare_steps(number, recorded, again)
+        if found is not None:
+            break
+        total += step.reward
+        compared += 1
+    if found is None and recording.footer is not None:
+        found = _compare_footer(recording.footer, compared, total)
+    return Verification(compared, found, version_differences(header.versions))
+
+
+def frames(
+    recording: Recording, resolution: int, make: Make = make_environment
+) -> Iterator[np.ndarray[Any, np.dtype[np.uint8]]]:
+    """What the agent's camera shows at every step, by playing the episode again.
+
+    Args:
+        recording: The episode.
+        resolution: Side of the square images in pixels, 4 to 512.
+        make: What makes the environment.
+
+    Returns:
+        Images, uint8 (resolution, resolution, 3).
+
+    Raises:
+        ArenaError: The recorded arena cannot be built.
+        ValueError: The backend is unknown here, the resolution out of range.
+    """
+    spec = spec_from_proto(recording.header.observation_spec)
+    for step in _replayed(recording, replace(spec, camera=CameraSpec(resolution)), make):
+        assert step.observation.camera is not None
+        yield step.observation.camera
+
+
+def load_arena(header: results_pb2.EpisodeHeader) -> Arena:
+    """The arena that an episode was played in."""
+    (arena,) = load_text(header.arena_yaml, header.name).config.arenas.values()
+    return arena
+
+
+def _replayed(recording: Recording, spec: ObservationSpec, make: Make) -> Iterator[Step]:
+    header = recording.header
+    environment = make(header.backend, spec)
+    try:
+        if recording.steps:
+            yield from replay(environment, load_arena(header), header.seed, recording.actions)
+    finally:
+        environment.close()
+
+
+def _compare_steps(
+    number: int, recorded: results_pb2.RecordedStep, again: results_pb2.RecordedStep
+) -> Difference | None:
+    for place, fields, a, b in (
+        ("", _STEP_FIELDS, recorded, again),
+        ("observation.", _SEEN_FIELDS, recorded.observation, again.observation),
+    ):
+        for field in fields:
+            found = _compare(number, place + field, getattr(a, field), getattr(b, field))
+            if found is not None:
+                return found
+    return None
+
+
+def _compare_footer(
+    footer: results_pb2.EpisodeFooter, steps: int, total: float
+) -> Difference | None:
+    last = max(0, steps - 1)
+    if footer.steps != last:
+        return Difference(last, "footer.steps", str(footer.steps), str(last))
+    return _compare(last, "footer.episode_return", footer.episode_return, total)
+
+
+def _compare(step: int, field: str, recorded: Any, again: Any) -> Difference | None:
+    """The first number of a field that differs, if one does."""
+    if field == "ended_by":
+        names = types_pb2.EndedBy.Name
+        same = recorded == again
+        return None if same else Difference(step, field, names(recorded), names(again))
+    if field == "camera_digest":
+        same = recorded == again
+        return None if same else Difference(step, field, recorded.hex(), again.hex())
+    a, b = _numbers(field, recorded), _numbers(field, again)
+    if a.shape != b.shape:
+        return Difference(step, field, f"{a.size} numbers", f"{b.size} numbers")
+    # By bits: -0.0 is not 0.0, and a NaN equals itself.
+    (different,) = np.nonzero(a.view(f"u{a.itemsize}") != b.view(f"u{b.itemsize}"))
+    if not different.size:
+        return None
+    first = int(different[0])
+    place = f"{field}[{first}]" if a.size > 1 else field
+    return Difference(step, place, repr(a[first].item()), repr(b[first].item()))
+
+
+def _numbers(field: str, value: Any) -> np.ndarray[Any, Any]:
+    match field:
+        case "observation.camera":
+            return np.frombuffer(value, np.uint8)
+        case "observation.rays":
+            return np.frombuffer(value, np.float32)
+        case "footer.episode_return":
+            return np.array([value], np.float64)
+        case _:
+            return np.atleast_1d(np.array(value, np.float32))
+
+
+def _there(step: object) -> str:
+    return "no such step" if step is None else "a step"

@@ -1,0 +1,356 @@
+"""Recordings: whole, cut at any byte, compact, and played again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mcap.reader import make_reader
+
+from animalcat.envs.backends import make_environment
+from animalcat.envs.types import CameraSpec, Observation, ObservationSpec, Phase, RaySpec, Step
+from animalcat.service.recording import (
+    EpisodeRecorder,
+    Recording,
+    RecordingError,
+    frames,
+    read_episode,
+    verify,
+)
+from animalcat.service.recording.verify import load_arena
+from animalcat.service.versions import versions
+from animalcat.v1 import results_pb2, types_pb2
+from animalcat.wire import observation_from_proto, spec_from_proto, spec_to_proto
+
+ARENA = """!ArenaConfig
+arenas:
+  0: !Arena
+    timeLimit: 50
+    items:
+    - !Item
+      name: Agent
+      positions: [!Vector3 {x: 20, y: 0, z: 5}]
+      rotations: [0]
+    - !Item
+      name: GoodGoal
+      positions: [!Vector3 {x: 20, y: 0, z: 30}]
+      sizes: [!Vector3 {x: 2, y: 2, z: 2}]
+"""
+RAYS = ObservationSpec()
+CAMERA = ObservationSpec(CameraSpec(16), RaySpec(1), 5)
+ACTIONS = bytes([3, 3, 4, 5, 3, 0, 3, 3] * 12)
+
+
+@dataclass(frozen=True, repr=False)
+class Played:
+    """An episode that was recorded: its file, and the file's size after each step."""
+
+    path: Path
+    sizes: list[int]
+    live: bytes
+
+
+def header(spec: ObservationSpec, *, pixels: bool = False) -> results_pb2.EpisodeHeader:
+    return results_pb2.EpisodeHeader(
+        name="sessions/s/episodes/0-0",
+        instance="navigation/7",
+        arena_yaml=ARENA,
+        seed=11,
+        observation_spec=spec_to_proto(spec),
+        backend="sim",
+        versions=versions(),
+        agent="builtin:forward",
+        pixels=pixels,
+    )
+
+
+def play(path: Path, spec: ObservationSpec, *, pixels: bool = False) -> Played:
+    head = header(spec, pixels=pixels)
+    environment = make_environment("sim", spec)
+    recorder = EpisodeRecorder(path, head)
+    sizes: list[int] = []
+    recorder.step(environment.load(load_arena(head), head.seed), None)
+    sizes.append(path.stat().st_size)
+    for number, action in enumerate(ACTIONS):
+        step = environment.step(action)
+        recorder.step(step, action, ["half way"] if number == 6 else [])
+        sizes.append(path.stat().st_size)
+        if step.phase is Phase.LAST:
+            break
+    live = path.read_bytes()
+    recorder.finish(types_pb2.OUTCOME_SUCCESS)
+    environment.close()
+    return Played(path, sizes, live)
+
+
+@pytest.fixture(scope="module")
+def rays(tmp_path_factory: pytest.TempPathFactory) -> Played:
+    return play(tmp_path_factory.mktemp("rays") / "new" / "0-0.mcap", RAYS)
+
+
+@pytest.fixture(scope="module")
+def camera(tmp_path_factory: pytest.TempPathFactory) -> Played:
+    return play(tmp_path_factory.mktemp("camera") / "0-0.mcap", CAMERA)
+
+
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("scratch") / "cut.mcap"
+
+
+def test_a_recording_tells_the_whole_episode(rays: Played) -> None:
+    recording = read_episode(rays.path)
+    assert recording.complete
+    assert recording.header == header(RAYS)
+    assert recording.footer is not None
+    assert recording.footer.outcome == types_pb2.OUTCOME_SUCCESS
+    assert recording.footer.ended_by == types_pb2.ENDED_BY_GOAL
+    assert recording.footer.steps == len(recording.steps) - 1 == len(rays.sizes) - 1
+    assert ACTIONS.startswith(recording.actions)
+    assert [step.step for step in recording.steps] == list(range(len(recording.steps)))
+    assert [list(s.notes) for s in recording.steps if s.notes] == [["half way"]]
+
+    environment = make_environment("sim", RAYS)
+    environment.load(load_arena(recording.header), recording.header.seed)
+    for recorded in recording.steps[1:]:
+        step = environment.step(recorded.action)
+        seen = observation_from_proto(recorded.observation, RAYS)
+        assert np.array_equal(seen.position, step.observation.position)
+        assert seen.rays is not None
+        assert np.array_equal(seen.rays, np.asarray(step.observation.rays))
+
+
+def test_the_same_episode_has_the_same_bytes(rays: Played, tmp_path: Path) -> None:
+    again = play(tmp_path / "elsewhere.mcap", RAYS)
+    assert again.live == rays.live
+    assert again.path.read_bytes() == rays.path.read_bytes()
+
+
+def test_the_compact_form_is_small_and_leaves_nothing_beside_it(rays: Played) -> None:
+    assert rays.path.stat().st_size < len(rays.live) / 2
+    assert list(rays.path.parent.iterdir()) == [rays.path]
+
+
+def test_every_step_is_in_the_file_before_the_next_one(rays: Played, scratch: Path) -> None:
+    assert len(set(rays.sizes)) == len(rays.sizes)
+    for number, size in enumerate(rays.sizes):
+        scratch.write_bytes(rays.live[:size])
+        assert len(read_episode(scratch).steps) == number + 1
+
+
+def cuts(played: Played) -> st.SearchStrategy[int]:
+    edges = [size + off for size in played.sizes for off in (-1, 0, 1)]
+    return st.integers(0, len(played.live)) | st.sampled_from(edges)
+
+
+@settings(max_examples=300)
+@given(st.data())
+def test_a_recording_cut_at_any_byte_gives_every_whole_step(
+    rays: Played, scratch: Path, data: st.DataObject
+) -> None:
+    cut = data.draw(cuts(rays))
+    tail = data.draw(st.sampled_from([b"", bytes(4096), b"\x05" + bytes(3)]))
+    whole = sum(size <= cut for size in rays.sizes)
+    scratch.write_bytes(rays.live[:cut] + tail)
+    if whole == 0 and cut < rays.sizes[0] - 500:
+        with pytest.raises(RecordingError, match="cut before its header"):
+            read_episode(scratch)
+        return
+    try:
+        recording = read_episode(scratch)
+    except RecordingError:
+        assert whole == 0
+        return
+    assert not recording.complete
+    assert recording.footer is None
+    # A tail of zeros may by chance be what a step was missing, never more than that.
+    assert whole <= len(recording.steps) <= whole + bool(tail)
+    full = read_episode(rays.path)
+    assert recording.steps[:whole] == full.steps[:whole]
+
+
+@given(st.data())
+def test_a_cut_compact_recording_gives_true_steps_or_none(
+    rays: Played, scratch: Path, data: st.DataObject
+) -> None:
+    compact = rays.path.read_bytes()
+    scratch.write_bytes(compact[: data.draw(st.integers(0, len(compact)))])
+    full = read_episode(rays.path)
+    try:
+        recording = read_episode(scratch)
+    except RecordingError:
+        return
+    assert recording.steps == full.steps[: len(recording.steps)]
+
+
+@pytest.mark.parametrize("content", [b"", b"\x89MCAP0", b"not a recording at all, but text"])
+def test_what_is_no_recording_is_refused(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "x.mcap").write_bytes(content)
+    with pytest.raises(RecordingError, match=r"x\.mcap: not a recording"):
+        read_episode(tmp_path / "x.mcap")
+
+
+def test_a_failed_compaction_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_room(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", no_room)
+    with pytest.raises(OSError, match="No space"):
+        play(tmp_path / "0-0.mcap", RAYS)
+    recording = read_episode(tmp_path / "0-0.mcap")
+    assert recording.complete
+    assert verify(recording).difference is None
+
+
+def test_an_abandoned_recording_stays_as_it_is(tmp_path: Path) -> None:
+    recorder = EpisodeRecorder(tmp_path / "0-0.mcap", header(RAYS))
+    recorder.close()
+    recording = read_episode(tmp_path / "0-0.mcap")
+    assert recording.steps == ()
+    assert not recording.complete
+    assert verify(recording).difference is None
+
+
+def test_other_tools_can_read_it(rays: Played) -> None:
+    with rays.path.open("rb") as file:
+        reader = make_reader(file)
+        summary = reader.get_summary()
+        assert summary is not None
+        assert summary.statistics is not None
+        assert {c.topic for c in summary.channels.values()} == {"header", "step", "footer"}
+        times: list[int] = []
+        for schema, channel, message in reader.iter_messages():
+            assert schema is not None
+            assert schema.encoding == channel.message_encoding == "protobuf"
+            decoded = decode(schema.name, schema.data, message.data)
+            if channel.topic == "step":
+                assert message.log_time == message.publish_time == decoded.step * 3 * 20_000_000
+                times.append(message.log_time)
+    assert len(times) == len(rays.sizes)
+
+
+def decode(name: str, schema: bytes, data: bytes):
+    """Decode by the schema in the file alone, as a viewer does."""
+    pool = descriptor_pool.DescriptorPool()
+    for file in descriptor_pb2.FileDescriptorSet.FromString(schema).file:
+        pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName(name)).FromString(data)
+
+
+def test_camera_images_are_kept_as_digests(camera: Played, tmp_path: Path) -> None:
+    recording = read_episode(camera.path)
+    assert all(len(s.camera_digest) == 16 and not s.observation.camera for s in recording.steps)
+    assert len({s.camera_digest for s in recording.steps}) > 10
+    pixels = read_episode(play(tmp_path / "0-0.mcap", CAMERA, pixels=True).path)
+    assert [s.camera_digest for s in pixels.steps] == [s.camera_digest for s in recording.steps]
+    assert all(len(s.observation.camera) == 16 * 16 * 3 for s in pixels.steps)
+    assert verify(pixels).difference is None
+
+
+@pytest.mark.parametrize("which", ["rays", "camera"])
+def test_an_episode_plays_again_bit_by_bit(which: str, request: pytest.FixtureRequest) -> None:
+    played: Played = request.getfixturevalue(which)
+    found = verify(read_episode(played.path))
+    assert found.difference is None
+    assert found.steps == len(played.sizes)
+    assert found.versions == ()
+
+
+def changed(recording: Recording, number: int, change: results_pb2.RecordedStep) -> Recording:
+    steps = list(recording.steps)
+    steps[number] = results_pb2.RecordedStep.FromString(steps[number].SerializeToString())
+    steps[number].MergeFrom(change)
+    return replace(recording, steps=tuple(steps))
+
+
+def test_verification_finds_the_first_difference(rays: Played, camera: Played) -> None:
+    recording = read_episode(rays.path)
+    reward = recording.steps[9].reward
+    nudged = float(np.nextafter(np.float32(reward), np.float32(1)))
+    found = verify(changed(recording, 9, results_pb2.RecordedStep(reward=nudged))).difference
+    assert found is not None
+    assert (found.step, found.field) == (9, "reward")
+    assert float(found.recorded) == nudged
+    assert float(found.replayed) == reward
+
+    blind = np.frombuffer(recording.steps[4].observation.rays, np.float32).copy()
+    blind[17] = -0.0
+    tampered = results_pb2.RecordedStep(observation=types_pb2.Observation(rays=blind.tobytes()))
+    found = verify(changed(recording, 4, tampered)).difference
+    assert found is not None
+    assert (found.step, found.field) == (4, "observation.rays[17]")
+
+    found = verify(changed(recording, 3, results_pb2.RecordedStep(action=8))).difference
+    assert found is not None
+    assert found.step == 3
+    assert found.field.startswith("observation.")
+
+    seen = read_episode(camera.path)
+    dark = results_pb2.RecordedStep(camera_digest=bytes(16))
+    found = verify(changed(seen, 2, dark)).difference
+    assert found is not None
+    assert (found.step, found.field) == (2, "camera_digest")
+
+
+def test_verification_checks_the_end(rays: Played) -> None:
+    recording = read_episode(rays.path)
+    footer = results_pb2.EpisodeFooter(steps=len(recording.steps) - 1, episode_return=0.25)
+    found = verify(replace(recording, footer=footer)).difference
+    assert found is not None
+    assert found.field == "footer.episode_return"
+    longer = replace(recording, steps=(*recording.steps, recording.steps[-1]))
+    found = verify(longer).difference
+    assert found is not None
+    assert (found.field, found.replayed) == ("step", "no such step")
+
+
+def test_verification_says_which_versions_differ(rays: Played) -> None:
+    recording = read_episode(rays.path)
+    recording.header.versions["sapien"] = "0.0.1"
+    (difference,) = verify(recording).versions
+    assert difference == ("sapien", "0.0.1", versions()["sapien"])
+
+
+def test_frames_show_an_episode_that_had_no_camera(rays: Played) -> None:
+    recording = read_episode(rays.path)
+    images = list(frames(recording, 24))
+    assert len(images) == len(recording.steps)
+    assert {image.shape for image in images} == {(24, 24, 3)}
+    assert not np.array_equal(images[0], images[-1])
+
+
+def test_the_wire_refuses_observations_of_another_size() -> None:
+    spec = spec_from_proto(spec_to_proto(CAMERA))
+    assert spec == CAMERA
+    short = types_pb2.Observation(velocity=[0, 0, 0], position=[0, 0, 0], rays=bytes(8))
+    with pytest.raises(ValueError, match=r"observation\.camera has 0 bytes where 768 are due"):
+        observation_from_proto(short, spec)
+    with pytest.raises(ValueError, match=r"observation\.rays has 8 bytes"):
+        observation_from_proto(short, spec, camera=False)
+    with pytest.raises(ValueError, match=r"observation\.velocity has 0 numbers"):
+        observation_from_proto(types_pb2.Observation(), ObservationSpec(rays=None))
+
+
+def episode_steps(n: int) -> Iterator[Step]:
+    for number in range(n):
+        seen = Observation(100.0 - number, np.zeros(3, np.float32), np.ones(3, np.float32))
+        yield Step(Phase.MID if number else Phase.FIRST, -0.1, None, seen)
+
+
+def test_the_return_is_the_sum_in_order(tmp_path: Path) -> None:
+    recorder = EpisodeRecorder(tmp_path / "a.mcap", header(ObservationSpec(rays=None)))
+    total = 0.0
+    for number, step in enumerate(episode_steps(50)):
+        recorder.step(step, 3 if number else None)
+        total += step.reward
+    footer = recorder.finish(types_pb2.OUTCOME_VOID)
+    assert footer.episode_return == total
+    assert footer.steps == recorder.steps == 49
+    assert read_episode(tmp_path / "a.mcap").footer == footer
