@@ -1,0 +1,238 @@
+"""Draws fixed arenas from a family's template; each is clean in every check and can be passed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
+from typing import Final, NamedTuple
+
+import numpy as np
+import shapely
+import yaml
+from pydantic import ValidationError
+
+from animalcat.arena_configs.catalogue import SIZE_ADJUSTMENT
+from animalcat.arena_configs.checks import check
+from animalcat.arena_configs.families.templates import Family, NameChoice, Obstacle, Paradigm, draw
+from animalcat.arena_configs.model import ARENA_SIDE, RGB, Arena, ArenaError, Item, Vector3
+from animalcat.arena_configs.placement import AGENT_RADIUS, Placement, fix, place
+
+FAMILIES: Final = ("navigation",)
+"""Names of the families that come with the project."""
+
+CLEARANCE: Final = 0.1
+"""Metres that the agent's way leaves on either side of it."""
+GAP: Final = 0.25
+"""Least metres between the agent and the goal, and between them and the walls."""
+TRIES: Final = 2000
+
+
+class FamilyInstance(NamedTuple):
+    """An arena of a family.
+
+    Attributes:
+        name: Its name, unique in the family.
+        arena: The arena; every value is explicit.
+        paradigm: The stratum it was drawn for.
+    """
+
+    name: str
+    arena: Arena
+    paradigm: str
+
+
+def load_family(name: str) -> Family:
+    """A family's template.
+
+    Args:
+        name: One of `FAMILIES`.
+
+    Raises:
+        ArenaError: There is no such family, or its template is wrong.
+    """
+    if name not in FAMILIES:
+        raise ArenaError(f"no family {name!r}; there are: {', '.join(FAMILIES)}")
+    text = files("animalcat.arena_configs").joinpath(f"families/{name}.yaml").read_text("utf-8")
+    return parse_family(text, f"{name}.yaml")
+
+
+def parse_family(text: str, name: str) -> Family:
+    """Read a template.
+
+    Args:
+        text: YAML.
+        name: Name of the source, for errors.
+
+    Raises:
+        ArenaError: It is not YAML, or not a family.
+    """
+    try:
+        return Family.model_validate(yaml.safe_load(text))
+    except (yaml.YAMLError, ValidationError) as error:
+        raise ArenaError(f"{name}: {error}") from None
+
+
+def generate(family: str | Family, n: int, rng: np.random.Generator) -> list[FamilyInstance]:
+    """Draw instances.
+
+    Args:
+        family: Name of a family, or a template.
+        n: How many; the paradigms share them by their weights.
+        rng: Where everything is drawn from.
+
+    Raises:
+        ArenaError: There is no such family, or a paradigm's ranges leave no room.
+    """
+    template = load_family(family) if isinstance(family, str) else family
+    width = len(str(n))
+    return [
+        FamilyInstance(f"{template.name}-{index:0{width}d}", arena, paradigm.name)
+        for index, (paradigm, arena) in enumerate(_arenas(template, n, rng), 1)
+    ]
+
+
+def _arenas(family: Family, n: int, rng: np.random.Generator) -> Iterator[tuple[Paradigm, Arena]]:
+    for paradigm, count in zip(family.paradigms, shares(family, n), strict=True):
+        for index in range(count):
+            mirrored = family.mirror and index % 2 == 1
+            yield paradigm, _instance(family, paradigm, mirrored, rng)
+
+
+def shares(family: Family, n: int) -> Sequence[int]:
+    """How many of n instances each paradigm gets: by weight, largest remainders first."""
+    weights = np.array([paradigm.weight for paradigm in family.paradigms])
+    exact = n * weights / weights.sum()
+    counts = np.floor(exact).astype(int)
+    extra = np.argsort(counts - exact, kind="stable")[: n - int(counts.sum())]
+    counts[extra] += 1
+    return [int(count) for count in counts]
+
+
+def _instance(
+    family: Family, paradigm: Paradigm, mirrored: bool, rng: np.random.Generator
+) -> Arena:
+    for _ in range(TRIES):
+        arena = _candidate(family, paradigm, mirrored, rng)
+        if arena is None:
+            continue
+        arena = fix(arena, rng)
+        placement = place(arena, rng)
+        expected = 1 + len(paradigm.obstacles)
+        complete = len(placement.objects) == expected and not placement.drawn
+        if complete and not check(arena, rng) and passable(placement):
+            return arena
+    raise ArenaError(
+        f"family {family.name}, paradigm {paradigm.name}: found no arena in {TRIES} tries; "
+        "its ranges leave too little room"
+    )
+
+
+def _candidate(
+    family: Family, paradigm: Paradigm, mirrored: bool, rng: np.random.Generator
+) -> Arena | None:
+    """An arena by the template, or None where agent and goal do not fit."""
+    distance = draw(paradigm.distance or family.distance, rng)
+    size = draw(paradigm.size or family.size, rng)
+    angle = draw(paradigm.angle, rng) * (-1 if mirrored else 1)
+    if distance < AGENT_RADIUS + size / 2 + GAP:
+        return None
+    pose = _pose(distance, size, rng)
+    if pose is None:
+        return None
+    x, z, direction = pose
+    sin, cos = math.sin(math.radians(direction)), math.cos(math.radians(direction))
+    goal = Vector3(x=_round(x + distance * sin), z=_round(z + distance * cos))
+    items = [
+        Item(
+            name="Agent",
+            positions=(Vector3(x=_round(x), z=_round(z)),),
+            rotations=(_round((direction - angle) % 360.0),),
+        ),
+        Item(name=family.goal, positions=(goal,), rotations=(0.0,), sizes=(_cube(_round(size)),)),
+    ]
+    for obstacle in paradigm.obstacles:
+        along, aside = draw(obstacle.along, rng) * distance, draw(obstacle.aside, rng)
+        at_x, at_z = x + along * sin + aside * cos, z + along * cos - aside * sin
+        if not (0 <= at_x <= ARENA_SIDE and 0 <= at_z <= ARENA_SIDE):
+            return None
+        items.append(_obstacle(obstacle, at_x, at_z, direction, rng))
+    # Passed when it is reached at all before that time: its reward, less the decay until then.
+    pass_mark = math.floor(1e3 * (_round(size) * SIZE_ADJUSTMENT - family.pass_within)) / 1e3
+    time_limit = paradigm.time_limit or family.time_limit
+    return Arena(time_limit=time_limit, pass_mark=pass_mark, items=tuple(items))
+
+
+def _pose(
+    distance: float, size: float, rng: np.random.Generator
+) -> tuple[float, float, float] | None:
+    """The agent's x and z, and the direction of the goal, so that both are in the arena.
+
+    Long ways fit in few poses, so the pose is drawn again instead of the distance: the
+    distances keep their distribution.
+    """
+    start, end = AGENT_RADIUS + GAP, size / 2 + GAP
+    for _ in range(TRIES):
+        x, z = rng.uniform(start, ARENA_SIDE - start, 2)
+        direction = rng.uniform(0.0, 360.0)
+        goal_x = x + distance * math.sin(math.radians(direction))
+        goal_z = z + distance * math.cos(math.radians(direction))
+        if end <= min(goal_x, goal_z) and max(goal_x, goal_z) <= ARENA_SIDE - end:
+            return float(x), float(z), float(direction)
+    return None
+
+
+def _obstacle(
+    obstacle: Obstacle, x: float, z: float, direction: float, rng: np.random.Generator
+) -> Item:
+    kind = obstacle.kind
+    if isinstance(kind, NameChoice):
+        kind = kind.choice[int(rng.integers(len(kind.choice)))]
+    width, height, depth = (_round(draw(extent, rng)) for extent in obstacle.size)
+    color = obstacle.color
+    return Item(
+        name=kind,
+        positions=(Vector3(x=_round(x), z=_round(z)),),
+        rotations=(_round((direction + draw(obstacle.turn, rng)) % 360.0),),
+        sizes=(Vector3(x=width, y=height, z=depth),),
+        colors=(RGB(r=color[0], g=color[1], b=color[2]),) if color else (),
+    )
+
+
+def passable(placement: Placement) -> bool:
+    """Whether the agent can roll to some reward over open floor, past everything else.
+
+    Everything but rewards counts as in the way, whatever its height; this is for flat arenas.
+
+    Args:
+        placement: An arena with everything in its place.
+    """
+    reach = AGENT_RADIUS + CLEARANCE
+    free = shapely.box(reach, reach, ARENA_SIDE - reach, ARENA_SIDE - reach)
+    goals = [thing for thing in placement.objects if thing.kind.goal and thing.reward > 0]
+    for thing in placement.objects:
+        if thing in goals:
+            continue
+        for solid in thing.solids():
+            half = solid.half
+            base = shapely.box(-half.x, -half.z, half.x, half.z)
+            # Shapely turns counter-clockwise seen with z up the page, Unity clockwise.
+            turned = shapely.affinity.rotate(base, -solid.yaw, origin=(0, 0))
+            moved = shapely.affinity.translate(turned, solid.center.x, solid.center.z)
+            free = free.difference(moved.buffer(reach))
+    start = shapely.Point(placement.agent.position.x, placement.agent.position.z)
+    here = [part for part in shapely.get_parts(free) if part.distance(start) < CLEARANCE]
+    return any(
+        part.distance(shapely.Point(goal.position.x, goal.position.z)) < goal.size.x / 2 + reach
+        for part in here
+        for goal in goals
+    )
+
+
+def _cube(side: float) -> Vector3:
+    return Vector3(x=side, y=side, z=side)
+
+
+def _round(value: float) -> float:
+    """To a millimetre or a thousandth of a degree, so that the files are fit to be read."""
+    return round(value, 3)

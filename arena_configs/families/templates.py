@@ -1,0 +1,139 @@
+"""The words of a family of arenas: values that are numbers or ranges; no code."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, TypeVar
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from animalcat.arena_configs.catalogue import KINDS
+
+T = TypeVar("T")
+
+
+class _Template(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Uniform(_Template):
+    """Any number between two, all alike."""
+
+    uniform: tuple[float, float]
+
+    @field_validator("uniform")
+    @classmethod
+    def _ordered(cls, bounds: tuple[float, float]) -> tuple[float, float]:
+        if bounds[0] > bounds[1]:
+            raise ValueError(f"the low end {bounds[0]:g} is above the high end {bounds[1]:g}")
+        return bounds
+
+
+class LogUniform(_Template):
+    """Any number between two positive ones, their logarithms all alike."""
+
+    log_uniform: tuple[Annotated[float, Field(gt=0)], Annotated[float, Field(gt=0)]]
+
+    @field_validator("log_uniform")
+    @classmethod
+    def _ordered(cls, bounds: tuple[float, float]) -> tuple[float, float]:
+        if bounds[0] > bounds[1]:
+            raise ValueError(f"the low end {bounds[0]:g} is above the high end {bounds[1]:g}")
+        return bounds
+
+
+class NumberChoice(_Template):
+    """One of several numbers."""
+
+    choice: tuple[float, ...] = Field(min_length=1)
+
+
+class NameChoice(_Template):
+    """One of several names."""
+
+    choice: tuple[str, ...] = Field(min_length=1)
+
+
+Range = float | Uniform | LogUniform | NumberChoice
+"""A number, or where one is drawn from."""
+
+
+def draw(value: Range, rng: np.random.Generator) -> float:
+    """A number from a range."""
+    match value:
+        case Uniform(uniform=(low, high)):
+            return float(rng.uniform(low, high))
+        case LogUniform(log_uniform=(low, high)):
+            return math.exp(rng.uniform(math.log(low), math.log(high)))
+        case NumberChoice(choice=options):
+            return options[int(rng.integers(len(options)))]
+        case _:
+            return float(value)
+
+
+class Obstacle(_Template):
+    """Something that stands between the agent and the goal."""
+
+    kind: str | NameChoice
+    along: Range
+    """Fraction of the straight way from the agent to the goal."""
+    aside: Range = 0.0
+    """Metres to the right of that way."""
+    turn: Range = 0.0
+    """Degrees clockwise from standing across it."""
+    size: tuple[Range, Range, Range]
+    """Metres: across the way, up, along the way."""
+    color: tuple[float, float, float] | None = None
+    """rgb, 0 to 255; None for the kind's own look."""
+
+    @field_validator("kind")
+    @classmethod
+    def _known(cls, kind: str | NameChoice) -> str | NameChoice:
+        for name in (kind,) if isinstance(kind, str) else kind.choice:
+            if name not in KINDS:
+                raise ValueError(f"no such object: {name}. There are {', '.join(sorted(KINDS))}")
+        return kind
+
+
+class Paradigm(_Template):
+    """A stratum of a family; what it leaves out is the family's."""
+
+    name: str
+    weight: float = Field(gt=0)
+    """Its share of the instances, beside the other paradigms' weights."""
+    angle: Range
+    """Degrees from the agent's heading to the goal, clockwise."""
+    distance: Range | None = None
+    size: Range | None = None
+    time_limit: int | None = None
+    obstacles: tuple[Obstacle, ...] = ()
+
+
+class Family(_Template):
+    """A family of arenas with one goal each."""
+
+    name: str
+    description: str
+    goal: str
+    distance: Range
+    """Metres on the ground from the agent to the goal."""
+    size: Range
+    """Diameter of the goal in metres."""
+    mirror: bool = False
+    """Whether half of the instances are turned left to right."""
+    time_limit: int = Field(gt=0)
+    """In units of 0.1 s."""
+    pass_within: float = Field(default=1.0, gt=0, le=1)
+    """Fraction of the time limit within which reaching the goal is a success."""
+    paradigms: tuple[Paradigm, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Family:
+        names = [paradigm.name for paradigm in self.paradigms]
+        if len(set(names)) < len(names):
+            raise ValueError(f"paradigms share a name: {', '.join(names)}")
+        kind = KINDS.get(self.goal)
+        if kind is None or not kind.ball or kind.reward != "good":
+            raise ValueError(f"{self.goal} is no goal that gives its size as a reward")
+        return self
