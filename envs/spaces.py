@@ -17,6 +17,9 @@ SENSORS: Final = ("camera", "rays", "health", "velocity", "position")
 TURNS: Final = 3
 """Turns a move can be combined with: none, right, left."""
 
+FARTHEST: Final = 10_000.0
+"""Bound of velocities (m/s) and positions (metres) in the spaces."""
+
 GymObservation = dict[str, npt.NDArray[Any]] | npt.NDArray[Any]
 """A dict of arrays by sensor, or the one array where one sensor is on."""
 
@@ -95,7 +98,8 @@ def _box(spec: ObservationSpec, name: str) -> spaces.Box:
         case "health":
             return spaces.Box(0.0, 100.0, (1,), np.float32)
         case "velocity" | "position":
-            return spaces.Box(-np.inf, np.inf, (3,), np.float32)
+            # Gymnasium's checker warns of infinite bounds; these are beyond what can happen.
+            return spaces.Box(-FARTHEST, FARTHEST, (3,), np.float32)
         case _:
             raise ValueError(f"there is no sensor {name!r} in {spec}")
 

@@ -1,0 +1,197 @@
+"""One arena as a Gymnasium environment: `gymnasium.make("animalcat/Arena-v0", arena=...)`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import gymnasium
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.arena_configs.loader import load_config, load_text
+from animalcat.arena_configs.model import Arena, ArenaError
+from animalcat.envs.backends import make_environment
+from animalcat.envs.spaces import (
+    GymAction,
+    GymObservation,
+    action_space,
+    choose_sensors,
+    observation_space,
+    to_action,
+    to_gym,
+)
+from animalcat.envs.types import CameraSpec, EndedBy, ObservationSpec, Phase, RaySpec, Step
+
+NAVIGATION: Final = """\
+!ArenaConfig
+arenas:
+  0: !Arena
+    timeLimit: 250
+    items:
+    - !Item
+      name: Agent
+      positions: [!Vector3 {x: -1, y: 0, z: -1}]
+    - !Item
+      name: GoodGoal
+      positions: [!Vector3 {x: -1, y: 0, z: -1}]
+      sizes: [!Vector3 {x: 2, y: 2, z: 2}]
+"""
+"""The arena that is played when none is given: a goal in the open, both ends drawn by the seed."""
+
+_RENDER_RESOLUTION: Final = 256
+
+
+class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
+    """Plays one arena, over and over.
+
+    What the arena leaves to chance is drawn anew in every episode, from the seed of `reset`.
+    Observations are a Dict of `camera`, `rays`, `health`, `velocity` and `position`, or the plain
+    array where `sensors` names one, such as `sensors=["rays"]` for rays without the vector part.
+    An episode that ends by goal or death is terminated, one that runs out of time truncated; a
+    fault of the backend raises.
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 17}  # noqa: RUF012
+
+    def __init__(
+        self,
+        arena: Arena | Path | str | None = None,
+        *,
+        observation_spec: ObservationSpec | None = None,
+        camera: bool = False,
+        resolution: int = 84,
+        grayscale: bool = False,
+        rays: bool = True,
+        rays_per_side: int = 2,
+        ray_max_degrees: float = 60.0,
+        ray_tags: int = 12,
+        decision_period: int = 3,
+        sensors: Sequence[str] | None = None,
+        flat_actions: bool = False,
+        backend: str = "sim",
+        render_mode: str | None = None,
+    ) -> None:
+        """Choose the arena, and what is perceived of it.
+
+        Args:
+            arena: An arena, the path of its YAML file, or YAML text (which has a line break);
+                of several arenas the first is played. None for `NAVIGATION`.
+            observation_spec: What is perceived; it takes the place of the nine arguments after.
+            camera: Whether there is a camera image.
+            resolution: Its side in pixels.
+            grayscale: Whether it has one channel.
+            rays: Whether there are rays.
+            rays_per_side: How many, besides the middle one.
+            ray_max_degrees: Angle of the outermost.
+            ray_tags: How many kinds of objects they tell apart: 12 or 18.
+            decision_period: Physics steps of 0.02 s for one decision.
+            sensors: Which sensors to show; None for all that are on.
+            flat_actions: Discrete(9) = 3 x move + turn, instead of MultiDiscrete([3, 3]).
+            backend: What plays the arena, as in `animalcat.envs.backends`.
+            render_mode: "rgb_array" or None.
+
+        Raises:
+            ArenaError: The arena cannot be read.
+            ValueError: A number is out of range; there is no such sensor, backend or mode.
+            ImportError: What the backend needs is not installed.
+        """
+        modes = (None, *self.metadata["render_modes"])
+        if render_mode not in modes:
+            raise ValueError(f"render_mode {render_mode!r} is not one of {modes}")
+        self.render_mode = render_mode
+        spec = observation_spec or ObservationSpec(
+            CameraSpec(resolution, grayscale) if camera else None,
+            RaySpec(rays_per_side, ray_max_degrees, ray_tags) if rays else None,
+            decision_period,
+        )
+        self._sensors = choose_sensors(spec, sensors)
+        self.observation_space = observation_space(spec, self._sensors)
+        self.action_space = action_space(flat=flat_actions)
+        self._arena = _read(NAVIGATION if arena is None else arena)
+        if render_mode is not None and spec.camera is None:
+            spec = ObservationSpec(CameraSpec(_RENDER_RESOLUTION), spec.rays, spec.decision_period)
+        self._backend = make_environment(backend, spec)
+        self._frame: npt.NDArray[np.uint8] | None = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[GymObservation, dict[str, Any]]:
+        """Start an episode.
+
+        Args:
+            seed: Seed of this episode and, through it, of those that follow without one.
+            options: `{"arena": ...}` plays another arena from now on; as in the constructor.
+
+        Returns:
+            The first observation, and `{"episode_seed": int}`.
+
+        Raises:
+            ArenaError: The arena cannot be read or built.
+            ValueError: An option is unknown.
+        """
+        super().reset(seed=seed)
+        options = options or {}
+        unknown = sorted(set(options) - {"arena"})
+        if unknown:
+            raise ValueError(f"reset options {unknown} are unknown; there is: arena")
+        if "arena" in options:
+            self._arena = _read(options["arena"])
+        episode_seed = int(self.np_random.integers(2**31))
+        step = self._backend.load(self._arena, episode_seed)
+        return self._seen(step), {"episode_seed": episode_seed}
+
+    def step(self, action: GymAction) -> tuple[GymObservation, float, bool, bool, dict[str, Any]]:
+        """Take one decision.
+
+        Returns:
+            Observation, reward, terminated, truncated, and an info that holds `ended_by`
+            ("goal", "death" or "time_limit") when the episode is over.
+
+        Raises:
+            ValueError: The action is not in the action space.
+            RuntimeError: No episode is open, or the backend failed.
+        """
+        step = self._backend.step(to_action(action))
+        ended_by = step.ended_by
+        if ended_by is EndedBy.FAULT:
+            raise RuntimeError("the backend failed in mid-episode: reset() starts a new one")
+        info = {"ended_by": ended_by.name.lower()} if ended_by is not None else {}
+        truncated = ended_by is EndedBy.TIME_LIMIT
+        terminated = step.phase is Phase.LAST and not truncated
+        return self._seen(step), step.reward, terminated, truncated, info
+
+    def render(self) -> npt.NDArray[np.uint8] | None:  # type: ignore[override]
+        """The latest camera image, (height, width, 3) uint8; None without a render mode.
+
+        Raises:
+            RuntimeError: Nothing was seen yet.
+        """
+        if self.render_mode is None:
+            gymnasium.logger.warn('render() needs render_mode="rgb_array"')
+            return None
+        if self._frame is None:
+            raise RuntimeError("there is nothing to render: call reset() first")
+        return np.repeat(self._frame, 3, axis=2) if self._frame.shape[2] == 1 else self._frame
+
+    def close(self) -> None:
+        """Free the backend; calling it twice is fine."""
+        self._backend.close()
+
+    def _seen(self, step: Step) -> GymObservation:
+        self._frame = step.observation.camera
+        return to_gym(step.observation, self._sensors)
+
+
+def _read(arena: Arena | Path | str) -> Arena:
+    """The arena itself, or the first of a file or of YAML text."""
+    if isinstance(arena, Arena):
+        return arena
+    if isinstance(arena, str) and "\n" in arena:
+        config = load_text(arena, "the arena given as text").config
+    else:
+        config = load_config(Path(arena)).config
+    if not config.arenas:
+        raise ArenaError(f"{arena}: it holds no arena")
+    return config.arenas[min(config.arenas)]
