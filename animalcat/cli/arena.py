@@ -1,0 +1,295 @@
+"""`animalcat arena`: check, measure and draw arena files."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import numpy as np
+import typer
+
+from animalcat.arena_configs.checks import check_config, max_return
+from animalcat.arena_configs.features import FEATURES, aaio_features, bearing
+from animalcat.arena_configs.loader import load_config
+from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, Problem
+from animalcat.arena_configs.placement import Placement, place
+from animalcat.cli.output import FAILED, console, fail, print_json, print_rows
+
+app = typer.Typer(help="Check, measure and draw arena files.", no_args_is_help=True)
+
+ENDINGS: Final = (".yaml", ".yml")
+
+Paths = Annotated[
+    list[Path], typer.Argument(help="Arena files, or folders of them.", show_default=False)
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of what an arena leaves to chance.")]
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureRow:
+    """Meta-features of one arena, or why there are none; as in `arena_features.schema.json`."""
+
+    file: str
+    arena: int | None
+    instance: str
+    seed: int
+    drawn: dict[str, float] = field(default_factory=dict[str, float])
+    features: dict[str, float] | None = None
+    error: str | None = None
+
+
+@app.command("check")
+def check_files(
+    paths: Paths,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Take every leniency of the loader for an error.")
+    ] = False,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Say what is wrong or doubtful in arena files; exit code 1 when there is an error."""
+    results = [_checked(path, strict, seed) for path in _files(paths)]
+    problems = [problem for _, _, found in results for problem in found]
+    errors = sum(problem.severity == "error" for problem in problems)
+    if as_json:
+        print_json(
+            [
+                {"file": name, "loaded": loaded, "problems": [_without_file(p) for p in found]}
+                for name, loaded, found in results
+            ]
+        )
+    else:
+        if problems:
+            columns = ["file", "line", "field", "severity", "code", "message"]
+            print_rows([asdict(p) for p in problems], columns, as_json=False)
+        clean = sum(not found for _, _, found in results)
+        typer.echo(
+            f"{_count(len(results), 'file')}: {clean} clean, {_count(errors, 'error')}, "
+            f"{_count(len(problems) - errors, 'warning')}"
+        )
+    if errors:
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+def features(
+    paths: Paths,
+    seed: Seed = 0,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write a CSV file here.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure the demands of arenas: distance, size and side of the nearest reward.
+
+    What an arena leaves to chance is drawn from the seed first; exit code 1 when an arena has no
+    features.
+    """
+    rows = [row for path in _files(paths) for row in _feature_rows(path, seed)]
+    if output:
+        _write_csv(output, rows)
+    if as_json:
+        print_json([asdict(row) for row in rows])
+    elif not output:
+        columns = ["instance", *FEATURES, "drawn", "error"]
+        print_rows([_flat(row) for row in rows], columns, as_json=False)
+    else:
+        typer.echo(f"{_count(len(rows), 'arena')} -> {output}")
+    if any(row.error for row in rows):
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+def show(
+    file: Annotated[Path, typer.Argument(help="An arena file.", show_default=False)],
+    number: Annotated[
+        int | None, typer.Option("--arena", help="Its number in the file; the first if omitted.")
+    ] = None,
+    seed: Seed = 0,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Draw a map (PNG, SVG or PDF) here.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what stands where in an arena."""
+    arena = _arena(_load(file), number)
+    try:
+        placement = place(arena, np.random.default_rng(seed))
+    except ArenaError as error:
+        fail(f"{file}: {error}")
+    if as_json:
+        print_json(_description(placement))
+    else:
+        _print_summary(file, placement)
+    if output:
+        from animalcat.cli.arena_map import draw_map  # matplotlib takes a while to import
+
+        try:
+            draw_map(placement, output, title=file.name)
+        except (OSError, ValueError) as error:
+            fail(f"cannot write {output}: {error}")
+        typer.echo(f"map -> {output}", err=as_json)
+
+
+def _files(paths: Iterable[Path]) -> list[Path]:
+    found: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            inside = sorted(p for p in path.rglob("*") if p.suffix in ENDINGS and p.is_file())
+            if not inside:
+                fail(f"no arena files ({', '.join(ENDINGS)}) in the folder {path}")
+            found.extend(inside)
+        elif path.is_file():
+            found.append(path)
+        else:
+            fail(f"no such file or folder: {path}")
+    return found
+
+
+def _load(path: Path) -> ArenaConfig:
+    if not path.is_file():
+        fail(f"no such file: {path}")
+    try:
+        loaded = load_config(path)
+    except ArenaError as error:
+        fail(str(error))
+    for problem in loaded.problems:
+        typer.secho(f"warning: {problem}", err=True, fg=typer.colors.YELLOW)
+    return loaded.config
+
+
+def _arena(config: ArenaConfig, number: int | None) -> Arena:
+    if number is None:
+        return config.first
+    if number not in config.arenas:
+        fail(f"no arena {number} in it; there are: {', '.join(map(str, sorted(config.arenas)))}")
+    return config.arenas[number]
+
+
+def _checked(path: Path, strict: bool, seed: int) -> tuple[str, bool, tuple[Problem, ...]]:
+    """Name of a file, whether it could be read, and its problems."""
+    name = str(path)
+    try:
+        loaded = load_config(path, strict=strict)
+    except ArenaError as error:
+        return name, False, error.problems
+    found = check_config(loaded.config, np.random.default_rng(seed), file=name)
+    return name, True, loaded.problems + found
+
+
+def _without_file(problem: Problem) -> dict[str, Any]:
+    return {key: value for key, value in asdict(problem).items() if key != "file"}
+
+
+def _feature_rows(path: Path, seed: int) -> Iterator[FeatureRow]:
+    try:
+        config = load_config(path).config
+    except ArenaError as error:
+        yield FeatureRow(str(path), None, path.stem, seed, error=str(error))
+        return
+    for number, arena in sorted(config.arenas.items()):
+        instance = path.stem if len(config.arenas) == 1 else f"{path.stem}-{number}"
+        try:
+            placement = place(arena, np.random.default_rng(seed))
+            measured = aaio_features(placement)
+        except ArenaError as error:
+            yield FeatureRow(str(path), number, instance, seed, error=str(error))
+        else:
+            drawn = dict(placement.drawn)
+            yield FeatureRow(str(path), number, instance, seed, drawn, measured)
+
+
+def _flat(row: FeatureRow) -> dict[str, Any]:
+    values: dict[str, Any] = row.features or dict.fromkeys(FEATURES)
+    start = {"instance": row.instance, "file": row.file, "arena": row.arena, "seed": row.seed}
+    return start | values | {"drawn": len(row.drawn), "error": row.error}
+
+
+def _write_csv(path: Path, rows: Iterable[FeatureRow]) -> None:
+    columns = ["instance", *FEATURES, "drawn", "seed", "file", "arena", "error"]
+    try:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, columns)
+            writer.writeheader()
+            writer.writerows(_flat(row) for row in rows)
+    except OSError as error:
+        fail(f"cannot write {path}: {error.strerror}")
+
+
+def _description(placement: Placement) -> dict[str, Any]:
+    """An arena at its start, as plain data."""
+    start = placement.agent
+    best = max_return(placement)
+    return {
+        "time_limit": placement.time_limit,
+        "pass_mark": placement.pass_mark,
+        "best_return": best if np.isfinite(best) else None,
+        "blackouts": list(placement.blackouts),
+        "agent": {
+            "position": list(start.position),
+            "yaw": start.yaw,
+            "frozen_seconds": start.frozen_seconds,
+        },
+        "objects": [
+            {
+                "name": thing.name,
+                "position": list(thing.position),
+                "yaw": thing.yaw % 360.0,
+                "size": list(thing.size),
+                "reward": thing.reward,
+            }
+            for thing in placement.objects
+        ],
+        "skipped": [{"name": s.name, "reason": s.reason} for s in placement.skipped],
+        "drawn": dict(placement.drawn),
+    }
+
+
+def _print_summary(file: Path, placement: Placement) -> None:
+    start, out = placement.agent, console()
+    seconds = placement.time_limit / 10
+    limit = f"{placement.time_limit} ({seconds:g} s)" if placement.time_limit else "none"
+    out.print(f"{file}", style="bold", highlight=False)
+    out.print(
+        f"time limit {limit}   pass mark {placement.pass_mark:g}   "
+        f"best return below {max_return(placement):.4g}"
+    )
+    if placement.blackouts:
+        out.print(f"blackouts {list(placement.blackouts)}")
+    frozen = f", frozen for {start.frozen_seconds:g} s" if start.frozen_seconds else ""
+    out.print(
+        f"agent at ({start.position.x:.4g}, {start.position.z:.4g}), heading "
+        f"{start.yaw:.4g} degrees{frozen}"
+    )
+    rows = [
+        {
+            "name": thing.name,
+            "x": thing.position.x,
+            "y": thing.position.y,
+            "z": thing.position.z,
+            "yaw": thing.yaw % 360.0,
+            "size": " x ".join(f"{extent:.3g}" for extent in thing.size),
+            "reward": thing.reward or None,
+            "bearing": bearing(placement, thing),
+        }
+        for thing in placement.objects
+    ]
+    if rows:
+        print_rows(rows, list(rows[0]), as_json=False)
+    for skipped in placement.skipped:
+        out.print(f"not spawned: {skipped.name}: {skipped.reason}")
+    if placement.drawn:
+        out.print(f"left to chance: {', '.join(placement.drawn)}")
+    try:
+        measured = aaio_features(placement)
+    except ArenaError:
+        return
+    out.print("   ".join(f"{name} {value:.4g}" for name, value in measured.items()))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,122 @@
+"""A map of an arena from above, to scale."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Circle, Polygon
+
+from animalcat.arena_configs.geometry import Solid, rotate
+from animalcat.arena_configs.model import ARENA_SIDE
+from animalcat.arena_configs.placement import AGENT_RADIUS, PlacedObject, Placement
+
+_FLOOR = "#f3ead9"
+_VIEW = 50.0
+"""Half of the camera's field of view, in degrees."""
+
+
+def draw_map(placement: Placement, path: Path, *, title: str = "") -> None:
+    """Draw everything where it stands: names, headings, rewards.
+
+    Args:
+        placement: An arena with everything in its place.
+        path: Where to write; its ending says how (png, svg, pdf).
+        title: Written above the map.
+
+    Raises:
+        OSError: The file cannot be written.
+        ValueError: The ending is not known.
+    """
+    figure = Figure(figsize=(8.0, 8.4), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set(xlim=(-0.6, ARENA_SIDE + 0.6), ylim=(-0.6, ARENA_SIDE + 0.6), aspect="equal")
+    axes.set(xlabel="x (m)", ylabel="z (m)", title=_heading(placement, title))
+    axes.set(xticks=range(0, 41, 5), yticks=range(0, 41, 5))
+    axes.grid(color="white", linewidth=1.0)
+    axes.set_facecolor(_FLOOR)
+    axes.add_patch(Polygon(_square(), closed=True, fill=False, edgecolor="black", lw=2.0))
+    for thing in sorted(placement.objects, key=_layer):
+        for solid in thing.solids():
+            axes.add_patch(_patch(thing, solid))
+    for thing in placement.objects:
+        where = (thing.position.x, thing.position.z)
+        label = thing.name if not thing.kind.goal else f"{thing.name} {thing.reward:+.2f}"
+        above = (0.0, thing.size.x / 2 if thing.kind.goal else 0.0)
+        axes.annotate(
+            label,
+            (where[0], where[1] + above[1]),
+            xytext=(0, 3 if thing.kind.goal else 0),
+            textcoords="offset points",
+            ha="center",
+            va="bottom" if thing.kind.goal else "center",
+            fontsize=7,
+            bbox={"boxstyle": "round,pad=0.1", "fc": "white", "ec": "none", "alpha": 0.6},
+        )
+        if thing.kind.bounce or thing.kind.name == "Ramp":
+            _arrow(axes, where, thing.yaw, 2.0, "black", "up" if not thing.kind.bounce else "")
+    start = placement.agent.position
+    for edge in (-_VIEW, _VIEW):
+        x, z = rotate(0.0, 4.0, placement.agent.yaw + edge)
+        axes.plot([start.x, start.x + x], [start.z, start.z + z], color="tab:blue", lw=0.8, ls=":")
+    axes.add_patch(Circle((start.x, start.z), AGENT_RADIUS, facecolor="tab:blue", zorder=6))
+    _arrow(axes, (start.x, start.z), placement.agent.yaw, 2.5, "tab:blue", "")
+    axes.annotate(
+        f"agent {placement.agent.yaw:.0f}°",
+        (start.x, start.z),
+        xytext=(0, -9),
+        textcoords="offset points",
+        ha="center",
+        va="top",
+        fontsize=8,
+        color="tab:blue",
+        zorder=7,
+    )
+    figure.savefig(path, dpi=110)
+
+
+def _heading(placement: Placement, title: str) -> str:
+    limit = f"{placement.time_limit / 10:g} s" if placement.time_limit else "none"
+    facts = f"time limit {limit}, pass mark {placement.pass_mark:g}"
+    return f"{title}\n{facts}" if title else facts
+
+
+def _layer(thing: PlacedObject) -> tuple[bool, float]:
+    """Zones lie below; else what is higher hides what is lower."""
+    return not thing.kind.zone, thing.position.y + thing.size.y / 2
+
+
+def _patch(thing: PlacedObject, solid: Solid) -> Circle | Polygon:
+    color = thing.color or thing.kind.color
+    alpha = 0.45 if thing.kind.zone else max(thing.kind.alpha, 0.3)
+    face = (*color, alpha)
+    if solid.shape == "sphere":
+        center = (solid.center.x, solid.center.z)
+        return Circle(center, solid.half.x, facecolor=face, edgecolor="black", lw=0.6)
+    hatch = {"wedge": "///", "shell": "|||"}.get(solid.shape)
+    return Polygon(
+        _base(solid), closed=True, facecolor=face, edgecolor="black", lw=0.6, hatch=hatch
+    )
+
+
+def _base(solid: Solid) -> list[tuple[float, float]]:
+    corners = ((-1, -1), (-1, 1), (1, 1), (1, -1))
+    turned = (rotate(x * solid.half.x, z * solid.half.z, solid.yaw) for x, z in corners)
+    return [(solid.center.x + x, solid.center.z + z) for x, z in turned]
+
+
+def _square() -> list[tuple[float, float]]:
+    return [(0.0, 0.0), (0.0, ARENA_SIDE), (ARENA_SIDE, ARENA_SIDE), (ARENA_SIDE, 0.0)]
+
+
+def _arrow(
+    axes: Axes, where: tuple[float, float], yaw: float, length: float, color: str, text: str
+) -> None:
+    angle = math.radians(yaw)
+    tip = (where[0] + length * math.sin(angle), where[1] + length * math.cos(angle))
+    style = {"arrowstyle": "-|>", "color": color, "lw": 1.2}
+    axes.annotate("", tip, xytext=where, arrowprops=style, zorder=6)
+    if text:
+        axes.annotate(text, tip, fontsize=6, ha="center", va="center")

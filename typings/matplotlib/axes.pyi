@@ -1,0 +1,28 @@
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from matplotlib.patches import Patch
+
+class Axes:
+    def set(self, **properties: Any) -> list[Any]: ...
+    def grid(self, *, color: str = ..., linewidth: float = ...) -> None: ...
+    def set_facecolor(self, color: str) -> None: ...
+    def add_patch(self, p: Patch) -> Patch: ...
+    def plot(
+        self, x: Sequence[float], y: Sequence[float], *, color: str, lw: float, ls: str
+    ) -> list[Any]: ...
+    def annotate(
+        self,
+        text: str,
+        xy: tuple[float, float],
+        xytext: tuple[float, float] | None = ...,
+        *,
+        textcoords: str = ...,
+        arrowprops: Mapping[str, Any] | None = ...,
+        ha: str = ...,
+        va: str = ...,
+        fontsize: float = ...,
+        color: str = ...,
+        zorder: float = ...,
+        bbox: Mapping[str, Any] | None = ...,
+    ) -> Any: ...

@@ -1,0 +1,9 @@
+from pathlib import Path
+from typing import BinaryIO
+
+from matplotlib.axes import Axes
+
+class Figure:
+    def __init__(self, figsize: tuple[float, float] = ..., layout: str | None = ...) -> None: ...
+    def add_subplot(self) -> Axes: ...
+    def savefig(self, fname: str | Path | BinaryIO, *, dpi: float = ...) -> None: ...
