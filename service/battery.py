@@ -200,10 +200,11 @@ class _Draft(NamedTuple):
 
 
 class _Made(NamedTuple):
-    """An instance and the text of its arena."""
+    """An instance, the text of its arena, and what keeps it from being measured; else empty."""
 
     instance: Instance
     text: str
+    problem: str
 
 
 def _seed(seed: int, name: str) -> int:
@@ -215,17 +216,24 @@ def _seed(seed: int, name: str) -> int:
 def _make(draft: _Draft, number: int) -> _Made:
     fixed = fix(draft.arena, np.random.default_rng([draft.seed, crc32(b"fix")]))
     placement = place(fixed, np.random.default_rng(draft.seed))
+    features: dict[str, float] = {}
+    problem = ""
+    try:
+        features = aaio_features(placement)
+    except ArenaError as error:  # it can be played all the same, only no layout covers it
+        problem = f"{draft.name}: {error}"
     return _Made(
         Instance(
             name=draft.name,
             paradigm=draft.paradigm,
-            features=aaio_features(placement),
+            features=features,
             pass_mark=fixed.pass_mark,
             time_limit_steps=max(0, fixed.time_limit) * ARENA_STEPS,
             seed=draft.seed,
             arena=f"arenas/{number:05}.yaml",
         ),
         to_yaml(fixed),
+        problem,
     )
 
 
@@ -260,7 +268,7 @@ def _store(drafts: Sequence[_Draft], problems: Sequence[str], store: Path) -> Ba
             table = {
                 "version": TABLE_VERSION,
                 "units": units,
-                "problems": list(problems),
+                "problems": [*problems, *(one.problem for one in made if one.problem)],
                 "instances": rows,
             }
             with (temporary / "battery.json").open("w", encoding="utf-8") as file:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from datetime import UTC
 
 from animalcat import names
@@ -20,7 +21,7 @@ from animalcat.service.model import (
     SessionState,
     StoppingRule,
 )
-from animalcat.v1 import sessions_pb2, types_pb2
+from animalcat.v1 import results_pb2, sessions_pb2, types_pb2
 from animalcat.wire import ended_by_from_proto, ended_by_to_proto, spec_from_proto, spec_to_proto
 
 MAX_EPISODES = 100_000
@@ -226,6 +227,33 @@ def battery_from_proto(message: sessions_pb2.Battery) -> BatteryRecord:
         message.digest,
         message.instances,
         tuple(message.problems),
+    )
+
+
+def episode_header(
+    episode: Episode, spec: SessionSpec, arena_yaml: str, seed: int, versions: Mapping[str, str]
+) -> results_pb2.EpisodeHeader:
+    """The header of an attempt's recording.
+
+    Args:
+        episode: The attempt.
+        spec: What its session was made with.
+        arena_yaml: Its arena, fixed.
+        seed: Seed of the episode.
+        versions: Versions of what could change the numbers, by package.
+    """
+    return results_pb2.EpisodeHeader(
+        name=names.episode_name(episode.session, episode.number, episode.attempt),
+        attempt=episode.attempt,
+        instance=episode.decision.instance,
+        arena_yaml=arena_yaml,
+        seed=seed,
+        observation_spec=spec_to_proto(spec.observation_spec),
+        backend=spec.backend,
+        versions=versions,
+        decision=decision_to_proto(episode.decision),
+        agent=spec.agent,
+        pixels=spec.record_pixels,
     )
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
 
 import grpc
 
 from animalcat import names
 from animalcat.envs.types import ACTIONS, EndedBy, ObservationSpec, Step
-from animalcat.service.engine import SessionEngine
 from animalcat.service.engines import Engines
 from animalcat.service.errors import Code, ServiceError, public
 from animalcat.service.link import AgentLeftError, AgentLink, EpisodeOpening
@@ -35,13 +34,33 @@ HELLO_SECONDS: Final = 30.0
 """How long a stream may stay silent before its hello."""
 
 
+_CAUSES: Final = {
+    Cause.ACTION_TIMEOUT: ServiceError(
+        Code.ACTION_TIMEOUT,
+        "the action came too late; the episode is void and will be repeated when the agent "
+        "connects again",
+    ),
+    Cause.BAD_FRAMES: ServiceError(
+        Code.TOO_MANY_BAD_FRAMES,
+        f"{MAX_BAD_FRAMES} bad frames came in a row; the episode is void and will be repeated "
+        "when the agent connects again",
+    ),
+    Cause.SERVER_STOPPED: ServiceError(
+        Code.SHUTTING_DOWN,
+        "the server is shutting down; nothing that was acknowledged is lost, resume the session",
+    ),
+}
+"""What an agent is told that is still there when its link ends."""
+
+
 class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
     """Where agents connect."""
 
     def __init__(self, engines: Engines) -> None:
         self._engines = engines
 
-    async def Evaluate(  # noqa: N802 - the method's name on the wire
+    # The stub of the generated code knows generators only; gRPC takes coroutines as well.
+    async def Evaluate(  # noqa: N802  # pyright: ignore[reportIncompatibleMethodOverride]
         self, request_iterator: Any, context: Any
     ) -> None:
         """Play the episodes of one session."""
@@ -51,22 +70,18 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
             engine = await self._engines.get(await self._session_of(hello))
             _check_hello(hello, engine.session)
             link = GrpcLink(stream, hello.instance, engine.session.spec.action_timeout_seconds)
-            playing = engine.admit(link)
+            playing = await engine.admit(link)
             try:
-                await stream.write(_welcome(engine))
                 session = await asyncio.shield(playing)
-            except BaseException:
+            except asyncio.CancelledError:  # the agent has gone; the engine ends on its own
                 link.interrupt(Cause.AGENT_LEFT)
                 raise
             await stream.write(_session_end(session))
-        except Exception as error:
-            shown = public(error)
-            await stream.write(
-                gateway_pb2.EvaluateResponse(
-                    error=types_pb2.Error(code=shown.code, message=shown.message, fatal=True)
-                )
-            )
-            raise shown from error
+        except AgentLeftError as left:
+            if left.cause in _CAUSES:
+                await _fail(stream, _CAUSES[left.cause])
+        except Exception as error:  # noqa: BLE001 - becomes a frame and a status
+            await _fail(stream, error)
 
     async def _session_of(self, hello: gateway_pb2.Hello) -> str:
         if hello.session:
@@ -94,6 +109,10 @@ class GrpcLink(AgentLink):
         self._cause: Cause | None = None
         self._waiting: asyncio.Task[Any] | None = None
         self._timer: asyncio.TimerHandle | None = None
+
+    async def welcome(self, session: Session) -> None:
+        """Tell the agent what it may know before it starts."""
+        await self._write(_welcome(session))
 
     async def begin(self, opening: EpisodeOpening, first: Step) -> None:
         """Send the first observation of an episode."""
@@ -261,6 +280,17 @@ def expand(action: gateway_pb2.Action, done: int) -> bytes:
     return actions * repeat
 
 
+async def _fail(stream: Stream, error: Exception) -> NoReturn:
+    """End the stream with an error, as a frame and as a status."""
+    shown = public(error)
+    await stream.write(
+        gateway_pb2.EvaluateResponse(
+            error=types_pb2.Error(code=shown.code, message=shown.message, fatal=True)
+        )
+    )
+    raise shown from error
+
+
 async def _read_hello(stream: Stream) -> gateway_pb2.Hello:
     try:
         async with asyncio.timeout(HELLO_SECONDS):
@@ -313,8 +343,7 @@ def _described(spec: ObservationSpec) -> str:
     return f"{camera}, {rays}, decision period {spec.decision_period}"
 
 
-def _welcome(engine: SessionEngine) -> gateway_pb2.EvaluateResponse:
-    session = engine.session
+def _welcome(session: Session) -> gateway_pb2.EvaluateResponse:
     return gateway_pb2.EvaluateResponse(
         welcome=gateway_pb2.Welcome(
             session=names.session_name(session.id),

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 from animalcat.envs.types import Step
-from animalcat.service.model import Cause
+from animalcat.service.model import Cause, Session
 
 
 class AgentLeftError(Exception):
@@ -45,6 +45,10 @@ class AgentLink(ABC):
     """
 
     instance: str
+
+    @abstractmethod
+    async def welcome(self, session: Session) -> None:
+        """Tell the agent what it may know before it starts."""
 
     @abstractmethod
     async def begin(self, opening: EpisodeOpening, first: Step) -> None:

@@ -1,0 +1,86 @@
+"""The servicer of batteries: import, build, list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import grpc
+
+from animalcat import names
+from animalcat.service.battery import ArenaFile
+from animalcat.service.battery_library import BatteryLibrary
+from animalcat.service.converters import battery_to_proto
+from animalcat.service.errors import Code, ServiceError
+from animalcat.service.settings import Settings
+from animalcat.v1 import sessions_pb2, sessions_pb2_grpc
+
+MAX_FILE_BYTES = 1024 * 1024
+"""Largest arena file."""
+MAX_PATH = 500
+"""Longest path of an arena file."""
+
+
+class Batteries(sessions_pb2_grpc.BatteriesServicer):
+    """Item banks."""
+
+    def __init__(self, library: BatteryLibrary, settings: Settings) -> None:
+        self._library = library
+        self._settings = settings
+
+    async def ImportBattery(  # noqa: N802
+        self, request_iterator: Any, context: Any
+    ) -> sessions_pb2.ImportBatteryResponse:
+        """Store arenas as a battery."""
+        first: Any = await context.read()
+        if first is grpc.aio.EOF or first.WhichOneof("frame") != "header":
+            raise ServiceError(Code.BAD_FRAME, "the first frame must be the header")
+        battery = names.check_component(first.header.name, "battery")
+        files: list[ArenaFile] = []
+        size = 0
+        while (frame := await context.read()) is not grpc.aio.EOF:
+            if frame.WhichOneof("frame") != "file":
+                raise ServiceError(Code.BAD_FRAME, "only files may follow the header")
+            files.append(_arena_file(frame.file))
+            size += len(frame.file.content)
+            if len(files) > self._settings.max_battery_files:
+                raise ServiceError(
+                    Code.TOO_LARGE, f"more than {self._settings.max_battery_files} files"
+                )
+            if size > self._settings.max_battery_bytes:
+                raise ServiceError(
+                    Code.TOO_LARGE, f"more than {self._settings.max_battery_bytes} bytes"
+                )
+        record = await self._library.import_files(battery, first.header.seed, files)
+        return sessions_pb2.ImportBatteryResponse(battery=battery_to_proto(record))
+
+    async def BuildBattery(  # noqa: N802
+        self, request: sessions_pb2.BuildBatteryRequest, context: Any
+    ) -> sessions_pb2.BuildBatteryResponse:
+        """Build a battery from a family."""
+        name = names.check_component(request.name or request.family, "battery")
+        record = await self._library.build(name, request.family, request.instances, request.seed)
+        return sessions_pb2.BuildBatteryResponse(battery=battery_to_proto(record))
+
+    async def ListBatteries(  # noqa: N802
+        self, request: sessions_pb2.ListBatteriesRequest, context: Any
+    ) -> sessions_pb2.ListBatteriesResponse:
+        """All batteries of this server."""
+        records = await self._library.all()
+        return sessions_pb2.ListBatteriesResponse(batteries=map(battery_to_proto, records))
+
+
+def _arena_file(file: sessions_pb2.ArenaFile) -> ArenaFile:
+    """A file, checked; its path is only ever a name, never opened."""
+    path = file.path
+    parts = path.split("/")
+    if not 1 <= len(path) <= MAX_PATH or not path.isprintable() or {"", ".", ".."} & set(parts):
+        raise ServiceError(
+            Code.INVALID_REQUEST, f"path {path[:120]!r} is not a relative path of a file"
+        )
+    if len(file.content) > MAX_FILE_BYTES:
+        raise ServiceError(Code.TOO_LARGE, f"{path} has more than {MAX_FILE_BYTES} bytes")
+    try:
+        return ArenaFile(path, file.content.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        line = file.content[: error.start].count(b"\n") + 1
+        raise ServiceError(Code.INVALID_ARENA, f"{path}:{line}: not UTF-8 text") from error

@@ -1,0 +1,95 @@
+"""The batteries of a server by name: imported, built from families, or built when asked for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from animalcat import names
+from animalcat.arena_configs.families import FAMILIES
+from animalcat.arena_configs.model import ArenaError
+from animalcat.service.battery import ArenaFile, Battery, build_family, import_files
+from animalcat.service.errors import Code, ServiceError, unknown
+from animalcat.service.model import BatteryRecord
+from animalcat.service.storage.base import SessionStore
+
+FAMILY_SIZE: Final = 300
+"""Instances of a battery that is built from its family because a session names it."""
+MAX_INSTANCES: Final = 100_000
+"""Most instances that a build may ask for."""
+
+
+class BatteryLibrary:
+    """Keeps batteries on disk and their names in the store."""
+
+    def __init__(self, store: SessionStore, folder: Path) -> None:
+        self._store = store
+        self._folder = folder
+        self._building = asyncio.Lock()
+
+    async def find(self, battery: str) -> BatteryRecord:
+        """The battery of that id; one that is named like a family is built on demand.
+
+        Raises:
+            ServiceError: There is neither.
+        """
+        record = await asyncio.to_thread(self._store.battery, battery)
+        if record is not None:
+            return record
+        known = [b.id for b in await asyncio.to_thread(self._store.batteries)]
+        if battery not in FAMILIES:
+            raise unknown(Code.UNKNOWN_BATTERY, "battery", battery, sorted({*known, *FAMILIES}))
+        return await self.build(battery, battery, FAMILY_SIZE, 0)
+
+    async def all(self) -> list[BatteryRecord]:
+        """All batteries, by id."""
+        return await asyncio.to_thread(self._store.batteries)
+
+    async def build(self, battery: str, family: str, n: int, seed: int) -> BatteryRecord:
+        """Build a battery from a family.
+
+        Raises:
+            ServiceError: No such family, or the number is out of range.
+        """
+        if family not in FAMILIES:
+            raise unknown(Code.UNKNOWN_FAMILY, "family", family, list(FAMILIES))
+        if not 1 <= n <= MAX_INSTANCES:
+            raise ServiceError(Code.INVALID_REQUEST, f"instances is {n}; give 1 to {MAX_INSTANCES}")
+        async with self._building:
+            made = await asyncio.to_thread(build_family, family, n, seed, self._folder)
+            return await self._keep(battery, made)
+
+    async def import_files(
+        self, battery: str, seed: int, files: Sequence[ArenaFile]
+    ) -> BatteryRecord:
+        """Make a battery of arena files.
+
+        Raises:
+            ServiceError: A file cannot be used; the message names file and line.
+        """
+        async with self._building:
+            try:
+                made = await asyncio.to_thread(import_files, files, seed, self._folder)
+            except ArenaError as error:
+                raise ServiceError(Code.INVALID_ARENA, _explained(error)) from error
+            except ValueError as error:
+                raise ServiceError(Code.INVALID_REQUEST, str(error)) from error
+            return await self._keep(battery, made)
+
+    async def _keep(self, battery: str, made: Battery) -> BatteryRecord:
+        record = BatteryRecord(
+            names.check_component(battery, "battery"),
+            made.digest,
+            len(made.instances),
+            made.problems,
+        )
+        await asyncio.to_thread(self._store.put_battery, record)
+        return record
+
+
+def _explained(error: ArenaError) -> str:
+    """The error with its first problems, each with file and line."""
+    lines = [str(p) for p in error.problems if p.severity == "error" and str(p) not in str(error)]
+    return "\n".join([str(error), *lines[:10]])

@@ -1,0 +1,153 @@
+"""Certificates: NUTS looks over the live posterior's shoulder at n = 16, 32, 64, ..."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import logging
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from animalcat.layouts.certificate import Certificate, certify
+from animalcat.layouts.fit import FitError, FitRequest, FitResult
+from animalcat.layouts.fitter import Fitter
+from animalcat.layouts.randomness import rng
+from animalcat.layouts.spec import Layout
+from animalcat.layouts.summary import NodeSummary
+from animalcat.service.measurement import CERTIFICATE_DELAY, Floats, Measurement, is_checkpoint
+from animalcat.service.model import Session, StoredCertificate
+from animalcat.service.storage.base import SessionStore
+
+log = logging.getLogger(__name__)
+
+
+class Checked(NamedTuple):
+    """What a checkpoint found: the certificate, and the fit's draws where they are to be used."""
+
+    passed: bool
+    result: dict[str, object]
+    draws: Floats | None
+
+
+class Certifier:
+    """Makes the certificates of one session and applies each at its fixed episode.
+
+    The fit that is begun at n counts at exactly n + 8, whether it is late or early, so that the
+    choices of a session do not hang on the speed of the machine. A certificate is stored before it
+    takes effect; after a restart the stored one takes effect at the same episode.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        measurement: Measurement,
+        thinking: asyncio.Lock,
+        store: SessionStore,
+        fitter: Fitter,
+        data: Path,
+    ) -> None:
+        self._session = session
+        self._measurement = measurement
+        self._thinking = thinking
+        self._store = store
+        self._fitter = fitter
+        self._data = data
+        self._stored: dict[int, StoredCertificate] = {}
+        self._fits: dict[int, asyncio.Task[Checked]] = {}
+
+    async def load(self) -> None:
+        """Read the certificates that are stored, and warm the fitting process."""
+        self._stored = await asyncio.to_thread(self._store.certificates, self._session.id)
+        if self._session.spec.certify:
+            await self._fitter.start(self._measurement.layout)
+
+    async def after_episode(self) -> None:
+        """Begin the fit that is due after the latest outcome, and apply the one that counts now."""
+        n = self._measurement.n
+        if is_checkpoint(n) and n not in self._stored:
+            async with self._thinking:
+                live = await asyncio.to_thread(self._measurement.summary)
+                features, outcomes = self._measurement.data(n)
+            self._fits[n] = asyncio.create_task(self._check(n, live, features, outcomes))
+        begun = n - CERTIFICATE_DELAY
+        if is_checkpoint(begun):
+            await self._apply(begun)
+
+    def close(self) -> None:
+        """Give up fits that are under way."""
+        for task in self._fits.values():
+            task.cancel()
+
+    async def _check(
+        self, n: int, live: list[NodeSummary], features: Floats, outcomes: Floats
+    ) -> Checked:
+        seed = fit_seed(self._session.spec.seed, "certificate", n)
+        request = FitRequest(self._measurement.layout, features, outcomes, seed)
+        try:
+            fitted = await fit_twice(self._fitter, request)
+        except FitError as error:
+            log.warning("session %s: no certificate at %d: %s", self._session.id, n, error)
+            return Checked(False, {"passed": False, "reasons": [f"no fit: {error}"]}, None)
+        certificate: Certificate = certify(live, fitted)
+        reseed = certificate.usable and not certificate.passed
+        return Checked(
+            certificate.passed, certificate.to_dict(), fitted.flat_draws if reseed else None
+        )
+
+    async def _apply(self, n: int) -> None:
+        if n not in self._stored:
+            checked = await self._fits.pop(n)
+            draws = ""
+            if checked.draws is not None:
+                draws = f"certificates/{self._session.id}/{n}.npz"
+                await asyncio.to_thread(
+                    _save, self._data / draws, self._measurement.layout, checked.draws
+                )
+            certificate = StoredCertificate(n, checked.passed, checked.result, draws)
+            await asyncio.to_thread(self._store.put_certificate, self._session.id, certificate)
+            self._stored[n] = certificate
+        draws = self._stored[n].draws
+        if draws:
+            # Read back also where they have just been written: the same path as after a restart.
+            async with self._thinking:
+                loaded = await asyncio.to_thread(_load, self._data / draws)
+                await asyncio.to_thread(self._measurement.reseed, loaded, n)
+
+
+async def fit_twice(fitter: Fitter, request: FitRequest) -> FitResult:
+    """Fit; once more where the process crashed.
+
+    Raises:
+        FitError: It failed twice.
+    """
+    try:
+        return await fitter.fit(request)
+    except FitError as error:
+        log.warning("a fit failed and is repeated: %s", error)
+        return await fitter.fit(request)
+
+
+def fit_seed(seed: int, purpose: str, n: int) -> int:
+    """Seed of the fit of the first n episodes for a purpose."""
+    return int(rng(seed, purpose, n).integers(2**31))
+
+
+def _save(path: Path, layout: Layout, draws: Floats) -> None:
+    """Write draws durably, wholly or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(".tmp")
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, draws=draws, latents=np.array(layout.latent_names))
+    with temporary.open("wb") as file:
+        file.write(buffer.getvalue())
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def _load(path: Path) -> Floats:
+    with np.load(path, allow_pickle=False) as content:
+        return content["draws"]

@@ -1,0 +1,204 @@
+"""What a session knows and wants to know next: a pure function of what was stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.layouts.codec import SpecificationError
+from animalcat.layouts.library import LAYOUTS, load_layout
+from animalcat.layouts.live import LivePosterior
+from animalcat.layouts.profile import Profile
+from animalcat.layouts.select import Policy, Selector
+from animalcat.layouts.spec import Layout
+from animalcat.layouts.stop import Stopper, StoppingRule, Verdict
+from animalcat.layouts.summary import NodeSummary
+from animalcat.service.battery import Battery
+from animalcat.service.errors import Code, ServiceError, unknown
+from animalcat.service.model import CapabilityStatus, Decision, SessionSpec
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+FIRST_CHECKPOINT: Final = 16
+"""Episodes before the first certificate; the next ones are at twice as many each."""
+CERTIFICATE_DELAY: Final = 8
+"""Episodes after its checkpoint at which a certificate counts."""
+
+
+def is_checkpoint(n: int) -> bool:
+    """Whether NUTS looks at the first n episodes: n = 16, 32, 64, ..."""
+    return n >= FIRST_CHECKPOINT and n & (n - 1) == 0
+
+
+class Measurement:
+    """Live posterior, selector and stopper of one session.
+
+    Its state follows from the spec, the battery and what was told in order; so telling the same
+    again after a restart gives the same choices. One thread at a time; calls take milliseconds and
+    do not belong on an event loop.
+    """
+
+    def __init__(self, spec: SessionSpec, battery: Battery) -> None:
+        """Start before the first episode.
+
+        Raises:
+            ServiceError: Layout or policy are unknown, or no instance is covered.
+        """
+        self.layout = find_layout(spec.layout, spec.layout_variant)
+        self._battery = battery
+        self._policy = _policy(spec)
+        self._features = _features(self.layout, battery)
+        if not self._features:
+            raise ServiceError(
+                Code.NOT_COVERED,
+                f"layout {spec.layout!r} covers none of the {len(battery.instances)} instances of "
+                f"battery {spec.battery!r}; it covers {_covered(self.layout)}",
+            )
+        self._posterior = LivePosterior(self.layout, spec.seed)
+        self._stopper = Stopper(self.layout, _rule(spec))
+        self._candidates = sorted(self._features)
+        self._told: list[str] = []
+        self._outcomes: list[bool] = []
+        self._build_selector()
+
+    @property
+    def n(self) -> int:
+        """Episodes told so far."""
+        return len(self._told)
+
+    @property
+    def covered(self) -> int:
+        """How many instances of the battery can be chosen, played ones among them."""
+        return len(self._candidates)
+
+    def tell(self, number: int, instance: str, success: bool) -> None:
+        """Take in the outcome of an episode.
+
+        Args:
+            number: Number of the episode.
+            instance: Name of the instance.
+            success: Whether it was one.
+        """
+        self._posterior.update(self._features[instance], success, number)
+        self._told.append(instance)
+        self._outcomes.append(success)
+
+    def set_aside(self, instance: str) -> None:
+        """Never choose an instance that was not told of."""
+        if instance in self._candidates and instance not in self._told:
+            self._candidates.remove(instance)
+            self._build_selector()
+
+    def choose(self, number: int) -> Decision | None:
+        """The next instance; None where none is left.
+
+        Args:
+            number: Number of the episode that it is for; it keys the randomness.
+        """
+        choice = self._selector.select(self._posterior, self._used(), number)
+        if choice is None:
+            return None
+        return Decision(
+            instance=self._candidates[choice.index],
+            score=choice.score,
+            propensity=choice.propensity,
+            predicted=choice.predicted,
+            margins=dict(choice.margins),
+            reason=choice.reason,
+        )
+
+    def verdict(self) -> Verdict:
+        """Whether it is enough."""
+        return self._stopper.verdict(self._posterior, self._selector, self._used())
+
+    def summary(self) -> list[NodeSummary]:
+        """Every node of the live posterior."""
+        return self._posterior.summary()
+
+    def live_profile(self, status: Mapping[str, str], provenance: Mapping[str, Any]) -> Profile:
+        """The profile of the live posterior."""
+        return Profile.of_live(self._posterior, status, provenance)
+
+    def capabilities(self, verdict: Verdict) -> tuple[CapabilityStatus, ...]:
+        """How well each capability is known."""
+        return tuple(
+            CapabilityStatus(node.name, node.mean, node.sd, node.unit, verdict.status[node.name])
+            for node in self.summary()
+            if node.name in verdict.status
+        )
+
+    def data(self, n: int) -> tuple[Floats, Floats]:
+        """Features (n, features) and outcomes (n,) of the first n episodes."""
+        rows = [self._features[instance] for instance in self._told[:n]]
+        features = np.array(rows, np.float64).reshape(len(rows), len(self.layout.features))
+        return features, np.array(self._outcomes[:n], np.float64)
+
+    def reseed(self, draws: Floats, n: int) -> None:
+        """Start anew from draws of the posterior of the first n episodes."""
+        self._posterior.reseed(draws, n)
+
+    def _used(self) -> list[int]:
+        return [self._place[instance] for instance in self._told]
+
+    def _build_selector(self) -> None:
+        self._place = {instance: k for k, instance in enumerate(self._candidates)}
+        index = self._battery.index
+        self._selector = Selector(
+            self.layout,
+            np.array([self._features[instance] for instance in self._candidates], np.float64),
+            [self._battery.instances[index[name]].paradigm for name in self._candidates],
+            self._policy,
+        )
+
+
+def find_layout(name: str, variant: str = "") -> Layout:
+    """A layout that is shipped.
+
+    Raises:
+        ServiceError: There is none of that name or variant; it lists those that there are.
+    """
+    if name not in LAYOUTS:
+        raise unknown(Code.UNKNOWN_LAYOUT, "layout", name, list(LAYOUTS))
+    try:
+        return load_layout(name, variant)
+    except SpecificationError as error:
+        raise ServiceError(Code.UNKNOWN_LAYOUT, f"layout {name!r}: {error}") from error
+
+
+def _features(layout: Layout, battery: Battery) -> dict[str, Sequence[float]]:
+    """Features of the instances that the layout covers, in its order of columns.
+
+    An instance that lacks a feature, or has one out of the layout's range, is not covered.
+    """
+    covered: dict[str, Sequence[float]] = {}
+    for instance in battery.instances:
+        if instance.name not in layout.covers:
+            continue
+        row = [instance.features.get(f.name, np.nan) for f in layout.features]
+        if all(f.low <= x <= f.high for f, x in zip(layout.features, row, strict=True)):
+            covered[instance.name] = row
+    return covered
+
+
+def _covered(layout: Layout) -> str:
+    families = [f"the family {family}" for family in layout.covers.families]
+    return ", ".join([*layout.covers.instances, *families])
+
+
+def _policy(spec: SessionSpec) -> Policy:
+    if spec.policy.name not in ("variance", "random"):
+        raise ServiceError(
+            Code.INVALID_REQUEST,
+            f"policy {spec.policy.name!r} is unknown; there are: variance, random",
+        )
+    return Policy(spec.policy.name, spec.policy.random_share)
+
+
+def _rule(spec: SessionSpec) -> StoppingRule:
+    try:
+        return StoppingRule(spec.stop.max_episodes, spec.stop.target_sd, spec.stop.futility)
+    except ValueError as error:
+        raise ServiceError(Code.INVALID_REQUEST, f"stop: {error}") from error

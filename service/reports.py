@@ -1,0 +1,127 @@
+"""What a session says of itself: its profile with provenance, and the rows of its outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+from animalcat import names
+from animalcat.layouts.fit import FitResult
+from animalcat.layouts.profile import Profile
+from animalcat.service.battery import Battery
+from animalcat.service.measurement import CERTIFICATE_DELAY, Measurement
+from animalcat.service.model import (
+    CapabilityStatus,
+    Episode,
+    Outcome,
+    Session,
+    SessionSpec,
+    StoredCertificate,
+)
+
+
+class Report(NamedTuple):
+    """A profile as JSON values, and its capabilities for lists."""
+
+    profile: dict[str, Any]
+    capabilities: tuple[CapabilityStatus, ...]
+
+
+def exported_profile(
+    session: Session,
+    measurement: Measurement,
+    fitted: FitResult,
+    attempts: Sequence[Episode],
+    certificates: Mapping[int, StoredCertificate],
+    versions: Mapping[str, str],
+) -> Report:
+    """The profile that a finished session is left with: nodes by NUTS, statuses by the stopper."""
+    verdict = measurement.verdict()
+    about = provenance(session, attempts, versions)
+    about["reason"] = verdict.reason
+    about["certificates"] = [
+        {"n": n, "counted_at": n + CERTIFICATE_DELAY, **certificate.result}
+        for n, certificate in sorted(certificates.items())
+    ]
+    profile = Profile.of_fit(fitted, verdict.status, about)
+    return Report(profile.to_dict(), _capabilities(profile))
+
+
+def live_profile(
+    session: Session,
+    measurement: Measurement,
+    attempts: Sequence[Episode],
+    versions: Mapping[str, str],
+) -> Report:
+    """The profile as the live posterior has it; not certified, and it says so."""
+    status = (
+        dict.fromkeys(measurement.verdict().status, "cancelled")
+        if session.state.over
+        else measurement.verdict().status
+    )
+    profile = measurement.live_profile(status, provenance(session, attempts, versions))
+    return Report(profile.to_dict(), _capabilities(profile))
+
+
+def provenance(
+    session: Session, attempts: Sequence[Episode], versions: Mapping[str, str]
+) -> dict[str, Any]:
+    """Where a profile comes from: the spec, what happened, and the versions."""
+    spec = asdict(session.spec)
+    outcomes = [e.outcome for e in attempts]
+    return {
+        "session": names.session_name(session.id),
+        "agent": spec.pop("agent"),
+        "battery": spec.pop("battery"),
+        "reason": session.reason,
+        "episodes": outcomes.count(Outcome.SUCCESS) + outcomes.count(Outcome.FAILURE),
+        "successes": outcomes.count(Outcome.SUCCESS),
+        "voids": outcomes.count(Outcome.VOID),
+        "faults": outcomes.count(Outcome.FAULT),
+        "failures_by_default": sum(
+            e.outcome is Outcome.FAILURE and bool(e.cause) for e in attempts
+        ),
+        **{key: value for key, value in spec.items() if key not in ("layout", "layout_variant")},
+        "versions": dict(versions),
+    }
+
+
+def outcome_rows(
+    spec: SessionSpec, battery: Battery, attempts: Sequence[Episode], versions: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """One row an attempt that is over, with the keys that `exports.outcomes_csv` wants."""
+    rows: list[dict[str, Any]] = []
+    for episode in attempts:
+        if episode.outcome is None:
+            continue
+        instance = battery.instances[battery.index[episode.decision.instance]]
+        rows.append(
+            {
+                "episode": episode.number,
+                "attempt": episode.attempt,
+                "instance": instance.name,
+                "paradigm": instance.paradigm,
+                "outcome": episode.outcome.name.lower(),
+                "return": episode.episode_return,
+                "pass_mark": instance.pass_mark,
+                "steps": episode.steps,
+                "ended_by": "" if episode.ended_by is None else episode.ended_by.name.lower(),
+                "score": episode.decision.score,
+                "propensity": episode.decision.propensity,
+                "predicted": episode.decision.predicted,
+                "reason": episode.decision.reason,
+                "backend": spec.backend,
+                "versions": dict(versions),
+                "features": dict(instance.features),
+            }
+        )
+    return rows
+
+
+def _capabilities(profile: Profile) -> tuple[CapabilityStatus, ...]:
+    return tuple(
+        CapabilityStatus(node.name, node.mean, node.sd, node.unit, profile.status[node.name])
+        for node in profile.nodes
+        if node.name in profile.status
+    )

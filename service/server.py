@@ -1,0 +1,172 @@
+"""The server: one asyncio process that serves agents, operators and viewers of a data directory."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+import grpc
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from animalcat.layouts.fitter import Fitter
+from animalcat.service.batteries import Batteries
+from animalcat.service.battery_library import BatteryLibrary
+from animalcat.service.engine import Parts
+from animalcat.service.engines import Engines
+from animalcat.service.episodes import Episodes
+from animalcat.service.errors import ErrorInterceptor
+from animalcat.service.events import EventBus
+from animalcat.service.gateway import Gateway
+from animalcat.service.lock import DirectoryLock
+from animalcat.service.profiles import Profiles
+from animalcat.service.sessions import Sessions
+from animalcat.service.settings import Settings, exposure
+from animalcat.service.storage.sql import SqlStore
+from animalcat.service.versions import versions
+from animalcat.v1 import (
+    gateway_pb2,
+    gateway_pb2_grpc,
+    results_pb2,
+    results_pb2_grpc,
+    sessions_pb2,
+    sessions_pb2_grpc,
+)
+
+log = logging.getLogger(__name__)
+
+GRACE_SECONDS: Final = 2.0
+"""How long calls that are under way may still take when the server stops."""
+
+
+class PortInUseError(OSError):
+    """The server cannot listen where it was told to."""
+
+
+class RunningServer(NamedTuple):
+    """A server that answers calls.
+
+    Attributes:
+        address: Where, host and port.
+        engines: Its sessions.
+    """
+
+    address: str
+    engines: Engines
+
+
+def utc_now() -> datetime:
+    """The time, with time zone."""
+    return datetime.now(UTC)
+
+
+@asynccontextmanager
+async def create_server(
+    settings: Settings, clock: Callable[[], datetime] = utc_now
+) -> AsyncGenerator[RunningServer]:
+    """Serve a data directory; leaving the block lets every agent go and stores what is open.
+
+    Args:
+        settings: Where to listen, and which directory.
+        clock: Tells the time of creation.
+
+    Raises:
+        ExposureError: Others than this machine could reach it.
+        DirectoryInUseError: Another server has the directory.
+        PortInUseError: The address cannot be listened at.
+        StoreTooNewError: The directory was written by a newer version.
+    """
+    exposure(settings.host, credentials=False)
+    lock = DirectoryLock(settings.home)
+    try:
+        store = await asyncio.to_thread(SqlStore.in_directory, settings.home)
+        fitter = Fitter()
+        engines = Engines(Parts(store, settings.home, fitter, EventBus(), versions()))
+        server = await _grpc_server(settings, engines, clock)
+        try:
+            address = _bind(server, settings)
+            await server.start()
+            lock.publish(address)
+            yield RunningServer(address, engines)
+        finally:
+            await engines.close()
+            await server.stop(GRACE_SECONDS)
+            await fitter.close()
+            await asyncio.to_thread(store.close)
+    finally:
+        lock.release()
+
+
+async def serve(settings: Settings, ready: Callable[[str], None]) -> None:
+    """Serve until SIGTERM or SIGINT.
+
+    Args:
+        settings: As for `create_server`.
+        ready: Called with the address once calls are answered.
+
+    Raises:
+        See `create_server`.
+    """
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    async with create_server(settings) as server:
+        ready(server.address)
+        await stop.wait()
+        log.info("stopping")
+
+
+async def _grpc_server(
+    settings: Settings, engines: Engines, clock: Callable[[], datetime]
+) -> grpc.aio.Server:
+    server = grpc.aio.server(
+        interceptors=[ErrorInterceptor()],
+        options=[
+            # Without this two servers can share one port, each getting some of the calls.
+            ("grpc.so_reuseport", 0),
+            ("grpc.max_receive_message_length", settings.max_message_bytes),
+            # A peer that vanished without a word is noticed within half a minute.
+            ("grpc.keepalive_time_ms", 20_000),
+            ("grpc.keepalive_timeout_ms", 10_000),
+            ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
+        ],
+    )
+    library = BatteryLibrary(engines.parts.store, engines.battery_folder)
+    gateway_pb2_grpc.add_AgentGatewayServicer_to_server(Gateway(engines), server)
+    sessions_pb2_grpc.add_SessionsServicer_to_server(Sessions(engines, library, clock), server)
+    sessions_pb2_grpc.add_BatteriesServicer_to_server(Batteries(library, settings), server)
+    results_pb2_grpc.add_ProfilesServicer_to_server(Profiles(engines), server)
+    results_pb2_grpc.add_EpisodesServicer_to_server(Episodes(engines), server)
+    services = [
+        service.full_name
+        for file in (gateway_pb2, sessions_pb2, results_pb2)
+        for service in file.DESCRIPTOR.services_by_name.values()
+    ]
+    # The stubs of the health package lack its asyncio half.
+    asynchronous: Any = getattr(health, "aio")  # noqa: B009
+    checks = asynchronous.HealthServicer()
+    register: Any = health_pb2_grpc
+    register.add_HealthServicer_to_server(checks, server)
+    for name in ("", *services):
+        await checks.set(name, health_pb2.HealthCheckResponse.SERVING)
+    reflection.enable_server_reflection(
+        [*services, health.SERVICE_NAME, reflection.SERVICE_NAME], server
+    )
+    return server
+
+
+def _bind(server: grpc.aio.Server, settings: Settings) -> str:
+    try:
+        port = server.add_insecure_port(settings.address)
+    except RuntimeError as error:
+        raise PortInUseError(
+            f"cannot listen at {settings.address}: the port is in use, or may not be used; "
+            "choose another with --port, or 0 for any free one"
+        ) from error
+    return settings.model_copy(update={"port": port}).address

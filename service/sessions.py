@@ -1,0 +1,136 @@
+"""The servicer of sessions: create, get, list, watch, cancel."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final
+
+from pydantic import TypeAdapter
+
+from animalcat import names
+from animalcat.service.battery_library import BatteryLibrary
+from animalcat.service.converters import (
+    episode_to_proto,
+    session_to_proto,
+    spec_of_session_from_proto,
+)
+from animalcat.service.engines import Engines
+from animalcat.service.errors import Code, ServiceError, unknown
+from animalcat.service.measurement import Measurement
+from animalcat.service.model import Session, SessionSpec
+from animalcat.v1 import sessions_pb2, sessions_pb2_grpc
+
+BACKENDS: Final = ("sim",)
+"""What can play arenas."""
+
+_SPEC: Final = TypeAdapter(SessionSpec)
+
+
+class Sessions(sessions_pb2_grpc.SessionsServicer):
+    """Test sessions."""
+
+    def __init__(
+        self, engines: Engines, library: BatteryLibrary, clock: Callable[[], datetime]
+    ) -> None:
+        self._engines = engines
+        self._library = library
+        self._clock = clock
+
+    async def CreateSession(  # noqa: N802
+        self, request: sessions_pb2.CreateSessionRequest, context: Any
+    ) -> sessions_pb2.CreateSessionResponse:
+        """Create a session that waits for its agent."""
+        if len(request.request_id) > 200:
+            raise ServiceError(Code.INVALID_REQUEST, "request_id has more than 200 characters")
+        spec = spec_of_session_from_proto(request.spec)
+        if spec.backend not in BACKENDS:
+            raise unknown(Code.UNKNOWN_BACKEND, "backend", spec.backend, list(BACKENDS))
+        record = await self._library.find(spec.battery)
+        spec = replace(spec, battery_digest=record.digest)
+        battery = await self._engines.battery(record.digest)
+        # Made for its errors alone: unknown layout or policy, nothing covered.
+        await asyncio.to_thread(Measurement, spec, battery)
+        try:
+            session = await asyncio.to_thread(
+                self._engines.parts.store.create_session,
+                session_id(spec),
+                spec,
+                self._clock(),
+                request.request_id,
+            )
+        except ValueError as error:
+            raise ServiceError(Code.REQUEST_ID_REUSED, str(error)) from error
+        return sessions_pb2.CreateSessionResponse(session=session_to_proto(session))
+
+    async def GetSession(  # noqa: N802
+        self, request: sessions_pb2.GetSessionRequest, context: Any
+    ) -> sessions_pb2.GetSessionResponse:
+        """One session."""
+        session = await self._engines.session(names.parse_session(request.name))
+        return sessions_pb2.GetSessionResponse(session=session_to_proto(session))
+
+    async def ListSessions(  # noqa: N802
+        self, request: sessions_pb2.ListSessionsRequest, context: Any
+    ) -> sessions_pb2.ListSessionsResponse:
+        """All sessions, newest first."""
+        sessions = await self._engines.sessions()
+        return sessions_pb2.ListSessionsResponse(sessions=map(session_to_proto, sessions))
+
+    # The stub of the generated code knows generators only; gRPC takes coroutines as well.
+    async def WatchSession(  # noqa: N802  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, request: sessions_pb2.WatchSessionRequest, context: Any
+    ) -> None:
+        """Progress as it happens, until the session is over."""
+        name = names.parse_session(request.name)
+        session = await self._engines.session(name)
+        seen: set[tuple[int, int]] = set()
+        with self._engines.parts.bus.watch(name) as events:
+            # Watching began before reading, so that nothing falls between; what is read twice is
+            # dropped.
+            if request.from_start:
+                for episode in await asyncio.to_thread(self._engines.parts.store.episodes, name):
+                    if episode.outcome is not None:
+                        seen.add((episode.number, episode.attempt))
+                        await context.write(
+                            sessions_pb2.WatchSessionResponse(
+                                session=session_to_proto(session),
+                                episode=episode_to_proto(episode),
+                            )
+                        )
+            session = await self._engines.session(name)
+            await context.write(
+                sessions_pb2.WatchSessionResponse(session=session_to_proto(session))
+            )
+            while not session.state.over:
+                session, episode = await events.get()
+                if episode is not None and (episode.number, episode.attempt) in seen:
+                    continue
+                await context.write(
+                    sessions_pb2.WatchSessionResponse(
+                        session=session_to_proto(session),
+                        episode=None if episode is None else episode_to_proto(episode),
+                    )
+                )
+
+    async def CancelSession(  # noqa: N802
+        self, request: sessions_pb2.CancelSessionRequest, context: Any
+    ) -> sessions_pb2.CancelSessionResponse:
+        """End a session; what it learnt stays."""
+        engine = await self._engines.get(names.parse_session(request.name))
+        session: Session = await engine.cancel()
+        return sessions_pb2.CancelSessionResponse(session=session_to_proto(session))
+
+
+def session_id(spec: SessionSpec) -> str:
+    """The id that a session wants: its agent and a digest of all that defines it.
+
+    So the same session in another data directory has the same id, and its recordings the same
+    bytes.
+    """
+    agent = names.to_component(spec.agent.rsplit(":", 1)[-1])[:40]
+    digest = hashlib.sha256(_SPEC.dump_json(spec)).hexdigest()
+    return f"{agent}-{digest[:8]}"
