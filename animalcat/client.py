@@ -15,7 +15,7 @@ from animalcat.connection import Connection
 from animalcat.envs.agents.base import Agent
 from animalcat.envs.types import ObservationSpec
 from animalcat.errors import AnimalcatError
-from animalcat.evaluation import EvaluationStream, EvaluationSummary, play
+from animalcat.evaluation import EvaluationStream, EvaluationSummary, PlayedEpisode, play
 from animalcat.v1 import (
     results_pb2,
     results_pb2_grpc,
@@ -93,6 +93,7 @@ class Client:
         *,
         name: str | None = None,
         observation_spec: ObservationSpec | None = None,
+        on_episode: Callable[[PlayedEpisode], None] | None = None,
     ) -> EvaluationSummary:
         """Let an agent play a session to its end.
 
@@ -103,6 +104,7 @@ class Client:
             name: Of the agent; by default the one that the session is for.
             observation_spec: What the agent needs to see; a session that shows something else
                 is refused. None: whatever the session shows.
+            on_episode: Is told of every episode that ended.
 
         Raises:
             AnimalcatError: The server refuses, fails or is lost; the agent's answer is no action.
@@ -115,7 +117,7 @@ class Client:
                 welcome = await stream.open(
                     target.name, target.spec.agent if name is None else name, observation_spec
                 )
-                return await play(stream, welcome, agent)
+                return await play(stream, welcome, agent, on_episode)
             finally:
                 stream.cancel()
 

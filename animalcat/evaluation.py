@@ -177,7 +177,10 @@ class EvaluationStream:
 
 
 async def play(
-    stream: EvaluationStream, welcome: Welcome, agent: Agent | Callable[[], Agent]
+    stream: EvaluationStream,
+    welcome: Welcome,
+    agent: Agent | Callable[[], Agent],
+    on_episode: Callable[[PlayedEpisode], None] | None = None,
 ) -> EvaluationSummary:
     """Play a session to its end.
 
@@ -185,6 +188,7 @@ async def play(
         stream: After its welcome.
         welcome: What it said.
         agent: The agent; for a session of several slots what makes one, such as its class.
+        on_episode: Is told of every episode that ended.
 
     Raises:
         AnimalcatError: The service reports an error; the agent's answer is no action; several
@@ -213,8 +217,8 @@ async def play(
                 total = returns[end.slot] + end.reward
                 played.append(PlayedEpisode(end.episode, total, end.step, end.truncated, end.fault))
             case "session_end":
-                over = frame.session_end
-                return EvaluationSummary(over.session, over.state, over.episodes, tuple(played))
+                last = frame.session_end
+                return EvaluationSummary(last.session, last.state, last.episodes, tuple(played))
             case other:
                 raise AnimalcatError(f"the server sent {other}, which this client does not know")
 

@@ -1,0 +1,68 @@
+"""`animalcat agent`: run an agent against a server; needs nothing but the base install."""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from animalcat.cli.output import BAD_INPUT, FAILED, UNREACHABLE, fail, print_json, progress_console
+from animalcat.client import connect
+from animalcat.envs.agents import AgentLoadError, load_agent
+from animalcat.errors import AnimalcatError
+from animalcat.evaluation import PlayedEpisode
+
+app = typer.Typer(help="Run an agent against a server.", no_args_is_help=True)
+
+
+@app.callback()
+def agent() -> None:
+    """Run an agent against a server."""
+
+
+@app.command()
+def run(
+    server: Annotated[str, typer.Option("--connect", metavar="HOST:PORT", help="The server.")],
+    reference: Annotated[
+        str, typer.Option("--agent", help="builtin:NAME, or path/to/file.py:Class.")
+    ],
+    session: Annotated[
+        str, typer.Option(help="Session to play; may be left out where one waits for an agent.")
+    ] = "",
+    name: Annotated[
+        str, typer.Option(help="Name of the agent; by default what --agent says.")
+    ] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Play a session to its end. The file that --agent names is run: use what you trust."""
+    progress = progress_console()
+
+    def tell(episode: PlayedEpisode) -> None:
+        fault = ", a fault of the backend" if episode.fault else ""
+        progress.print(
+            f"episode {episode.episode}: return {episode.episode_return:.3f} "
+            f"in {episode.steps} decisions{fault}"
+        )
+
+    try:
+        loaded = load_agent(reference)
+        with connect(server) as client:
+            summary = client.evaluate(loaded, session, name=name or reference, on_episode=tell)
+    except AgentLoadError as error:
+        fail(str(error))
+    except AnimalcatError as error:
+        fail(str(error), UNREACHABLE if error.code == "UNAVAILABLE" else BAD_INPUT)
+    except Exception as error:  # noqa: BLE001  the agent is foreign code
+        traceback.print_exc()
+        fail(f"agent {reference}: {type(error).__name__}: {error}", FAILED)
+    if as_json:
+        print_json(asdict(summary))
+    else:
+        typer.echo(
+            f"{summary.session} {summary.state}: {summary.counted} episodes counted, "
+            f"{len(summary.episodes)} played here"
+        )
+    if summary.state != "finished":
+        raise typer.Exit(FAILED)
