@@ -58,7 +58,7 @@ class Episode:
         self._decay = np.float32(-1.0) / np.float32(budget) if budget > 0 else _ZERO
         self._hot = min(np.float32(10.0) * self._decay, _HOT_FLOOR)
         self._goals = max(1, goals)
-        self._frozen_until = round(frozen_seconds / PHYSICS_STEP)
+        self._frozen_until = round(frozen_seconds / PHYSICS_STEP) or -1
         self._collected = 0
         self._since = _ZERO
         self.health = _FULL

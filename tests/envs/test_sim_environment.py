@@ -1,0 +1,236 @@
+"""Goals, zones, obstacles, lights and replays in the embedded simulator."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from animalcat.arena_configs.catalogue import KINDS
+from animalcat.arena_configs.model import Arena
+from animalcat.envs.sim.environment import SimEnvironment
+from animalcat.envs.sim.scene import Shape
+from animalcat.envs.testing import (
+    FORWARD,
+    NOOP,
+    assert_same_steps,
+    goal_arena,
+    lone_arena,
+    play,
+    random_arena,
+    start,
+    thing,
+)
+from animalcat.envs.types import ACTIONS, EndedBy, ObservationSpec, Phase, Step
+
+PLAIN = ObservationSpec(rays=None)
+
+
+def episode(arena: Arena, actions: list[int], spec: ObservationSpec = PLAIN) -> list[Step]:
+    return list(play(SimEnvironment(spec), arena, 0, actions))
+
+
+def test_a_pickup_counts_within_the_decision() -> None:
+    """t = 500, GoodGoal of size 4: 3.9952 when the second of three steps touches it, as traced."""
+    seen: dict[float, float] = {}
+    goal = thing("GoodGoal", 20, 0, 15, size=(4, 4, 4))
+    for millimetres in range(0, 1000, 40):
+        arena = Arena(time_limit=500, items=(start(z=5 + millimetres / 1000), goal))
+        last = episode(arena, [FORWARD] * 60)[-1]
+        assert last.ended_by is EndedBy.GOAL
+        assert last.observation.health == 100.0
+        seen[round(last.reward, 6)] = last.reward
+    step, gain = np.float32(-1) / np.float32(2500), np.float32(4 * 0.999)
+    assert set(seen.values()) == {
+        float(step + gain),
+        float(step + step + gain),
+        float(step + step + step + gain),
+    }
+    assert 3.9952 in seen
+
+
+def test_the_factor_0_999_is_in_rewards_and_in_sizes() -> None:
+    environment = SimEnvironment(PLAIN)
+    steps = list(play(environment, lone_arena("GoodGoal", size=(2, 2, 2)), 0, [FORWARD] * 60))
+    assert sum(s.reward for s in steps) + 3e-4 > 2 * 0.999 - len(steps) * 3 / 1250
+    assert environment.scene.half[0, 0] == np.float32(0.999)
+
+
+def test_collected_multi_goals_are_gone_and_the_last_one_ends() -> None:
+    arena = Arena(
+        time_limit=500,
+        items=(start(), *(thing("GoodGoalMulti", 20, 0, z) for z in (9, 14, 19))),
+    )
+    environment = SimEnvironment(PLAIN)
+    steps = list(play(environment, arena, 0, [FORWARD] * 60))
+    gains = [step.reward for step in steps if step.reward > 0]
+    assert gains == pytest.approx([0.999] * 3, abs=2e-3)
+    assert steps[-1].ended_by is EndedBy.GOAL
+    assert not environment.scene.active.any()
+
+
+def test_a_bad_multi_goal_of_size_one_or_more_kills() -> None:
+    steps = episode(lone_arena("BadGoalMulti", size=(1.5, 1.5, 1.5)), [FORWARD] * 60)
+    assert steps[-1].ended_by is EndedBy.DEATH
+    assert steps[-1].observation.health == 0.0
+
+
+def test_a_bouncing_goal_leaves_along_its_heading() -> None:
+    arena = Arena(items=(start(x=5, z=5), thing("GoodGoalBounce", 20, 0, 20, yaw=90)))
+    environment = SimEnvironment(ObservationSpec(rays=None, decision_period=1))
+    environment.load(arena, 0)
+    environment.step(NOOP)
+    moved = environment.scene.center[0] - np.float32([20, 0.5 * 0.999 + 0.01, 20])
+    assert moved[0] == pytest.approx(10 * 0.02, abs=1e-3)
+    assert abs(moved[2]) < 1e-6
+    for _ in range(60):
+        environment.step(NOOP)
+    assert 25.0 < environment.scene.center[0, 0] < 32.0  # friction slowed it
+
+
+def test_a_hot_zone_burns_while_the_agent_is_in_it() -> None:
+    arena = Arena(time_limit=250, items=(start(), thing("HotZone", 20, 0, 5, size=(4.0, 0.5, 4.0))))
+    still = episode(arena, [NOOP] * 5)
+    assert [s.reward for s in still[1:]] == pytest.approx([-3 * 11 / 1250] * 5, abs=1e-6)
+    left = episode(arena, [FORWARD] * 20)
+    assert left[-1].reward == pytest.approx(-3 / 1250, abs=1e-6)
+
+
+def test_zones_are_felt_exactly_at_their_border() -> None:
+    for gap, deadly in ((0.01, False), (-0.01, True)):
+        zone = thing("DeathZone", 20, 0, 5 + 0.5 + 0.999 + gap, size=(2.0, 2.0, 2.0))
+        step = episode(Arena(time_limit=250, items=(start(), zone)), [NOOP])[-1]
+        assert (step.ended_by is EndedBy.DEATH) is deadly
+
+
+def test_a_turned_zone_is_tested_in_its_own_frame() -> None:
+    thin = thing("DeathZone", 20, 0, 8, yaw=90, size=(1.0, 2.0, 10.0))
+    assert episode(Arena(items=(start(z=6.99), thin)), [NOOP] * 3)[-1].ended_by is None
+    assert episode(Arena(items=(start(z=7.01), thin)), [NOOP] * 3)[-1].ended_by is EndedBy.DEATH
+
+
+def test_an_agent_drives_through_a_tunnel_and_over_a_ramp() -> None:
+    tunnel = thing("CylinderTunnel", 20, 0, 14, size=(5, 5, 10))
+    through = episode(Arena(items=(start(), tunnel)), [FORWARD] * 40)
+    assert through[-1].observation.position[2] > 25
+    assert through[-1].observation.position[0] == pytest.approx(20, abs=1e-3)
+    ramp = thing("Ramp", 20, 0, 12, yaw=180, size=(6, 2, 6))
+    over = episode(Arena(items=(start(), ramp)), [FORWARD] * 30)
+    assert max(step.observation.position[1] for step in over) > 2.4
+    face = thing("Ramp", 20, 0, 12, yaw=0, size=(6, 2, 6))
+    stopped = episode(Arena(items=(start(), face)), [FORWARD] * 60)
+    assert max(step.observation.position[1] for step in stopped) < 0.52
+
+
+def test_a_tunnel_s_shell_stops_the_agent_from_outside() -> None:
+    tunnel = thing("CylinderTunnel", 20, 0, 12, yaw=90, size=(5, 5, 10))
+    seen = episode(Arena(items=(start(), tunnel)), [FORWARD] * 60)[-1].observation
+    assert 8.0 < seen.position[2] < 9.5
+
+
+def test_blocks_are_pushed_and_walls_are_not() -> None:
+    moved: dict[str, float] = {}
+    for name in ("LightBlock", "HeavyBlock", "Wall"):
+        environment = SimEnvironment(PLAIN)
+        list(play(environment, lone_arena(name, size=(1, 1, 1), z=9), 0, [FORWARD] * 30))
+        moved[name] = float(environment.scene.center[0, 2]) - 9
+    assert moved["LightBlock"] > moved["HeavyBlock"] > 0.5
+    assert moved["Wall"] == 0.0
+
+
+def test_a_raised_wall_falls_to_the_floor() -> None:
+    environment = SimEnvironment(PLAIN)
+    wall = thing("Wall", 20, 5, 20, size=(2, 1, 2))
+    list(play(environment, Arena(items=(start(), wall)), 0, [NOOP] * 40))
+    assert environment.scene.center[0, 1] == pytest.approx(0.5 * 0.999 - 0.01, abs=1e-3)
+
+
+@pytest.mark.parametrize("name", sorted(set(KINDS) - {"Agent"}))
+def test_every_kind_of_object_is_built_and_seen(name: str) -> None:
+    environment = SimEnvironment(ObservationSpec())
+    arena = Arena(time_limit=250, items=(start(), thing(name, 20, 0, 14, size=(3, 1, 3))))
+    steps = list(play(environment, arena, 0, [FORWARD] * 40))
+    assert environment.skipped == ()
+    scene = environment.scene
+    assert len(scene) == len(KINDS[name].parts)
+    for array in (scene.center, scene.rotation, scene.half, scene.color):
+        assert np.isfinite(array).all()
+    assert np.abs(np.linalg.det(scene.rotation) - 1).max() < 1e-5
+    assert steps[0].observation.rays is not None
+    ahead = steps[0].observation.rays[:14]
+    assert ahead[13] < 39.5 / 200  # it is nearer than the far wall
+
+
+def test_unknown_objects_are_skipped_with_a_reason() -> None:
+    environment = SimEnvironment(PLAIN)
+    environment.load(Arena(items=(start(), thing("Piano", 20, 0, 20))), 0)
+    [(name, reason)] = environment.skipped
+    assert name == "Piano"
+    assert "no such object" in reason
+
+
+def test_what_the_scene_shows_is_where_the_bodies_are() -> None:
+    environment = SimEnvironment(PLAIN)
+    block = thing("UBlock", 20, 0, 8, yaw=30, size=(3, 1, 8))
+    environment.load(Arena(items=(start(), block)), 0)
+    before = environment.scene.center.copy()
+    for _ in range(40):
+        environment.step(FORWARD)
+    scene = environment.scene
+    assert (scene.kind == Shape.BOX).all()
+    assert np.abs(scene.center - before).max() > 0.1
+    for i, j in ((0, 1), (0, 2), (1, 2)):  # its parts keep their distances
+        apart = np.linalg.norm(scene.center[i] - scene.center[j])
+        assert apart == pytest.approx(np.linalg.norm(before[i] - before[j]), abs=1e-4)
+
+
+def test_two_processes_play_bitwise_the_same() -> None:
+    code = (
+        "import hashlib, numpy as np\n"
+        "from animalcat.envs.sim.environment import SimEnvironment\n"
+        "from animalcat.envs.testing import arrays, play, random_arena\n"
+        "from animalcat.envs.types import ObservationSpec\n"
+        "h = hashlib.sha256()\n"
+        "actions = np.random.default_rng(0).integers(9, size=150).tolist()\n"
+        "for s in play(SimEnvironment(ObservationSpec()), random_arena(), 3, actions):\n"
+        "    h.update(repr(s[:3]).encode())\n"
+        "    [h.update(a.tobytes()) for a in arrays(s.observation)]\n"
+        "print(h.hexdigest())\n"
+    )
+    runs = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        for _ in range(2)
+    ]
+    assert runs[0].stdout == runs[1].stdout
+    assert runs[0].stderr == ""  # not a word about libvulkan
+
+
+def test_a_snapshot_of_800_decisions_restores_quickly_and_exactly() -> None:
+    environment = SimEnvironment(ObservationSpec())
+    actions = np.random.default_rng(1).integers(ACTIONS, size=800).tolist()
+    arena = goal_arena().model_copy(update={"time_limit": 0, "items": goal_arena().items[::2]})
+    steps = list(play(environment, arena, 2, actions))
+    assert len(steps) == 801
+    snapshot = environment.snapshot()
+    assert snapshot.actions == bytes(actions)
+    began = time.perf_counter()
+    restored = environment.restore(snapshot)
+    assert time.perf_counter() - began < 1.0  # 0.05 s when the machine is free
+    assert_same_steps([restored], steps[-1:])
+
+
+def test_a_snapshot_at_the_start_is_the_first_step() -> None:
+    environment = SimEnvironment(PLAIN)
+    first = environment.load(random_arena(), 9)
+    assert_same_steps([environment.restore(environment.snapshot())], [first])
+
+
+def test_the_first_step_is_the_spawn_pose() -> None:
+    step = SimEnvironment(PLAIN).load(Arena(time_limit=250, items=(start(z=3.0),)), 0)
+    assert step[:3] == (Phase.FIRST, 0.0, None)
+    assert step.observation.health == 100.0
+    assert step.observation.position.tolist() == pytest.approx([20.0, 0.51, 3.0])
+    assert not step.observation.velocity.any()
