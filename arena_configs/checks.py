@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from animalcat.arena_configs.catalogue import KINDS, canonical_name
 from animalcat.arena_configs.geometry import outside_by, overlaps
+from animalcat.arena_configs.loader import Loaded
 from animalcat.arena_configs.model import (
     ARENA_SIDE,
     Arena,
@@ -57,6 +60,23 @@ def check(
         Problem(file, None, (prefix + field).rstrip("."), severity, code, message)
         for field, severity, code, message in _findings(arena, rng)
     )
+
+
+def check_loaded(loaded: Loaded, rng: np.random.Generator, *, file: str) -> tuple[Problem, ...]:
+    """Everything about a file: what its loader met, and what is found in its arenas.
+
+    Args:
+        loaded: What was read.
+        rng: As for `check`.
+        file: Its name, for the problems.
+    """
+    known = {(problem.field, problem.code) for problem in loaded.problems}
+    found = [
+        replace(problem, line=_line(loaded, problem.field))
+        for problem in check_config(loaded.config, rng, file=file)
+        if (problem.field, problem.code) not in known
+    ]
+    return tuple(sorted([*loaded.problems, *found], key=lambda problem: problem.line or 0))
 
 
 def check_config(
@@ -125,6 +145,15 @@ def _least_decay(placement: Placement, thing: PlacedObject) -> float:
     return seconds / STEP_SECONDS / (STEPS_PER_UNIT * placement.time_limit)
 
 
+def _line(loaded: Loaded, field: str) -> int | None:
+    """Line of a field, or of the nearest thing around it that has one."""
+    while field:
+        if field in loaded.lines:
+            return loaded.lines[field]
+        field = re.sub(r"(\.\w+|\[-?\d+\]|^\w+)$", "", field)
+    return None
+
+
 _Finding = tuple[str, Severity, str, str]
 
 
@@ -139,7 +168,7 @@ def _findings(arena: Arena, rng: np.random.Generator) -> Iterator[_Finding]:
         yield "items", "error", "no-room", str(error)
         return
     for name, reason, (index, copy) in placement.skipped:
-        if canonical_name(name) not in (None, "Agent"):
+        if canonical_name(name) not in (None, "Agent"):  # said elsewhere
             message = f"copy {copy} of {name} is not spawned: {reason}"
             yield f"items[{index}]", "warning", "not-spawned", message
     yield from _standing(placement)

@@ -60,10 +60,17 @@ _ITEM_IN_COMMENT: Final = re.compile(r"#.*-\s*!Item\b")
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A configuration, and the problems that were met on the way; none of them is an error."""
+    """What a file holds.
+
+    Attributes:
+        config: The configuration. Objects that Animal-AI does not know are in it, too.
+        problems: What was met on the way; none of it is an error.
+        lines: Field, such as `arenas[0].items[2].sizes[1]` -> its line in the file.
+    """
 
     config: ArenaConfig
     problems: tuple[Problem, ...]
+    lines: Mapping[str, int]
 
 
 def load_config(source: Path, *, strict: bool = False) -> Loaded:
@@ -110,7 +117,7 @@ def load_text(text: str, name: str, *, strict: bool = False) -> Loaded:
     if errors:
         more = f" (and {len(errors) - 1} more errors)" if len(errors) > 1 else ""
         raise ArenaError(f"{errors[0]}{more}", problems)
-    return Loaded(config, problems)
+    return Loaded(config, problems, reader.lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +153,7 @@ class _Reader:
 
     def __init__(self, name: str, text: str) -> None:
         self.problems: list[Problem] = []
+        self.lines: dict[str, int] = {}
         self._name = name
         self._text = self._first_configuration(text)
         self._lifted: dict[str, Any] = {}
@@ -185,6 +193,7 @@ class _Reader:
     def _mapping(self, node: Node, model: type[BaseModel], path: str) -> dict[str, Any]:
         """Read the fields of a mapping; the last of a duplicate key wins, as in Unity."""
         fields = _fields(model)
+        self.lines[path] = node.line
         values: dict[str, Any] = {}
         lines: dict[str, int] = {}
         spelt: dict[str, str] = {}
@@ -205,6 +214,7 @@ class _Reader:
                     self._warn(key.line, where, "duplicate-key", message)
                     self._look_for_lost_item(lines[name], key.line, path, model)
             lines[name], spelt[name] = key.line, written
+            self.lines[where] = key.line
             if _empty(value):
                 message = "empty; taken as if it were not there"
                 self._warn(value.line, where, "empty-field", message)
@@ -349,7 +359,7 @@ class _Reader:
             hint = f" Did you mean {close[0]}?" if close else ""
             message = f"Animal-AI has no object `{written[:60]}`; it is skipped, as in Unity.{hint}"
             self._warn(node.line, f"{path}.name", "unknown-object", message)
-            return None
+            return values
         lengths = {key: len(values[key]) for key in PER_COPY if values.get(key)}
         if name != "Agent" and len(set(lengths.values())) > 1:
             counts = ", ".join(f"{count} {key}" for key, count in lengths.items())

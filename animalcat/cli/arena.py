@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 import numpy as np
 import typer
 
-from animalcat.arena_configs.checks import check_config, max_return
+from animalcat.arena_configs.checks import check_loaded, max_return
 from animalcat.arena_configs.features import FEATURES, aaio_features, bearing
 from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, Problem
@@ -177,8 +177,7 @@ def _checked(path: Path, strict: bool, seed: int) -> tuple[str, bool, tuple[Prob
         loaded = load_config(path, strict=strict)
     except ArenaError as error:
         return name, False, error.problems
-    found = check_config(loaded.config, np.random.default_rng(seed), file=name)
-    return name, True, loaded.problems + found
+    return name, True, check_loaded(loaded, np.random.default_rng(seed), file=name)
 
 
 def _without_file(problem: Problem) -> dict[str, Any]:

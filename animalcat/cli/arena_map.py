@@ -34,7 +34,7 @@ def draw_map(placement: Placement, path: Path, *, title: str = "") -> None:
     axes = figure.add_subplot()
     axes.set(xlim=(-0.6, ARENA_SIDE + 0.6), ylim=(-0.6, ARENA_SIDE + 0.6), aspect="equal")
     axes.set(xlabel="x (m)", ylabel="z (m)", title=_heading(placement, title))
-    axes.set(xticks=range(0, 41, 5), yticks=range(0, 41, 5))
+    axes.set(xticks=range(0, 41, 5), yticks=range(0, 41, 5), axisbelow=True)
     axes.grid(color="white", linewidth=1.0)
     axes.set_facecolor(_FLOOR)
     axes.add_patch(Polygon(_square(), closed=True, fill=False, edgecolor="black", lw=2.0))
@@ -43,7 +43,7 @@ def draw_map(placement: Placement, path: Path, *, title: str = "") -> None:
             axes.add_patch(_patch(thing, solid))
     for thing in placement.objects:
         where = (thing.position.x, thing.position.z)
-        label = thing.name if not thing.kind.goal else f"{thing.name} {thing.reward:+.2f}"
+        label = thing.name if not thing.kind.goal else f"{thing.name} {thing.reward:+.3g}"
         above = (0.0, thing.size.x / 2 if thing.kind.goal else 0.0)
         axes.annotate(
             label,
@@ -56,20 +56,20 @@ def draw_map(placement: Placement, path: Path, *, title: str = "") -> None:
             bbox={"boxstyle": "round,pad=0.1", "fc": "white", "ec": "none", "alpha": 0.6},
         )
         if thing.kind.bounce or thing.kind.name == "Ramp":
-            _arrow(axes, where, thing.yaw, 2.0, "black", "up" if not thing.kind.bounce else "")
+            _arrow(axes, where, thing.yaw, 2.0, "black")
     start = placement.agent.position
     for edge in (-_VIEW, _VIEW):
         x, z = rotate(0.0, 4.0, placement.agent.yaw + edge)
         axes.plot([start.x, start.x + x], [start.z, start.z + z], color="tab:blue", lw=0.8, ls=":")
     axes.add_patch(Circle((start.x, start.z), AGENT_RADIUS, facecolor="tab:blue", zorder=6))
-    _arrow(axes, (start.x, start.z), placement.agent.yaw, 2.5, "tab:blue", "")
+    _arrow(axes, (start.x, start.z), placement.agent.yaw, 2.5, "tab:blue")
     axes.annotate(
         f"agent {placement.agent.yaw:.0f}°",
         (start.x, start.z),
-        xytext=(0, -9),
+        xytext=(0, -9 if start.z > 2.0 else 9),
         textcoords="offset points",
         ha="center",
-        va="top",
+        va="top" if start.z > 2.0 else "bottom",
         fontsize=8,
         color="tab:blue",
         zorder=7,
@@ -111,12 +111,8 @@ def _square() -> list[tuple[float, float]]:
     return [(0.0, 0.0), (0.0, ARENA_SIDE), (ARENA_SIDE, ARENA_SIDE), (ARENA_SIDE, 0.0)]
 
 
-def _arrow(
-    axes: Axes, where: tuple[float, float], yaw: float, length: float, color: str, text: str
-) -> None:
+def _arrow(axes: Axes, where: tuple[float, float], yaw: float, length: float, color: str) -> None:
     angle = math.radians(yaw)
     tip = (where[0] + length * math.sin(angle), where[1] + length * math.cos(angle))
     style = {"arrowstyle": "-|>", "color": color, "lw": 1.2}
     axes.annotate("", tip, xytext=where, arrowprops=style, zorder=6)
-    if text:
-        axes.annotate(text, tip, fontsize=6, ha="center", va="center")
