@@ -19,6 +19,7 @@ _WANTED: Final = frozenset(map(tag_index, ("goodGoal", "goodGoalMulti")))
 _SHUNNED: Final = frozenset(map(tag_index, ("badGoal", "badGoalMulti", "DeathZone", "HotZone")))
 _PASSABLE: Final = _WANTED | {tag_index("Movable")}
 _LENGTH: Final = 200.0
+_SPHERE_RADIUS: Final = 0.5
 _TURN_PER_STEP: Final = 2.0
 _STAY, _FORWARD, _BACKWARD = 0, 3, 6
 _RIGHT, _LEFT = 1, 2
@@ -120,20 +121,22 @@ class BraitenbergAgent:
                 right * sin(turned) + forward * cos(turned),
                 self._goal.age + 1,
             )
-        seen = [ray for ray in rays if ray.tag in _WANTED]
-        if seen:
-            near = min(seen, key=lambda ray: ray.distance)
-            angle = radians(near.angle)
-            reach = near.distance + 0.5
-            self._goal = _Goal(reach * sin(angle), reach * cos(angle))
-        elif self._goal is not None:
-            ahead = rays[0]
-            looked_past = (
-                abs(self._goal.bearing) < 3.0 and ahead.distance > self._goal.distance + 1.0
-            )
-            if looked_past or self._goal.distance < 0.5 or self._goal.age > 150:
-                self._goal = None
-                self._scan = self._full_turn()
+        seen = [_place(ray) for ray in rays if ray.tag in _WANTED]
+        same = [place for place in seen if self._goal is None or _apart(place, self._goal) < 2.0]
+        near = min(same or seen, key=lambda place: place.distance, default=None)
+        # It stays with the goal it has, or would waver between two, unless another is far nearer.
+        if near is not None and (
+            same or self._goal is None or near.distance < 0.7 * self._goal.distance
+        ):
+            self._goal = near
+        if self._goal is not None and self._goal.age > 0 and self._given_up(self._goal, rays[0]):
+            self._goal = None
+            self._scan = self._full_turn()
+
+    def _given_up(self, goal: _Goal, ahead: _Ray) -> bool:
+        """Whether a goal that is not seen now is no longer where it was, or long gone."""
+        looked_past = abs(goal.bearing) < 3.0 and ahead.distance > goal.distance + 1.0
+        return looked_past or goal.distance < 0.5 or goal.age > 150
 
     def _decide(self, rays: list[_Ray], speed: float, sideways: float) -> int:
         ahead = rays[0]
@@ -219,6 +222,16 @@ def _decoded(values: np.ndarray, spec: RaySpec) -> list[_Ray]:
         distance = float(block[spec.tags + 1]) * _LENGTH
         rays.append(_Ray(side * spec.max_degrees / spec.per_side, tag, distance))
     return rays
+
+
+def _place(ray: _Ray) -> _Goal:
+    """Where a ray's hit lies: the sphere's radius beyond the way of its centre."""
+    angle, reach = radians(ray.angle), ray.distance + _SPHERE_RADIUS
+    return _Goal(reach * sin(angle), reach * cos(angle))
+
+
+def _apart(one: _Goal, other: _Goal) -> float:
+    return hypot(one.right - other.right, one.forward - other.forward)
 
 
 def _freer_side(rays: list[_Ray], otherwise: int) -> int:
