@@ -109,12 +109,11 @@ def fit(request: FitRequest, engine: Engine | None = None, cores: int | None = N
     result = None
     for attempt in range(2):
         factor = 1 + attempt
-        run = rng(request.seed, "nuts", attempt)
         trace = engine.sample(
             layout,
             features,
             outcomes,
-            seed=int(run.integers(2**31, dtype=np.int64)),
+            seed=_seed(request.seed, attempt),
             chains=request.chains,
             draws=request.draws * factor,
             tune=request.tune * factor,
@@ -126,6 +125,10 @@ def fit(request: FitRequest, engine: Engine | None = None, cores: int | None = N
             break
     assert result is not None  # two attempts were made
     return result
+
+
+def _seed(seed: int, attempt: int) -> int:
+    return int(rng(seed, "nuts", attempt).integers(2**31))
 
 
 def _result(request: FitRequest, trace: Trace, outcomes: int, attempts: int) -> FitResult:

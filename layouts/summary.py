@@ -43,7 +43,8 @@ class NodeSummary:
     def from_dict(cls, data: Mapping[str, Any]) -> NodeSummary:
         """From its fields as JSON has them."""
         low, high = data["hdi"]
-        return cls(**{**data, "hdi": (low, high)})
+        fields: dict[str, Any] = {**data, "hdi": (low, high)}
+        return cls(**fields)
 
 
 def summarise(layout: Layout, draws: Floats, weights: Floats, ess: Floats) -> list[NodeSummary]:
