@@ -215,10 +215,13 @@ async def play(
             case "episode_end":
                 end = frame.episode_end
                 total = returns[end.slot] + end.reward
-                played.append(PlayedEpisode(end.episode, total, end.step, end.truncated, end.fault))
+                episode = PlayedEpisode(end.episode, total, end.step, end.truncated, end.fault)
+                played.append(episode)
+                if on_episode is not None:
+                    on_episode(episode)
             case "session_end":
-                last = frame.session_end
-                return EvaluationSummary(last.session, last.state, last.episodes, tuple(played))
+                over = frame.session_end
+                return EvaluationSummary(over.session, over.state, over.episodes, tuple(played))
             case other:
                 raise AnimalcatError(f"the server sent {other}, which this client does not know")
 
