@@ -142,11 +142,11 @@ def _draw(
             u = (column + 0.5 - n / 2) / focal
             dx, dy, dz = bx + u * right_x, by + u * right_y, bz + u * right_z
             if shape == _SPHERE:
-                t, face = _meet_sphere(ox, oy, oz, dx, dy, dz, hx)
+                t, face = meet_sphere(ox, oy, oz, dx, dy, dz, hx)
             elif shape == _SHELL:
-                t, face = _meet_shell(ox, oy, oz, dx, dy, dz, hx, hy, hz)
+                t, face = meet_shell(ox, oy, oz, dx, dy, dz, hx, hy, hz)
             else:
-                t, face = _meet_box(ox, oy, oz, dx, dy, dz, hx, hy, hz, shape == _WEDGE)
+                t, face = meet_box(ox, oy, oz, dx, dy, dz, hx, hy, hz, shape == _WEDGE)
             if not _NEAR < t < depth[row, column]:
                 continue
             if face >= 0:
@@ -256,7 +256,7 @@ def _screen_bounds(
 
 
 @njit(cache=True, error_model="numpy")
-def _meet_sphere(
+def meet_sphere(
     ox: float, oy: float, oz: float, dx: float, dy: float, dz: float, radius: float
 ) -> tuple[float, int]:
     """Where a ray enters a sphere; inf if it misses it or starts inside."""
@@ -270,7 +270,7 @@ def _meet_sphere(
 
 
 @njit(cache=True, error_model="numpy")
-def _meet_box(
+def meet_box(
     ox: float,
     oy: float,
     oz: float,
@@ -314,7 +314,7 @@ def _meet_box(
 
 
 @njit(cache=True, error_model="numpy")
-def _meet_shell(
+def meet_shell(
     ox: float,
     oy: float,
     oz: float,
