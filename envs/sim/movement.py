@@ -81,10 +81,13 @@ class Agent:
         lift = y - (vy - _FALL) * _KEEP
         # Reading the contacts costs more than the step: do it only where the velocity shows more
         # than gravity, drag and the push of level ground.
-        level = abs(x - vx * _KEEP) + abs(z - vz * _KEEP) < 1e-6 * (1.0 + abs(x) + abs(z))
-        if level and lift > 1e-4:
+        odd = abs(x - vx * _KEEP) + abs(z - vz * _KEEP) > 1e-6 * (1.0 + abs(x) + abs(z))
+        if lift > 1e-4 and not odd:
             self.grounded = True
-            changed = _rub(after, before, (0.0, 1.0, 0.0), FRICTION * lift)
+            slip = math.sqrt(x * x + z * z)
+            loss = FRICTION * lift
+            part = 1.0 - loss / slip if slip > loss else 0.0
+            changed = (x * part, y, z * part)
         else:
             self.grounded = False
             changed = after

@@ -56,6 +56,7 @@ class Episode:
         """
         budget = time_limit * STEPS_PER_UNIT
         self._decay = np.float32(-1.0) / np.float32(budget) if budget > 0 else _ZERO
+        self._health_decay = _FULL * self._decay
         self._hot = min(np.float32(10.0) * self._decay, _HOT_FLOOR)
         self._goals = max(1, goals)
         self._frozen_until = round(frozen_seconds / PHYSICS_STEP) or -1
@@ -74,7 +75,14 @@ class Episode:
     def tick(self) -> None:
         """Begin a physics step: life runs out a little."""
         self.steps += 1
-        self._update(self._decay, EndedBy.TIME_LIMIT)
+        if self.steps > self._frozen_until and self.ended_by is None:
+            # `_update` without what cannot happen here: this runs at every physics step.
+            self.health += self._health_decay
+            self.total += self._decay
+            self._since += self._decay
+            if self.health <= _ZERO:
+                self.health = _ZERO
+                self.ended_by = EndedBy.TIME_LIMIT
 
     def collect(self, pickup: Pickup) -> None:
         """The agent touched a goal."""

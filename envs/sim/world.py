@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _SLACK: Final = 0.6
 """Metres added when asking what may be touched soon: a ball may be hit by another meanwhile."""
+_ROOM: Final = 3.0
+"""Metres to look further than needed, so as not to look again at every decision."""
 _FASTEST_PUSH: Final = THRUST + GRAVITY * PHYSICS_STEP
 """m/s that the agent can gain in one physics step by itself."""
 
@@ -43,6 +45,8 @@ class World:
         self._goals = dict(level.goals)
         self._zones = Zones(level.zones)
         self._inside: set[Zone] = set()
+        self._near: tuple[tuple[Zone, ...], list[int]] = ((), [])
+        self._looked: tuple[Vector, float, bytes] = (placement.agent.position, 0.0, b"")
         self._blackouts = placement.blackouts
         self.agent = Agent(self._physics, placement.agent.yaw)
         self.episode = Episode(
@@ -84,10 +88,7 @@ class World:
 
     def _run(self, move: int, turn: int, steps: int) -> None:
         agent, episode = self.agent, self.episode
-        speed = math.hypot(*agent.velocity)
-        reach = steps * PHYSICS_STEP * (speed + steps * _FASTEST_PUSH) + _SLACK
-        zones = self._zones.near(agent.position, reach)
-        goals = self._goals_near(reach, steps)
+        zones, goals = self._in_reach(steps)
         for _ in range(steps):
             episode.tick()
             if episode.ended_by is not None:
@@ -99,7 +100,8 @@ class World:
                 episode.collect(self._goals.pop(goal))
                 self._take_out(goal)
                 goals.remove(goal)
-            self._enter(zones, before)
+            if zones or self._inside:
+                self._enter(zones, before)
             if episode.ended_by is not None:
                 return
 
@@ -143,17 +145,30 @@ class World:
         """Whether PhysX finds the agent in contact with a goal in the step that begins now."""
         return math.dist(position, self._physics.position(goal)) < self._touching[goal]
 
+    def _in_reach(self, steps: int) -> tuple[tuple[Zone, ...], list[int]]:
+        """Zones and goals that the agent may touch within these steps.
+
+        The answer holds for longer than asked: it is kept until the agent leaves the middle of
+        what was looked at, or something else moves.
+        """
+        position = self.agent.position
+        speed = math.hypot(*self.agent.velocity)
+        reach = steps * PHYSICS_STEP * (speed + steps * _FASTEST_PUSH) + _SLACK
+        center, known, state = self._looked
+        if state is not self._seen or math.dist(position, center) + reach > known:
+            known = reach + _ROOM
+            self._looked = position, known, self._seen
+            self._near = self._zones.near(position, known), self._goals_near(known, steps)
+        return self._near
+
     def _goals_near(self, reach: float, steps: int) -> list[int]:
-        """The goals that the agent may touch within these steps."""
-        if not self._goals:
-            return []
         goals = list(self._goals)
+        if not goals:
+            return []
+        rows = [self._goal_rows[goal] for goal in goals]
         position = np.asarray(self.agent.position, np.float32)
-        gaps = np.linalg.norm(
-            self.scene.center[[self._goal_rows[goal] for goal in goals]] - position, axis=1
-        )
-        fastest = self._physics.fastest() + steps * GRAVITY * PHYSICS_STEP
-        reach += steps * PHYSICS_STEP * fastest
+        gaps = np.linalg.norm(self.scene.center[rows] - position, axis=1)
+        reach += steps * PHYSICS_STEP * (self._physics.fastest() + steps * GRAVITY * PHYSICS_STEP)
         return [
             goal
             for goal, gap in zip(goals, gaps.tolist(), strict=True)
