@@ -1,0 +1,163 @@
+"""The specification: what it says, what it refuses, and how it travels."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from animalcat.layouts.codec import SpecificationError
+from animalcat.layouts.library import LAYOUTS, load_layout, variants
+from animalcat.layouts.links import LogisticMargin, NoiseMixture
+from animalcat.layouts.spec import Layout, check_outcomes, from_dict, to_dict
+
+Change = Callable[[dict[str, Any]], object]
+
+
+def test_every_shipped_layout_survives_a_round_trip_through_json() -> None:
+    for name in LAYOUTS:
+        for variant in variants(name):
+            layout = load_layout(name, variant)
+            again = from_dict(json.loads(json.dumps(to_dict(layout))))
+            assert again == layout
+            assert again.digest == layout.digest
+            assert layout.variant == variant
+
+
+def test_aaio_is_table_3(aaio: Layout) -> None:
+    latents = {node.name: (node.kind, str(node.prior)) for node in aaio.latents}
+    assert latents == {
+        "navigationAbility": ("capability", "Uniform(0, 5.3)"),
+        "visualAbility": ("capability", "Uniform(0, 1.9)"),
+        "rightLeftBias": ("bias", "Normal(0, 1)"),
+        "noiseLevel": ("robustness", "Uniform(0, 1)"),
+    }
+    links = {node.name: node.link for node in aaio.derived}
+    assert {"rightLeftEffect", "navigationPerformance", "visualPerformance"} <= set(links)
+    navigation, visual = links["navigationPerformance"], links["visualPerformance"]
+    assert isinstance(navigation, LogisticMargin)
+    assert isinstance(visual, LogisticMargin)
+    assert navigation.slope == pytest.approx(6.9 / 5.3)
+    assert visual.slope == pytest.approx(6.9 / 1.9)
+    assert isinstance(links["taskPerformance"], NoiseMixture)
+    assert links["taskPerformance"].nu == 0.5
+
+
+def test_as_printed_has_slope_1_and_nothing_else_differs(aaio: Layout) -> None:
+    printed = load_layout("aaio", "as-printed")
+    margins = [n.link for n in printed.derived if isinstance(n.link, LogisticMargin)]
+    assert [m.slope for m in margins] == [1.0, 1.0]
+    assert printed.digest != aaio.digest
+    data = to_dict(printed)
+    for name in ("navigationPerformance", "visualPerformance"):
+        link = data["derived"][name]["link"]["logistic_margin"]
+        link["slope"] = to_dict(aaio)["derived"][name]["link"]["logistic_margin"]["slope"]
+    assert from_dict({**data, "variant": "scaled"}) == aaio
+
+
+def test_aaio_covers_its_69_instances_and_the_navigation_family(aaio: Layout) -> None:
+    tasks = [f"{c:02}-{t:02}" for c in range(1, 11) for t in range(1, 31)]
+    covered = [task for task in tasks if f"{task}-01" in aaio.covers]
+    assert covered == [f"01-{t:02}" for t in range(1, 18)] + [f"07-{t:02}" for t in range(1, 7)]
+    assert "navigation-0123" in aaio.covers
+    assert "navigational" not in aaio.covers
+
+
+def _margin(data: dict[str, Any]) -> dict[str, Any]:
+    return data["derived"]["visualPerformance"]["link"]["logistic_margin"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda d: _margin(d).update(ability="sight"), ["visualPerformance", "sight", "visualAb"]),
+        (lambda d: _margin(d).update(slope=0), ["visualPerformance", "slope", "above 0"]),
+        (lambda d: _margin(d).update(slope="steep"), ["slope", "'steep'"]),
+        (lambda d: _margin(d).update(slop=1), ["visualPerformance", "slop", "valid", "slope"]),
+        (lambda d: _margin(d).pop("demand"), ["visualPerformance", "demand missing"]),
+        (lambda d: _margin(d).update(demand="navigationDemand"), ["visualPerformance", "unit"]),
+        (lambda d: _margin(d).update(demand="rightLeftEffect"), ["visualPerformance", "unit"]),
+        (
+            lambda d: d["derived"]["visualPerformance"].update(link={"sigmoid": {}}),
+            ["visualPerformance", "'sigmoid'", "logistic_margin", "noise_mixture"],
+        ),
+        (lambda d: d["latents"]["noiseLevel"].update(kind="noise"), ["noiseLevel", "robustness"]),
+        (
+            lambda d: d["latents"]["noiseLevel"].update(prior={"gamma": {}}),
+            ["noiseLevel", "'gamma'", "scaled_beta", "normal"],
+        ),
+        (
+            lambda d: d["latents"]["noiseLevel"].update(
+                prior={"scaled_beta": {"low": 1, "high": 0}}
+            ),
+            ["noiseLevel", "[1.0, 0.0]"],
+        ),
+        (
+            lambda d: d["latents"].update(charm=d["latents"]["noiseLevel"]),
+            ["charm", "no influence"],
+        ),
+        (lambda d: d["features"].update(colour=d["features"]["XPos"]), ["colour", "no influence"]),
+        (
+            lambda d: d["derived"]["behindFactor"]["link"].update(
+                weighted_sum={"inputs": ["performance"], "weights": [1]}
+            ),
+            ["cycle", "behindFactor", "navigationDemand"],
+        ),
+        (lambda d: d["outcome"]["bernoulli"].update(probability="performanc"), ["'performanc'"]),
+        (
+            lambda d: d["outcome"]["bernoulli"].update(probability="rightLeftEffect"),
+            ["rightLeftEffect", "[0, 1]"],
+        ),
+        (lambda d: d["outcome"].update(beta={}), ["outcome", "'beta'", "bernoulli"]),
+        (lambda d: d.pop("latents"), ["latents missing"]),
+        (lambda d: d["features"].update(noiseLevel=d["features"]["XPos"]), ["'noiseLevel'", "2"]),
+    ],
+)
+def test_a_wrong_specification_names_the_place_and_the_choices(
+    aaio: Layout, change: Change, words: list[str]
+) -> None:
+    data = copy.deepcopy(to_dict(aaio))
+    change(data)
+    with pytest.raises(SpecificationError) as caught:
+        from_dict(data)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_a_demand_must_follow_from_features(aaio: Layout) -> None:
+    data = copy.deepcopy(to_dict(aaio))
+    margin = data["derived"]["navigationPerformance"]["link"]["logistic_margin"]
+    margin.update(demand="rightLeftEffect", shift="navigationDemand")
+    with pytest.raises(SpecificationError, match=r"navigationPerformance.*rightLeftEffect.*agent"):
+        from_dict(data)
+
+
+def test_unknown_names_list_what_there_is() -> None:
+    with pytest.raises(SpecificationError, match="'aiao' is unknown; valid: aaio"):
+        load_layout("aiao")
+    with pytest.raises(SpecificationError, match="'printed' is unknown; valid: scaled, as-printed"):
+        load_layout("aaio", "printed")
+
+
+def test_features_are_checked_by_name_row_and_range(aaio: Layout) -> None:
+    good = [[10.0, 1.0, 0.0, 0.0], [20.0, 1.0, 0.0, 1.0]]
+    assert aaio.check_features(good).shape == (2, 4)
+    assert aaio.check_features(np.empty((0, 4))).shape == (0, 4)
+    for column, value in ((0, 61.0), (1, float("nan")), (3, -1.5)):
+        bad = np.array(good)
+        bad[1, column] = value
+        with pytest.raises(ValueError, match=f"{aaio.feature_names[column]} of row 1"):
+            aaio.check_features(bad)
+    with pytest.raises(ValueError, match="rewardDistance, rewardSize"):
+        aaio.check_features([[1.0, 2.0]])
+
+
+def test_outcomes_are_0_or_1() -> None:
+    assert check_outcomes([True, False], 2).tolist() == [1.0, 0.0]
+    for bad in ([0.5, 1.0], [float("nan"), 1.0], [1.0]):
+        with pytest.raises(ValueError):
+            check_outcomes(bad, 2)
