@@ -10,8 +10,8 @@ import numpy as np
 
 from animalcat.arena_configs.geometry import SHELL_INNER, Solid, solids
 from animalcat.arena_configs.model import Point
-from animalcat.arena_configs.placement import LIFT
-from animalcat.envs.sim.physics import FLOOR_TOP, Ball, Body, Box, Collider, Hull, Surface, Vector
+from animalcat.envs.sim.ground import Ground
+from animalcat.envs.sim.physics import Ball, Body, Box, Collider, Hull, Surface, Vector
 from animalcat.envs.sim.rules import Pickup
 from animalcat.envs.sim.scene import Primitive, Shape, Style, tag_index
 from animalcat.envs.sim.zones import Zone
@@ -24,14 +24,6 @@ if TYPE_CHECKING:
 
 BOUNCE_SPEED: Final = 10.0
 """m/s at which a bouncing goal starts along its heading: 500 x 0.02 (section 2.1)."""
-
-IMMOVABLE_MASS: Final = 10000.0
-"""Kilograms from which a body on the floor is made static.
-
-The agent's push (5000 N) is under a wall's friction on the floor (58,860 N), and running into
-one at full speed (26.7 m/s) would shift it by 6 mm. As dynamic bodies, walls side by side keep
-each other awake for ever, at a hundred times the cost; on the trace `ramp-and-wall` every
-decision comes out the same."""
 
 _SHAPES: Final = {
     "box": Shape.BOX,
@@ -77,10 +69,11 @@ def build(placement: Placement) -> Level:
     primitives: list[Primitive] = []
     owners: list[int] = []
     offsets: list[Vector] = []
+    ground = Ground()
     for thing in placement.objects:
         kind = thing.kind
         local = tuple(solids(kind, _ORIGIN, thing.size, 0.0))
-        origin, mass = _settled(thing)
+        origin, mass = ground.settle(thing)
         owner = -1
         if kind.zone:
             if kind.reward in ("death", "hot"):
@@ -113,15 +106,6 @@ def _pickup(thing: PlacedObject) -> Pickup:
     kind = thing.kind
     ends = kind.name.endswith("EpEnding") or not (kind.multi or kind.reward in ("value", "size"))
     return Pickup(thing.reward, ends)
-
-
-def _settled(thing: PlacedObject) -> tuple[Point, float]:
-    """Origin and mass; what will not budge stands on the floor at once, with mass 0."""
-    origin, mass = thing.position, thing.kind.mass
-    bottom = origin.y - thing.size.y / 2
-    if mass < IMMOVABLE_MASS or bottom > LIFT + 1e-6:
-        return origin, mass
-    return Point(origin.x, origin.y - bottom + FLOOR_TOP, origin.z), 0.0
 
 
 def _body(thing: PlacedObject, local: tuple[Solid, ...], origin: Point, mass: float) -> Body:

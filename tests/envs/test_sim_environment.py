@@ -148,6 +148,25 @@ def test_a_raised_wall_falls_to_the_floor() -> None:
     assert environment.scene.center[0, 1] == pytest.approx(0.5 * 0.999 - 0.01, abs=1e-3)
 
 
+def test_walls_on_walls_stand_firm_and_walls_over_nothing_fall() -> None:
+    items = (
+        start(),
+        thing("Wall", 20, 0, 20, size=(4, 2, 4)),
+        thing("Wall", 20, 2, 20, yaw=30, size=(2, 1, 2)),
+        thing("Wall", 20, 3, 20, size=(1, 1, 1)),
+        thing("Wall", 24, 2, 20, size=(3, 1, 1)),
+    )
+    environment = SimEnvironment(PLAIN)
+    environment.load(Arena(items=items), 0)
+    heights = environment.scene.center[:, 1].copy()
+    tops = np.cumsum([2 * 0.999, 0.999, 0.999]) - 0.01
+    assert heights[:3] == pytest.approx(tops - np.array([0.999, 0.4995, 0.4995]), abs=1e-5)
+    for _ in range(30):
+        environment.step(NOOP)
+    assert (environment.scene.center[:3, 1] == heights[:3]).all()
+    assert environment.scene.center[3, 1] < 1.0
+
+
 @pytest.mark.parametrize("name", sorted(set(KINDS) - {"Agent"}))
 def test_every_kind_of_object_is_built_and_seen(name: str) -> None:
     environment = SimEnvironment(ObservationSpec())
