@@ -41,6 +41,7 @@ OPERATIONS: Final[Mapping[str, type[BaseModel]]] = {
     f"!{kind.model_fields['kind'].default}": kind for kind in get_args(AnyOperation)
 }
 CORE: Final = "tag:yaml.org,2002:"
+SCALAR_TAGS: Final = frozenset({"", "!", *(CORE + name for name in ("str", "int", "float", "bool"))})
 
 OLD_FIELDS: Final = {"t": "timeLimit", "pass_mark": "passMark", "random_seed": "randomSeed"}
 """Names of the 3.x grammar. Build 4.3.1 takes the first two as well."""
@@ -383,7 +384,7 @@ class _Reader:
         if not isinstance(text, str):
             self._error(node.line, path, "wrong-type", f"expected {_NAMES[kind]}, got a collection")
             return None
-        if node.tag and not node.tag.startswith(CORE) and node.tag != "!":
+        if node.tag not in SCALAR_TAGS:
             self._error(node.line, path, "wrong-tag", f"unexpected tag {_short(node.tag)}")
             return None
         if kind is str:

@@ -233,3 +233,8 @@ class ArenaConfig(_Frozen):
         if not self.arenas:
             raise ArenaError("the configuration has no arena")
         return self.arenas[min(self.arenas)]
+
+
+# These name classes that are defined after them.
+for _model in (ToggleObject, LimitedInvocations, OperationFromList, Item):
+    _model.model_rebuild()

@@ -60,7 +60,10 @@ def parse(text: str, name: str) -> tuple[Node | None, int | None]:
     Raises:
         ArenaError: It is not YAML, or too large, too deep, or refers to itself.
     """
-    size = len(text.encode("utf-8", "surrogatepass"))
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise failure(name, None, "not-utf8", "the text is not Unicode") from None
     if size > MAX_BYTES:
         raise failure(name, None, "too-large", f"{size} bytes; at most {MAX_BYTES} are read")
     try:
