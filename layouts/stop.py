@@ -21,6 +21,9 @@ Status: TypeAlias = Literal[
 HORIZON: Final = 25
 """Episodes that futility looks ahead."""
 
+WORTHWHILE: Final = 0.1
+"""Share by which standard deviations would have to fall without noise for noise to be the limit."""
+
 
 @dataclass(frozen=True, slots=True)
 class StoppingRule:
@@ -123,8 +126,7 @@ class Stopper:
         everything = np.ones(len(selector), dtype=np.bool_)
         noisy = _expected_fall(selector.scores(posterior), everything)
         clean = _expected_fall(selector.noiseless_scores(posterior), everything)
-        least = max(self.rule.futility, 0.01)
-        by_noise = (clean >= least) & (clean > 2.0 * noisy)
+        by_noise = (clean >= WORTHWHILE) & (clean > 2.0 * noisy)
         return ["limited by noise" if noise else "limited by the battery" for noise in by_noise]
 
 

@@ -1,0 +1,186 @@
+"""The live posterior: its laws, and that it is the posterior."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from animalcat.layouts.evaluator import Evaluator
+from animalcat.layouts.library import load_layout
+from animalcat.layouts.live import LivePosterior, TellError
+from animalcat.layouts.spec import Layout
+
+Floats = npt.NDArray[np.float64]
+Draw = Callable[[int, int], Floats]
+Play = Callable[[Floats, list[float], int], Floats]
+
+AGENT = [3.0, 1.3, 0.4, 0.15]
+
+
+def told(layout: Layout, features: Floats, y: Floats, order: npt.ArrayLike, seed: int = 1):
+    posterior = LivePosterior(layout, seed)
+    for i in np.asarray(order).tolist():
+        posterior.update(features[i], bool(y[i]), i + 1)
+    return posterior
+
+
+def moments(posterior: LivePosterior) -> tuple[Floats, Floats]:
+    summary = posterior.summary()
+    return np.array([n.mean for n in summary]), np.array([n.sd for n in summary])
+
+
+def by_importance(layout: Layout, features: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Mean and standard deviation by a million weighted draws of the prior."""
+    z = np.random.default_rng(5).standard_normal((1_000_000, len(layout.latents)))
+    theta = np.column_stack([n.prior.from_standard(z[:, i]) for i, n in enumerate(layout.latents)])
+    evaluator = Evaluator(layout)
+    log_likelihood = evaluator.log_likelihood(theta, evaluator.columns(features), y)
+    weights = np.exp(log_likelihood - log_likelihood.max())
+    weights /= weights.sum()
+    assert 1.0 / np.sum(weights**2) > 2_000  # else the reference itself is no reference
+    mean = weights @ theta
+    return mean, np.sqrt(weights @ (theta - mean) ** 2)
+
+
+@pytest.mark.parametrize("agent", [AGENT, [5.2, 1.85, 0.0, 0.02], [0.5, 0.3, -1.0, 0.6]])
+def test_it_is_the_posterior(
+    aaio: Layout, draw_instances: Draw, play: Play, agent: list[float]
+) -> None:
+    features = draw_instances(60, 3)
+    y = play(features, agent, 3)
+    posterior = told(aaio, features, y, range(60))
+    mean, sd = moments(posterior)
+    expected_mean, expected_sd = by_importance(aaio, features, y)
+    # Monte Carlo error of 2,000 particles; the certificate's limits are 0.15.
+    assert (np.abs(mean - expected_mean) / expected_sd).max() < 0.12
+    assert np.abs(np.log(sd / expected_sd)).max() < 0.12
+    assert posterior.moves >= 2
+
+
+def test_without_outcomes_it_is_the_prior(aaio: Layout) -> None:
+    mean, sd = moments(LivePosterior(aaio, 0, particles=20_000))
+    np.testing.assert_allclose(mean, [n.prior.mean for n in aaio.latents], atol=0.03)
+    np.testing.assert_allclose(sd, [n.prior.sd for n in aaio.latents], rtol=0.03)
+
+
+def test_the_same_tells_give_the_same_bits(aaio: Layout, draw_instances: Draw, play: Play) -> None:
+    features = draw_instances(40, 4)
+    y = play(features, AGENT, 4)
+    one, two = (told(aaio, features, y, range(40)) for _ in range(2))
+    assert (one.particles == two.particles).all()
+    assert (one.weights == two.weights).all()
+    other = told(aaio, features, y, range(40), seed=2)
+    assert (one.particles != other.particles).any()
+
+
+def test_the_order_of_tells_does_not_matter(aaio: Layout, draw_instances: Draw, play: Play) -> None:
+    features = draw_instances(60, 5)
+    y = play(features, AGENT, 5)
+    mean, sd = moments(told(aaio, features, y, range(60)))
+    shuffled = np.random.default_rng(0).permutation(60)
+    other_mean, other_sd = moments(told(aaio, features, y, shuffled))
+    assert (np.abs(mean - other_mean) / sd).max() < 0.15
+    assert np.abs(np.log(sd / other_sd)).max() < 0.15
+
+
+def test_an_invalidated_outcome_was_never_seen(
+    aaio: Layout, draw_instances: Draw, play: Play
+) -> None:
+    features = draw_instances(50, 6)
+    y = play(features, AGENT, 6)
+    posterior = told(aaio, features, y, range(50))
+    posterior.invalidate(21)
+    never = told(aaio, features, y, [i for i in range(50) if i != 20])
+    assert (posterior.particles == never.particles).all()
+    assert (posterior.weights == never.weights).all()
+    assert posterior.moves == never.moves
+    with pytest.raises(TellError, match="episode 21 was not told"):
+        posterior.invalidate(21)
+
+
+def test_saved_and_loaded_it_goes_on_as_if_nothing_had_happened(
+    aaio: Layout, draw_instances: Draw, play: Play
+) -> None:
+    features = draw_instances(60, 7)
+    y = play(features, AGENT, 7)
+    posterior = told(aaio, features, y, range(30))
+    posterior.reseed(posterior.particles, 30)
+    loaded = LivePosterior.load(aaio, posterior.save())
+    for i in range(30, 60):
+        for each in (posterior, loaded):
+            each.update(features[i], bool(y[i]), i + 1)
+    for each in (posterior, loaded):
+        each.invalidate(40)
+    assert (posterior.particles == loaded.particles).all()
+    assert (posterior.weights == loaded.weights).all()
+    assert posterior.tells == loaded.tells
+    with pytest.raises(ValueError, match="saved with layout"):
+        LivePosterior.load(load_layout("aaio", "as-printed"), posterior.save())
+    with pytest.raises(ValueError):
+        LivePosterior.load(aaio, posterior.save()[:-1])
+
+
+def test_reseeding_mends_a_posterior_and_takes_in_what_came_later(
+    aaio: Layout, draw_instances: Draw, play: Play
+) -> None:
+    features = draw_instances(60, 8)
+    y = play(features, AGENT, 8)
+    good = told(aaio, features, y, range(40))
+    draws = good.particles[
+        np.random.default_rng(0).choice(len(good.particles), 4000, p=good.weights)
+    ]
+    mended = told(aaio, features, y, range(40), seed=77)
+    for i in range(40, 60):
+        mended.update(features[i], bool(y[i]), i + 1)
+    mended.reseed(draws, 40)
+    mean, sd = moments(mended)
+    expected_mean, expected_sd = moments(told(aaio, features, y, range(60), seed=3))
+    assert (np.abs(mean - expected_mean) / expected_sd).max() < 0.15
+    assert np.abs(np.log(sd / expected_sd)).max() < 0.15
+
+    # Reseeding as soon as the outcomes were told, or later, is the same.
+    early = told(aaio, features, y, range(40), seed=77)
+    early.reseed(draws, 40)
+    for i in range(40, 60):
+        early.update(features[i], bool(y[i]), i + 1)
+    assert (early.particles == mended.particles).all()
+    assert (early.weights == mended.weights).all()
+
+    # A reseed that knew an outcome goes with it.
+    mended.invalidate(10)
+    never = told(aaio, features, y, [i for i in range(60) if i != 9], seed=77)
+    assert (mended.particles == never.particles).all()
+
+
+def test_wrong_tells_change_nothing(aaio: Layout, draw_instances: Draw) -> None:
+    features = draw_instances(2, 9)
+    posterior = LivePosterior(aaio, 0)
+    posterior.update(features[0], True, 1)
+    weights = posterior.weights
+    with pytest.raises(TellError, match="episode 1 was told already"):
+        posterior.update(features[1], True, 1)
+    with pytest.raises(ValueError, match="rewardDistance"):
+        posterior.update([float("nan"), 1.0, 0.0, 0.0], True, 2)
+    with pytest.raises(ValueError, match="features"):
+        posterior.update([1.0, 1.0], True, 2)
+    with pytest.raises(ValueError, match="3 outcomes"):
+        posterior.reseed(posterior.particles, 3)
+    assert posterior.weights is weights
+    assert [tell.episode for tell in posterior.tells] == [1]
+    with pytest.raises(ValueError, match="read-only"):
+        posterior.weights[0] = 1.0
+
+
+def test_the_path_of_an_episode_never_imports_pymc() -> None:
+    modules = ("live", "select", "stop", "fit", "fitter", "certificate", "profile", "library")
+    code = (
+        f"import sys; [__import__('animalcat.layouts.' + m) for m in {modules}];"
+        "print(sorted({'pymc', 'pytensor', 'nutpie', 'arviz', 'grpc'} & set(sys.modules)))"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"

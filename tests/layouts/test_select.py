@@ -1,0 +1,177 @@
+"""Selection: the score is the expected drop of variance, the propensity is the truth."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from animalcat.layouts.evaluator import Evaluator
+from animalcat.layouts.live import LivePosterior
+from animalcat.layouts.select import Policy, Selector
+from animalcat.layouts.spec import Layout
+
+Floats = npt.NDArray[np.float64]
+Draw = Callable[[int, int], Floats]
+Play = Callable[[Floats, list[float], int], Floats]
+
+PARADIGMS = ["a", "a", "a", "a", "b", "b", "b", "c", "c", "d"]
+
+
+def variance(values: Floats, weights: Floats) -> Floats:
+    mean = weights @ values
+    return weights @ (values - mean) ** 2
+
+
+@pytest.fixture
+def posterior(aaio: Layout, draw_instances: Draw, play: Play) -> LivePosterior:
+    features = draw_instances(20, 1)
+    y = play(features, [3.0, 1.2, 0.3, 0.1], 1)
+    posterior = LivePosterior(aaio, 5, particles=1000)
+    for i in range(20):
+        posterior.update(features[i], bool(y[i]), i + 1)
+    return posterior
+
+
+def test_the_score_is_the_expected_drop_of_variance(
+    aaio: Layout, draw_instances: Draw, posterior: LivePosterior
+) -> None:
+    features = draw_instances(10, 2)
+    scores = Selector(aaio, features, PARADIGMS).scores(posterior)
+    p = Evaluator(aaio).probability(posterior.particles, features)
+    ability, now = posterior.particles[:, :2], posterior.weights
+    for i in range(10):
+        chance = now @ p[:, i]
+        after = sum(
+            share * variance(ability, now * q / share)
+            for q, share in ((p[:, i], chance), (1 - p[:, i], 1 - chance))
+        )
+        drop = variance(ability, now) - after
+        np.testing.assert_allclose(scores.drops[i], drop, rtol=1e-3, atol=1e-7)
+        assert scores.total[i] == pytest.approx(drop @ [5.3**-2, 1.9**-2], rel=1e-3)
+        assert scores.predicted[i] == pytest.approx(chance, abs=1e-5)
+    np.testing.assert_allclose(scores.variance, variance(ability, now))
+
+
+@pytest.mark.parametrize("policy", [Policy(), Policy("random"), Policy(random_share=0.0)])
+@pytest.mark.parametrize("used", [[], [0, 4, 7], [0, 1, 2, 3], [8, 9, 9]])
+def test_propensities_sum_to_1_over_what_is_left(
+    aaio: Layout,
+    draw_instances: Draw,
+    posterior: LivePosterior,
+    policy: Policy,
+    used: list[int],
+) -> None:
+    selector = Selector(aaio, draw_instances(10, 2), PARADIGMS, policy)
+    propensities = selector.propensities(posterior, used)
+    assert propensities.sum() == pytest.approx(1.0)
+    assert (propensities[used] == 0.0).all()
+
+
+def test_choices_follow_their_propensities(
+    aaio: Layout, draw_instances: Draw, posterior: LivePosterior
+) -> None:
+    selector = Selector(aaio, draw_instances(10, 2), PARADIGMS)
+    used = [0, 4]
+    expected = selector.propensities(posterior, used)
+    trials = 4000
+    counts = np.zeros(10)
+    reasons: Counter[str] = Counter()
+    for episode in range(trials):
+        choice = selector.select(posterior, used, episode)
+        assert choice is not None
+        assert choice.propensity == pytest.approx(expected[choice.index])
+        counts[choice.index] += 1
+        reasons[choice.reason] += 1
+    error = np.sqrt(expected * (1 - expected) / trials)
+    assert (np.abs(counts / trials - expected) <= 4.5 * error).all()
+    assert reasons["random"] / trials == pytest.approx(0.3, abs=0.04)
+
+
+def test_informative_choices_are_the_best_of_paradigms_that_are_due(
+    aaio: Layout, draw_instances: Draw, posterior: LivePosterior
+) -> None:
+    selector = Selector(aaio, draw_instances(10, 2), PARADIGMS, Policy(random_share=0.0))
+    total = selector.scores(posterior).total
+    first = selector.select(posterior, set(), 0)
+    assert first is not None
+    assert first.index == int(np.argmax(total))
+    assert first.propensity == 1.0
+    assert first.score == pytest.approx(total.max())
+    # With two plays of a paradigm more than of another, it must wait.
+    used = [0, 1]
+    waiting = selector.select(posterior, used, 1)
+    assert waiting is not None
+    assert waiting.index == 4 + int(np.argmax(total[4:]))
+
+
+def test_equal_instances_share_the_choice(
+    aaio: Layout, draw_instances: Draw, posterior: LivePosterior
+) -> None:
+    features = np.repeat(draw_instances(1, 2), 10, axis=0)
+    selector = Selector(aaio, features, PARADIGMS, Policy(random_share=0.0))
+    np.testing.assert_allclose(selector.propensities(posterior, []), 0.1)
+
+
+def test_margins_are_ability_minus_demand(
+    aaio: Layout, draw_instances: Draw, posterior: LivePosterior
+) -> None:
+    features = draw_instances(10, 2)
+    choice = Selector(aaio, features, PARADIGMS).select(posterior, set(), 3)
+    assert choice is not None
+    distance, size, behind, _ = features[choice.index]
+    mean = {node.name: node.mean for node in posterior.summary()}
+    assert choice.margins == pytest.approx(
+        {
+            "navigationAbility": mean["navigationAbility"] - distance / 10 * (1 + behind / 2),
+            "visualAbility": mean["visualAbility"] - 1.9 * np.log10(5 / size),
+        }
+    )
+
+
+def test_a_battery_that_is_used_up_gives_none(
+    aaio: Layout, draw_instances: Draw, posterior: LivePosterior
+) -> None:
+    features = draw_instances(10, 2)
+    selector = Selector(aaio, features, PARADIGMS)
+    used: set[int] = set()
+    for episode in range(10):
+        choice = selector.select(posterior, used, episode)
+        assert choice is not None
+        assert choice.index not in used
+        used.add(choice.index)
+    assert selector.select(posterior, used, 10) is None
+    assert selector.propensities(posterior, used).sum() == 0.0
+    repeating = Selector(aaio, features, PARADIGMS, Policy(repeats=True))
+    assert repeating.select(posterior, used, 10) is not None
+    empty = Selector(aaio, np.empty((0, 4)), [])
+    assert empty.select(posterior, [], 0) is None
+
+
+def test_probabilities_are_filled_again_only_after_a_move(
+    aaio: Layout, draw_instances: Draw, play: Play
+) -> None:
+    """Cached scores always equal fresh ones, before and after moves."""
+    features = draw_instances(30, 3)
+    y = play(features, [4.0, 1.5, 0.0, 0.05], 3)
+    posterior = LivePosterior(aaio, 1)
+    selector = Selector(aaio, features, ["p"] * 30)
+    moves: set[int] = set()
+    for i in range(30):
+        posterior.update(features[i], bool(y[i]), i)
+        moves.add(posterior.moves)
+        fresh = Selector(aaio, features, ["p"] * 30).scores(posterior)
+        np.testing.assert_array_equal(selector.scores(posterior).total, fresh.total)
+    assert len(moves) > 1
+
+
+def test_wrong_arguments_are_refused(aaio: Layout, draw_instances: Draw) -> None:
+    with pytest.raises(ValueError, match="2 paradigms, 3 instances"):
+        Selector(aaio, draw_instances(3, 0), ["a", "b"])
+    with pytest.raises(ValueError, match="'best' is unknown; valid: variance, random"):
+        Policy("best")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="random_share"):
+        Policy(random_share=1.5)

@@ -1,0 +1,114 @@
+"""Stopping: for a stated reason, with a status for every capability."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from animalcat.layouts.live import LivePosterior
+from animalcat.layouts.select import Policy, Selector
+from animalcat.layouts.spec import Layout
+from animalcat.layouts.stop import Stopper, StoppingRule, Verdict
+
+Floats = npt.NDArray[np.float64]
+Draw = Callable[[int, int], Floats]
+Play = Callable[[Floats, list[float], int], Floats]
+
+
+def session(
+    layout: Layout, features: Floats, y: Floats, rule: StoppingRule, repeats: bool = False
+) -> tuple[Verdict, int, LivePosterior]:
+    """Play until the stopper says stop."""
+    posterior = LivePosterior(layout, 3)
+    selector = Selector(layout, features, ["p"] * len(features), Policy(repeats=repeats))
+    stopper = Stopper(layout, rule)
+    used: list[int] = []
+    while True:
+        verdict = stopper.verdict(posterior, selector, used)
+        if verdict.stop:
+            return verdict, len(used), posterior
+        choice = selector.select(posterior, used, len(used) + 1)
+        assert choice is not None
+        used.append(choice.index)
+        posterior.update(features[choice.index], bool(y[choice.index]), len(used))
+
+
+def test_budget(aaio: Layout, draw_instances: Draw, play: Play) -> None:
+    features = draw_instances(100, 1)
+    y = play(features, [3.0, 1.2, 0.0, 0.1], 1)
+    rule = StoppingRule(max_episodes=12, target_sd=0.01)
+    verdict, episodes, _ = session(aaio, features, y, rule)
+    assert episodes == 12
+    assert set(verdict.status.values()) == {"budget"}
+    assert "12 episodes" in verdict.reason
+
+
+def test_target(aaio: Layout, draw_instances: Draw, play: Play) -> None:
+    features = draw_instances(300, 2)
+    y = play(features, [3.0, 1.0, 0.0, 0.05], 2)
+    rule = StoppingRule(max_episodes=300, target_sd=0.12)
+    verdict, episodes, posterior = session(aaio, features, y, rule)
+    assert set(verdict.status.values()) == {"measured"}
+    assert verdict.reason == "every capability is measured"
+    assert 5 < episodes < 200
+    sd = {node.name: node.sd for node in posterior.summary()}
+    assert sd["navigationAbility"] <= 0.12 * 5.3
+    assert sd["visualAbility"] <= 0.12 * 1.9
+
+
+def test_an_exhausted_battery_is_the_limit(aaio: Layout, draw_instances: Draw, play: Play) -> None:
+    features = draw_instances(8, 3)
+    y = play(features, [3.0, 1.0, 0.0, 0.05], 3)
+    rule = StoppingRule(max_episodes=100, target_sd=0.02, futility=0.0)
+    verdict, episodes, _ = session(aaio, features, y, rule)
+    assert episodes == 8
+    assert verdict.reason == "the battery is exhausted"
+    assert "measuring" not in verdict.status.values()
+    empty = Selector(aaio, np.empty((0, 4)), [])
+    verdict = Stopper(aaio, rule).verdict(LivePosterior(aaio, 0), empty, [])
+    assert verdict.stop
+    assert set(verdict.status.values()) == {"limited by the battery"}
+
+
+def test_a_battery_without_fitting_demands_is_futile(aaio: Layout, play: Play) -> None:
+    """All rewards are huge and near: sight cannot be told from perfect sight."""
+    features = np.tile([2.0, 10.0, 0.0, 0.0], (200, 1))
+    rule = StoppingRule(max_episodes=200, target_sd=0.05, futility=0.02)
+    verdict, episodes, _ = session(aaio, features, play(features, [5.0, 1.8, 0.0, 0.0], 1), rule)
+    assert episodes < 200
+    assert verdict.status["visualAbility"] == "limited by the battery"
+    assert "25 more episodes" in verdict.reason
+    assert verdict.expected_fall["visualAbility"] < 0.02
+
+
+def test_an_agent_that_is_all_noise_is_limited_by_noise(aaio: Layout, draw_instances: Draw) -> None:
+    features = draw_instances(400, 4)
+    y = np.random.default_rng(1).integers(0, 2, 400).astype(np.float64)
+    rule = StoppingRule(max_episodes=400, target_sd=0.05, futility=0.03)
+    verdict, episodes, posterior = session(aaio, features, y, rule)
+    noise = next(node for node in posterior.summary() if node.name == "noiseLevel")
+    assert noise.mean > 0.8
+    assert episodes < 400
+    assert set(verdict.status.values()) == {"limited by noise"}
+
+
+def test_it_goes_on_while_there_is_something_to_learn(aaio: Layout, draw_instances: Draw) -> None:
+    features = draw_instances(50, 5)
+    selector = Selector(aaio, features, ["p"] * 50)
+    rule = StoppingRule(target_sd=0.2, futility=0.01)
+    verdict = Stopper(aaio, rule).verdict(LivePosterior(aaio, 0), selector, [])
+    assert not verdict.stop
+    assert verdict.reason == ""
+    assert set(verdict.status.values()) == {"measuring"}
+    assert all(0.05 < fall < 1.0 for fall in verdict.expected_fall.values())
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"max_episodes": 0}, {"target_sd": -0.1}, {"futility": float("nan")}]
+)
+def test_contradictory_rules_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        StoppingRule(**wrong)  # pyright: ignore[reportArgumentType]
