@@ -8,16 +8,28 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from animalcat.envs.sim.scene import tag_index
 from animalcat.envs.types import PHYSICS_STEP
 
 if TYPE_CHECKING:
     from animalcat.envs.agents.base import EpisodeInfo
     from animalcat.envs.types import Observation, RaySpec
 
-_WANTED: Final = frozenset(map(tag_index, ("goodGoal", "goodGoalMulti")))
-_SHUNNED: Final = frozenset(map(tag_index, ("badGoal", "badGoalMulti", "DeathZone", "HotZone")))
-_PASSABLE: Final = _WANTED | {tag_index("Movable")}
+# Indices of ray tags. The table of tags, `catalogue.RAY_TAGS`, is no part of the base install, which
+# has to run this agent.
+TAGS: Final = {
+    "Movable": 2,
+    "goodGoal": 3,
+    "goodGoalMulti": 4,
+    "badGoal": 5,
+    "DeathZone": 7,
+    "HotZone": 8,
+    "badGoalMulti": 15,
+}
+_WANTED: Final = frozenset((TAGS["goodGoal"], TAGS["goodGoalMulti"]))
+_SHUNNED: Final = frozenset(
+    TAGS[name] for name in ("badGoal", "badGoalMulti", "DeathZone", "HotZone")
+)
+_PASSABLE: Final = _WANTED | {TAGS["Movable"]}
 _LENGTH: Final = 200.0
 _SPHERE_RADIUS: Final = 0.5
 _TURN_PER_STEP: Final = 2.0

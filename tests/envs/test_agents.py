@@ -1,0 +1,196 @@
+"""The reference agents: what they do, that they repeat, that they pass; and their loader."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from animalcat.arena_configs.catalogue import RAY_TAGS
+from animalcat.arena_configs.loader import load_config
+from animalcat.arena_configs.model import Arena
+from animalcat.arena_configs.outcome import success
+from animalcat.envs.agents import (
+    BUILTIN,
+    Agent,
+    AgentLoadError,
+    BraitenbergAgent,
+    EpisodeInfo,
+    load_agent,
+)
+from animalcat.envs.agents.braitenberg import TAGS
+from animalcat.envs.sim.environment import SimEnvironment
+from animalcat.envs.testing import start, thing
+from animalcat.envs.types import ACTIONS, EndedBy, ObservationSpec, Phase, RaySpec
+
+SPEC = ObservationSpec()
+
+
+def play(
+    agent: Agent, arena: Arena, spec: ObservationSpec = SPEC, seed: int = 0
+) -> tuple[float, EndedBy | None, list[int]]:
+    """Return, why it ended (None after 2,000 decisions), and the actions."""
+    environment = SimEnvironment(spec)
+    step = environment.load(arena, seed)
+    agent.reset(EpisodeInfo(0, seed, spec, 0))
+    total, actions = 0.0, list[int]()
+    while step.phase is not Phase.LAST and len(actions) < 2000:
+        action = agent.act(step.observation)
+        assert isinstance(action, int)
+        actions.append(action)
+        step = environment.step(action)
+        total += step.reward
+    return total, step.ended_by, actions
+
+
+def open_arena(*items: object, yaw: float = 0.0) -> Arena:
+    return Arena(time_limit=250, items=(start(20, 10, yaw=yaw), *items))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", sorted(BUILTIN))
+def test_the_same_seed_gives_the_same_actions(name: str) -> None:
+    arena = open_arena(thing("GoodGoal", 5, 0, 35), thing("Wall", 15, 0, 25, size=(10, 2, 1)))
+    runs = [play(load_agent(f"builtin:{name}"), arena)[2] for _ in range(2)]
+    assert runs[0] == runs[1]
+    again = load_agent(f"builtin:{name}")
+    assert [play(again, arena)[2] for _ in range(2)] == runs
+
+
+def test_random_takes_every_action_and_follows_the_seed() -> None:
+    arena = open_arena()
+    agent = load_agent("builtin:random")
+    one, other = play(agent, arena, seed=1)[2], play(agent, arena, seed=2)[2]
+    assert set(one) == set(range(ACTIONS))
+    assert one != other
+
+
+def test_forward_runs_straight_on() -> None:
+    _, ended_by, actions = play(
+        load_agent("builtin:forward"), open_arena(thing("GoodGoal", 20, 0, 30))
+    )
+    assert ended_by is EndedBy.GOAL
+    assert set(actions) == {3}
+
+
+@pytest.mark.parametrize("yaw", [0, 60, 150, 180, 290])
+def test_braitenberg_finds_a_goal_wherever_it_starts_to_look(yaw: float) -> None:
+    arena = open_arena(thing("GoodGoal", 32, 0, 30), yaw=yaw)
+    total, ended_by, _ = play(load_agent("builtin:braitenberg"), arena)
+    assert ended_by is EndedBy.GOAL
+    assert total > 0
+
+
+def test_braitenberg_goes_round_a_wall() -> None:
+    goal, wall = thing("GoodGoal", 24, 0, 30), thing("Wall", 20, 0, 20, size=(6, 3, 1))
+    assert play(load_agent("builtin:braitenberg"), open_arena(goal, wall))[1] is EndedBy.GOAL
+
+
+@pytest.mark.parametrize("name", ["DeathZone", "BadGoal"])
+def test_braitenberg_keeps_off_what_harms(name: str) -> None:
+    arena = open_arena(thing(name, 20, 0, 20, size=(4, 1, 4)))
+    assert play(load_agent("builtin:braitenberg"), arena)[1] is EndedBy.TIME_LIMIT
+    assert play(load_agent("builtin:forward"), arena)[1] is not EndedBy.TIME_LIMIT
+
+
+def test_braitenberg_chooses_one_of_two_goals_as_far() -> None:
+    arena = open_arena(thing("GoodGoal", 14, 0, 25), thing("GoodGoal", 26, 0, 25))
+    assert play(load_agent("builtin:braitenberg"), arena)[1] is EndedBy.GOAL
+
+
+@pytest.mark.parametrize("rays", [RaySpec(5, 90, 18), RaySpec(1, 30)])
+def test_braitenberg_takes_any_rays_and_period(rays: RaySpec) -> None:
+    spec = ObservationSpec(rays=rays, decision_period=5)
+    arena = open_arena(thing("GoodGoal", 32, 0, 30))
+    assert play(load_agent("builtin:braitenberg"), arena, spec)[1] is EndedBy.GOAL
+
+
+def test_braitenbergs_tags_are_those_of_the_sensor() -> None:
+    assert {name: RAY_TAGS.index(name) for name in TAGS} == TAGS
+
+
+def test_braitenberg_says_that_it_needs_rays() -> None:
+    with pytest.raises(ValueError, match="turn rays on"):
+        BraitenbergAgent().reset(EpisodeInfo(0, 0, ObservationSpec(rays=None)))
+
+
+@pytest.mark.data
+def test_braitenberg_passes_far_more_of_the_easy_competition_than_random(
+    data_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = sorted((data_dir / "animal-ai-competition").glob("01-*.yaml"))
+    rates: dict[str, float] = {}
+    for name in ("random", "forward", "braitenberg"):
+        agent, passed = load_agent(f"builtin:{name}"), list[bool]()
+        for file in files:
+            arenas = load_config(file).config.arenas
+            arena = arenas[min(arenas)]
+            passed.append(success(play(agent, arena)[0], arena.pass_mark))
+        rates[name] = float(np.mean(passed))
+    with capsys.disabled():
+        print(f"\npass rates of {len(files)} arenas of category 1:", rates)
+    assert rates["braitenberg"] > 0.65
+    assert rates["random"] < 0.3
+
+
+# --- the loader --------------------------------------------------------------------------------
+
+GOOD = """\
+import dataclasses
+import neighbour
+
+@dataclasses.dataclass
+class Mine:
+    turns: int = neighbour.TURNS
+    def reset(self, info): self.left = info.episode
+    def act(self, observation): return [self.turns, 0]
+
+class Half:
+    def reset(self, info): ...
+
+class Picky:
+    def __init__(self, weights): ...
+    def reset(self, info): ...
+    def act(self, observation): ...
+
+number = 3
+"""
+
+
+@pytest.fixture
+def agent_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("sys.path", list(__import__("sys").path))
+    (tmp_path / "neighbour.py").write_text("TURNS = 2\n")
+    file = tmp_path / "mine.py"
+    file.write_text(GOOD)
+    return file
+
+
+def test_a_class_of_a_file_is_made_and_sees_its_neighbours(agent_file: Path) -> None:
+    agent = load_agent(f"{agent_file}:Mine")
+    agent.reset(EpisodeInfo(4, 0, SPEC))
+    observation = SimEnvironment(SPEC).load(open_arena(), 0).observation
+    assert agent.act(observation) == [2, 0]
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("builtin:clever", "there are: braitenberg, forward, random"),
+        ("braitenberg", "expected builtin:NAME or path/to/file.py:ClassName"),
+        ("builtin:", "expected builtin:NAME"),
+        ("{folder}/mine.txt:Mine", "expected builtin:NAME"),
+        ("{folder}/nowhere.py:Mine", "there is no file"),
+        ("{folder}/mine.py:Yours", "no such class in the file; there are: Half, Mine, Picky"),
+        ("{folder}/mine.py:number", "no such class"),
+        ("{folder}/mine.py:Half", "lacks act"),
+        ("{folder}/mine.py:Picky", r"Picky\(\) failed: TypeError"),
+        ("{folder}/broken.py:Mine", "importing failed: ModuleNotFoundError.*not_there"),
+    ],
+)
+def test_what_is_wrong_with_a_reference_is_said(
+    agent_file: Path, reference: str, message: str
+) -> None:
+    (agent_file.parent / "broken.py").write_text("import not_there\n")
+    with pytest.raises(AgentLoadError, match=message):
+        load_agent(reference.format(folder=agent_file.parent))

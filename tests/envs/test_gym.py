@@ -1,0 +1,250 @@
+"""`animalcat/Arena-v0`: Gymnasium's own checks, and what ends an episode how."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.utils.env_checker import check_env
+
+import animalcat.envs
+from animalcat.arena_configs.loader import load_text
+from animalcat.arena_configs.model import ArenaError
+from animalcat.envs.gym import NAVIGATION, ArenaEnv
+from animalcat.envs.spaces import SENSORS
+from animalcat.envs.types import CameraSpec, EndedBy, ObservationSpec, Phase
+
+ROOT = Path(__file__).resolve().parents[2]
+AHEAD = """\
+!ArenaConfig
+arenas:
+  0: !Arena
+    timeLimit: {time_limit}
+    items:
+    - !Item
+      name: Agent
+      positions: [!Vector3 {{x: 20, y: 0, z: 10}}]
+      rotations: [0]
+    - !Item
+      name: {name}
+      positions: [!Vector3 {{x: 20, y: 0, z: 20}}]
+      sizes: [!Vector3 {{x: 2, y: 2, z: 2}}]
+"""
+FORWARD = np.array([1, 0])
+
+
+def ahead(name: str, time_limit: int = 250) -> str:
+    return AHEAD.format(name=name, time_limit=time_limit)
+
+
+def run(env: ArenaEnv, seed: int = 0) -> tuple[float, bool, bool, dict[str, Any]]:
+    env.reset(seed=seed)
+    total = 0.0
+    for _ in range(1000):
+        _, reward, terminated, truncated, info = env.step(FORWARD)
+        total += reward
+        if terminated or truncated:
+            return total, terminated, truncated, info
+    raise AssertionError("the episode has no end")
+
+
+@pytest.mark.parametrize("flat", [False, True])
+@pytest.mark.parametrize("camera", [False, True])
+@pytest.mark.parametrize("rays", [False, True])
+def test_gymnasiums_checker_has_nothing_to_say(flat: bool, camera: bool, rays: bool) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        env = gymnasium.make(
+            "animalcat/Arena-v0",
+            flat_actions=flat,
+            camera=camera,
+            resolution=32,
+            rays=rays,
+            render_mode="rgb_array",
+        )
+        check_env(env.unwrapped)
+        env.close()
+
+
+@pytest.mark.parametrize(
+    ("imports", "name"),
+    [("gymnasium, animalcat.envs", ""), ("gymnasium", "animalcat.envs:")],
+)
+def test_a_fresh_process_makes_it_beside_a_folder_called_envs(
+    tmp_path: Path, imports: str, name: str
+) -> None:
+    (tmp_path / "envs").mkdir()
+    (tmp_path / "envs" / "__init__.py").write_text("raise RuntimeError('not the project')")
+    script = tmp_path / "agent.py"
+    script.write_text(
+        f"import {imports}\n"
+        f"env = gymnasium.make('{name}animalcat/Arena-v0')\n"
+        "env.reset(seed=1)\n"
+        "print(env.step(env.action_space.sample())[1])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 0
+
+
+def test_the_client_alone_has_the_contract_and_the_agents() -> None:
+    absent = ("numba", "sapien", "pydantic", "yaml", "pymc")
+    code = (
+        f"import sys; sys.modules.update(dict.fromkeys({absent}));"
+        "import animalcat.envs, animalcat.envs.types;"
+        "from animalcat.envs.agents import load_agent; load_agent('builtin:braitenberg')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_vectorised() -> None:
+    envs = gymnasium.make_vec(
+        "animalcat/Arena-v0", num_envs=3, vectorization_mode="sync", sensors=["rays"]
+    )
+    observation, _ = envs.reset(seed=5)
+    assert observation.shape == (3, 70)
+    for _ in range(5):
+        observation, *_ = envs.step(envs.action_space.sample())
+    assert len(np.unique(observation, axis=0)) == 3
+    envs.close()
+
+
+def test_the_space_is_a_dict_of_what_is_on_or_the_one_box() -> None:
+    everything = ArenaEnv(camera=True, resolution=20)
+    assert isinstance(everything.observation_space, spaces.Dict)
+    assert set(everything.observation_space) == set(SENSORS)
+    frame = ArenaEnv(camera=True, resolution=20, grayscale=True, sensors=["camera"])
+    assert frame.observation_space == spaces.Box(0, 255, (20, 20, 1), np.uint8)
+    rays = ArenaEnv(sensors=["rays"], rays_per_side=3, ray_tags=18)
+    assert rays.observation_space == spaces.Box(0, 1, (140,), np.float32)
+    spec = ArenaEnv(observation_spec=ObservationSpec(CameraSpec(16), None))
+    assert isinstance(spec.observation_space, spaces.Dict)
+    assert set(spec.observation_space) == set(SENSORS) - {"rays"}
+    for env in (everything, frame, rays, spec):
+        observation, _ = env.reset(seed=0)
+        assert observation in env.observation_space
+
+
+def test_either_form_of_action_does_the_same() -> None:
+    pairs, flat = ArenaEnv(sensors=["position"]), ArenaEnv(sensors=["position"], flat_actions=True)
+    pairs.reset(seed=3)
+    flat.reset(seed=3)
+    for move, turn in [(1, 0), (1, 1), (0, 2), (2, 0), (1, 2)]:
+        one, other = pairs.step(np.array([move, turn])), flat.step(3 * move + turn)
+        assert np.array_equal(one[0], other[0])
+    for env, bad in ((pairs, [3, 0]), (pairs, [0, -1]), (flat, 9), (flat, 1.0)):
+        with pytest.raises(ValueError, match="action"):
+            env.step(bad)  # type: ignore[arg-type]
+
+
+def test_a_goal_terminates() -> None:
+    total, terminated, truncated, info = run(ArenaEnv(ahead("GoodGoal")))
+    assert (terminated, truncated, info) == (True, False, {"ended_by": "goal"})
+    assert 1.8 < total < 2.0
+
+
+def test_death_terminates() -> None:
+    total, terminated, truncated, info = run(ArenaEnv(ahead("DeathZone")))
+    assert (terminated, truncated, info) == (True, False, {"ended_by": "death"})
+    assert total < -1
+
+
+def test_time_truncates() -> None:
+    total, terminated, truncated, info = run(ArenaEnv(ahead("Wall", time_limit=55)))
+    assert (terminated, truncated, info) == (False, True, {"ended_by": "time_limit"})
+    assert total == pytest.approx(-1, abs=0.01)
+
+
+def test_a_fault_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    env = ArenaEnv()
+    env.reset(seed=0)
+    backend = env._backend
+    honest = backend.step
+    monkeypatch.setattr(
+        backend,
+        "step",
+        lambda action: honest(action)._replace(phase=Phase.LAST, ended_by=EndedBy.FAULT),
+    )
+    with pytest.raises(RuntimeError, match="backend failed"):
+        env.step(FORWARD)
+
+
+def test_the_seed_decides_and_episodes_differ() -> None:
+    env = ArenaEnv(sensors=["position"])
+    first, info = env.reset(seed=7)
+    second, _ = env.reset()
+    again, same = env.reset(seed=7)
+    assert np.array_equal(first, again)
+    assert info == same
+    assert not np.array_equal(first, second)
+
+
+def test_arenas_from_file_text_and_model(tmp_path: Path) -> None:
+    file = tmp_path / "arena.yml"
+    file.write_text(ahead("GoodGoal"))
+    model = load_text(ahead("GoodGoal"), "x").config.arenas[0]
+    for arena in (file, str(file), ahead("GoodGoal"), model):
+        assert run(ArenaEnv(arena))[3] == {"ended_by": "goal"}
+    env = ArenaEnv()
+    env.reset(seed=0, options={"arena": ahead("DeathZone")})
+    assert run(env)[3] == {"ended_by": "death"}
+
+
+def test_render_shows_the_camera() -> None:
+    env = ArenaEnv(NAVIGATION, sensors=["rays"], render_mode="rgb_array")
+    env.reset(seed=0)
+    frame = env.render()
+    assert frame is not None
+    assert frame.shape == (256, 256, 3)
+    gray = ArenaEnv(camera=True, resolution=20, grayscale=True, render_mode="rgb_array")
+    gray.reset(seed=0)
+    frame = gray.render()
+    assert frame is not None
+    assert frame.shape == (20, 20, 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"sensors": ["camera"]}, "choose from rays"),
+        ({"sensors": []}, "choose from"),
+        ({"backend": "unreal"}, "the backends are: sim"),
+        ({"render_mode": "human"}, "rgb_array"),
+        ({"camera": True, "resolution": 3}, "4..512"),
+        ({"decision_period": 0}, "1..20"),
+    ],
+)
+def test_wrong_arguments_are_named(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ArenaEnv(**arguments)
+
+
+def test_wrong_arenas_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ArenaError, match=r"nowhere\.yml"):
+        ArenaEnv(tmp_path / "nowhere.yml")
+    with pytest.raises(ArenaError):
+        ArenaEnv("no: arena\n")
+    with pytest.raises(ValueError, match="there is: arena"):
+        ArenaEnv().reset(options={"arenas": 1})
+
+
+def test_a_step_without_an_episode_is_an_error() -> None:
+    with pytest.raises(RuntimeError):
+        ArenaEnv().step(FORWARD)
+
+
+def test_registering_twice_is_fine() -> None:
+    animalcat.envs.register_environments()
+    assert "animalcat/Arena-v0" in gymnasium.registry
