@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from animalcat.envs.agents.base import EpisodeInfo
     from animalcat.envs.types import Observation, RaySpec
 
-# Indices of ray tags. The table of tags, `catalogue.RAY_TAGS`, is no part of the base install, which
-# has to run this agent.
+# Indices of ray tags, here because this agent runs on the base install, which lacks what
+# `arena_configs.catalogue` and its table of tags need.
 TAGS: Final = {
     "Movable": 2,
     "goodGoal": 3,
