@@ -69,7 +69,7 @@ def build(placement: Placement) -> Level:
     primitives: list[Primitive] = []
     owners: list[int] = []
     offsets: list[Vector] = []
-    ground = Ground()
+    ground = Ground(placement.objects)
     for thing in placement.objects:
         kind = thing.kind
         local = tuple(solids(kind, _ORIGIN, thing.size, 0.0))

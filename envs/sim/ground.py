@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from animalcat.arena_configs.geometry import Solid, rotate, solids
+from animalcat.arena_configs.geometry import Solid, rotate
 from animalcat.arena_configs.model import Point
 from animalcat.envs.sim.physics import FLOOR_TOP
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from animalcat.arena_configs.placement import PlacedObject
 
 IMMOVABLE_MASS: Final = 10000.0
@@ -23,37 +26,74 @@ DROP: Final = 0.05
 """Metres that a wall may hang above what it is going to stand on (as spawned, some 0.03)."""
 
 
-class Ground:
-    """The floor and the tops of walls that stand firm, to which others are added."""
+_BALANCED: Final = (
+    ((0.0, 0.0),),
+    ((-0.99, 0.0), (0.99, 0.0)),
+    ((0.0, -0.99), (0.0, 0.99)),
+    ((-0.99, -0.99), (0.99, 0.99)),
+    ((-0.99, 0.99), (0.99, -0.99)),
+)
+"""Sets of points of a footprint, in half extents, that keep it from tipping if all are held."""
 
-    def __init__(self) -> None:
+
+class Ground:
+    """Which objects stand firm: heavy ones, held under their centre or on two opposite sides.
+
+    What holds them is the floor or other firm ones; what has nothing there falls, as in Unity.
+    """
+
+    def __init__(self, objects: Sequence[PlacedObject]) -> None:
+        """Find out, from the floor upward."""
         self._walls: list[Solid] = []
+        self._origins: dict[int, Point] = {}
+        heavy = [
+            (thing.solids()[0], thing) for thing in objects if thing.kind.mass >= IMMOVABLE_MASS
+        ]
+        for base, thing in sorted(heavy, key=lambda pair: _foot(pair[0])):
+            top = self._top_under(base)
+            if top is not None:
+                drop = _foot(base) - top
+                x, y, z = thing.position
+                self._origins[id(thing)] = Point(x, y - drop, z)
+                low = Point(base.center.x, base.center.y - drop, base.center.z)
+                self._walls.append(replace(base, center=low))
 
     def settle(self, thing: PlacedObject) -> tuple[Point, float]:
-        """Origin and mass of an object: with mass 0, and lowered to its stand, if it is firm.
+        """Origin and mass of one of the objects: if it is firm, lowered to its stand, mass 0."""
+        origin = self._origins.get(id(thing))
+        return (thing.position, thing.kind.mass) if origin is None else (origin, 0.0)
 
-        It is firm if it is heavy and the floor or a firm wall is under its centre; what has
-        nothing there falls, as in Unity.
-        """
-        origin, mass = thing.position, thing.kind.mass
-        if mass < IMMOVABLE_MASS:
-            return origin, mass
-        foot = min(solid.center.y - solid.half.y for solid in thing.solids())
-        top = self._under(origin.x, origin.z, foot)
-        if top is None:
-            return origin, mass
-        settled = Point(origin.x, origin.y + top - foot, origin.z)
-        boxes = solids(thing.kind, settled, thing.size, thing.yaw)
-        self._walls.extend(solid for solid in boxes if solid.shape == "box")
-        return settled, 0.0
-
-    def _under(self, x: float, z: float, foot: float) -> float | None:
+    def _top_under(self, base: Solid) -> float | None:
+        """Height of what holds this, if something does."""
+        foot = _foot(base)
         if foot <= FLOOR_TOP + DROP:
             return FLOOR_TOP
-        for wall in self._walls:
-            top = wall.center.y + wall.half.y
-            if 0.0 <= foot - top <= DROP:
-                right, ahead = rotate(x - wall.center.x, z - wall.center.z, -wall.yaw)
-                if abs(right) <= wall.half.x and abs(ahead) <= wall.half.z:
-                    return top
+        reach = base.half.x + base.half.z
+        tops = {
+            wall: top
+            for wall in self._walls
+            if 0.0 <= foot - (top := wall.center.y + wall.half.y) <= DROP
+            and abs(wall.center.x - base.center.x) < reach + wall.half.x + wall.half.z
+            and abs(wall.center.z - base.center.z) < reach + wall.half.x + wall.half.z
+        }
+        for points in _BALANCED:
+            held = [_held(base, point, tops) for point in points]
+            if None not in held:
+                return max(top for top in held if top is not None)
         return None
+
+
+def _foot(solid: Solid) -> float:
+    return solid.center.y - solid.half.y
+
+
+def _held(base: Solid, point: tuple[float, float], tops: dict[Solid, float]) -> float | None:
+    """Height of the highest wall under a point of a footprint, if there is one."""
+    right, ahead = rotate(point[0] * base.half.x, point[1] * base.half.z, base.yaw)
+    x, z = base.center.x + right, base.center.z + ahead
+    under: list[float] = []
+    for wall, top in tops.items():
+        right, ahead = rotate(x - wall.center.x, z - wall.center.z, -wall.yaw)
+        if abs(right) <= wall.half.x and abs(ahead) <= wall.half.z:
+            under.append(top)
+    return max(under, default=None)

@@ -39,8 +39,8 @@ _AGENT_GROUP: Final = (1, 0, 0, 0)
 _SMOOTH_GROUP: Final = (0, 1, 0, 0)
 _ROUGH_GROUP: Final = (2, 2, 0, 0)
 
-_STATE: Final = 13
-"""Float32 numbers that PhysX packs for one body: rotation wxyz, position, two velocities."""
+STATE: Final = 13
+"""Float32 numbers of one body's state: rotation wxyz, position, two velocities, PhysX's frame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +120,9 @@ class Physics:
     """One arena's bodies and the agent's sphere, stepped 0.02 s at a time.
 
     PhysX is right-handed with z up and Unity left-handed with y up, so y and z are swapped on
-    the way in and out, here alone. The agent is frictionless here: its friction is a closed law
-    (see `movement`). The settings are those measured in reference/toolchain.md section 1.
+    the way in and out: here, and for whole states in `tracking`. The agent is frictionless here:
+    its friction is a closed law (see `movement`). The settings are those measured in
+    reference/toolchain.md section 1.
     """
 
     def __init__(self, agent: Vector, bodies: Sequence[Body]) -> None:
@@ -150,7 +151,7 @@ class Physics:
         self._rough: dict[float, physx.PhysxMaterial] = {}
         self._index: dict[physx.PhysxRigidBaseComponent, int] = {}
         self._entities: list[Entity] = []
-        self._dynamic: list[int] = []
+        self._dynamic: tuple[int, ...] = ()
         self._agent, self._agent_entity = self._add_agent(agent)
         self._add_arena()
         for body in bodies:
@@ -163,7 +164,7 @@ class Physics:
         self._index[component] = index
         self._entities.append(self._insert(component, body.position, body.yaw))
         if isinstance(component, physx.PhysxRigidDynamicComponent):
-            self._dynamic.append(index)
+            self._dynamic += (index,)
             if any(body.velocity):
                 component.set_linear_velocity(_swap(body.velocity))
         return index
@@ -171,8 +172,12 @@ class Physics:
     def remove(self, index: int) -> None:
         """Take a body out; its index is not used again."""
         self._entities[index].remove_from_scene()
-        if index in self._dynamic:
-            self._dynamic.remove(index)
+        self._dynamic = tuple(body for body in self._dynamic if body != index)
+
+    @property
+    def dynamic(self) -> tuple[int, ...]:
+        """Indices of the bodies that can move, in the order of `state`."""
+        return self._dynamic
 
     def advance(self, velocity: Vector) -> Vector:
         """Give the agent a velocity, take one physics step, return its velocity after it."""
@@ -211,34 +216,15 @@ class Physics:
             index = self._index.get(body, FLOOR)
             for point in contact.points:
                 x, z, y = point.normal.tolist()
-                impulse = float(np.linalg.norm(point.impulse)) / AGENT_MASS
+                impulse = math.hypot(*point.impulse.tolist()) / AGENT_MASS
                 normal = (sign * x, sign * y, sign * z)
                 found.append(Contact(index, normal, impulse, point.separation))
         found.sort()  # PhysX's own order follows memory addresses
         return found
 
     def state(self) -> bytes:
-        """The dynamic bodies' states as bytes: equal bytes, nothing has moved."""
-        return self._system.pack()[4 * _STATE :]
-
-    def poses(
-        self, state: bytes
-    ) -> tuple[list[int], npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-        """Where the dynamic bodies are.
-
-        Args:
-            state: What `state` gave.
-
-        Returns:
-            Their indices, their origins (n, 3) and their rotations (n, 3, 3), local to world.
-        """
-        rows = np.frombuffer(state, np.float32).reshape(-1, _STATE)
-        return self._dynamic, rows[:, [4, 6, 5]], _rotations(rows[:, :4])
-
-    def fastest(self) -> float:
-        """Greatest speed of a dynamic body, m/s."""
-        rows = np.frombuffer(self.state(), np.float32).reshape(-1, _STATE)
-        return float(np.sqrt((rows[:, 7:10] ** 2).sum(1).max(initial=0.0)))
+        """`STATE` numbers for each of `dynamic`: equal bytes, nothing has moved."""
+        return self._system.pack()[4 * STATE :]
 
     def _add_agent(self, position: Vector) -> tuple[physx.PhysxRigidDynamicComponent, Entity]:
         agent = physx.PhysxRigidDynamicComponent()
@@ -326,23 +312,3 @@ def _shape(collider: Collider, material: physx.PhysxMaterial) -> physx.PhysxColl
             return physx.PhysxCollisionShapeTriangleMesh(
                 points[:, [0, 2, 1]], triangles, unit, material
             )
-
-
-def _rotations(quaternions: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Unity-frame matrices (n, 3, 3) of PhysX's quaternions (n, 4), w first.
-
-    Swapping y and z on both sides of a rotation negates its axis's parts and swaps two of them.
-    """
-    w, x, z, y = (quaternions[:, i] for i in range(4))
-    w = -w
-    matrix = np.empty((len(quaternions), 3, 3), np.float32)
-    matrix[:, 0, 0] = 1 - 2 * (y * y + z * z)
-    matrix[:, 0, 1] = 2 * (x * y - w * z)
-    matrix[:, 0, 2] = 2 * (x * z + w * y)
-    matrix[:, 1, 0] = 2 * (x * y + w * z)
-    matrix[:, 1, 1] = 1 - 2 * (x * x + z * z)
-    matrix[:, 1, 2] = 2 * (y * z - w * x)
-    matrix[:, 2, 0] = 2 * (x * z - w * y)
-    matrix[:, 2, 1] = 2 * (y * z + w * x)
-    matrix[:, 2, 2] = 1 - 2 * (x * x + y * y)
-    return matrix
