@@ -169,7 +169,7 @@ def test_walls_on_walls_stand_firm_and_walls_over_nothing_fall() -> None:
 
 def test_a_wall_that_bridges_a_gap_stands_firm_whatever_the_order() -> None:
     bridge = thing("Wall", 20, 2, 20, size=(6, 1, 1))
-    ends = (thing("Wall", x, 0, 20, size=(1.5, 2, 1.5)) for x in (18, 22))
+    ends = (thing("Wall", x, 0, 20, size=(1.5, 2, 1.5)) for x in (17.5, 22.5))
     environment = SimEnvironment(PLAIN)
     environment.load(Arena(items=(start(), bridge, *ends)), 0)
     assert environment.scene.center[0, 1] == pytest.approx(2 * 0.999 + 0.4995 - 0.01, abs=1e-5)
