@@ -9,6 +9,13 @@ import grpc
 CODE_METADATA: Final = "animalcat-code"
 """Key of the trailing metadata in which the server sends the stable code of an error."""
 
+_BROKEN: Final = (
+    grpc.StatusCode.UNAVAILABLE,
+    grpc.StatusCode.CANCELLED,
+    grpc.StatusCode.INTERNAL,
+    grpc.StatusCode.UNKNOWN,
+)
+
 
 class AnimalcatError(Exception):
     """Something did not work; the text is a sentence for people.
@@ -31,13 +38,13 @@ def from_rpc(error: grpc.aio.AioRpcError, address: str) -> AnimalcatError:
         address: Of the server.
     """
     status = error.code()
-    trailer = dict(error.trailing_metadata() or ())
-    code = trailer.get(CODE_METADATA)
     sentence = error.details() or status.name
+    code = dict(error.trailing_metadata() or ()).get(CODE_METADATA)
     if isinstance(code, str):
         return AnimalcatError(sentence, code)
-    if status is grpc.StatusCode.UNAVAILABLE:
-        sentence = f"lost the server at {address}: {sentence}"
-    elif status is grpc.StatusCode.UNIMPLEMENTED:
+    # The server sends a code with every error of its own; this one is gRPC's.
+    if status in _BROKEN:
+        return AnimalcatError(f"lost the server at {address}: {sentence}", "UNAVAILABLE")
+    if status is grpc.StatusCode.UNIMPLEMENTED:
         sentence = f"the server at {address} is not an animalcat server of this version: {sentence}"
     return AnimalcatError(sentence, status.name)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import importlib.metadata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, cast
+from operator import index
+from typing import Any, Final, cast
 
 import grpc
-import numpy as np
 
 from animalcat.envs.agents.base import Agent, EpisodeInfo
 from animalcat.envs.types import ACTIONS, Observation, ObservationSpec
@@ -233,7 +233,7 @@ def action_bytes(answer: int | Sequence[int]) -> bytes:
         AnimalcatError: It is neither a number from 0 to 8 nor 1 to 100 of them.
     """
     try:
-        actions = bytes((answer,)) if isinstance(answer, int | np.integer) else bytes(answer)
+        actions = bytes(map(index, _several(answer)))
     except (TypeError, ValueError):
         actions = b""
     if not 1 <= len(actions) <= MAX_ACTIONS or max(actions) >= ACTIONS:
@@ -243,6 +243,14 @@ def action_bytes(answer: int | Sequence[int]) -> bytes:
             "ACTION_OUT_OF_RANGE",
         )
     return actions
+
+
+def _several(answer: Any) -> Iterable[Any]:
+    """One integer, of Python, NumPy or a tensor library, as a list; anything else as it is."""
+    try:
+        return [index(answer)]
+    except TypeError:
+        return answer
 
 
 def _one_a_slot(agent: Agent | Callable[[], Agent], slots: int) -> list[Agent]:

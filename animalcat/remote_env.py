@@ -111,7 +111,7 @@ class RemoteEnv(gymnasium.Env[GymObservation, GymAction]):
             options: Ignored.
 
         Returns:
-            The first observation, and `episode` (number), `agent_seed` (for the agent's own
+            The first observation, and `number` (of the episode), `agent_seed` (for the agent's own
             randomness) and `time_budget_steps` (decisions; 0: no limit).
 
         Raises:
@@ -136,7 +136,7 @@ class RemoteEnv(gymnasium.Env[GymObservation, GymAction]):
             )
         info = self._stream.episode_info(self._start)
         return self._seen(self._start.observation), {
-            "episode": info.episode,
+            "number": info.episode,
             "agent_seed": info.seed,
             "time_budget_steps": info.time_budget_steps,
         }
@@ -145,8 +145,8 @@ class RemoteEnv(gymnasium.Env[GymObservation, GymAction]):
         """Take one decision.
 
         Returns:
-            As Gymnasium has it; the info holds `episode`, and at the end `fault`: the backend
-            failed, and the episode does not count.
+            As Gymnasium has it; the info holds the episode's `number`, and at the end `fault`:
+            the backend failed, and the episode does not count.
 
         Raises:
             ValueError: The action is not in the action space.
@@ -156,7 +156,7 @@ class RemoteEnv(gymnasium.Env[GymObservation, GymAction]):
             raise AnimalcatError("no episode is open: call reset() first")
         number = to_action(action)
         frame = self._run(self._turn(number))
-        info: dict[str, Any] = {"episode": self._start.episode}
+        info: dict[str, Any] = {"number": self._start.episode}
         if frame.HasField("ask"):
             self._steps = frame.ask.step
             return self._seen(frame.ask.observation), frame.ask.reward, False, False, info

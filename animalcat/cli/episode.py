@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -50,11 +51,8 @@ def list_(
     as_json: AsJson = False,
 ) -> None:
     """List the episodes of a session in the order they were played, all attempts."""
-    # Brings the whole server, which replay does without.
-    from animalcat.service.private import server_for
-
     try:
-        with server_for(server or None, home) as address, connect(address) as client:
+        with _client(server, home) as client:
             rows = [_row(episode) for episode in client.episodes(session)]
     except AnimalcatError as error:
         fail(str(error), UNREACHABLE if error.code == "UNAVAILABLE" else BAD_INPUT)
@@ -106,6 +104,20 @@ def replay(
         print_json(rows)
     if differs:
         raise typer.Exit(FAILED)
+
+
+@contextmanager
+def _client(server: str, home: Path | None) -> Generator[Client]:
+    """A connection to the named server, else to the data directory's, or one started for it."""
+    if server:
+        with connect(server) as client:
+            yield client
+        return
+    # Brings the whole server, which nothing else here needs.
+    from animalcat.service.private import server_for
+
+    with server_for(None, home) as address, connect(address) as client:
+        yield client
 
 
 def _sources(what: str, episode: str, server: str, home: Path | None) -> Iterator[Source]:

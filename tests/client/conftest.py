@@ -1,0 +1,49 @@
+"""A real server on a free port, with a small battery."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import animalcat
+from animalcat.service.private import server_for
+from animalcat.v1 import sessions_pb2
+
+MakeSession = Callable[..., sessions_pb2.Session]
+
+
+class Server(NamedTuple):
+    """Where a server listens, and its data directory."""
+
+    address: str
+    home: Path
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    home = tmp_path_factory.mktemp("home")
+    with server_for(None, home) as address:
+        with animalcat.connect(address) as client:
+            client.build_battery("navigation", 12, seed=1)
+        yield Server(address, home)
+
+
+@pytest.fixture
+def client(server: Server) -> Iterator[animalcat.Client]:
+    with animalcat.connect(server.address) as client:
+        yield client
+
+
+@pytest.fixture
+def make_session(client: animalcat.Client, request: pytest.FixtureRequest) -> MakeSession:
+    """Makes sessions of few episodes; each test has agents, and so sessions, of its own."""
+
+    def make(**fields: object) -> sessions_pb2.Session:
+        spec = {"battery": "navigation", "max_episodes": 2, "certify": False, **fields}
+        spec.setdefault("agent", request.node.name)
+        return client.create_session(**spec)  # pyright: ignore[reportArgumentType]
+
+    return make

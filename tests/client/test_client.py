@@ -1,0 +1,255 @@
+"""The client against a real server."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import animalcat
+from animalcat.client import Client
+from animalcat.envs.agents import BraitenbergAgent
+from animalcat.envs.types import Observation
+from animalcat.service.recording import read_episode, verify
+from animalcat.v1 import sessions_pb2, types_pb2
+
+from .conftest import MakeSession, Server
+
+
+class Scripted:
+    """Takes the same action, or list of them, again and again; counts what it is asked."""
+
+    def __init__(self, answer: Any = 3) -> None:
+        self.answer = answer
+        self.infos: list[animalcat.EpisodeInfo] = []
+        self.asked = 0
+
+    def reset(self, info: animalcat.EpisodeInfo) -> None:
+        self.infos.append(info)
+
+    def act(self, observation: Observation) -> Any:
+        self.asked += 1
+        assert observation.rays is not None
+        assert observation.rays.flags.owndata
+        assert observation.rays.flags.writeable
+        return self.answer
+
+
+def test_nothing_listens() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    with pytest.raises(animalcat.AnimalcatError, match=rf"{address}.*animalcat serve") as caught:
+        animalcat.connect(address)
+    assert caught.value.code == "UNAVAILABLE"
+
+
+def test_something_else_listens() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+
+        def answer() -> None:
+            connection, _ = other.accept()
+            connection.sendall(b"220 mail.example ESMTP\r\n")
+            connection.close()
+
+        threading.Thread(target=answer, daemon=True).start()
+        with pytest.raises(animalcat.AnimalcatError, match="no animalcat server answers"):
+            animalcat.connect(f"127.0.0.1:{other.getsockname()[1]}")
+
+
+@pytest.mark.parametrize("address", ["", "localhost", "localhost:", ":50051", "h:port", "h:70000"])
+def test_an_address_is_host_and_port(address: str) -> None:
+    with pytest.raises(animalcat.AnimalcatError, match="not HOST:PORT"):
+        animalcat.connect(address)
+
+
+def test_an_agent_plays_a_session_to_its_end(
+    client: Client, make_session: MakeSession, server: Server
+) -> None:
+    session = make_session(max_episodes=3)
+    told: list[animalcat.PlayedEpisode] = []
+    summary = client.evaluate(BraitenbergAgent(), session, on_episode=told.append)
+
+    assert summary.session == session.name
+    assert summary.state == "finished"
+    assert summary.counted == 3
+    assert summary.episodes == tuple(told)
+    assert client.get_session(session).state == sessions_pb2.SESSION_STATE_FINISHED
+    stored = client.episodes(session)
+    assert [e.episode for e in stored] == [e.episode for e in told] == [0, 1, 2]
+    assert [e.steps for e in stored] == [e.steps for e in told]
+    assert [e.episode_return for e in stored] == pytest.approx([e.episode_return for e in told])
+    assert set(client.profile(session)["nodes"]) >= {"navigationAbility", "visualAbility"}
+    assert client.export_profile(session, "csv").count(b"\n") == 4
+
+    folder = server.home / "recordings" / session.name.removeprefix("sessions/")
+    for episode in stored:
+        recording = read_episode(folder / f"{episode.episode}-0.mcap")
+        found = verify(recording)
+        assert found.difference is None
+        assert found.versions == ()
+        frames = list(client.stream_episode(session, episode.episode))
+        assert frames[0].header == recording.header
+        assert tuple(f.step for f in frames[1:-1]) == recording.steps
+        assert frames[-1].footer == recording.footer
+
+
+def test_an_agent_knows_what_it_may_know_and_others_watch(
+    client: Client, make_session: MakeSession
+) -> None:
+    session, agent = make_session(), Scripted([1] * 50)
+    client.evaluate(agent, session)
+    assert [info.episode for info in agent.infos] == [0, 1]
+    assert {info.observation_spec for info in agent.infos} == {animalcat.ObservationSpec()}
+    assert len({info.seed for info in agent.infos}) == 2
+    steps = [episode.steps for episode in client.episodes(session)]
+    assert [info.time_budget_steps for info in agent.infos] == pytest.approx(steps, abs=1)
+
+    events = list(client.watch_session(session, from_start=True))
+    assert [e.episode.episode for e in events if e.HasField("episode")] == [0, 1]
+    assert events[-1].session.state == sessions_pb2.SESSION_STATE_FINISHED
+
+
+def test_several_actions_take_fewer_questions(client: Client, make_session: MakeSession) -> None:
+    one, many = Scripted(1), Scripted([1] * 100)
+    first = client.evaluate(one, make_session(max_episodes=1, agent="one by one"))
+    second = client.evaluate(many, make_session(max_episodes=1, agent="many at once"))
+    assert first.episodes[0].steps == one.asked
+    assert second.episodes[0].steps > 99 * (many.asked - 1)
+
+
+def test_a_session_that_waits_need_not_be_named(
+    server: Server, client: Client, make_session: MakeSession
+) -> None:
+    make_session(agent="someone who never comes")
+    make_session(agent="someone else")
+    with pytest.raises(animalcat.AnimalcatError, match=r"not exactly one waits.*someone-else"):
+        client.evaluate(Scripted())
+    for waiting in client.list_sessions():
+        if waiting.state == sessions_pb2.SESSION_STATE_WAITING:
+            client.cancel_session(waiting)
+    session = make_session(max_episodes=1)
+    assert client.evaluate(Scripted([1] * 100)).session == session.name
+
+
+def test_an_answer_that_is_no_action_ends_the_agent(
+    client: Client, make_session: MakeSession
+) -> None:
+    with pytest.raises(animalcat.AnimalcatError, match=r"the agent answered \[3, 12\]") as caught:
+        client.evaluate(Scripted([3, 12]), make_session())
+    assert caught.value.code == "ACTION_OUT_OF_RANGE"
+
+
+def test_what_an_agent_raises_comes_through_and_another_process_may_go_on(
+    client: Client, make_session: MakeSession, server: Server
+) -> None:
+    class Broken(Scripted):
+        def act(self, observation: Observation) -> int:
+            if self.asked == 7:
+                raise LookupError("lost my map")
+            return super().act(observation)
+
+    session = make_session(max_episodes=1)
+    with pytest.raises(LookupError, match="lost my map"):
+        client.evaluate(Broken(), session)
+    for event in client.watch_session(session):
+        if event.session.state == sessions_pb2.SESSION_STATE_WAITING:
+            break
+    with animalcat.connect(server.address) as second:
+        assert second.evaluate(Scripted([1] * 100), session).state == "finished"
+    first, again = client.episodes(session)
+    assert first.outcome == types_pb2.OUTCOME_VOID
+    assert (again.episode, again.attempt, again.instance) == (0, 1, first.instance)
+    left = list(client.stream_episode(session, 0, 0))
+    assert [f.step.step for f in left if f.HasField("step")] == list(range(8))
+    whole = list(client.stream_episode(session, 0))
+    assert whole[0].header.attempt == 1
+
+
+def test_the_server_refuses_in_a_sentence(client: Client, make_session: MakeSession) -> None:
+    def refused(code: str, **call: Any) -> str:
+        with pytest.raises(animalcat.AnimalcatError) as caught:
+            client.evaluate(Scripted(), **call)
+        assert caught.value.code == code
+        return str(caught.value)
+
+    session = make_session()
+    assert "no-such" in refused("UNKNOWN_SESSION", session="no-such")
+    assert "'other'" in refused("AGENT_MISMATCH", session=session, name="other")
+    camera = animalcat.ObservationSpec(camera=animalcat.CameraSpec(84))
+    assert "camera" in refused("OBSERVATION_MISMATCH", session=session, observation_spec=camera)
+    client.cancel_session(session)
+    assert "cancelled" in refused("SESSION_OVER", session=session.name)
+    with pytest.raises(animalcat.AnimalcatError, match=r"\.\./etc"):
+        client.get_session("../etc")
+    with pytest.raises(animalcat.AnimalcatError, match="navigation"):
+        make_session(battery="unheard-of")
+    with pytest.raises(animalcat.AnimalcatError, match="aaio"):
+        make_session(layout="unheard-of")
+
+
+def test_a_request_id_gives_the_same_session_again(make_session: MakeSession) -> None:
+    first = make_session(request_id="r1")
+    assert make_session(request_id="r1").name == first.name
+    assert make_session(request_id="r2").name != first.name
+
+
+def test_batteries_come_from_files(client: Client, tmp_path: Path) -> None:
+    arena = "!ArenaConfig\narenas:\n  0: !Arena\n    timeLimit: 250\n    items:\n"
+    goal = "    - !Item\n      name: GoodGoal\n      positions: [!Vector3 {x: 20, y: 0, z: %d}]\n"
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "near.yaml").write_text(arena + goal % 10)
+    (tmp_path / "sub" / "far.yml").write_text(arena + goal % 30)
+    (tmp_path / "notes.txt").write_text("not an arena")
+    battery = client.import_battery(tmp_path, "from-files")
+    assert battery.instances == 2
+    assert client.import_battery(tmp_path, "from-files").digest == battery.digest
+    assert battery.name in [b.name for b in client.list_batteries()]
+    with pytest.raises(animalcat.AnimalcatError, match="no YAML files"):
+        client.import_battery(tmp_path / "nowhere")
+
+
+def test_it_works_inside_a_running_event_loop(server: Server, make_session: MakeSession) -> None:
+    session = make_session(max_episodes=1)
+
+    async def notebook() -> animalcat.EvaluationSummary:
+        with animalcat.connect(server.address) as inner:
+            return inner.evaluate(Scripted([1] * 100), session)
+
+    assert asyncio.run(notebook()).counted == 1
+
+
+def test_a_server_that_dies_is_said_to_be_lost(tmp_path: Path) -> None:
+    program = (
+        "import asyncio, sys\n"
+        "from pathlib import Path\n"
+        "from animalcat.service.server import serve\n"
+        "from animalcat.service.settings import Settings\n"
+        "ready = lambda address: print(address, flush=True)\n"
+        "asyncio.run(serve(Settings(home=Path(sys.argv[1]), port=0), ready))\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+
+    class Killer(Scripted):
+        def act(self, observation: Observation) -> int:
+            if self.asked == 5:
+                process.kill()
+                process.wait()
+            return super().act(observation)
+
+    address = process.stdout.readline().strip()
+    with process, animalcat.connect(address) as client:
+        client.build_battery("navigation", 3)
+        session = client.create_session(agent="killer", battery="navigation", certify=False)
+        with pytest.raises(animalcat.AnimalcatError, match="lost the server at") as caught:
+            client.evaluate(Killer(), session)
+    assert caught.value.code == "UNAVAILABLE"

@@ -1,0 +1,142 @@
+"""`animalcat agent` and `animalcat episode` as programs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from animalcat.cli.episode import app
+from animalcat.envs.backends import make_environment
+from animalcat.envs.replay import replay
+from animalcat.service.recording import EpisodeRecorder, read_episode
+from animalcat.service.recording.verify import load_arena
+from animalcat.v1 import results_pb2
+from animalcat.wire import observation_from_proto, spec_from_proto
+
+from .conftest import MakeSession, Server
+
+AGENT = """
+class Turning:
+    def reset(self, info): self.info = info
+    def act(self, observation): return [1] * 50
+
+class Broken(Turning):
+    def act(self, observation): raise LookupError("lost my map")
+"""
+
+
+def episode(*words: str):
+    return CliRunner().invoke(app, words)
+
+
+def test_an_agent_runs_and_its_episodes_play_again(
+    server: Server, make_session: MakeSession, tmp_path: Path
+) -> None:
+    file = tmp_path / "my_agent.py"
+    file.write_text(AGENT)
+    session = make_session(agent=f"{file}:Turning").name.removeprefix("sessions/")
+
+    def run(reference: str, *words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "animalcat", "agent", "run", "--connect", server.address]
+        command += ["--session", session, "--json", "--agent", reference, *words]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    other = run("builtin:forward")
+    assert other.returncode == 2
+    assert "is for the agent" in other.stderr
+    assert other.stderr.count("\n") == 1
+    broken = run(f"{file}:Broken", "--name", f"{file}:Turning")
+    assert broken.returncode == 1
+    assert "LookupError: lost my map" in broken.stderr
+    done = run(f"{file}:Turning")
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout)
+    assert (summary["state"], summary["counted"]) == ("finished", 2)
+
+    listed = json.loads(episode("list", session, "--connect", server.address, "--json").stdout)
+    assert [(e["episode"], e["attempt"], e["outcome"]) for e in listed] == [
+        (0, 0, "void"),
+        (0, 1, "failure"),
+        (1, 0, "failure"),
+    ]
+    offline = episode("replay", session, "--verify", "--json", "--home", str(server.home))
+    assert offline.exit_code == 0
+    rows = json.loads(offline.stdout)
+    assert [row["verification"]["equal"] for row in rows] == [True] * 3
+    assert [row["steps"] for row in rows] == [e["steps"] for e in listed]
+    streamed = episode("replay", session, "0", "--connect", server.address, "--verify", "--json")
+    assert [row["attempt"] for row in json.loads(streamed.stdout)] == [1]
+
+
+def short_recording(folder: Path, *, nudge: float = 0.0) -> Path:
+    """Three steps in an empty arena, with one number of the last changed by `nudge`."""
+    header = results_pb2.EpisodeHeader(
+        name="sessions/s/episodes/4-1",
+        attempt=1,
+        instance="empty",
+        arena_yaml="!ArenaConfig\narenas:\n  0: !Arena\n    timeLimit: 100\n    items: []\n",
+        seed=3,
+        backend="sim",
+        agent="hand",
+    )
+    header.observation_spec.decision_period = 2
+    spec = spec_from_proto(header.observation_spec)
+    recorder = EpisodeRecorder(folder / "s" / "4-1.mcap", header)
+    actions = bytes([3, 4, 5])
+    steps = list(replay(make_environment("sim", spec), load_arena(header), 3, actions))
+    for step, action in zip(steps, [None, *actions], strict=True):
+        if step is steps[-1]:
+            step = step._replace(reward=step.reward + nudge)
+        recorder.step(step, action)
+    recorder.close()
+    last = read_episode(recorder.path).steps[-1]
+    assert observation_from_proto(last.observation, spec).position[2] != 0
+    return recorder.path
+
+
+def test_a_number_that_does_not_come_out_again_is_named(tmp_path: Path) -> None:
+    found = episode("replay", str(short_recording(tmp_path, nudge=1e-3)), "--verify")
+    assert found.exit_code == 1
+    assert "differs at step 3: reward was -0.0030" in found.stdout
+    assert "now -0.0040" in found.stdout
+    assert "cut short, 3 decisions" in found.stdout
+    assert "sapien was absent, here it is" in found.stdout
+
+
+def test_frames_are_pictures(tmp_path: Path) -> None:
+    path = short_recording(tmp_path)
+    shots = tmp_path / "shots"
+    done = episode("replay", str(path), "--frames", str(shots), "--resolution", "20", "--verify")
+    assert done.exit_code == 0
+    pictures = sorted(shots.iterdir())
+    assert [p.name for p in pictures] == [f"4-1-{n:04}.png" for n in range(4)]
+    with Image.open(pictures[0]) as picture:
+        assert picture.size == (20, 20)
+        assert len(picture.getcolors() or []) > 3
+
+
+def test_what_is_not_there_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANIMALCAT_HOME", str(tmp_path))
+    (tmp_path / "torn.mcap").write_bytes(b"\x89MCAP0\r\n")
+    (tmp_path / "recordings" / "s").mkdir(parents=True)
+    short_recording(tmp_path / "recordings")
+    for words, message in (
+        (["no-such-session"], "no recordings of session 'no-such-session'"),
+        (["s", "5"], "session 's' has no episode 5; there are: 0 to 4"),
+        (["s", "4-0"], "session 's' has no episode 4-0"),
+        (["s", "four"], "four"),
+        (["absent.mcap"], "absent.mcap: No such file"),
+        ([str(tmp_path / "torn.mcap")], "cut before its header"),
+        (["../../etc"], "../../etc"),
+    ):
+        done = episode("replay", *words)
+        assert done.exit_code == 2
+        assert message in done.stderr
+        assert done.stderr.count("\n") == 1
+    assert episode("replay", "s", "4").exit_code == 0
