@@ -30,6 +30,7 @@ from animalcat.arena_configs.placement import (
     Placement,
     agent_body,
     copies,
+    on_edge,
     place,
 )
 
@@ -204,8 +205,8 @@ def _agents(arena: Arena) -> Iterator[_Finding]:
         if not item.positions:
             message = "the Agent has no position; 4.x builds refuse the file, here it is drawn"
             yield f"items[{index}].positions", "warning", "no-agent", message
-        elif {item.positions[0].x, item.positions[0].z} & {0.0, ARENA_SIDE}:
-            message = "x or z is exactly 0 or 40; Unity puts the agent at (1, 0, 1)"
+        elif on_edge(item.positions[0]):
+            message = "x or z is 0 or 40; Unity puts the agent at (1, 0, 1)"
             yield f"items[{index}].positions[0]", "warning", "agent-moved", message
     for index, _ in agents[1:]:
         yield f"items[{index}]", "warning", "second-agent", "only the first Agent counts"

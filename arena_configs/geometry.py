@@ -22,6 +22,9 @@ SHELL_INNER: Final = 1.0 / 1.04
 TOUCH: Final = 1e-9
 """Metres by which solids may reach into each other and still only touch."""
 
+THIN: Final = 1e-6
+"""Least half extent, in metres, with which a solid is tested: a goal may start from nothing."""
+
 _SHELL_FACES: Final = 12
 
 
@@ -163,7 +166,7 @@ def _rotation(yaw: float) -> Array:
 def _world(solid: Solid, shape: PartShape) -> tuple[Array, Array, Array]:
     """Vertices, face normals and edge directions in the arena's frame."""
     vertices, normals, edges = _unit(shape)
-    half, turn = np.asarray(solid.half), _rotation(solid.yaw).T
+    half, turn = np.maximum(solid.half, THIN), _rotation(solid.yaw).T
     return (
         (vertices * half) @ turn + np.asarray(solid.center),
         (normals / half) @ turn,

@@ -41,7 +41,9 @@ OPERATIONS: Final[Mapping[str, type[BaseModel]]] = {
     f"!{kind.model_fields['kind'].default}": kind for kind in get_args(AnyOperation)
 }
 CORE: Final = "tag:yaml.org,2002:"
-SCALAR_TAGS: Final = frozenset({"", "!", *(CORE + name for name in ("str", "int", "float", "bool"))})
+SCALAR_TAGS: Final = frozenset(
+    {"", "!", *(CORE + name for name in ("str", "int", "float", "bool"))}
+)
 
 OLD_FIELDS: Final = {"t": "timeLimit", "pass_mark": "passMark", "random_seed": "randomSeed"}
 """Names of the 3.x grammar. Build 4.3.1 takes the first two as well."""
@@ -215,7 +217,7 @@ class _Reader:
                     self._warn(key.line, where, "duplicate-key", message)
                     self._look_for_lost_item(lines[name], key.line, path, model)
             lines[name], spelt[name] = key.line, written
-            self.lines[where] = key.line
+            self.lines[f"{path}.{name}" if path else name] = key.line
             if _empty(value):
                 message = "empty; taken as if it were not there"
                 self._warn(value.line, where, "empty-field", message)

@@ -69,7 +69,8 @@ def parse(text: str, name: str) -> tuple[Node | None, int | None]:
     try:
         return _compose(_events(text), name)
     except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else None
+        # An error at the very end is reported one line behind it.
+        line = min(error.problem_mark.line, text.count("\n")) + 1 if error.problem_mark else None
         raise failure(name, line, "not-yaml", error.problem or "not YAML") from None
     except yaml.YAMLError as error:
         message = str(error).splitlines()[0]

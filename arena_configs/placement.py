@@ -227,7 +227,7 @@ class _Builder:
             choice = int(self._rng.integers(len(options)))
             self._drawn[f"{field}.positions"] = float(choice)
             given = options[choice]
-        if {first.x, first.z} & {0.0, ARENA_SIDE}:
+        if on_edge(first) or on_edge(given):
             given = Vector3(x=1.0, y=0.0, z=1.0)
         yaw = item.rotations[0] if item.rotations else -1.0
         if yaw < 0:
@@ -382,6 +382,11 @@ def _box(thing: PlacedObject) -> Solid:
     first = thing.solids()[0]
     half = Point(first.half.x, first.half.x, first.half.x) if thing.kind.ball else first.half
     return Solid("box", first.center, half, first.yaw)
+
+
+def on_edge(given: Vector3) -> bool:
+    """Whether the agent would stand in the arena's wall; Unity asks for exactly 0 or 40."""
+    return 0.0 in (given.x, given.z) or max(given.x, given.z) >= ARENA_SIDE
 
 
 def agent_body(origin: Point) -> Solid:

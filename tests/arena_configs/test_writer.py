@@ -124,7 +124,7 @@ CONFIGS = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(CONFIGS)
 def test_round_trip(config: ArenaConfig) -> None:
     loaded = load_text(to_yaml(config), "written.yml")
@@ -132,7 +132,7 @@ def test_round_trip(config: ArenaConfig) -> None:
     assert {p.code for p in loaded.problems} <= {"unequal-lists"}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None, derandomize=True)
 @given(arenas(old=True))
 def test_round_trip_in_the_old_grammar(arena: Arena) -> None:
     text = to_yaml(arena, "3.x")

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from animalcat.arena_configs.checks import check, check_config, check_loaded, max_return
+from animalcat.arena_configs.loader import load_text
+from animalcat.arena_configs.model import Arena, ArenaConfig, Item, Vector3
+from animalcat.arena_configs.outcome import success
+from animalcat.arena_configs.placement import place
+
+AGENT = Item(name="Agent", positions=(Vector3(x=20, z=1),), rotations=(0.0,))
+
+
+def ball(name: str, size: float = 1.0, x: float = 20, z: float = 20) -> Item:
+    side = Vector3(x=size, y=size, z=size)
+    return Item(name=name, positions=(Vector3(x=x, z=z),), sizes=(side,), rotations=(0.0,))
+
+
+def box(name: str, x: float, z: float, *size: float) -> Item:
+    side = Vector3(x=size[0], y=size[1], z=size[2])
+    return Item(name=name, positions=(Vector3(x=x, z=z),), sizes=(side,), rotations=(0.0,))
+
+
+def arena(*items: Item, time_limit: int = 250, **fields: object) -> Arena:
+    values = {"time_limit": time_limit, "items": items, **fields}
+    return Arena.model_validate(values)
+
+
+def found(subject: Arena) -> list[tuple[str, str, str]]:
+    problems = check(subject, np.random.default_rng(0))
+    return [(p.severity, p.code, p.field) for p in problems]
+
+
+def best(*items: Item, time_limit: int = 0) -> float:
+    return max_return(place(arena(*items, time_limit=time_limit), np.random.default_rng(0)))
+
+
+def test_a_good_arena_is_clean() -> None:
+    assert found(arena(AGENT, ball("GoodGoal"))) == []
+
+
+@pytest.mark.parametrize(
+    ("subject", "expected"),
+    [
+        (arena(AGENT, box("Wall", 20, 1, 3, 3, 3)), ("warning", "not-spawned", "items[1]")),
+        (
+            arena(AGENT, box("Wall", 50, 20, 1, 1, 1)),
+            ("warning", "clamped-position", "items[1].positions[0]"),
+        ),
+        (
+            arena(AGENT, box("Wall", 20, 20, 1, 30, 1)),
+            ("warning", "clamped-size", "items[1].sizes[0].y"),
+        ),
+        (arena(AGENT, Item(name="Unicorn")), ("warning", "unknown-object", "items[1].name")),
+        (arena(AGENT, box("UBlock", 8, 1.1, 5, 1, 5)), ("warning", "out-of-bounds", "items[1]")),
+        (arena(AGENT, AGENT), ("warning", "second-agent", "items[1]")),
+        (arena(ball("GoodGoal")), ("warning", "no-agent", "items")),
+        (
+            arena(Item(name="Agent", positions=(Vector3(x=0, z=5),))),
+            ("warning", "agent-moved", "items[0].positions[0]"),
+        ),
+        (arena(AGENT, box("DeathZone", 20, 2, 4, 1, 3)), ("error", "starts-dead", "items[1]")),
+        (arena(AGENT, blackouts=(10, 5)), ("error", "bad-blackouts", "blackouts")),
+        (arena(AGENT, blackouts=(10, 300)), ("error", "bad-blackouts", "blackouts")),
+        (arena(AGENT, blackouts=(10,), time_limit=0), ("error", "bad-blackouts", "blackouts")),
+        (arena(AGENT, time_limit=-5), ("error", "bad-time-limit", "timeLimit")),
+        (
+            arena(AGENT, ball("GoodGoal"), pass_mark=1),
+            ("error", "unreachable-pass-mark", "passMark"),
+        ),
+        (arena(box("Wall", 20, 20, 40, 1, 40)), ("error", "no-room", "items")),
+    ],
+)
+def test_problems(subject: Arena, expected: tuple[str, str, str]) -> None:
+    assert expected in found(subject)
+
+
+def test_repeating_blackouts_are_fine() -> None:
+    assert found(arena(AGENT, ball("GoodGoal"), blackouts=(-20, 5), time_limit=10)) == []
+
+
+def test_only_the_last_arena_must_not_merge() -> None:
+    merging = arena(AGENT, ball("GoodGoal"), merge_next_arena=True)
+    config = ArenaConfig(arenas={0: merging, 1: merging})
+    (problem,) = check_config(config, np.random.default_rng(0), file="f.yml")
+    assert (problem.severity, problem.code) == ("error", "merged-last")
+    assert (problem.file, problem.field) == ("f.yml", "arenas[1].mergeNextArena")
+
+
+def test_problems_of_a_file_have_lines_and_come_once() -> None:
+    text = """!ArenaConfig
+arenas:
+  0: !Arena
+    t: 250
+    items:
+    - !Item {name: Unicorn}
+    - !Item
+      name: Wall
+      positions: [!Vector3 {x: 9, y: 0, z: 9}]
+      sizes:
+      - !Vector3 {x: 1, y: 99, z: 1}
+"""
+    loaded = load_text(text, "f.yml")
+    problems = check_loaded(loaded, np.random.default_rng(0), file="f.yml")
+    assert [(p.line, p.code) for p in problems] == [
+        (3, "unreachable-pass-mark"),
+        (5, "no-agent"),
+        (6, "unknown-object"),
+        (11, "clamped-size"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("items", "expected"),
+    [
+        ((ball("GoodGoal", 3.0),), 2.997),
+        ((ball("GoodGoal", 3.0), ball("GoodGoal", 2.0, x=5)), 2.997),
+        ((ball("GoodGoalMulti", 2.0), ball("GoodGoalMultiBounce", 1.0, x=5)), 2.997),
+        ((ball("GoodGoalMulti", 2.0), ball("GoodGoal", 1.0, x=5)), 2.997),
+        ((ball("GoodGoal", 1.0), ball("BadGoal", 4.0, x=5)), 0.999),
+        ((ball("DecoyGoal"), ball("BadGoal", 2.0, x=5)), 0.0),
+        ((ball("BadGoal", 2.0),), 0.0),
+        ((Item(name="SpawnerTree", positions=(Vector3(x=20, z=20),)),), math.inf),
+        ((Item(name="GrowGoal", positions=(Vector3(x=20, z=20),)),), 2.5),
+    ],
+)
+def test_best_return_without_a_time_limit(items: tuple[Item, ...], expected: float) -> None:
+    assert best(AGENT, *items) == pytest.approx(expected)
+
+
+def test_best_return_with_a_time_limit() -> None:
+    assert best(AGENT, ball("BadGoal", 2.0), time_limit=250) == -1.0
+    assert best(AGENT, ball("BadGoal", 0.5), time_limit=250) == pytest.approx(-0.4995)
+    # 38 m take more than (38 - 0.5 - 5) / 40 s, and 25 s cost 1.
+    far = best(AGENT, ball("GoodGoal", x=20, z=39), time_limit=250)
+    assert far == pytest.approx(0.999 - 32.5 / 40 / 25)
+
+
+def test_success_is_beyond_the_pass_mark() -> None:
+    assert success(0.1, 0.0)
+    assert not success(0.0, 0.0)
+    assert success(-0.4, -0.5)
+    assert not success(float("nan"), 0.0)

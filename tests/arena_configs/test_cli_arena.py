@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import csv
+import json
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from animalcat.cli.arena import app
+
+GOOD = """!ArenaConfig
+arenas:
+  0: !Arena
+    t: 250
+    pass_mark: 0
+    items:
+    - !Item
+      name: Agent
+      positions:
+      - !Vector3 {x: 20, y: 0, z: 5}
+      rotations: [0]
+    - !Item
+      name: GoodGoal
+      positions:
+      - !Vector3 {x: 20, y: 0, z: 25}
+      sizes:
+      - !Vector3 {x: 1, y: 1, z: 1}
+"""
+LENIENT = GOOD.replace("t: 250", "t: 250\n    t: 500")
+UNREACHABLE = GOOD.replace("pass_mark: 0", "pass_mark: 3")
+RANDOM = GOOD.replace("x: 20, y: 0, z: 25", "x: -1, y: 0, z: 25")
+BARE = GOOD[: GOOD.index("    - !Item\n      name: GoodGoal")]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, text in {
+        "bad/unreachable.yaml": UNREACHABLE,
+        "bad/broken.yml": "!ArenaConfig\narenas: [",
+        "good.yml": GOOD,
+        "lenient.yaml": LENIENT,
+        "notes.txt": "no arena",
+    }.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+def run(*arguments: object, code: int = 0) -> str:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def checked(schema: str, text: str) -> list[dict[str, Any]]:
+    value = json.loads(text)
+    published = files("animalcat").joinpath(f"schemas/{schema}.schema.json").read_text("utf-8")
+    validator = jsonschema.Draft202012Validator(json.loads(published))
+    validator.check_schema(validator.schema)
+    validator.validate(value)
+    return value
+
+
+def test_check_json_has_every_file(folder: Path) -> None:
+    entries = checked("arena_check", run("check", folder, "--json", code=1))
+    seen = {
+        str(Path(entry["file"]).relative_to(folder)): (
+            entry["loaded"],
+            [(problem["line"], problem["code"]) for problem in entry["problems"]],
+        )
+        for entry in entries
+    }
+    assert seen == {
+        "bad/broken.yml": (False, [(2, "not-yaml")]),
+        "bad/unreachable.yaml": (True, [(5, "unreachable-pass-mark")]),
+        "good.yml": (True, []),
+        "lenient.yaml": (True, [(5, "duplicate-key")]),
+    }
+
+
+def test_check_exit_code_and_strict(folder: Path) -> None:
+    assert "1 clean" in run("check", folder / "good.yml")
+    table = run("check", folder / "lenient.yaml")
+    assert "duplicate-key" in table
+    assert "0 errors, 1 warning" in table
+    (entry,) = checked(
+        "arena_check", run("check", folder / "lenient.yaml", "--strict", "--json", code=1)
+    )
+    assert not entry["loaded"]
+    assert [p["severity"] for p in entry["problems"]] == ["error"]
+
+
+def test_check_of_nothing(tmp_path: Path) -> None:
+    assert "no such file" in run("check", tmp_path / "absent.yml", code=2)
+    assert "no arena files" in run("check", tmp_path, code=2)
+
+
+def test_features(tmp_path: Path) -> None:
+    (tmp_path / "a.yml").write_text(GOOD)
+    (tmp_path / "b.yml").write_text(RANDOM)
+    rows = checked("arena_features", run("features", tmp_path, "--json", "--seed", 3))
+    assert [row["instance"] for row in rows] == ["a", "b"]
+    assert rows[0]["features"] == {
+        "rewardDistance": pytest.approx(20.0),
+        "rewardSize": 1.0,
+        "rewardBehind": 0.0,
+        "XPos": 0.0,
+    }
+    assert rows[0]["drawn"] == {}
+    assert list(rows[1]["drawn"]) == ["items[1].positions[0].x"]
+    again, other = (
+        json.loads(run("features", tmp_path / "b.yml", "--json", "--seed", seed)) for seed in (3, 4)
+    )
+    assert again == rows[1:]
+    assert other[0]["features"] != rows[1]["features"]
+
+
+def test_features_as_csv(tmp_path: Path) -> None:
+    (tmp_path / "a.yml").write_text(GOOD)
+    table = tmp_path / "table.csv"
+    run("features", tmp_path / "a.yml", "-o", table)
+    with table.open(newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert (row["instance"], row["rewardSize"], row["XPos"]) == ("a", "1.0", "0.0")
+    assert float(row["rewardDistance"]) == pytest.approx(20.0)
+
+
+def test_features_that_do_not_exist(tmp_path: Path) -> None:
+    (tmp_path / "bare.yml").write_text(BARE)
+    (tmp_path / "broken.yml").write_text("[")
+    rows = checked("arena_features", run("features", tmp_path, "--json", code=1))
+    assert [row["features"] for row in rows] == [None, None]
+    assert "no reward" in rows[0]["error"]
+    assert "not-yaml" in rows[1]["error"]
+
+
+def test_show(tmp_path: Path) -> None:
+    path = tmp_path / "a.yml"
+    path.write_text(GOOD)
+    text = run("show", path, "-o", tmp_path / "map.png")
+    for part in ("time limit 250 (25 s)", "agent at (20, 5)", "GoodGoal", "0.999", "XPos 0"):
+        assert part in text
+    with Image.open(tmp_path / "map.png") as image:
+        colors = {color for _, color in image.convert("RGB").getcolors(1 << 20) or []}
+    assert (129, 191, 65) in colors  # the goal
+    assert (31, 119, 180) in colors  # the agent
+    described = json.loads(run("show", path, "--json"))
+    assert [thing["name"] for thing in described["objects"]] == ["GoodGoal"]
+    assert described["agent"]["position"] == [20.0, 0.51, 5.0]
+
+
+def test_show_says_what_is_wrong(tmp_path: Path) -> None:
+    path = tmp_path / "a.yml"
+    path.write_text(GOOD)
+    assert "no arena 7" in run("show", path, "--arena", 7, code=2)
+    assert "cannot write" in run("show", path, "-o", tmp_path / "map.doc", code=2)
+    assert "no such file" in run("show", tmp_path / "b.yml", code=2)
+    path.write_text("!ArenaConfig\narenas: {0: !Arena {t: soon}}\n")
+    assert "a.yml:2: arenas[0].t: expected a whole number" in run("show", path, code=2)

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+import shapely
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from animalcat.arena_configs.geometry import Solid, outside_by, overlaps, rotate
+from animalcat.arena_configs.model import Point
+
+
+def test_rotation_is_clockwise_from_z() -> None:
+    assert rotate(0.0, 1.0, 90.0) == pytest.approx((1.0, 0.0))
+    assert rotate(1.0, 0.0, 90.0) == pytest.approx((0.0, -1.0))
+
+
+def polygon(solid: Solid) -> shapely.Polygon:
+    corners = ((-1, -1), (-1, 1), (1, 1), (1, -1))
+    turned = (rotate(i * solid.half.x, j * solid.half.z, solid.yaw) for i, j in corners)
+    return shapely.Polygon([(solid.center.x + x, solid.center.z + z) for x, z in turned])
+
+
+BOXES = st.builds(
+    Solid,
+    st.just("box"),
+    st.builds(Point, st.floats(-4, 4), st.just(0.0), st.floats(-4, 4)),
+    st.builds(Point, st.floats(0.1, 3), st.just(1.0), st.floats(0.1, 3)),
+    st.floats(0, 360),
+)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(BOXES, BOXES)
+def test_boxes_overlap_where_their_footprints_do(a: Solid, b: Solid) -> None:
+    area = polygon(a).intersection(polygon(b)).area
+    assume(area == 0.0 or area > 1e-6)
+    assert overlaps(a, b) == overlaps(b, a) == (area > 0)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(BOXES, st.floats(-4, 4), st.floats(-4, 4), st.floats(0.1, 2))
+def test_box_and_sphere(box: Solid, x: float, z: float, radius: float) -> None:
+    gap = polygon(box).distance(shapely.Point(x, z))
+    assume(abs(gap - radius) > 1e-6)
+    ball = Solid("sphere", Point(x, 0.0, z), Point(radius, radius, radius), 0.0)
+    assert overlaps(box, ball) == (gap < radius)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.floats(-3, 3), st.floats(-3, 3), st.floats(0.1, 1), st.floats(0, 360))
+def test_box_and_wedge(along: float, up: float, half: float, yaw: float) -> None:
+    wedge = Solid("wedge", Point(0, 0, 0), Point(2, 1, 2), yaw)  # 0 at local z -2, 2 m at +2
+    x, z = rotate(0.0, along, yaw)
+    box = Solid("box", Point(x, up, z), Point(half, half, half), yaw)
+    slope = shapely.Polygon([(-2, -1), (2, -1), (2, 1)])
+    square = shapely.box(along - half, up - half, along + half, up + half)
+    area = slope.intersection(square).area
+    assume(area == 0.0 or area > 1e-6)
+    assert overlaps(box, wedge) == (area > 0)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "half", "expected"),
+    [
+        (0.0, 0.5, 0.4, False),  # under the arch
+        (0.0, 1.8, 0.4, True),  # in its crown
+        (0.0, 2.5, 0.4, False),  # above it
+        (1.8, 0.5, 0.4, True),
+        (3.0, 0.5, 0.4, False),
+        (0.0, 0.0, 5.0, True),  # around it
+    ],
+)
+def test_box_and_shell(x: float, y: float, half: float, expected: bool) -> None:
+    shell = Solid("shell", Point(0, 0, 0), Point(2, 2, 3), 0.0)
+    assert overlaps(Solid("box", Point(x, y, 0), Point(half, half, half), 0.0), shell) == expected
+
+
+def test_outside_by() -> None:
+    square = Point(1, 1, 1)
+    assert outside_by(Solid("box", Point(1, 0, 39), square, 0.0)) == 0.0
+    assert outside_by(Solid("box", Point(1, 0, 20), square, 45.0)) == pytest.approx(
+        math.sqrt(2) - 1
+    )
+    assert outside_by(Solid("sphere", Point(20, 0, 39.5), square, 45.0)) == pytest.approx(0.5)
