@@ -1,9 +1,14 @@
-"""Computerised adaptive testing for agents in Animal-AI."""
+"""Computerised adaptive testing for agents in Animal-AI.
+
+Importing it makes `animalcat/Arena-v0` known to Gymnasium.
+"""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from animalcat.envs.register import register_environments
 
 if TYPE_CHECKING:
     from animalcat.client import Client, connect
@@ -44,6 +49,9 @@ _HOME = {
     "SessionOver": "remote_env",
     "connect": "client",
 }
+
+
+register_environments()
 
 
 def __getattr__(name: str) -> Any:

@@ -94,7 +94,7 @@ def test_a_users_own_envs_folder_does_not_shadow_ours(tmp_path: Path) -> None:
     (tmp_path / "envs").mkdir()
     (tmp_path / "envs" / "__init__.py").write_text("MINE = True\n")
     code = (
-        "import gymnasium, envs; assert envs.MINE; "
+        "import animalcat, gymnasium, envs; assert envs.MINE; "
         "env = gymnasium.make('animalcat/Arena-v0'); env.reset(seed=1); "
         "print(env.step(env.action_space.sample())[1] <= 0)"
     )

@@ -14,7 +14,7 @@ import pytest
 from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
 
-import animalcat.envs
+import animalcat
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import ArenaError
 from animalcat.envs.gym import NAVIGATION, ArenaEnv
