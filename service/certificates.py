@@ -59,10 +59,8 @@ class Certifier:
         self._fits: dict[int, asyncio.Task[Checked]] = {}
 
     async def load(self) -> None:
-        """Read the certificates that are stored, and warm the fitting process."""
+        """Read the certificates that are stored."""
         self._stored = await asyncio.to_thread(self._store.certificates, self._session.id)
-        if self._session.spec.certify:
-            await self._fitter.start(self._measurement.layout)
 
     async def after_episode(self) -> None:
         """Begin the fit that is due after the latest outcome, and apply the one that counts now."""

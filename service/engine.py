@@ -152,6 +152,8 @@ class SessionEngine:
         try:
             await self._prepare()
             await worker.open()
+            # Compiling takes seconds: done by the time that the first fit is wanted.
+            await self._parts.fitter.start(self._known().layout)
             await link.welcome(self.session)
             await self._set_state(SessionState.RUNNING)
             while not await self._enough():

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
+import json
+import subprocess
+import sys
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, Final
 
+from animalcat.errors import AnimalcatError
 from animalcat.service.lock import running_server
-from animalcat.service.server import create_server
 from animalcat.service.settings import Settings
+
+STOP_SECONDS: Final = 30.0
+"""How long a private server may take to store what is open."""
+STARTING_SECONDS: Final = 20.0
+"""How long to wait for a server that holds the directory and does not yet answer."""
 
 
 @contextmanager
@@ -18,71 +26,70 @@ def server_for(address: str | None, data: Path | None = None) -> Generator[str]:
     """The address of a server.
 
     A given address, else the server that works on the data directory, else a private server on a
-    free port of this machine. The private one runs in a thread of this process: it dies with the
-    process, however that ends, and Ctrl-C reaches the command alone, which leaves this block and
-    so lets the server store what is open.
+    free port of this machine. The private one is a process in a session of its own that ends with
+    its standard input: Ctrl-C reaches the command alone, which leaves this block and so lets the
+    server store what is open; and when the command is killed, the server stops the same way.
 
     Args:
         address: Host and port of a server, if one was given.
         data: The data directory; by default that of the settings.
 
     Raises:
-        See `animalcat.service.server.create_server`.
+        AnimalcatError: The private server did not start; the message is its own.
     """
     if address:
         yield address
         return
-    settings = Settings() if data is None else Settings(home=data)
-    holder = running_server(settings.home)
-    if holder is not None and holder.address:
-        yield holder.address
+    home = (Settings().home if data is None else data).absolute()
+    found = _found(home)
+    if found:
+        yield found
         return
-    private = _Private(settings.model_copy(update={"host": "127.0.0.1", "port": 0}))
-    try:
-        yield private.start()
-    finally:
-        private.stop()
-
-
-class _Private:
-    """A server on an event loop in a thread of its own."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._ready = threading.Event()
-        self._address = ""
-        self._error: BaseException | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._stop: asyncio.Event | None = None
-        self._thread = threading.Thread(target=self._run, name="animalcat server", daemon=True)
-
-    def start(self) -> str:
-        """Start it; the address once it answers calls."""
-        self._thread.start()
-        self._ready.wait()
-        if self._error is not None:
-            self._thread.join()
-            raise self._error
-        return self._address
-
-    def stop(self) -> None:
-        """Stop it and wait until all is stored; a second Ctrl-C does not wait."""
-        if self._loop is not None and self._stop is not None and self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._stop.set)
-            self._thread.join()
-
-    def _run(self) -> None:
+    home.mkdir(parents=True, exist_ok=True)
+    with (home / "server.log").open("w+b") as log:
+        process = _start(home, log)
         try:
-            asyncio.run(self._serve())
-        except BaseException as error:  # noqa: BLE001 - handed to the thread that waits
-            self._error = error
+            yield _address(process, log)
         finally:
-            self._ready.set()
+            assert process.stdin is not None  # a pipe
+            process.stdin.close()
+            try:
+                process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
 
-    async def _serve(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._stop = asyncio.Event()
-        async with create_server(self._settings) as server:
-            self._address = server.address
-            self._ready.set()
-            await self._stop.wait()
+
+def _found(home: Path) -> str:
+    """Address of the server that works on a directory; empty where there is none."""
+    end = time.monotonic() + STARTING_SECONDS
+    while (holder := running_server(home)) is not None and not holder.address:
+        if time.monotonic() > end:
+            raise AnimalcatError(
+                f"a server (process {holder.pid}) holds {home} and does not answer", "UNAVAILABLE"
+            )
+        time.sleep(0.1)
+    return "" if holder is None else holder.address
+
+
+def _start(home: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-P", "-m", "animalcat", "serve", "--private", "--port", "0"]
+    return subprocess.Popen(
+        [*command, "--data", str(home)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=log,
+        start_new_session=True,
+    )
+
+
+def _address(process: subprocess.Popen[bytes], log: IO[bytes]) -> str:
+    assert process.stdout is not None  # a pipe
+    line = process.stdout.readline()
+    if not line:
+        process.wait()
+        log.seek(0)
+        printed = log.read().decode(errors="replace").strip().splitlines()
+        last = printed[-1].removeprefix("error: ") if printed else "it printed nothing"
+        raise AnimalcatError(f"the private server did not start: {last}", "UNAVAILABLE")
+    return str(json.loads(line)["address"])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import signal
+import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -37,8 +37,6 @@ from animalcat.v1 import (
     sessions_pb2,
     sessions_pb2_grpc,
 )
-
-log = logging.getLogger(__name__)
 
 GRACE_SECONDS: Final = 2.0
 """How long calls that are under way may still take when the server stops."""
@@ -102,12 +100,15 @@ async def create_server(
         lock.release()
 
 
-async def serve(settings: Settings, ready: Callable[[str], None]) -> None:
+async def serve(
+    settings: Settings, ready: Callable[[str], None], *, with_stdin: bool = False
+) -> None:
     """Serve until SIGTERM or SIGINT.
 
     Args:
         settings: As for `create_server`.
         ready: Called with the address once calls are answered.
+        with_stdin: Stop also when standard input ends, hence with whoever holds its other end.
 
     Raises:
         See `create_server`.
@@ -116,10 +117,13 @@ async def serve(settings: Settings, ready: Callable[[str], None]) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
+    if with_stdin:
+        loop.add_reader(sys.stdin.fileno(), stop.set)  # nobody writes to it: readable means ended
     async with create_server(settings) as server:
         ready(server.address)
         await stop.wait()
-        log.info("stopping")
+    if with_stdin:
+        loop.remove_reader(sys.stdin.fileno())
 
 
 async def _grpc_server(

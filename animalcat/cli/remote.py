@@ -1,0 +1,79 @@
+"""What commands that talk to a server share: their options, and errors as one clear sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from animalcat import names
+from animalcat.cli.output import BAD_INPUT, UNREACHABLE, fail
+from animalcat.client import Client, connect
+from animalcat.errors import AnimalcatError
+from animalcat.v1 import sessions_pb2
+
+Server = Annotated[
+    str | None,
+    typer.Option(
+        "--server",
+        "--connect",
+        metavar="HOST:PORT",
+        help="Server; else the one of the data directory, else a private one.",
+    ),
+]
+Data = Annotated[
+    Path | None,
+    typer.Option("--data", "--home", help="Data directory; else ANIMALCAT_HOME, else .animalcat."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+SessionArgument = Annotated[str, typer.Argument(metavar="SESSION", help="Id of a session.")]
+
+
+@contextmanager
+def client_for(server: str | None, data: Path | None) -> Generator[Client]:
+    """A client of the server that the options mean; errors end the command with a sentence."""
+    # Brings the whole server, which a client of another machine's server does without.
+    if not server:
+        from animalcat.service.private import server_for
+    else:
+        server_for = _given
+    try:
+        with server_for(server, data) as address, connect(address) as client:
+            yield client
+    except AnimalcatError as error:
+        unreachable = error.code in ("UNAVAILABLE", "SHUTTING_DOWN")
+        fail(str(error), UNREACHABLE if unreachable else BAD_INPUT)
+    except OSError as error:
+        fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+
+
+@contextmanager
+def _given(server: str | None, data: Path | None) -> Generator[str]:
+    assert server, "only for a server that was given"
+    yield server
+
+
+def session_row(session: sessions_pb2.Session) -> dict[str, Any]:
+    """A session as lists and JSON show it."""
+    state = sessions_pb2.SessionState.Name(session.state).removeprefix("SESSION_STATE_").lower()
+    return {
+        "session": names.parse_session(session.name),
+        "agent": session.spec.agent,
+        "battery": names.parse_battery(session.spec.battery),
+        "layout": session.spec.layout,
+        "variant": session.spec.layout_variant,
+        "state": state,
+        "episodes": session.episodes,
+        "successes": session.successes,
+        "max_episodes": session.spec.stop.max_episodes,
+        "seed": session.spec.seed,
+        "reason": session.reason,
+        "created": session.create_time.ToJsonString(),
+        "capabilities": [
+            {"name": c.name, "mean": c.mean, "sd": c.sd, "unit": c.unit, "status": c.status}
+            for c in session.capabilities
+        ],
+    }

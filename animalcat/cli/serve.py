@@ -1,0 +1,59 @@
+"""`animalcat serve`: start the server of a data directory."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from animalcat.cli.output import BAD_INPUT, UNREACHABLE, fail
+from animalcat.service.lock import DirectoryInUseError
+from animalcat.service.server import PortInUseError, serve
+from animalcat.service.settings import ExposureError, Settings
+from animalcat.service.storage.sql import StoreTooNewError
+
+
+def command(
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Port; 0 for any free one. Default 50051.")
+    ] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen at.")] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", "--home", help="Data directory; else ANIMALCAT_HOME, .animalcat."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Say where it listens in JSON.")] = False,
+    private: Annotated[
+        bool, typer.Option(hidden=True, help="End with standard input; implies --json.")
+    ] = False,
+) -> None:
+    """Serve agents, operators and viewers until SIGTERM or Ctrl-C."""
+    # The core library prints its own lines beside our sentences.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+    given: dict[str, Any] = {"port": port, "host": host, "home": data}
+    settings = Settings(**{key: value for key, value in given.items() if value is not None})
+
+    def ready(address: str) -> None:
+        if as_json or private:
+            typer.echo(json.dumps({"address": address, "data": str(settings.home.absolute())}))
+        else:
+            typer.echo(f"animalcat serves {settings.home} at {address}; Ctrl-C stops it")
+        sys.stdout.flush()
+
+    try:
+        asyncio.run(serve(settings, ready, with_stdin=private))
+    except ExposureError as error:
+        fail(str(error), BAD_INPUT)
+    except StoreTooNewError as error:
+        fail(str(error), BAD_INPUT)
+    except (DirectoryInUseError, PortInUseError) as error:
+        fail(str(error), UNREACHABLE)
+    except OSError as error:
+        fail(f"{error.filename or settings.home}: {error.strerror or error}", UNREACHABLE)
