@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from animalcat.arena_configs.model import Arena, Item, Vector3
-from animalcat.envs.sim.environment import Snapshot
+from animalcat.envs.snapshot import Snapshot
 from animalcat.envs.types import (
     ACTIONS,
     CameraSpec,

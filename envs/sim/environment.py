@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from animalcat.arena_configs.placement import place
 from animalcat.envs.sim.world import World
+from animalcat.envs.snapshot import Snapshot
 from animalcat.envs.types import ACTIONS, Observation, ObservationSpec, Phase, Step
 
 if TYPE_CHECKING:
     from animalcat.arena_configs.model import Arena
     from animalcat.envs.sim.scene import Scene
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """A point in an episode, as what leads to it: restoring plays it again.
-
-    Attributes:
-        arena: The arena.
-        seed: The episode's seed.
-        actions: Every action so far, one a byte.
-    """
-
-    arena: Arena
-    seed: int
-    actions: bytes
 
 
 class SimEnvironment:

@@ -1,0 +1,24 @@
+"""A point in an episode, kept as what leads to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from animalcat.arena_configs.model import Arena
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What an episode must be played with to come to this point again.
+
+    Attributes:
+        arena: The arena.
+        seed: The episode's seed.
+        actions: Every action so far, one a byte.
+    """
+
+    arena: Arena
+    seed: int
+    actions: bytes
