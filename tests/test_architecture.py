@@ -88,17 +88,3 @@ def test_a_light_import_stays_light(module: str, unwanted: list[str]) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd="/"
     )
     assert run.stdout.strip() == "[]"
-
-
-def test_a_users_own_envs_folder_does_not_shadow_ours(tmp_path: Path) -> None:
-    (tmp_path / "envs").mkdir()
-    (tmp_path / "envs" / "__init__.py").write_text("MINE = True\n")
-    code = (
-        "import animalcat, gymnasium, envs; assert envs.MINE; "
-        "env = gymnasium.make('animalcat/Arena-v0'); env.reset(seed=1); "
-        "print(env.step(env.action_space.sample())[1] <= 0)"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
-    )
-    assert run.stdout.strip() == "True"

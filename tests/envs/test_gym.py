@@ -14,10 +14,10 @@ import pytest
 from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
 
-import animalcat
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import ArenaError
 from animalcat.envs.gym import NAVIGATION, ArenaEnv
+from animalcat.envs.register import register_environments
 from animalcat.envs.spaces import SENSORS
 from animalcat.envs.types import CameraSpec, EndedBy, ObservationSpec, Phase
 
@@ -75,7 +75,7 @@ def test_gymnasiums_checker_has_nothing_to_say(flat: bool, camera: bool, rays: b
 
 @pytest.mark.parametrize(
     ("imports", "name"),
-    [("gymnasium, animalcat.envs", ""), ("gymnasium", "animalcat.envs:")],
+    [("animalcat, gymnasium", ""), ("gymnasium", "animalcat:")],
 )
 def test_a_fresh_process_makes_it_beside_a_folder_called_envs(
     tmp_path: Path, imports: str, name: str
@@ -246,5 +246,5 @@ def test_a_step_without_an_episode_is_an_error() -> None:
 
 
 def test_registering_twice_is_fine() -> None:
-    animalcat.envs.register_environments()
+    register_environments()
     assert "animalcat/Arena-v0" in gymnasium.registry
