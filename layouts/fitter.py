@@ -217,15 +217,15 @@ def _read_all(source: BinaryIO, requests: queue.Queue[Frame]) -> None:
 
 
 def _answer(message: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
+    if message.get("op") not in ("compile", "fit"):
+        raise ValueError(f"op {message.get('op')!r} is unknown; valid: compile, fit")
+    layout = from_dict(message.get("layout"))
     from animalcat.layouts.backend.engine import default_engine
 
     engine = default_engine()
-    layout = from_dict(message["layout"])
     if message["op"] == "compile":
         engine.compile(layout)
         return frames.pack({"ok": True, "compiles": engine.compiles})
-    if message["op"] != "fit":
-        raise ValueError(f"op {message['op']!r} is unknown; valid: compile, fit")
     settings = {name: message["request"][name] for name in _SETTINGS}
     result = fit(FitRequest(layout, arrays["features"], arrays["outcomes"], **settings), engine)
     answer = {

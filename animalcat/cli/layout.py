@@ -168,12 +168,11 @@ def _read_csv(path: Path) -> tuple[list[str], list[dict[str, str]]]:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.DictReader(file)
-            rows = list(reader)
+            columns, rows = list(reader.fieldnames or []), list(reader)
     except OSError as error:
         fail(f"{path}: {error.strerror or 'cannot be read'}")
     except (UnicodeDecodeError, csv.Error) as error:
         fail(f"{path}: no CSV text in UTF-8: {error}")
-    columns = list(reader.fieldnames or [])
     if "instance" not in columns:
         fail(f"{path}: no column `instance`; columns: {', '.join(columns) or 'none'}")
     names = [row["instance"] for row in rows]

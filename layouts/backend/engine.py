@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import nutpie
 
-from animalcat.layouts.backend import compat
-from animalcat.layouts.backend.graph import FEATURES, OUTCOMES, build_model
 from animalcat.layouts.spec import Layout
+
+if TYPE_CHECKING:
+    import nutpie
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -47,6 +47,11 @@ class Engine:
         """The compiled model; takes about ten seconds the first time, nothing after."""
         made = self._compiled.get(layout.digest)
         if made is None:
+            # Imported here: it takes seconds, and a fit without outcomes needs none of it.
+            import nutpie
+
+            from animalcat.layouts.backend.graph import build_model
+
             self.compiles += 1
             model = build_model(layout)
             made = nutpie.compile_pymc_model(
@@ -81,9 +86,15 @@ class Engine:
             target_accept: Share of accepted steps that the step width is tuned to.
             cores: How many chains run at once.
         """
+        compiled = self.compile(layout)
+        import nutpie
+
+        from animalcat.layouts.backend import compat
+        from animalcat.layouts.backend.graph import FEATURES, OUTCOMES
+
         data = {FEATURES: features, OUTCOMES: outcomes.astype(np.int64)}
         result = nutpie.sample(
-            self.compile(layout).with_data(**data),
+            compiled.with_data(**data),
             draws=draws,
             tune=tune,
             chains=chains,

@@ -108,7 +108,7 @@ def random_values(layout: Layout, draws: int, instances: int) -> tuple[Floats, F
     return theta, g.uniform(low, high, (instances, len(low)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(layouts())
 def test_made_up_layouts_follow_the_definitions(layout: Layout) -> None:
     theta, features = random_values(layout, 300, 7)
@@ -182,7 +182,7 @@ def test_equals_the_pymc_graph_on_aaio(aaio: Layout) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=6, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None, derandomize=True)
 @given(layouts())
 def test_equals_the_pymc_graph_on_made_up_layouts(layout: Layout) -> None:
     theta, features = random_values(layout, 5, 4)

@@ -1,0 +1,126 @@
+"""Speed of measuring: refit and select per episode, fill of probabilities, full fits by NUTS."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.layouts.backend.engine import default_engine
+from animalcat.layouts.evaluator import Evaluator
+from animalcat.layouts.fit import FitRequest, fit
+from animalcat.layouts.library import load_layout
+from animalcat.layouts.live import LivePosterior
+from animalcat.layouts.select import Policy, Selector
+from animalcat.layouts.spec import Layout
+from animalcat.layouts.stop import Stopper, StoppingRule
+
+AGENT: Final = (3.0, 1.3, 0.3, 0.1)
+"""The simulated agent: navigationAbility, visualAbility, rightLeftBias, noiseLevel."""
+
+Floats = npt.NDArray[np.float64]
+
+
+def instances(n: int, seed: int = 0) -> Floats:
+    """(n, 4) features of the AAIO layout, as its battery has them."""
+    g = np.random.default_rng(seed)
+    return np.column_stack(
+        [
+            g.uniform(1, 54, n),
+            g.choice([0.5, 1, 3, 5], n),
+            g.choice([0, 0.5, 1], n),
+            g.choice([-1, 0, 1], n),
+        ]
+    )
+
+
+def outcomes(layout: Layout, features: Floats, seed: int = 0) -> Floats:
+    """What the simulated agent does with each instance."""
+    p = Evaluator(layout).probability([AGENT], features)[0]
+    return (np.random.default_rng([seed, 1]).uniform(size=len(p)) < p).astype(np.float64)
+
+
+def session(layout: Layout, n: int, episodes: int, seed: int) -> list[float]:
+    """Milliseconds of refit, verdict and choice in each episode of a session."""
+    features = instances(n, seed)
+    y = outcomes(layout, features, seed)
+    posterior = LivePosterior(layout, seed)
+    paradigms = [f"p{i % 4}" for i in range(n)]
+    selector = Selector(layout, features, paradigms, Policy(repeats=n < episodes))
+    stopper = Stopper(layout, StoppingRule(max_episodes=episodes, target_sd=0.0, futility=0.0))
+    used: list[int] = []
+    taken: list[float] = []
+    choice = selector.select(posterior, used, 0)
+    while choice is not None and len(used) < episodes:
+        used.append(choice.index)
+        start = time.perf_counter()
+        posterior.update(features[choice.index], bool(y[choice.index]), len(used))
+        stopper.verdict(posterior, selector, used)
+        choice = selector.select(posterior, used, len(used))
+        taken.append(1e3 * (time.perf_counter() - start))
+    return taken
+
+
+def run(quick: bool = False) -> list[dict[str, Any]]:
+    """Measure everything; about a minute, a third of that when quick."""
+    layout = load_layout("aaio")
+    session(layout, 10, 5, 0)  # loads the kernels
+    rows: list[dict[str, Any]] = []
+    repeats = 2 if quick else 8
+    for n, target in ((69, None), (2000, 20.0), (13_000, None)):
+        taken = [t for seed in range(repeats) for t in session(layout, n, 200, seed)]
+        rows.append(_row(f"refit + select, {n:,} instances", taken, "ms", target))
+
+    evaluator = Evaluator(layout)
+    theta = LivePosterior(layout, 0).particles[::2]
+    columns = evaluator.columns(instances(2000))
+    fills = _timed(lambda: evaluator.by_instance(theta, columns, np.float32), 5 * repeats)
+    rows.append(_row("P of 1,000 draws x 2,000 instances", fills, "ms"))
+
+    start = time.perf_counter()
+    default_engine().compile(layout)
+    rows.append(_row("NUTS: compile a layout, once", [time.perf_counter() - start], "s"))
+    for n in (69, 200):
+        features = instances(n)
+        y = outcomes(layout, features)
+        ess: list[float] = []
+        seconds: list[float] = []
+        for seed in range(2 * repeats):
+            start = time.perf_counter()
+            result = fit(FitRequest(layout, features, y, seed))
+            seconds.append(time.perf_counter() - start)
+            ess.append(result.diagnostics["ess_bulk"] / seconds[-1])
+        rows.append(_row(f"NUTS: fit of {n} outcomes, 4 x (1000 + 1000)", seconds, "s"))
+        rows.append(_row(f"NUTS: least ESS per second, {n} outcomes", ess, "1/s", low=True))
+    return rows
+
+
+def _timed(work: Callable[[], object], repeats: int) -> list[float]:
+    taken: list[float] = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        taken.append(1e3 * (time.perf_counter() - start))
+    return taken
+
+
+def _row(
+    name: str, values: list[float], unit: str, target: float | None = None, *, low: bool = False
+) -> dict[str, Any]:
+    """Median and the worst percentile: the 99th, or the first where more is better."""
+    row: dict[str, Any] = {
+        "name": name,
+        "median": float(np.median(values)),
+        "p99": float(np.percentile(values, 1 if low else 99)),
+        "unit": unit,
+    }
+    return row if target is None else {**row, "target": target}
+
+
+if __name__ == "__main__":
+    from animalcat.cli.output import print_rows
+
+    print_rows(run(), ["name", "median", "p99", "unit", "target"], as_json=False, title="layouts")

@@ -1,0 +1,182 @@
+"""`animalcat layout`: list, show, fit; and the 30 real entrants of the Animal-AI Olympics."""
+
+from __future__ import annotations
+
+import csv
+import json
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from scipy.stats import spearmanr
+from typer.testing import CliRunner, Result
+
+from animalcat.cli.layout import app
+
+# Means of navigationAbility and visualAbility and the success rate that Burden et al. 2023 print in
+# Figure 9, for the entrants whose outcomes are in the data folder.
+FIGURE_9 = {
+    "AirbrainNM": (1.5, 1.32, 0.54),
+    "Araya": (1.92, 0.55, 0.45),
+    "ARF-RL": (4.63, 1.8, 0.88),
+    "aSphericalChicken": (0.33, 0.22, 0.23),
+    "bamasa_team": (0.35, 0.31, 0.26),
+    "BLAI": (3.9, 1.73, 0.68),
+    "Bonum": (4.29, 1.8, 0.88),
+    "CHROMA": (3.84, 1.72, 0.78),
+    "DeepFox": (4.64, 1.82, 0.93),
+    "dhr": (0.36, 0.3, 0.26),
+    "fep-bot": (0.67, 0.38, 0.32),
+    "forest": (3.2, 1.79, 0.77),
+    "GoGoAI": (4.01, 1.73, 0.75),
+    "Gyutan": (4.19, 1.78, 0.83),
+    "hhq126152": (0.36, 0.32, 0.26),
+    "Horsepower": (2.94, 1.71, 0.72),
+    "ice-play": (0.1, 0.13, 0.04),
+    "INAOE1": (2.44, 1.74, 0.7),
+    "ironbar": (4.88, 1.84, 0.99),
+    "KMU-AIL": (3.55, 1.52, 0.64),
+    "Koozyt_Hiperdyne": (1.97, 0.8, 0.49),
+    "MadStorks": (0.39, 0.32, 0.28),
+    "mmIA": (4.78, 1.83, 0.93),
+    "Oltau.ai/Psidon": (4.75, 1.85, 0.99),
+    "oreleus": (4.73, 1.84, 0.96),
+    "Qodiak": (4.15, 1.63, 0.72),
+    "Tetravoxel": (0.25, 0.39, 0.25),
+    "TheAnimalsEscapedFromPenn": (2.18, 0.44, 0.45),
+    "Thursday": (0.71, 0.34, 0.3),
+    "y.yang": (3.82, 1.68, 0.7),
+}
+
+ARENA = """!ArenaConfig
+arenas:
+  0: !Arena
+    timeLimit: 250
+    passMark: 0
+    items:
+    - !Item
+      name: Agent
+      positions: [!Vector3 {x: 20, y: 0, z: 5}]
+      rotations: [0]
+    - !Item
+      name: GoodGoal
+      positions: [!Vector3 {x: 20, y: 0, z: 15}]
+      sizes: [!Vector3 {x: 1, y: 1, z: 1}]
+"""
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def schema() -> dict[str, Any]:
+    path = resources.files("animalcat") / "schemas" / "layout_fit.schema.json"
+    return json.loads(path.read_text("utf-8"))
+
+
+def test_list() -> None:
+    rows = json.loads(run("list", "--json").stdout)
+    assert [(row["name"], row["variant"]) for row in rows] == [
+        ("aaio", "scaled"),
+        ("aaio", "as-printed"),
+    ]
+    assert rows[0]["capabilities"] == ["navigationAbility", "visualAbility"]
+    assert "as-printed" in run("list").stdout
+
+
+def test_show() -> None:
+    text = run("show", "aaio").stdout
+    for word in ("navigationAbility", "Uniform(0, 5.3)", "10 m", "logistic(1.302", "07-0[1-6]-*"):
+        assert word in text
+    assert "logistic(1 x" in run("show", "aaio", "--variant", "as-printed").stdout
+    data = json.loads(run("show", "aaio", "--json").stdout)
+    assert data["derived"]["taskPerformance"]["link"]["noise_mixture"]["nu"] == 0.5
+    for wrong in (("show", "aiao"), ("show", "aaio", "--variant", "steep")):
+        result = run(*wrong)
+        assert result.exit_code == 2
+        assert "valid: " in result.stderr
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "battery").mkdir()
+    (tmp_path / "battery" / "01-01-01.yaml").write_text(ARENA)
+    (tmp_path / "battery" / "01-02-01.yml").write_text(ARENA.replace("z: 15", "z: 35"))
+    (tmp_path / "out.csv").write_text("instance,me,you\n01-01-01,0.9,\n01-02-01,-1,0.5\n")
+    (tmp_path / "marks.csv").write_text("instance,pass_mark\n01-01-01,0\n01-02-01,0\n")
+    return tmp_path
+
+
+def fit(folder: Path, *more: object) -> Result:
+    given = ["--battery", folder / "battery", "--outcomes", folder / "out.csv"]
+    return run("fit", "aaio", *given, "--pass-marks", folder / "marks.csv", *more)
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "words"),
+    [
+        ("out.csv", None, "out.csv: No such file"),
+        ("out.csv", "task,me\n01-01-01,1\n", "no column `instance`"),
+        ("out.csv", "", "no column `instance`"),
+        ("out.csv", "instance\n01-01-01\n", "final rewards an agent"),
+        ("out.csv", "instance,me\n01-01-01,good\n", "column me: 'good' is no number"),
+        ("out.csv", "instance,me\n01-01-01,nan\n", "not finite"),
+        ("out.csv", "instance,me\n01-01-01,1\n01-01-01,1\n", "01-01-01 has 2 rows"),
+        ("out.csv", "instance,me\n99-01-01,1\n", "no arena file of an instance that aaio covers"),
+        ("out.csv", "instance,you\n01-01-01,1\n", "no agent 'me'; agents: you"),
+        ("marks.csv", "instance,pass_mark\n01-01-01,0\n", "01-02-01 has no pass mark"),
+        ("marks.csv", "instance,mark\n01-01-01,0\n", "no column `pass_mark`"),
+        ("battery/01-01-01.yaml", "!ArenaConfig {arenas: [", "01-01-01.yaml"),
+        ("battery/01-01-01.yaml", ARENA.replace("GoodGoal", "Wall"), "01-01-01.yaml: no reward"),
+    ],
+)
+def test_bad_input_is_named(folder: Path, file: str, content: str | None, words: str) -> None:
+    if content is None:
+        (folder / file).unlink()
+    else:
+        (folder / file).write_text(content)
+    result = fit(folder, "--agent", "me")
+    assert result.exit_code == 2
+    assert words in result.stderr
+
+
+@pytest.mark.slow
+def test_fit_of_a_small_table(folder: Path) -> None:
+    result = fit(folder, "--json", "-o", folder / "fit.json")
+    assert result.exit_code == 0, result.output
+    entries = json.loads(result.stdout)
+    assert json.loads((folder / "fit.json").read_text()) == entries
+    jsonschema.validate(entries, schema())
+    counts = [(e["agent"], e["successes"], e["instances"]) for e in entries]
+    assert counts == [("me", 1, 2), ("you", 1, 1)]
+
+
+@pytest.mark.slow
+@pytest.mark.data
+def test_the_real_entrants_come_out_in_the_order_of_figure_9(data_dir: Path) -> None:
+    aaio = data_dir / "aaio"
+    result = run(
+        "fit",
+        "aaio",
+        *("--battery", data_dir / "animal-ai-competition"),
+        *("--outcomes", aaio / "final_rewards.csv"),
+        *("--pass-marks", aaio / "pass_marks.csv"),
+        "--json",
+    )
+    assert result.exit_code == 0, result.output
+    entries = {entry["agent"]: entry for entry in json.loads(result.stdout)}
+    jsonschema.validate(list(entries.values()), schema())
+    assert entries.keys() == FIGURE_9.keys()
+    with (aaio / "final_rewards.csv").open() as file:
+        assert next(csv.reader(file))[1:] == list(entries)
+    for name, (_, _, rate) in FIGURE_9.items():
+        entry = entries[name]
+        assert entry["instances"] == 69
+        assert entry["diagnostics"]["converged"]
+        assert entry["successes"] / 69 == pytest.approx(rate, abs=0.0051)
+    for column, node in ((0, "navigationAbility"), (1, "visualAbility")):
+        ours = [entries[name]["nodes"][node]["mean"] for name in FIGURE_9]
+        theirs = [row[column] for row in FIGURE_9.values()]
+        assert spearmanr(ours, theirs).statistic >= 0.9, node
