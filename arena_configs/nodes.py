@@ -11,7 +11,7 @@ import yaml
 from animalcat.arena_configs.model import ArenaError, Problem
 
 MAX_BYTES: Final = 1 << 20
-"""Longest text that is read; the longest real file has 64 kB."""
+"""Longest text that is read; the longest real file at hand has 32 kB."""
 MAX_NODES: Final = 50_000
 """Most nodes, counting what an alias repeats."""
 MAX_DEPTH: Final = 32

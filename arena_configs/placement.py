@@ -27,6 +27,8 @@ from animalcat.arena_configs.model import ARENA_SIDE, RGB, Arena, ArenaError, It
 
 OBJECT_TRIES: Final = 20
 AGENT_TRIES: Final = 100
+MAX_OBJECTS: Final = 2000
+"""Most objects in an arena; the real files at hand have up to 204."""
 AGENT_RADIUS: Final = 0.5
 
 LIFT: Final = 0.01
@@ -153,8 +155,11 @@ def place(arena: Arena, rng: np.random.Generator) -> Placement:
         rng: Where everything that the arena leaves to chance is drawn from.
 
     Raises:
-        ArenaError: The agent found no free spot.
+        ArenaError: The agent found no free spot, or there are more than `MAX_OBJECTS` objects.
     """
+    asked = sum(copies(item) for item in arena.items)
+    if asked > MAX_OBJECTS:
+        raise ArenaError(f"items: {asked} objects; at most {MAX_OBJECTS} are placed")
     return _Builder(arena, rng).build()
 
 
@@ -169,7 +174,7 @@ def fix(arena: Arena, rng: np.random.Generator) -> Arena:
         rng: As for `place`.
 
     Raises:
-        ArenaError: The agent found no free spot.
+        ArenaError: As for `place`.
     """
     placement = place(arena, rng)
     items = (placement.agent.item, *(thing.item for thing in placement.objects))

@@ -14,6 +14,7 @@ from animalcat.arena_configs.model import ARENA_SIDE
 from animalcat.arena_configs.placement import AGENT_RADIUS, PlacedObject, Placement
 
 _FLOOR = "#f3ead9"
+_LABEL = {"boxstyle": "round,pad=0.1", "fc": "white", "ec": "none", "alpha": 0.6}
 _VIEW = 50.0
 """Half of the camera's field of view, in degrees."""
 
@@ -53,7 +54,7 @@ def draw_map(placement: Placement, path: Path, *, title: str = "") -> None:
             ha="center",
             va="bottom" if thing.kind.goal else "center",
             fontsize=7,
-            bbox={"boxstyle": "round,pad=0.1", "fc": "white", "ec": "none", "alpha": 0.6},
+            bbox=_LABEL,
         )
         if thing.kind.bounce or thing.kind.name == "Ramp":
             _arrow(axes, where, thing.yaw, 2.0, "black")
@@ -73,6 +74,7 @@ def draw_map(placement: Placement, path: Path, *, title: str = "") -> None:
         fontsize=8,
         color="tab:blue",
         zorder=7,
+        bbox=_LABEL,
     )
     figure.savefig(path, dpi=110)
 
@@ -115,4 +117,5 @@ def _arrow(axes: Axes, where: tuple[float, float], yaw: float, length: float, co
     angle = math.radians(yaw)
     tip = (where[0] + length * math.sin(angle), where[1] + length * math.cos(angle))
     style = {"arrowstyle": "-|>", "color": color, "lw": 1.2}
-    axes.annotate("", tip, xytext=where, arrowprops=style, zorder=6)
+    # Without `annotation_clip=False` an arrow whose tip is beyond the map is not drawn at all.
+    axes.annotate("", tip, xytext=where, arrowprops=style, zorder=6, annotation_clip=False)

@@ -42,7 +42,7 @@ def test_agent_stands_half_a_metre_up() -> None:
     assert (start.yaw, start.frozen_seconds) == (30.0, 8.0)
 
 
-@pytest.mark.parametrize("corner", [(0.0, 5.0), (5.0, 0.0), (40.0, 5.0), (5.0, 40.0)])
+@pytest.mark.parametrize("corner", [(0.0, 5.0), (5.0, 0.0), (40.0, 5.0), (-1, 40.0)])
 def test_agent_on_the_edge_goes_to_the_corner(corner: tuple[float, float]) -> None:
     start = put(agent=item("Agent", v(corner[0], 0, corner[1]), rotations=(0.0,))).agent
     assert start.position == Point(1.0, 0.51, 1.0)
@@ -69,6 +69,11 @@ def test_no_room_for_the_agent() -> None:
     full = item("Wall", v(20, 0, 20), sizes=(v(40, 5, 40),), rotations=(0.0,))
     with pytest.raises(ArenaError, match="agent"):
         put(full, agent=None)
+
+
+def test_too_many_objects() -> None:
+    with pytest.raises(ArenaError, match="at most 2000"):
+        put(item("Wall", sizes=(v(1, 1, 1),) * 2000))
 
 
 @pytest.mark.parametrize(

@@ -24,5 +24,6 @@ class Axes:
         fontsize: float = ...,
         color: str = ...,
         zorder: float = ...,
+        annotation_clip: bool = ...,
         bbox: Mapping[str, Any] | None = ...,
     ) -> Any: ...
