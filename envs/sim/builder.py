@@ -33,6 +33,7 @@ _SHAPES: Final = {
 }
 _ORIGIN: Final = Point(0.0, 0.0, 0.0)
 _TUNNEL_FACETS: Final = 48
+_CHANGING: Final = ("value", "size")
 _GOAL_TAGS: Final = ("goodGoal", "goodGoalMulti")
 
 
@@ -96,16 +97,27 @@ def build(placement: Placement) -> Level:
         tuple(primitives),
         tuple(owners),
         tuple(offsets),
-        sum(thing.kind.tag in _GOAL_TAGS for thing in placement.objects if thing.kind.goal),
+        sum(
+            thing.kind.tag in _GOAL_TAGS and thing.kind.reward not in _CHANGING
+            for thing in placement.objects
+        ),
         tuple((skipped.name, skipped.reason) for skipped in placement.skipped),
     )
 
 
 def _pickup(thing: PlacedObject) -> Pickup:
-    """Single goals end the episode; multi goals and those whose value changes count as one."""
-    kind = thing.kind
-    ends = kind.name.endswith("EpEnding") or not (kind.multi or kind.reward in ("value", "size"))
-    return Pickup(thing.reward, ends)
+    """Single goals end the episode; multi goals and those whose value changes count as one.
+
+    A RipenGoal loses value like a DecayGoal, as build 4.3.1 ships it (section 2.1). The size of
+    Grow and Shrink goals stays what it is at the start.
+    """
+    kind, item = thing.kind, thing.item
+    changing = kind.reward in _CHANGING
+    ends = kind.name.endswith("EpEnding") or not (kind.multi or changing)
+    if kind.reward != "value":
+        return Pickup(thing.reward, ends)
+    rate, final = -abs(item.change_rates[0]), min(item.final_values[0], thing.reward)
+    return Pickup(thing.reward, ends, rate, item.delays[0], final)
 
 
 def _body(thing: PlacedObject, local: tuple[Solid, ...], origin: Point, mass: float) -> Body:

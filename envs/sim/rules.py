@@ -26,12 +26,25 @@ class Pickup:
     """What touching a goal does.
 
     Attributes:
-        reward: Added to the episode's reward.
+        reward: Added to the episode's reward, at the start of the episode.
         ends: Whether it alone ends the episode; else it ends with the last of the goals.
+        rate: By how much the reward changes in a physics step.
+        delay: Physics steps before it begins to change.
+        final: Where it stops changing, if it does.
     """
 
     reward: float
     ends: bool
+    rate: float = 0.0
+    delay: float = 0.0
+    final: float = 0.0
+
+    def worth(self, steps: int) -> float:
+        """The reward after so many physics steps."""
+        changed = self.rate * max(0.0, steps - self.delay)
+        if self.rate < 0.0:
+            return max(self.reward + changed, self.final)
+        return min(self.reward + changed, self.final) if self.rate > 0.0 else self.reward
 
 
 class Episode:
@@ -86,10 +99,11 @@ class Episode:
 
     def collect(self, pickup: Pickup) -> None:
         """The agent touched a goal."""
-        if pickup.reward > 0.0:
+        worth = pickup.worth(self.steps)
+        if worth > 0.0:
             self._collected += 1
-        ends = pickup.ends or (pickup.reward > 0.0 and self._collected >= self._goals)
-        self._update(np.float32(pickup.reward), EndedBy.DEATH, completes=ends)
+        ends = pickup.ends or (worth > 0.0 and self._collected >= self._goals)
+        self._update(np.float32(worth), EndedBy.DEATH, completes=ends)
 
     def burn(self) -> None:
         """The agent is in a hot zone during this step."""

@@ -88,9 +88,11 @@ class World:
             touched = [goal for goal in goals if self._touches(goal, before)] if goals else ()
             agent.step(move, turn, coast=episode.frozen)
             for goal in touched:
-                episode.collect(self._goals.pop(goal))
-                self._take_out(goal)
+                pickup = self._goals.pop(goal)
                 goals.remove(goal)
+                episode.collect(pickup)
+                if not pickup.ends:  # one that ends the episode is still there at its end
+                    self._take_out(goal)
             if zones or self._inside:
                 self._enter(zones, before)
             if episode.ended_by is not None:

@@ -72,6 +72,17 @@ def test_collected_multi_goals_are_gone_and_the_last_one_ends() -> None:
     assert not environment.scene.active.any()
 
 
+def test_a_decay_goal_loses_value_and_does_not_hold_up_the_others() -> None:
+    decay = thing("DecayGoal", 20, 0, 9).model_copy(update={"initial_values": (2.0,)})
+    alone = episode(Arena(items=(start(), decay)), [FORWARD] * 60)[-1]
+    assert alone.ended_by is EndedBy.GOAL
+    assert 1.8 < alone.reward < 1.95
+    others = (thing("GoodGoalMulti", 20, 0, z) for z in (14, 19))
+    steps = episode(Arena(items=(start(), decay, *others)), [FORWARD] * 60)
+    assert sum(step.reward > 0 for step in steps) == 2  # as many pickups as goals that count
+    assert steps[-1].ended_by is EndedBy.GOAL
+
+
 def test_a_bad_multi_goal_of_size_one_or_more_kills() -> None:
     steps = episode(lone_arena("BadGoalMulti", size=(1.5, 1.5, 1.5)), [FORWARD] * 60)
     assert steps[-1].ended_by is EndedBy.DEATH
