@@ -29,7 +29,6 @@ from animalcat.arena_configs.placement import (
     PlacedObject,
     Placement,
     agent_body,
-    copies,
     on_edge,
     place,
 )
@@ -229,7 +228,7 @@ def _item(item: Item, field: str) -> Iterator[_Finding]:
     limits = {axis: (getattr(kind.size_min, axis), getattr(kind.size_max, axis)) for axis in axes}
     clamped = [
         (i, axis, getattr(size, axis))
-        for i, size in enumerate(item.sizes[: copies(item)])
+        for i, size in enumerate(item.sizes[: item.copies])
         for axis in axes
         if getattr(size, axis) >= 0
         and not limits[axis][0] <= getattr(size, axis) <= limits[axis][1]

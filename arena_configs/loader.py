@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from animalcat.arena_configs import nodes
 from animalcat.arena_configs.catalogue import KINDS, canonical_name
 from animalcat.arena_configs.model import (
+    PER_COPY,
     RGB,
     AnyOperation,
     Arena,
@@ -28,7 +29,6 @@ from animalcat.arena_configs.model import (
     Vector3,
 )
 from animalcat.arena_configs.nodes import Node
-from animalcat.arena_configs.placement import PER_COPY
 
 TAGS: Final[Mapping[type[BaseModel], str]] = {
     ArenaConfig: "!ArenaConfig",
@@ -250,8 +250,8 @@ class _Reader:
                 self._lifted[lifted.attribute] = self._value(value, lifted, where)
             return None
         close = difflib.get_close_matches(written, fields, 1)
-        hint = f"; did you mean `{close[0]}`?" if close else ""
-        message = f"no such field here{hint} It is ignored; Unity refuses the file"
+        hint = f" Did you mean `{close[0]}`?" if close else ""
+        message = f"no such field here; it is ignored, and Unity refuses the file.{hint}"
         self._warn(line, where, "unknown-field", message)
         return None
 

@@ -3,15 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 Severity = Literal["error", "warning"]
 
-ARENA_SIDE = 40.0
+ARENA_SIDE: Final = 40.0
 """Side of the square arena in metres; x and z run from 0 to it."""
+
+PER_COPY: Final = (
+    "positions",
+    "rotations",
+    "sizes",
+    "colors",
+    "symbol_names",
+    "delays",
+    "initial_values",
+    "final_values",
+    "change_rates",
+    "spawn_counts",
+    "spawn_colors",
+    "times_between_spawns",
+    "ripen_times",
+    "door_delays",
+    "times_between_door_opens",
+    "move_durations",
+    "reset_durations",
+)
+"""Lists of an item that have an entry for every copy; the longest says how many there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +219,11 @@ class Item(_Frozen):
     trigger_zone_id: tuple[str, ...] = Field(default=(), alias="triggerZoneID")
     zone_visibility: bool | None = None
     operations: tuple[Operation, ...] = ()
+
+    @property
+    def copies(self) -> int:
+        """How many objects it asks for."""
+        return max(1, *(len(getattr(self, name)) for name in PER_COPY))
 
 
 class Arena(_Frozen):

@@ -23,7 +23,16 @@ from animalcat.arena_configs.catalogue import (
     canonical_name,
 )
 from animalcat.arena_configs.geometry import WALLS, Solid, overlaps, solids
-from animalcat.arena_configs.model import ARENA_SIDE, RGB, Arena, ArenaError, Item, Point, Vector3
+from animalcat.arena_configs.model import (
+    ARENA_SIDE,
+    PER_COPY,
+    RGB,
+    Arena,
+    ArenaError,
+    Item,
+    Point,
+    Vector3,
+)
 
 OBJECT_TRIES: Final = 20
 AGENT_TRIES: Final = 100
@@ -36,27 +45,6 @@ LIFT: Final = 0.01
 ZONE_Y: Final = -0.15
 HOT_ZONE_FLOOR: Final = -0.001
 """Least a HotZone takes at each physics step."""
-
-PER_COPY: Final = (
-    "positions",
-    "rotations",
-    "sizes",
-    "colors",
-    "symbol_names",
-    "delays",
-    "initial_values",
-    "final_values",
-    "change_rates",
-    "spawn_counts",
-    "spawn_colors",
-    "times_between_spawns",
-    "ripen_times",
-    "door_delays",
-    "times_between_door_opens",
-    "move_durations",
-    "reset_durations",
-)
-"""Lists of an item that have an entry for every copy; the longest says how many there are."""
 
 _ANYWHERE: Final[Vector3] = Vector3(x=-1.0, y=0.0, z=-1.0)
 _ANY_SIZE: Final = Vector3(x=-1.0, y=-1.0, z=-1.0)
@@ -157,7 +145,7 @@ def place(arena: Arena, rng: np.random.Generator) -> Placement:
     Raises:
         ArenaError: The agent found no free spot, or there are more than `MAX_OBJECTS` objects.
     """
-    asked = sum(copies(item) for item in arena.items)
+    asked = sum(item.copies for item in arena.items)
     if asked > MAX_OBJECTS:
         raise ArenaError(f"items: {asked} objects; at most {MAX_OBJECTS} are placed")
     return _Builder(arena, rng).build()
@@ -179,11 +167,6 @@ def fix(arena: Arena, rng: np.random.Generator) -> Arena:
     placement = place(arena, rng)
     items = (placement.agent.item, *(thing.item for thing in placement.objects))
     return arena.model_copy(update={"items": items})
-
-
-def copies(item: Item) -> int:
-    """How many objects an item asks for."""
-    return max(1, *(len(getattr(item, name)) for name in PER_COPY))
 
 
 class _Builder:
@@ -257,7 +240,7 @@ class _Builder:
             reason = "Animal-AI has no such object"
             self._skipped.append(Skipped(item.name, reason, (index, 0)))
             return
-        for copy in range(copies(item)):
+        for copy in range(item.copies):
             lists = {key: getattr(item, key)[copy : copy + 1] for key in PER_COPY}
             one = item.model_copy(update={"name": name, **lists})
             self._spawn_copy(KINDS[name], one, (index, copy))
