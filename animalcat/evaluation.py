@@ -113,7 +113,10 @@ class EvaluationStream:
         )
         await self._write(gateway_pb2.EvaluateRequest(hello=hello))
         frame = await self.receive()
-        if frame.WhichOneof("frame") != "welcome":
+        if frame.HasField("session_end"):
+            over = frame.session_end
+            raise AnimalcatError(f"{over.session} is {over.state} already", "SESSION_OVER")
+        if not frame.HasField("welcome"):
             raise AnimalcatError(f"the server answered {frame.WhichOneof('frame')} to hello")
         answer = frame.welcome
         self.spec = spec_from_proto(answer.observation_spec)

@@ -50,16 +50,19 @@ FINISHED = Response(
 
 
 @contextmanager
-def service(script: Script, slots: int = 1) -> Iterator[str]:
+def service(script: Script, slots: int = 1, *, welcome: bool = True) -> Iterator[str]:
     """A server that answers hello with a welcome, and then plays a script."""
 
     class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
         def Evaluate(self, request_iterator: Any, context: Any) -> Any:  # noqa: N802
             next(request_iterator)
-            welcome = gateway_pb2.Welcome(
-                session="sessions/s", observation_spec=spec_to_proto(SPEC), slots=slots
-            )
-            yield Response(welcome=welcome)
+            if welcome:
+                spec = spec_to_proto(SPEC)
+                yield Response(
+                    welcome=gateway_pb2.Welcome(
+                        session="sessions/s", observation_spec=spec, slots=slots
+                    )
+                )
             yield from script(request_iterator)
 
     class Sessions(sessions_pb2_grpc.SessionsServicer):
@@ -148,6 +151,18 @@ def test_a_service_that_closes_early_is_an_error() -> None:
         pytest.raises(animalcat.AnimalcatError, match="closed the stream before"),
     ):
         client.evaluate(Remembering(), "s")
+
+
+def test_a_session_that_ends_at_hello_is_over() -> None:
+    with service(lambda _: iter([FINISHED]), welcome=False) as address:
+        with (
+            animalcat.connect(address) as client,
+            pytest.raises(animalcat.AnimalcatError, match="sessions/s is finished already"),
+        ):
+            client.evaluate(Remembering(), "s")
+        with pytest.raises(animalcat.AnimalcatError) as caught:
+            animalcat.RemoteEnv(address, "s")
+        assert caught.value.code == "SESSION_OVER"
 
 
 def test_an_error_frame_is_an_error() -> None:

@@ -248,6 +248,10 @@ async def test_the_simulator_behind_a_worker_is_the_simulator() -> None:
         actions = bytes([3, 3, 4, 5, 0, 6] * 20)
         there = await worker.step(actions)
         assert there[-1].phase is Phase.LAST or len(there) == len(actions)
+        # Ctrl-C in a terminal reaches the worker too, and is for its parent to act on.
+        assert worker.pid is not None
+        os.kill(worker.pid, signal.SIGINT)
+        await worker.health()
         for step, action in zip(there, actions, strict=False):
             assert same(step, here.step(action))
     finally:
