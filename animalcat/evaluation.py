@@ -104,6 +104,7 @@ class EvaluationStream:
             AnimalcatError: The service refused.
         """
         self._call = self._stub.Evaluate()
+        self._read_on()
         hello = gateway_pb2.Hello(
             session=session,
             agent=agent,
@@ -135,11 +136,12 @@ class EvaluationStream:
         Raises:
             AnimalcatError: The service reports an error, or closed the stream.
         """
-        frame = await self._call.read()
+        frame = await self._incoming
         if not isinstance(frame, gateway_pb2.EvaluateResponse):
             raise AnimalcatError("the server closed the stream before the session's end")
         if frame.HasField("error"):
             raise AnimalcatError(frame.error.message, frame.error.code)
+        self._read_on()
         return frame
 
     async def act(self, slot: int, step: int, actions: bytes) -> None:
@@ -170,11 +172,16 @@ class EvaluationStream:
         """Leave; does nothing to a stream that is over."""
         self._call.cancel()
 
+    def _read_on(self) -> None:
+        """Read ahead: once a write has failed, gRPC gives nothing but what was being read."""
+        self._incoming = asyncio.ensure_future(self._call.read())
+        self._incoming.add_done_callback(lambda task: task.cancelled() or task.exception())
+
     async def _write(self, frame: gateway_pb2.EvaluateRequest) -> None:
         try:
             await self._call.write(frame)
-        except asyncio.InvalidStateError:
-            # The call is over; reading says why.
+        except (asyncio.InvalidStateError, grpc.aio.AioRpcError):
+            # The service has closed the stream; what it said last is why.
             await self.receive()
             raise
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -148,7 +150,7 @@ def test_a_service_that_closes_early_is_an_error() -> None:
     with (
         service(lambda _: iter([start(0, 0)])) as address,
         animalcat.connect(address) as client,
-        pytest.raises(animalcat.AnimalcatError, match="closed the stream before"),
+        pytest.raises(animalcat.AnimalcatError, match=r"closed the stream|lost the server"),
     ):
         client.evaluate(Remembering(), "s")
 
@@ -174,6 +176,30 @@ def test_an_error_frame_is_an_error() -> None:
     ):
         client.evaluate(Remembering(), "s")
     assert caught.value.code == "ACTION_STALE"
+
+
+def test_why_the_service_closed_is_heard_by_an_agent_that_answers_too_late() -> None:
+    closed = threading.Event()
+
+    def script(_: Any) -> Iterator[Any]:
+        yield start(0, 0)
+        error = types_pb2.Error(code="ACTION_TIMEOUT", message="too late", fatal=True)
+        yield Response(error=error)
+        closed.set()
+
+    class Slow(Remembering):
+        def act(self, observation: Observation) -> int:
+            closed.wait()
+            time.sleep(0.1)
+            return super().act(observation)
+
+    with (
+        service(script) as address,
+        animalcat.connect(address) as client,
+        pytest.raises(animalcat.AnimalcatError, match="too late") as caught,
+    ):
+        client.evaluate(Slow(), "s")
+    assert caught.value.code == "ACTION_TIMEOUT"
 
 
 def test_an_observation_of_another_size_is_an_error() -> None:
