@@ -165,3 +165,29 @@ def log_likelihood(
                     product[j] = 1.0
         for j in range(size):
             out[start + j] += np.log(product[j])
+
+
+@njit(cache=True, fastmath={"contract", "reassoc", "nsz"}, nogil=True, error_model="numpy")
+def weighted_sums(
+    values: npt.NDArray[np.float32],
+    weights: npt.NDArray[np.float64],
+    out: npt.NDArray[np.float64],
+) -> None:
+    """Sums of every row of values under several weightings, in one thread.
+
+    Not a matrix product of a library, whose threads wait busily for each other, and whose sums
+    would hang on their number. Equal rows give equal sums.
+
+    Args:
+        values: (instances, draws).
+        weights: (weightings, draws).
+        out: (instances, weightings), filled.
+    """
+    for i in range(values.shape[0]):
+        row = values[i]
+        for k in range(weights.shape[0]):
+            weighting = weights[k]
+            total = 0.0
+            for j in range(row.shape[0]):
+                total += row[j] * weighting[j]
+            out[i, k] = total

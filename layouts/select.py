@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.evaluator import Evaluator
+from animalcat.layouts.kernels import weighted_sums
 from animalcat.layouts.live import LivePosterior
 from animalcat.layouts.randomness import rng
 from animalcat.layouts.spec import Layout
@@ -28,8 +29,8 @@ PARTICLES: Final = 1000
 SLACK: Final = 1
 """How many more plays than the least played paradigm a paradigm may have and be chosen again."""
 
-_TIE: Final = 1e-5
-"""Scores this near to the best, in shares of it, count as equal: they are float32 sums."""
+_TIE: Final = 1e-9
+"""Scores this near to the best, in shares of it, count as equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,15 +208,16 @@ class Selector:
         return 1.0 if self.policy.name == "random" else self.policy.random_share
 
     def _score(self, theta: Floats, weights: Floats, p: npt.NDArray[np.float32]) -> Scores:
-        """Variance drops by one matrix product over the thinned particles."""
+        """Variance drops by sums over the thinned particles."""
         thin = _thinned(weights)
         thin = thin / thin.sum()
         ability = _thinned(theta)[:, list(self.layout.capabilities)]
         centred = ability - thin @ ability
-        sums = p @ np.column_stack([thin, centred * thin[:, np.newaxis]]).astype(p.dtype)
-        predicted = np.clip(sums[:, 0].astype(np.float64), 0.0, 1.0)
+        sums = np.empty((len(p), 1 + ability.shape[1]))
+        weighted_sums(p, np.vstack([thin, (centred * thin[:, np.newaxis]).T]), sums)
+        predicted = np.clip(sums[:, 0], 0.0, 1.0)
         spread = np.maximum(predicted * (1.0 - predicted), 1e-9)
-        drops = sums[:, 1:].astype(np.float64) ** 2 / spread[:, np.newaxis]
+        drops = sums[:, 1:] ** 2 / spread[:, np.newaxis]
         spans = np.array([self.layout.latents[i].prior.span for i in self.layout.capabilities])
         return Scores(drops, drops @ spans**-2.0, predicted, thin @ centred**2)
 
