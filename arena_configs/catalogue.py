@@ -247,7 +247,8 @@ def _block(name: str, parts: tuple[Part, ...], mass: float, mass_3x: float) -> O
         mass_3x=mass_3x,
         friction=0.25 if cube else 0.6,
         color={"LightBlock": _rgb(134, 134, 134), "HeavyBlock": _rgb(107, 111, 119)}.get(
-            name, _rgb(130, 130, 130)
+            name,
+            _rgb(207, 194, 181),  # grey and its emission together, as frames show it
         ),
         color_rule="settable",
     )
@@ -305,7 +306,8 @@ _TUNNEL = ObjectKind(
 )
 _GREEN = _rgb(129, 191, 65)
 _YELLOW = _rgb(232, 185, 35)
-_RED = _rgb(207, 88, 88)
+# Base and emission together, as the red ball looks in frames of the real build.
+_RED = _rgb(226, 39, 43)
 _GREY = _rgb(178, 178, 178)
 
 

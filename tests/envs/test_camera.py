@@ -204,7 +204,16 @@ arenas:
 # Colours that the real build drew at random, read from the frames.
 COLORS = {"Wall_colors": "137, 207, 240", "Wall": "54, 96, 146", "Ramp": "54, 96, 146"}
 SOLID = ("BadGoal", "CylinderTunnel", "GoodGoal", "GoodGoalMulti", "LightBlock", "Ramp", "UBlock")
-COLORED = ("CylinderTunnel", "GoodGoal", "GoodGoalMulti", "LightBlock", "Wall", "Wall_colors")
+COLORED = (
+    "BadGoal",
+    "CylinderTunnel",
+    "GoodGoal",
+    "GoodGoalMulti",
+    "LightBlock",
+    "UBlock",
+    "Wall",
+    "Wall_colors",
+)
 ZONES = ("DeathZone", "HotZone")
 # Lies in the middle of every frame; the tree and the growing goal reach higher.
 OBJECT = (slice(240, 270), slice(225, 290))
