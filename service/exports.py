@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, Final
@@ -74,7 +75,8 @@ def profile_html(profile: Mapping[str, Any], outcomes: Sequence[Row]) -> str:
             f"<title>Cognitive profile of {escape(agent)}</title><style>{_STYLE}</style></head>",
             f"<body><main><h1>Cognitive profile of {escape(agent)}</h1>",
             _summary(profile, outcomes),
-            _nodes_table(profile["nodes"]),
+            _warning(profile),
+            _nodes_table(profile["nodes"], profile.get("hdi_share", 0.9)),
             _episodes_strip(outcomes),
             _details(profile),
             "</main></body></html>",
@@ -100,17 +102,38 @@ def _summary(profile: Mapping[str, Any], outcomes: Sequence[Row]) -> str:
     return "<p class='summary'>" + " · ".join(escape(word) for word in words) + "</p>"
 
 
-def _nodes_table(nodes: Mapping[str, Mapping[str, Any]]) -> str:
-    head = "<tr><th>node<th>estimate<th>90 % interval<th class='bar'><th>unit<th>status</tr>"
-    rows = [
+def _warning(profile: Mapping[str, Any]) -> str:
+    diagnostics: Row = profile.get("diagnostics", {})
+    if diagnostics.get("converged", True):
+        return ""
+    reasons = "; ".join(map(str, diagnostics.get("reasons") or ["the fit did not converge"]))
+    return f"<p class='warning'>Not certified: {escape(reasons)}.</p>"
+
+
+def _nodes_table(nodes: Mapping[str, Row], share: float) -> str:
+    head = (
+        f"<tr><th>node<th>estimate<th>{100 * share:g} % interval"
+        "<th class='bar'>within its range<th>unit<th>status</tr>"
+    )
+    return f"<table>{head}{''.join(_node_row(*item) for item in nodes.items())}</table>"
+
+
+def _node_row(name: str, node: Row) -> str:
+    digits = _decimals(node["sd"])
+    unit = str(node.get("unit") or "")
+    low, high = node["hdi"]
+    return (
         f"<tr><td>{escape(name)}<span class='kind'>{escape(str(node.get('kind', '')))}</span>"
-        f"<td class='n'>{node['mean']:.3g} ± {node['sd']:.2g}"
-        f"<td class='n'>{node['hdi'][0]:.3g} to {node['hdi'][1]:.3g}"
+        f"<td class='n'>{node['mean']:.{digits}f} ± {node['sd']:.{digits}f}"
+        f"<td class='n'>{low:.{digits}f} to {high:.{digits}f}"
         f"<td class='bar'>{_interval_bar(node)}"
-        f"<td>{escape(str(node.get('unit') or ''))}<td>{escape(str(node.get('status') or ''))}</tr>"
-        for name, node in nodes.items()
-    ]
-    return f"<table>{head}{''.join(rows)}</table>"
+        f"<td>{escape('' if unit == '1' else unit)}<td>{escape(str(node.get('status') or ''))}</tr>"
+    )
+
+
+def _decimals(sd: float) -> int:
+    """Decimals that show a standard deviation to two figures."""
+    return max(0, 1 - math.floor(math.log10(sd))) if sd > 0.0 else 2
 
 
 def _interval_bar(node: Mapping[str, Any]) -> str:
@@ -126,10 +149,12 @@ def _interval_bar(node: Mapping[str, Any]) -> str:
 
     middle = x(node["mean"])
     return (
-        "<svg viewBox='-4 0 208 16' width='208' height='16' role='img'>"
+        "<svg viewBox='-4 0 208 30' width='208' height='30' role='img'>"
         "<line x1='0' x2='200' y1='8' y2='8' class='axis'/>"
         f"<line x1='{x(low):.1f}' x2='{x(high):.1f}' y1='8' y2='8' class='hdi'/>"
-        f"<circle cx='{middle:.1f}' cy='8' r='4'/></svg>"
+        f"<circle cx='{middle:.1f}' cy='8' r='4'/>"
+        f"<text x='0' y='27'>{start:.3g}</text>"
+        f"<text x='200' y='27' text-anchor='end'>{stop:.3g}</text></svg>"
     )
 
 
@@ -178,7 +203,9 @@ th,td{padding:.4rem .6rem .4rem 0;border-bottom:1px solid var(--rule);vertical-a
 .n{font-variant-numeric:tabular-nums;white-space:nowrap}.pairs td:first-child{width:14rem}
 .pairs td{overflow-wrap:anywhere;font-size:.9rem}
 .axis{stroke:var(--rule);stroke-width:2}.hdi{stroke:var(--main);stroke-width:6;opacity:.45}
-circle{fill:var(--main)}.strip{display:flex;flex-wrap:wrap;gap:3px}
+circle{fill:var(--main)}text{fill:var(--soft);font-size:11px}
+.warning{border-left:4px solid var(--bad);padding:.4rem .8rem}
+.strip{display:flex;flex-wrap:wrap;gap:3px}
 i{display:inline-block;width:14px;height:14px;border-radius:3px}
 .success{background:var(--good)}.failure{background:var(--bad)}
 """

@@ -24,7 +24,7 @@ UNREACHABLE: Final = 4
 
 def console() -> Console:
     """A console for results; wide in a pipe, so that no cell is cut."""
-    return Console(width=None if sys.stdout.isatty() else 200, soft_wrap=not sys.stdout.isatty())
+    return Console(width=None if sys.stdout.isatty() else 10_000)
 
 
 def progress_console() -> Console:
