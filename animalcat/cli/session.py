@@ -74,7 +74,7 @@ def run(
             record_pixels=record_pixels,
             certify=certify,
         )
-        _play(client, session, agent, server, data, as_json)
+        _report(client, play(client, session, agent), server, data, as_json)
 
 
 @app.command()
@@ -90,12 +90,11 @@ def resume(
     """Go on with a session where it stopped; nothing that was stored is played again."""
     with client_for(server, data) as client:
         found = client.get_session(session)
-        if found.state > sessions_pb2.SESSION_STATE_RUNNING:
-            _report(client, found, server, data, as_json)
-            return
-        reference = agent or found.spec.agent
-        check_reference(reference)
-        _play(client, found, reference, server, data, as_json)
+        if found.state <= sessions_pb2.SESSION_STATE_RUNNING:
+            reference = agent or found.spec.agent
+            check_reference(reference)
+            found = play(client, found, reference)
+        _report(client, found, server, data, as_json)
 
 
 @app.command("list")
@@ -143,15 +142,20 @@ def _battery(client: Client, battery: str, seed: int) -> str:
     return names.parse_battery(made.name)
 
 
-def _play(
-    client: Client,
-    session: sessions_pb2.Session,
-    reference: str,
-    server: str | None,
-    data: Path | None,
-    as_json: bool,
-) -> None:
-    """Run the agent in a process of its own, show progress, report."""
+def play(client: Client, session: sessions_pb2.Session, reference: str) -> sessions_pb2.Session:
+    """Run an agent in a process of its own until the session is over, and show progress.
+
+    Args:
+        client: Of the server that has the session.
+        session: Waits for its agent.
+        reference: What to run: builtin:NAME, or path/to/file.py:Class.
+
+    Returns:
+        The session after it.
+
+    Raises:
+        typer.Exit: The agent ended before the session did; said so.
+    """
     name = names.parse_session(session.name)
     typer.echo(f"session {name}", err=True)
     process = AgentProcess(client.address, session.name, session.spec.agent, reference)
@@ -187,7 +191,7 @@ def _play(
             f"the agent ended before the session did; go on with: animalcat session resume {name}",
             FAILED,
         )
-    _report(client, found, server, data, as_json)
+    return found
 
 
 def _line(episode: sessions_pb2.EpisodeSummary) -> str:

@@ -1,0 +1,71 @@
+"""`animalcat demo`: the main job, end to end, on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.progress import track
+
+from animalcat import names
+from animalcat.cli.output import FAILED, fail, print_rows, progress_console
+from animalcat.cli.remote import client_for, session_row
+from animalcat.cli.session import play
+from animalcat.cli.tables import NODE_COLUMNS, profile_rows
+from animalcat.service.recording import read_episode, verify
+
+AGENT: Final = "builtin:braitenberg"
+
+
+def command(
+    data: Annotated[Path, typer.Option(help="Where everything goes.")] = Path("animalcat-demo"),
+    max_episodes: Annotated[int, typer.Option(min=1, help="Most episodes.")] = 40,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the whole session.")] = 0,
+) -> None:
+    """Serve, connect an agent, test it adaptively, export its profile, replay its episodes."""
+    with client_for(None, data) as client:
+        typer.echo(f"server {client.address}, data in {data}/")
+        session = client.create_session(
+            agent=AGENT,
+            battery="navigation",
+            layout="aaio",
+            max_episodes=max_episodes,
+            target_sd=0.1,
+            futility=0.01,
+            seed=seed,
+        )
+        row = session_row(play(client, session, AGENT))
+        profile = client.profile(session)
+        home = data / "profiles" / str(row["session"])
+        home.mkdir(parents=True, exist_ok=True)
+        (home / "profile.json").write_bytes(client.export_profile(session, "json"))
+        (home / "profile.html").write_bytes(client.export_profile(session, "html"))
+        (home / "outcomes.csv").write_bytes(client.export_profile(session, "csv"))
+    print_rows(
+        profile_rows(profile),
+        NODE_COLUMNS,
+        as_json=False,
+        title=f"{AGENT}: {row['successes']} of {row['episodes']} episodes passed; {row['reason']}",
+    )
+    recordings = data / "recordings" / names.parse_session(session.name)
+    _replay(recordings)
+    typer.echo(f"profile   {home / 'profile.json'}")
+    typer.echo(f"page      {home / 'profile.html'}")
+    typer.echo(f"outcomes  {home / 'outcomes.csv'}")
+    typer.echo(f"episodes  {recordings}/")
+
+
+def _replay(recordings: Path) -> None:
+    """Play every recorded episode again and compare every number."""
+    paths = sorted(recordings.glob("*.mcap"))
+    differing: list[str] = []
+    steps = 0
+    for path in track(paths, "replaying", console=progress_console(), transient=True):
+        found = verify(read_episode(path))
+        steps += found.steps
+        if found.difference is not None:
+            differing.append(f"{path.name} from step {found.difference.step}")
+    if differing:
+        fail(f"these episodes came out differently: {', '.join(differing)}", FAILED)
+    typer.echo(f"replayed  {len(paths)} episodes, {steps} steps: every number came out again")
