@@ -1,6 +1,11 @@
 """The PyMC graph of a layout, and NUTS on it. Nothing on the path of an episode imports this."""
 
+import os
 import warnings
 
-# Linear algebra is numba's here, so it does not matter that PyTensor's C linker finds no BLAS.
+# All that is slow runs in numba here. PyTensor must not try its C compiler: where there is one but
+# no Python headers, as on many machines, importing PyMC would fail.
+_flags = os.environ.get("PYTENSOR_FLAGS", "")
+if "cxx=" not in _flags:
+    os.environ["PYTENSOR_FLAGS"] = f"{_flags},cxx=".lstrip(",")
 warnings.filterwarnings("ignore", message="PyTensor could not link to a BLAS")
