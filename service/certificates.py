@@ -69,7 +69,10 @@ class Certifier:
             async with self._thinking:
                 live = await asyncio.to_thread(self._measurement.summary)
                 features, outcomes = self._measurement.data(n)
-            self._fits[n] = asyncio.create_task(self._check(n, live, features, outcomes))
+            task = asyncio.create_task(self._check(n, live, features, outcomes))
+            # A session that ends before n + 8 leaves the fit to itself.
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())
+            self._fits[n] = task
         begun = n - CERTIFICATE_DELAY
         if is_checkpoint(begun):
             await self._apply(begun)

@@ -108,6 +108,7 @@ class SessionEngine:
             raise ServiceError(Code.SESSION_OVER, f"session {self.session.id} is over")
         self._link = link
         self._task = asyncio.create_task(self._run(link), name=f"session {self.session.id}")
+        self._task.add_done_callback(_log_failure)
         return self._task
 
     async def cancel(self) -> Session:
@@ -404,6 +405,13 @@ class SessionEngine:
     def _certificates(self) -> Certifier:
         assert self._certifier is not None, "prepare first"
         return self._certifier
+
+
+def _log_failure(task: asyncio.Task[Session]) -> None:
+    """Log what is nobody's doing; whoever waited for the task may be gone."""
+    error = None if task.cancelled() else task.exception()
+    if error is not None and not isinstance(error, AgentLeftError):
+        log.error("%s stopped: %s", task.get_name(), error, exc_info=error)
 
 
 def _set_aside(attempts: list[Episode]) -> set[str]:

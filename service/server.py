@@ -65,13 +65,14 @@ def utc_now() -> datetime:
 
 @asynccontextmanager
 async def create_server(
-    settings: Settings, clock: Callable[[], datetime] = utc_now
+    settings: Settings, clock: Callable[[], datetime] = utc_now, fitter: Fitter | None = None
 ) -> AsyncGenerator[RunningServer]:
     """Serve a data directory; leaving the block lets every agent go and stores what is open.
 
     Args:
         settings: Where to listen, and which directory.
         clock: Tells the time of creation.
+        fitter: Runs NUTS, and is left open; by default the server has one of its own.
 
     Raises:
         ExposureError: Others than this machine could reach it.
@@ -83,8 +84,8 @@ async def create_server(
     lock = DirectoryLock(settings.home)
     try:
         store = await asyncio.to_thread(SqlStore.in_directory, settings.home)
-        fitter = Fitter()
-        engines = Engines(Parts(store, settings.home, fitter, EventBus(), versions()))
+        runs_nuts = fitter or Fitter()
+        engines = Engines(Parts(store, settings.home, runs_nuts, EventBus(), versions()))
         server = await _grpc_server(settings, engines, clock)
         try:
             address = _bind(server, settings)
@@ -94,7 +95,8 @@ async def create_server(
         finally:
             await engines.close()
             await server.stop(GRACE_SECONDS)
-            await fitter.close()
+            if fitter is None:
+                await runs_nuts.close()
             await asyncio.to_thread(store.close)
     finally:
         lock.release()

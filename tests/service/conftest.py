@@ -1,0 +1,224 @@
+"""A server in this process, and agents that speak the protocol by hand."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import grpc
+import numpy as np
+import pytest
+import pytest_asyncio
+
+from animalcat.layouts.fitter import Fitter
+from animalcat.service.server import RunningServer, create_server
+from animalcat.service.settings import Settings
+from animalcat.v1 import (
+    gateway_pb2,
+    gateway_pb2_grpc,
+    results_pb2_grpc,
+    sessions_pb2,
+    sessions_pb2_grpc,
+    types_pb2,
+)
+
+AGENT = "tests:agent"
+NOW = datetime(2026, 11, 20, tzinfo=UTC)
+
+
+def arena(k: int) -> str:
+    """A short arena: the goal straight ahead, nearer or farther, or where only a turn helps."""
+    x, z = 20 + (0, 6, -6)[k % 3], 6 + k
+    return f"""!ArenaConfig
+arenas:
+  0: !Arena
+    pass_mark: 0
+    t: 24
+    items:
+    - !Item
+      name: Agent
+      positions: [!Vector3 {{x: 20, y: 0, z: 3}}]
+      rotations: [0]
+    - !Item
+      name: GoodGoal
+      positions: [!Vector3 {{x: {x}, y: 0, z: {z}}}]
+      sizes: [!Vector3 {{x: {1 + k % 4}, y: 1, z: 1}}]
+"""
+
+
+FILES = [(f"navigation-{k:02}.yaml", arena(k).encode()) for k in range(24)]
+
+
+def action(step: int, *actions: int, **rest: int) -> gateway_pb2.EvaluateRequest:
+    return gateway_pb2.EvaluateRequest(
+        action=gateway_pb2.Action(step=step, actions=bytes(actions), **rest)
+    )
+
+
+def hello(session: str, **changes: Any) -> gateway_pb2.EvaluateRequest:
+    fields = {"session": session, "agent": AGENT, "instance": "process 1", **changes}
+    return gateway_pb2.EvaluateRequest(hello=gateway_pb2.Hello(**fields))
+
+
+@dataclass
+class Stream:
+    """An agent's stream, frame by frame."""
+
+    call: Any
+
+    async def send(self, frame: gateway_pb2.EvaluateRequest) -> None:
+        await self.call.write(frame)
+
+    async def receive(self, kind: str = "") -> Any:
+        frame = await self.call.read()
+        assert frame is not grpc.aio.EOF, "the stream has ended"
+        found = frame.WhichOneof("frame")
+        assert kind in ("", found), f"{found} came instead of {kind}: {frame}"
+        return getattr(frame, found)
+
+    async def refused(self, code: str) -> types_pb2.Error:
+        """The fatal error that ends the stream."""
+        error = await self.receive("error")
+        assert (error.code, error.fatal) == (code, True)
+        with pytest.raises(grpc.aio.AioRpcError) as status:
+            await self.call.read()
+        assert dict(status.value.trailing_metadata() or ())["animalcat-code"] == code
+        return error
+
+    async def episode(self, policy: Callable[[np.random.Generator], int]) -> gateway_pb2.EpisodeEnd:
+        """Play one episode."""
+        start = await self.receive("episode_start")
+        rng = np.random.default_rng(start.agent_seed)
+        await self.send(action(0, policy(rng)))
+        while True:
+            frame = await self.receive()
+            if isinstance(frame, gateway_pb2.EpisodeEnd):
+                return frame
+            await self.send(action(frame.step, policy(rng)))
+
+
+@dataclass
+class Service:
+    """A running server and its clients."""
+
+    running: RunningServer
+    data: Path
+    channel: grpc.aio.Channel
+
+    def __post_init__(self) -> None:
+        self.sessions: Any = sessions_pb2_grpc.SessionsStub(self.channel)
+        self.batteries: Any = sessions_pb2_grpc.BatteriesStub(self.channel)
+        self.profiles: Any = results_pb2_grpc.ProfilesStub(self.channel)
+        self.episodes: Any = results_pb2_grpc.EpisodesStub(self.channel)
+
+    async def import_files(
+        self, files: list[tuple[str, bytes]] = FILES, name: str = "small"
+    ) -> sessions_pb2.Battery:
+        async def frames() -> AsyncIterator[sessions_pb2.ImportBatteryRequest]:
+            yield sessions_pb2.ImportBatteryRequest(header=sessions_pb2.BatteryHeader(name=name))
+            for path, content in files:
+                yield sessions_pb2.ImportBatteryRequest(
+                    file=sessions_pb2.ArenaFile(path=path, content=content)
+                )
+
+        return (await self.batteries.ImportBattery(frames())).battery
+
+    async def create(self, episodes: int = 6, **changes: Any) -> str:
+        """A session on the small battery; its resource name."""
+        await self.import_files()
+        fields: dict[str, Any] = {
+            "agent": AGENT,
+            "battery": "batteries/small",
+            "layout": "aaio",
+            "stop": sessions_pb2.StoppingRule(max_episodes=episodes),
+            "seed": 5,
+            **changes,
+        }
+        request = sessions_pb2.CreateSessionRequest(spec=sessions_pb2.SessionSpec(**fields))
+        return (await self.sessions.CreateSession(request)).session.name
+
+    async def get(self, session: str) -> sessions_pb2.Session:
+        request = sessions_pb2.GetSessionRequest(name=session)
+        return (await self.sessions.GetSession(request)).session
+
+    async def settled(
+        self, session: str, state: str, wait: Callable[[float], Awaitable[None]]
+    ) -> sessions_pb2.Session:
+        """The session once it is in a state."""
+        for _ in range(200):
+            found = await self.get(session)
+            if found.state == sessions_pb2.SessionState.Value(f"SESSION_STATE_{state}"):
+                return found
+            await wait(0.02)
+        raise AssertionError(f"not {state}: {found}")
+
+    async def list_episodes(self, session: str) -> list[sessions_pb2.EpisodeSummary]:
+        from animalcat.v1 import results_pb2
+
+        request = results_pb2.ListEpisodesRequest(parent=session)
+        return list((await self.episodes.ListEpisodes(request)).episodes)
+
+    @asynccontextmanager
+    async def agent(self, session: str, **changes: Any) -> AsyncIterator[Stream]:
+        """A stream after its hello; leaving the block cuts it."""
+        stub: Any = gateway_pb2_grpc.AgentGatewayStub(self.channel)
+        stream = Stream(stub.Evaluate())
+        await stream.send(hello(session, **changes))
+        try:
+            yield stream
+        finally:
+            stream.call.cancel()
+
+    async def play(self, session: str) -> gateway_pb2.SessionEnd:
+        """Let a random walk that mostly goes forward play to the end."""
+        async with self.agent(session) as stream:
+            await stream.receive("welcome")
+            while True:
+                frame = await stream.receive()
+                if isinstance(frame, gateway_pb2.SessionEnd):
+                    return frame
+                if isinstance(frame, gateway_pb2.EpisodeEnd):
+                    continue
+                if isinstance(frame, gateway_pb2.EpisodeStart):
+                    rng = np.random.default_rng(frame.agent_seed)
+                    step = 0
+                else:
+                    step = frame.step
+                await stream.send(action(step, walk(rng)))
+
+
+def walk(rng: np.random.Generator) -> int:
+    return int(rng.choice([3, 3, 3, 4, 5]))
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def fitter() -> AsyncIterator[Fitter]:
+    """One process for all tests: compiling takes seconds."""
+    shared = Fitter()
+    yield shared
+    await shared.close()
+
+
+@pytest.fixture
+def start(fitter: Fitter) -> Callable[[Path], Any]:
+    """Starts servers."""
+
+    @asynccontextmanager
+    async def started(data: Path) -> AsyncIterator[Service]:
+        async with (
+            create_server(Settings(home=data, port=0), lambda: NOW, fitter) as running,
+            grpc.aio.insecure_channel(running.address) as channel,
+        ):
+            yield Service(running, data, channel)
+
+    return started
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def service(start: Callable[[Path], Any], tmp_path: Path) -> AsyncIterator[Service]:
+    async with start(tmp_path) as running:
+        yield running

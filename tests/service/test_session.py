@@ -1,0 +1,174 @@
+"""Sessions from end to end: the real server, the real simulator, agents that behave."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from animalcat.service.recording import read_episode
+from animalcat.v1 import results_pb2, sessions_pb2, types_pb2
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+Start = Callable[[Path], Any]
+
+
+async def test_a_session_is_played_measured_and_kept(service: Any) -> None:
+    session = await service.create(6, certify=False)
+    events: list[sessions_pb2.WatchSessionResponse] = []
+
+    async def watch() -> None:
+        request = sessions_pb2.WatchSessionRequest(name=session)
+        events.extend([event async for event in service.sessions.WatchSession(request)])
+
+    watching = asyncio.create_task(watch())
+    end = await service.play(session)
+    await watching
+    assert (end.state, end.episodes) == ("finished", 6)
+
+    found = await service.get(session)
+    assert found.state == sessions_pb2.SESSION_STATE_FINISHED
+    assert found.reason == "the budget of 6 episodes is used up"
+    assert {c.name for c in found.capabilities} == {"navigationAbility", "visualAbility"}
+
+    episodes = await service.list_episodes(session)
+    assert [e.episode for e in episodes] == list(range(6))
+    assert len({e.instance for e in episodes}) == 6
+    assert all(0.0 < e.decision.propensity <= 1.0 for e in episodes)
+    assert all((e.outcome == types_pb2.OUTCOME_SUCCESS) == (e.episode_return > 0) for e in episodes)
+    assert 0 < found.successes < 6
+    assert [e.episode.episode for e in events if e.HasField("episode")] == list(range(6))
+    assert events[-1].session == found
+
+    request = results_pb2.GetProfileRequest(name=f"{session}/profile")
+    profile = json.loads((await service.profiles.GetProfile(request)).profile_json)
+    assert profile["diagnostics"]["engine"] == "nuts"
+    assert profile["provenance"]["episodes"] == 6
+    assert profile["nodes"]["navigationAbility"]["status"] == "budget"
+
+
+async def test_past_episodes_can_be_watched_again(service: Any) -> None:
+    session = await service.create(3, certify=False)
+    await service.play(session)
+    request = sessions_pb2.WatchSessionRequest(name=session, from_start=True)
+    events = [event async for event in service.sessions.WatchSession(request)]
+    assert [e.episode.episode for e in events if e.HasField("episode")] == [0, 1, 2]
+    assert events[-1].session.state == sessions_pb2.SESSION_STATE_FINISHED
+
+
+async def test_profile_and_outcomes_are_exported(service: Any) -> None:
+    session = await service.create(3, certify=False)
+    live = results_pb2.GetProfileRequest(name=f"{session}/profile")
+    profile = json.loads((await service.profiles.GetProfile(live)).profile_json)
+    assert profile["diagnostics"]["engine"] == "smc"
+    await service.play(session)
+
+    async def export(form: int) -> results_pb2.ExportProfileResponse:
+        request = results_pb2.ExportProfileRequest(name=f"{session}/profile", format=form)
+        return await service.profiles.ExportProfile(request)
+
+    page = (await export(results_pb2.PROFILE_FORMAT_HTML)).content.decode()
+    assert "navigationAbility" in page
+    lines = (await export(results_pb2.PROFILE_FORMAT_OUTCOMES_CSV)).content.decode().splitlines()
+    assert len(lines) == 4
+    assert "rewardDistance [m]" in lines[0]
+    exported = await export(results_pb2.PROFILE_FORMAT_JSON)
+    assert json.loads(exported.content)["diagnostics"]["engine"] == "nuts"
+
+
+async def test_a_recorded_episode_is_streamed(service: Any) -> None:
+    session = await service.create(1, certify=False)
+    await service.play(session)
+    request = results_pb2.StreamEpisodeRequest(name=f"{session}/episodes/0")
+    frames = [frame async for frame in service.episodes.StreamEpisode(request)]
+    (episode,) = await service.list_episodes(session)
+    assert frames[0].header.name == f"{session}/episodes/0-0"
+    assert frames[0].header.decision == episode.decision
+    assert len(frames) == episode.steps + 3
+    assert frames[-1].footer.episode_return == episode.episode_return
+    assert sum(f.step.reward for f in frames[1:-1]) == pytest.approx(episode.episode_return)
+
+
+async def test_same_seed_same_session(start: Start, tmp_path: Path) -> None:
+    """Same decisions, same outcomes, same recording bytes, in another data directory."""
+    played: list[list[sessions_pb2.EpisodeSummary]] = []
+    for name in ("a", "b"):
+        async with start(tmp_path / name) as service:
+            session = await service.create(6, certify=False)
+            await service.play(session)
+            played.append(await service.list_episodes(session))
+    assert played[0] == played[1]
+    files = [sorted((tmp_path / name).rglob("*.mcap")) for name in ("a", "b")]
+    assert [f.name for f in files[0]] == [f"{k}-0.mcap" for k in range(6)]
+    assert [f.read_bytes() for f in files[0]] == [f.read_bytes() for f in files[1]]
+
+
+async def test_another_seed_chooses_otherwise(service: Any) -> None:
+    chosen: list[list[str]] = []
+    for seed in (1, 2):
+        session = await service.create(6, certify=False, seed=seed)
+        await service.play(session)
+        chosen.append([e.instance for e in await service.list_episodes(session)])
+    assert chosen[0] != chosen[1]
+
+
+async def test_a_restart_between_episodes_changes_nothing(start: Start, tmp_path: Path) -> None:
+    async with start(tmp_path / "whole") as service:
+        session = await service.create(6, certify=False)
+        await service.play(session)
+        whole = await service.list_episodes(session)
+        request = results_pb2.GetProfileRequest(name=f"{session}/profile")
+        profile = (await service.profiles.GetProfile(request)).profile_json
+
+    async with start(tmp_path / "parts") as service:
+        session = await service.create(6, certify=False)
+        async with service.agent(session) as stream:
+            await stream.receive("welcome")
+            for _ in range(3):
+                await stream.episode(_walk)
+    async with start(tmp_path / "parts") as service:
+        assert (await service.get(session)).episodes == 3
+        await service.play(session)
+        again = await service.list_episodes(session)
+        parts = (await service.profiles.GetProfile(request)).profile_json
+    counted = [e for e in again if e.outcome <= types_pb2.OUTCOME_FAILURE]
+    assert [(e.instance, e.decision, e.episode_return) for e in counted] == [
+        (e.instance, e.decision, e.episode_return) for e in whole
+    ]
+    assert json.loads(parts)["nodes"] == json.loads(profile)["nodes"]
+
+
+@pytest.mark.slow
+async def test_certificates_count_at_their_episode(start: Start, tmp_path: Path) -> None:
+    async with start(tmp_path) as service:
+        session = await service.create(24, certify=True)
+        await service.play(session)
+        request = results_pb2.GetProfileRequest(name=f"{session}/profile")
+        profile = json.loads((await service.profiles.GetProfile(request)).profile_json)
+    (certificate,) = profile["provenance"]["certificates"]
+    assert (certificate["n"], certificate["counted_at"]) == (16, 24)
+    assert certificate["rhat"] < 1.01
+
+
+async def test_camera_sessions_show_images_and_record_digests(service: Any) -> None:
+    spec = types_pb2.ObservationSpec(decision_period=5, camera=types_pb2.CameraSpec(resolution=16))
+    session = await service.create(1, certify=False, observation_spec=spec)
+    async with service.agent(session, observation_spec=spec) as stream:
+        assert (await stream.receive("welcome")).observation_spec == spec
+        first = await stream.receive("episode_start")
+        assert len(first.observation.camera) == 16 * 16 * 3
+        assert first.observation.rays == b""
+    await service.settled(session, "WAITING", asyncio.sleep)
+    (path,) = service.data.rglob("*.mcap")
+    recording = read_episode(path)
+    assert len(recording.steps[0].camera_digest) == 16
+    assert recording.steps[0].observation.camera == b""
+
+
+def _walk(rng: Any) -> int:
+    return int(rng.choice([3, 3, 3, 4, 5]))
