@@ -223,7 +223,7 @@ class Client:
         """
         name = session_name(session)
         request = sessions_pb2.WatchSessionRequest(name=name, from_start=from_start)
-        return self.connection.iterate(self._sessions.WatchSession(request))
+        return self.connection.iterate(self._sessions.WatchSession, request)
 
     def cancel_session(self, session: SessionLike) -> sessions_pb2.Session:
         """End a session; what it learnt stays."""
@@ -263,7 +263,7 @@ class Client:
         """
         id_ = names.parse_session(session_name(session))
         request = results_pb2.StreamEpisodeRequest(name=names.episode_name(id_, episode, attempt))
-        return self.connection.iterate(self._episodes.StreamEpisode(request))
+        return self.connection.iterate(self._episodes.StreamEpisode, request)
 
     def import_battery(
         self, path: str | os.PathLike[str], name: str | None = None, *, seed: int = 0

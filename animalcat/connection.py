@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, Coroutine, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar
 
@@ -13,7 +13,7 @@ from animalcat.errors import AnimalcatError, from_rpc
 
 _T = TypeVar("_T")
 
-CONNECT_SECONDS: Final = 5.0
+CONNECT_SECONDS: Final = 10.0
 """How long a server may take to say that it is well."""
 
 _MAX_MESSAGE: Final = 64 * 1024 * 1024
@@ -63,9 +63,14 @@ class Connection:
         except grpc.aio.AioRpcError as error:
             raise from_rpc(error, self.address) from None
 
-    def iterate(self, messages: AsyncIterable[_T]) -> Iterator[_T]:
-        """The messages of a stream, as they come."""
-        iterator = aiter(messages)
+    def iterate(self, method: Callable[[Any], AsyncIterable[_T]], request: Any) -> Iterator[_T]:
+        """The messages with which a method answers a request, as they come."""
+
+        async def call() -> AsyncIterator[_T]:
+            # On the loop: gRPC asks which one runs when a call is made.
+            return aiter(method(request))
+
+        iterator = self.run(call())
         while True:
             try:
                 yield self.run(_next(iterator))

@@ -215,7 +215,9 @@ def test_batteries_come_from_files(client: Client, tmp_path: Path) -> None:
         client.import_battery(tmp_path / "nowhere")
 
 
-def test_it_works_inside_a_running_event_loop(server: Server, make_session: MakeSession) -> None:
+def test_it_works_inside_a_running_event_loop(
+    server: Server, client: Client, make_session: MakeSession
+) -> None:
     session = make_session(max_episodes=1)
 
     async def notebook() -> animalcat.EvaluationSummary:
@@ -223,6 +225,9 @@ def test_it_works_inside_a_running_event_loop(server: Server, make_session: Make
             return inner.evaluate(Scripted([1] * 100), session)
 
     assert asyncio.run(notebook()).counted == 1
+    # asyncio.run leaves its thread without a current loop, which must not matter either.
+    assert list(client.watch_session(session))
+    assert list(client.stream_episode(session, 0))
 
 
 def test_a_server_that_dies_is_said_to_be_lost(tmp_path: Path) -> None:
