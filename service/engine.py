@@ -14,6 +14,7 @@ from animalcat.envs.worker_client import WorkerClient, WorkerFault
 from animalcat.layouts.fit import FitError, FitRequest
 from animalcat.layouts.fitter import Fitter
 from animalcat.layouts.randomness import rng
+from animalcat.layouts.spec import Layout
 from animalcat.service.battery import Battery, Instance
 from animalcat.service.certificates import Certifier, fit_seed, fit_twice
 from animalcat.service.converters import episode_header
@@ -33,6 +34,7 @@ from animalcat.service.play import Course, play, recording_path
 from animalcat.service.recording import EpisodeRecorder
 from animalcat.service.reports import Report, exported_profile, live_profile
 from animalcat.service.storage.base import SessionStore
+from animalcat.service.workers import Workers
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +51,7 @@ class Parts:
     Attributes:
         store: Where records are kept.
         data: The data directory.
+        workers: What plays arenas.
         fitter: The process that runs NUTS.
         bus: Who is told of progress.
         versions: Versions of what could change the numbers, by package.
@@ -56,6 +59,7 @@ class Parts:
 
     store: SessionStore
     data: Path
+    workers: Workers
     fitter: Fitter
     bus: EventBus
     versions: Mapping[str, str]
@@ -81,6 +85,7 @@ class SessionEngine:
         self._preparing = asyncio.Lock()
         self._link: AgentLink | None = None
         self._task: asyncio.Task[Session] | None = None
+        self._warming: asyncio.Task[None] | None = None
 
     @property
     def playing(self) -> bool:
@@ -137,6 +142,8 @@ class SessionEngine:
             await asyncio.wait([self._task])
         if self._certifier is not None:
             self._certifier.close()
+        if self._warming is not None:
+            self._warming.cancel()
 
     async def live_profile(self) -> dict[str, Any]:
         """The profile as the live posterior has it now, as JSON values."""
@@ -149,12 +156,12 @@ class SessionEngine:
         return report.profile
 
     async def _run(self, link: AgentLink) -> Session:
-        worker = WorkerClient(self.session.spec.backend, self.session.spec.observation_spec)
+        spec = self.session.spec
+        worker = self._parts.workers.take(spec.backend, spec.observation_spec)
         try:
             await self._prepare()
             await worker.open()
-            # Compiling takes seconds: done by the time that the first fit is wanted.
-            await self._parts.fitter.start(self._known().layout)
+            self._warming = asyncio.create_task(self._warm(self._known().layout))
             await link.welcome(self.session)
             await self._set_state(SessionState.RUNNING)
             while not await self._enough():
@@ -171,9 +178,16 @@ class SessionEngine:
             self._measurement = None
             raise
         finally:
-            await worker.close()
+            await self._parts.workers.give_back(worker)
             if self.session.state is SessionState.RUNNING:
                 await self._set_state(SessionState.WAITING)
+
+    async def _warm(self, layout: Layout) -> None:
+        """Compile the layout, which takes seconds, before the first fit is wanted."""
+        try:
+            await self._parts.fitter.start(layout)
+        except FitError as error:
+            log.warning("session %s: %s", self.session.id, error)  # the fit itself will say so
 
     async def _prepare(self) -> None:
         """Bring the measurement to where the store is; does nothing the second time."""

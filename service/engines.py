@@ -93,6 +93,7 @@ class Engines:
     async def close(self) -> None:
         """Let every agent go and wait until all is stored."""
         await asyncio.gather(*(engine.stop() for engine in self._engines.values()))
+        await self.parts.workers.close()
 
     def _forget(self) -> None:
         """Drop the engines of sessions that are over."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -29,6 +30,7 @@ from animalcat.service.sessions import Sessions
 from animalcat.service.settings import Settings, exposure
 from animalcat.service.storage.sql import SqlStore
 from animalcat.service.versions import versions
+from animalcat.service.workers import Workers
 from animalcat.v1 import (
     gateway_pb2,
     gateway_pb2_grpc,
@@ -85,7 +87,8 @@ async def create_server(
     try:
         store = await asyncio.to_thread(SqlStore.in_directory, settings.home)
         runs_nuts = fitter or Fitter()
-        engines = Engines(Parts(store, settings.home, runs_nuts, EventBus(), versions()))
+        parts = Parts(store, settings.home, Workers(), runs_nuts, EventBus(), versions())
+        engines = Engines(parts)
         server = await _grpc_server(settings, engines, clock)
         try:
             address = _bind(server, settings)
@@ -169,10 +172,21 @@ async def _grpc_server(
 
 def _bind(server: grpc.aio.Server, settings: Settings) -> str:
     try:
+        _try_address(settings)
         port = server.add_insecure_port(settings.address)
-    except RuntimeError as error:
+    except (OSError, RuntimeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "the port is in use"
         raise PortInUseError(
-            f"cannot listen at {settings.address}: the port is in use, or may not be used; "
-            "choose another with --port, or 0 for any free one"
+            f"cannot listen at {settings.address} ({why}); choose another with --port, or 0 for "
+            "any free one"
         ) from error
     return settings.model_copy(update={"port": port}).address
+
+
+def _try_address(settings: Settings) -> None:
+    """Listen for an instant: gRPC would print lines of its own where it cannot, and not say why."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as trial:
+        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        trial.bind((settings.host, settings.port))
+        trial.listen()

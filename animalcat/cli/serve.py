@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -34,8 +33,6 @@ def command(
     ] = False,
 ) -> None:
     """Serve agents, operators and viewers until SIGTERM or Ctrl-C."""
-    # The core library prints its own lines beside our sentences.
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
     given: dict[str, Any] = {"port": port, "host": host, "home": data}
     settings = Settings(**{key: value for key, value in given.items() if value is not None})

@@ -203,7 +203,7 @@ async def fitter() -> AsyncIterator[Fitter]:
     await shared.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def start(fitter: Fitter) -> Callable[[Path], Any]:
     """Starts servers."""
 
@@ -218,7 +218,10 @@ def start(fitter: Fitter) -> Callable[[Path], Any]:
     return started
 
 
-@pytest_asyncio.fixture(loop_scope="session")
-async def service(start: Callable[[Path], Any], tmp_path: Path) -> AsyncIterator[Service]:
-    async with start(tmp_path) as running:
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def service(
+    start: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Service]:
+    """A server that tests share; each has sessions of its own."""
+    async with start(tmp_path_factory.mktemp("shared")) as running:
         yield running

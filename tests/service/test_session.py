@@ -164,8 +164,7 @@ async def test_camera_sessions_show_images_and_record_digests(service: Any) -> N
         assert len(first.observation.camera) == 16 * 16 * 3
         assert first.observation.rays == b""
     await service.settled(session, "WAITING", asyncio.sleep)
-    (path,) = service.data.rglob("*.mcap")
-    recording = read_episode(path)
+    recording = read_episode(service.data / "recordings" / session.split("/")[1] / "0-0.mcap")
     assert len(recording.steps[0].camera_digest) == 16
     assert recording.steps[0].observation.camera == b""
 

@@ -1,0 +1,195 @@
+"""A server that is killed loses nothing that it acknowledged, and chooses on as if it had lived."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from animalcat.service.converters import episode_to_proto
+from animalcat.service.recording import read_episode
+from animalcat.service.storage.sql import SqlStore
+from animalcat.v1 import results_pb2, types_pb2
+
+QUICK = """!ArenaConfig
+arenas:
+  0: !Arena
+    pass_mark: 0
+    t: 30
+    items:
+    - !Item
+      name: Agent
+      positions: [!Vector3 {{x: 20, y: 0, z: 3}}]
+      rotations: [0]
+    - !Item
+      name: GoodGoal
+      positions: [!Vector3 {{x: {x}, y: 0, z: {z}}}]
+      sizes: [!Vector3 {{x: 1, y: 1, z: 1}}]
+"""
+
+
+class Server:
+    """A server in a process of its own."""
+
+    def __init__(self, data: Path) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "animalcat", "serve", "--port", "0", "--json", "--data", data],
+            stdout=subprocess.PIPE,
+        )
+        assert self.process.stdout is not None
+        self.address: str = json.loads(self.process.stdout.readline())["address"]
+
+    def stop(self, number: int) -> int:
+        self.process.send_signal(number)
+        code = self.process.wait(30)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return code
+
+
+def battery(n: int) -> list[tuple[str, bytes]]:
+    return [
+        (f"navigation-{k:02}.yaml", QUICK.format(x=14 + 3 * (k % 5), z=5 + k % 7).encode())
+        for k in range(n)
+    ]
+
+
+def counted(episodes: list[Any]) -> list[Any]:
+    """What the law is about: which instance was chosen why, and what came of it."""
+    return [
+        (e.episode, e.instance, e.decision, e.outcome, e.episode_return, e.steps)
+        for e in episodes
+        if e.outcome in (types_pb2.OUTCOME_SUCCESS, types_pb2.OUTCOME_FAILURE)
+    ]
+
+
+def agent(address: str, session: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "animalcat", "agent", "run", "--connect", address]
+    return subprocess.Popen(
+        [*command, "--session", session, "--agent", "builtin:random"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+async def create(service: Any, files: list[tuple[str, bytes]], n: int, *, certify: bool) -> str:
+    await service.import_files(files, "quick")
+    return await service.create(
+        n, agent="builtin:random", battery="batteries/quick", certify=certify
+    )
+
+
+async def finish(service: Any, session: str) -> tuple[list[Any], dict[str, Any]]:
+    """Play on to the end; the episodes and the profile."""
+    playing = agent(service.running.address, session)
+    assert await asyncio.to_thread(playing.wait, 120) == 0
+    request = results_pb2.GetProfileRequest(name=f"{session}/profile")
+    profile = json.loads((await service.profiles.GetProfile(request)).profile_json)
+    return await service.list_episodes(session), profile
+
+
+async def killed_in_mid_session(
+    start: Callable[[Path], Any], tmp_path: Path, n: int, *, certify: bool, kill_at: list[int]
+) -> None:
+    """Play a session whole, and again with the server killed while episodes play."""
+    files = battery(n + 4)
+    async with start(tmp_path / "whole") as service:
+        session = await create(service, files, n, certify=certify)
+        whole, profile = await finish(service, session)
+
+    data = tmp_path / "killed"
+    async with start(data) as service:
+        assert await create(service, files, n, certify=certify) == session
+    recordings = data / "recordings" / session.split("/")[1]
+    for reached in kill_at:
+        server = Server(data)
+        playing = agent(server.address, session)
+        await asyncio.to_thread(wait_for, lambda: any(recordings.glob(f"{reached}-*.mcap")))  # noqa: B023
+        acknowledged = counted(stored(data, session))
+        server.stop(signal.SIGKILL)
+        playing.wait(60)
+        assert counted(stored(data, session))[: len(acknowledged)] == acknowledged
+        for path in recordings.glob("*.mcap"):
+            read_episode(path)  # whatever was cut can be read as far as it goes
+    async with start(data) as service:
+        again, resumed = await finish(service, session)
+
+    assert counted(again) == counted(whole)
+    assert len(counted(again)) == n
+    assert [e.cause for e in again if e.outcome == types_pb2.OUTCOME_FAULT] == [
+        "the server stopped"
+    ] * len(kill_at)
+    assert resumed["nodes"] == profile["nodes"]
+    assert resumed["provenance"]["certificates"] == profile["provenance"]["certificates"]
+
+
+def stored(data: Path, session: str) -> list[Any]:
+    store = SqlStore.in_directory(data)
+    try:
+        return [episode_to_proto(e) for e in store.episodes(session.split("/")[1])]
+    finally:
+        store.close()
+
+
+def wait_for(condition: Any, seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.002)
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_killed_in_mid_session(start: Callable[[Path], Any], tmp_path: Path) -> None:
+    await killed_in_mid_session(start, tmp_path, 8, certify=False, kill_at=[4])
+
+
+@pytest.mark.slow
+@pytest.mark.asyncio(loop_scope="session")
+async def test_killed_twice_with_certificates(start: Callable[[Path], Any], tmp_path: Path) -> None:
+    await killed_in_mid_session(start, tmp_path, 26, certify=True, kill_at=[5, 20])
+
+
+def test_a_second_server_says_who_has_the_directory(tmp_path: Path) -> None:
+    server = Server(tmp_path)
+    command = [sys.executable, "-m", "animalcat", "serve"]
+    try:
+        done = subprocess.run(
+            [*command, "--port", "0", "--data", tmp_path], capture_output=True, text=True
+        )
+        assert done.returncode == 4
+        assert server.address in done.stderr
+        port = server.address.rpartition(":")[2]
+        done = subprocess.run(
+            [*command, "--port", port, "--data", tmp_path / "other"], capture_output=True, text=True
+        )
+        assert done.returncode == 4
+        assert done.stderr.startswith("error: cannot listen at")
+        assert "--port" in done.stderr
+    finally:
+        assert server.stop(signal.SIGINT) == 0
+    assert not (tmp_path / "server.lock").read_bytes()
+
+
+def test_a_private_server_ends_with_its_command(tmp_path: Path) -> None:
+    code = (
+        "import os, sys\n"
+        "from pathlib import Path\n"
+        "from animalcat.service.private import server_for\n"
+        "with server_for(None, Path(sys.argv[1])) as address:\n"
+        "    print(address, flush=True)\n"
+        "    os.kill(os.getpid(), 9)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True)
+    assert done.stdout.startswith("127.0.0.1:")
+    # The command was killed; its server notices and leaves the directory.
+    wait_for(lambda: not (tmp_path / "server.lock").read_bytes())
+    assert os.path.exists(tmp_path / "animalcat.sqlite")
