@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, Final
+
+import pandas as pd
 
 Row = Mapping[str, Any]
 
@@ -43,16 +43,15 @@ def outcomes_csv(rows: Sequence[Row], units: Mapping[str, str]) -> str:
     Returns:
         CSV text with a header line.
     """
-    text = io.StringIO()
-    names = list(units)
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*OUTCOME_COLUMNS, *(_with_unit(name, units[name]) for name in names)])
-    for row in rows:
-        values = [row.get(column) for column in OUTCOME_COLUMNS[:-1]]
-        features: Row = row.get("features") or {}
-        versions = json.dumps(row.get("versions") or {}, sort_keys=True)
-        writer.writerow([*values, versions, *(features.get(name) for name in names)])
-    return text.getvalue()
+    table = pd.DataFrame(
+        [
+            {**row, **row["features"], "versions": json.dumps(row["versions"], sort_keys=True)}
+            for row in rows
+        ],
+        columns=[*OUTCOME_COLUMNS, *units],
+    )
+    headed = table.rename(columns={name: f"{name} [{unit}]" for name, unit in units.items()})
+    return headed.to_csv(index=False, lineterminator="\n")
 
 
 def profile_html(profile: Mapping[str, Any], outcomes: Sequence[Row]) -> str:
@@ -82,10 +81,6 @@ def profile_html(profile: Mapping[str, Any], outcomes: Sequence[Row]) -> str:
             "</main></body></html>",
         ]
     )
-
-
-def _with_unit(name: str, unit: str) -> str:
-    return f"{name} [{unit}]" if unit else name
 
 
 def _summary(profile: Mapping[str, Any], outcomes: Sequence[Row]) -> str:

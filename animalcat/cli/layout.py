@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import csv
 import json
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
-from zlib import crc32
 
 import numpy as np
+import pandas as pd
 import typer
 from rich.progress import Progress
 
-from animalcat.arena_configs.features import aaio_features
-from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.outcome import success
-from animalcat.arena_configs.placement import place
+from animalcat.cli.outcome_table import read_pass_marks, read_rewards
 from animalcat.cli.output import FAILED, fail, print_json, print_rows, progress_console
 from animalcat.layouts.codec import SpecificationError
 from animalcat.layouts.fit import FitRequest, FitResult
@@ -27,6 +23,7 @@ from animalcat.layouts.fit import fit as fit_layout
 from animalcat.layouts.library import LAYOUTS, load_layout, variants
 from animalcat.layouts.profile import Profile
 from animalcat.layouts.spec import Layout, to_dict
+from animalcat.service.battery import import_files, read_files
 
 app = typer.Typer(help="List, show and fit measurement layouts.", no_args_is_help=True)
 
@@ -110,18 +107,21 @@ def fit(
 ) -> None:
     """Fit a layout to the final rewards of agents; exit code 1 when a fit has not converged."""
     layout = _load(name, variant)
-    table = _read_table(outcomes)
-    agents = _chosen(table, agent or [], outcomes)
-    marks = _read_marks(pass_marks) if pass_marks else None
-    instances = _instances(layout, battery, table.rows, marks)
+    rewards = read_rewards(outcomes)
+    agents = _chosen(rewards, agent or [], outcomes)
+    table = _instances(layout, battery, rewards)
+    if pass_marks is not None:
+        table["pass_mark"] = read_pass_marks(pass_marks).reindex(table.index)
+        if table["pass_mark"].isna().any():
+            fail(f"{pass_marks}: {table.index[table['pass_mark'].isna()][0]} has no pass mark")
     entries: list[dict[str, Any]] = []
     with Progress(console=progress_console(), transient=True) as progress:
         task = progress.add_task("compiling", total=len(agents))
         for who in agents:
-            rewards = [table.rows[i.name][who] for i in instances]
-            played = [(i, r) for i, r in zip(instances, rewards, strict=True) if r is not None]
-            passed = [success(reward, instance.pass_mark) for instance, reward in played]
-            features = np.array([i.features for i, _ in played])
+            played = table.assign(reward=rewards[who].reindex(table.index)).dropna(subset="reward")
+            marks = zip(played["reward"], played["pass_mark"], strict=True)
+            passed = [success(reward, mark) for reward, mark in marks]
+            features = played[list(layout.feature_names)].to_numpy(float)
             result = fit_layout(FitRequest(layout, features, np.array(passed, dtype=float), seed))
             entries.append(_entry(who, result, passed))
             progress.update(task, advance=1, description=who)
@@ -142,21 +142,6 @@ def fit(
         raise typer.Exit(FAILED)
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """Final rewards: by instance, then by agent; None where the cell is empty."""
-
-    agents: list[str]
-    rows: dict[str, dict[str, float | None]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Instance:
-    name: str
-    features: tuple[float, ...]
-    pass_mark: float
-
-
 def _load(name: str, variant: str) -> Layout:
     try:
         return load_layout(name, variant)
@@ -164,99 +149,41 @@ def _load(name: str, variant: str) -> Layout:
         fail(str(error))
 
 
-def _read_csv(path: Path) -> tuple[list[str], list[dict[str, str]]]:
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file)
-            columns, rows = list(reader.fieldnames or []), list(reader)
-    except OSError as error:
-        fail(f"{path}: {error.strerror or 'cannot be read'}")
-    except (UnicodeDecodeError, csv.Error) as error:
-        fail(f"{path}: no CSV text in UTF-8: {error}")
-    if "instance" not in columns:
-        fail(f"{path}: no column `instance`; columns: {', '.join(columns) or 'none'}")
-    names = [row["instance"] for row in rows]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        fail(f"{path}: instance {twice[0]} has {names.count(twice[0])} rows; one is wanted")
-    return columns, rows
-
-
-def _number(row: Mapping[str, Any], column: str, path: Path) -> float | None:
-    text = str(row.get(column) or "").strip()
-    try:
-        value = float(text) if text else None
-    except ValueError:
-        fail(f"{path}: instance {row['instance']}, column {column}: {text!r} is no number")
-    if value is not None and not math.isfinite(value):
-        fail(f"{path}: instance {row['instance']}, column {column}: {text} is not finite")
-    return value
-
-
-def _read_table(path: Path) -> _Table:
-    columns, rows = _read_csv(path)
-    agents = [column for column in columns if column != "instance"]
-    if not agents:
-        fail(f"{path}: no column besides `instance`; one column of final rewards an agent")
-    return _Table(
-        agents, {row["instance"]: {a: _number(row, a, path) for a in agents} for row in rows}
-    )
-
-
-def _read_marks(path: Path) -> dict[str, float | None]:
-    columns, rows = _read_csv(path)
-    if "pass_mark" not in columns:
-        fail(f"{path}: no column `pass_mark`; columns: {', '.join(columns)}")
-    return {row["instance"]: _number(row, "pass_mark", path) for row in rows}
-
-
-def _chosen(table: _Table, wanted: Sequence[str], path: Path) -> list[str]:
+def _chosen(table: pd.DataFrame, wanted: Sequence[str], path: Path) -> list[str]:
     for name in wanted:
-        if name not in table.agents:
-            fail(f"{path}: no agent {name!r}; agents: {', '.join(table.agents)}")
-    return list(wanted) or table.agents
+        if name not in table.columns:
+            fail(f"{path}: no agent {name!r}; agents: {', '.join(table.columns)}")
+    return list(wanted or table.columns)
 
 
-def _instances(
-    layout: Layout,
-    battery: Path,
-    names: Mapping[str, object],
-    marks: Mapping[str, float | None] | None,
-) -> list[_Instance]:
-    """The instances that have outcomes, a file, and are covered by the layout."""
+def _instances(layout: Layout, battery: Path, rewards: pd.DataFrame) -> pd.DataFrame:
+    """Features and pass mark of the instances with outcomes, a file, and a layout for them."""
     if not battery.is_dir():
         fail(f"{battery}: no such folder")
-    files = {p.stem: p for p in sorted(battery.iterdir()) if p.suffix in (".yaml", ".yml")}
-    covered = [name for name in names if name in layout.covers]
-    found = [name for name in covered if name in files]
+    covered = [name for name in rewards.index if name in layout.covers]
+    try:
+        files = [f for f in read_files(battery) if PurePath(f.path).stem in layout.covers]
+        with TemporaryDirectory() as store:
+            made = import_files(files, 0, Path(store)) if files else None
+    except (ArenaError, OSError, ValueError) as error:
+        fail(str(error))
+    found = {i.name: i for i in made.instances if i.name in rewards.index} if made else {}
     if not found:
         globs = ", ".join((*layout.covers.instances, *layout.covers.families))
         fail(f"{battery}: no arena file of an instance that {layout.name} covers ({globs})")
     if missing := len(covered) - len(found):
         typer.echo(f"warning: {missing} covered instances have no file in {battery}", err=True)
-    made: list[_Instance] = []
-    for name in found:
-        mark = marks.get(name) if marks is not None else None
-        if marks is not None and mark is None:
-            fail(f"instance {name} has no pass mark")
-        made.append(_measured(layout, name, files[name], mark))
-    return made
-
-
-def _measured(layout: Layout, name: str, path: Path, mark: float | None) -> _Instance:
-    """Meta-features of an arena file; what it leaves to chance is drawn by its name."""
+    rows = {name: {**i.features, "pass_mark": i.pass_mark} for name, i in found.items()}
+    table = pd.DataFrame.from_dict(rows, orient="index")
+    features = list(layout.feature_names)
+    if bad := [n for n, i in found.items() if not set(features) <= i.features.keys()]:
+        why = next((p for p in made.problems if p.startswith(bad[0])), bad[0]) if made else bad[0]
+        fail(f"{battery}: {why}; the layout needs {', '.join(features)}")
     try:
-        arena = load_config(path).config.first
-        features = aaio_features(place(arena, np.random.default_rng(crc32(name.encode()))))
-    except ArenaError as error:
-        fail(str(error) if str(path) in str(error) else f"{path}: {error}")
-    if lacking := [f for f in layout.feature_names if f not in features]:
-        fail(f"{path}: the layout needs {', '.join(lacking)}; known: {', '.join(features)}")
-    row = tuple(features[f] for f in layout.feature_names)
-    try:
-        layout.check_features([row])
+        layout.check_features(table[features].to_numpy())
     except ValueError as error:
-        fail(f"{path}: {error}")
-    return _Instance(name, row, arena.pass_mark if mark is None else mark)
+        fail(f"{battery}: {error}")
+    return table
 
 
 def _entry(agent: str, result: FitResult, passed: Sequence[bool]) -> dict[str, Any]:
