@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, Final
 
-import pandas as pd
-
 Row = Mapping[str, Any]
 
 OUTCOME_COLUMNS: Final = (
@@ -43,6 +41,8 @@ def outcomes_csv(rows: Sequence[Row], units: Mapping[str, str]) -> str:
     Returns:
         CSV text with a header line.
     """
+    import pandas as pd  # half a second that a server's start can do without
+
     table = pd.DataFrame(
         [
             {**row, **row["features"], "versions": json.dumps(row["versions"], sort_keys=True)}
