@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from typing import Any, Final, NoReturn, TypeAlias
 
 import grpc
@@ -109,6 +110,8 @@ class GrpcLink(AgentLink):
         self._cause: Cause | None = None
         self._waiting: asyncio.Task[Any] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._deadline = math.inf
+        self._loop = asyncio.get_running_loop()
 
     async def welcome(self, session: Session) -> None:
         """Tell the agent what it may know before it starts."""
@@ -174,6 +177,8 @@ class GrpcLink(AgentLink):
         """End the link."""
         if self._cause is None:
             self._cause = cause
+            if self._timer is not None:
+                self._timer.cancel()
             if self._waiting is not None:
                 self._waiting.cancel()
 
@@ -202,15 +207,21 @@ class GrpcLink(AgentLink):
         )
 
     async def _ask(self, frame: gateway_pb2.EvaluateResponse) -> None:
-        self._disarm()
-        loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(self._timeout, self.interrupt, Cause.ACTION_TIMEOUT)
+        self._deadline = self._loop.time() + self._timeout
+        if self._timer is None:
+            self._timer = self._loop.call_at(self._deadline, self._look_at_deadline)
         await self._write(frame)
 
+    def _look_at_deadline(self) -> None:
+        """Interrupt, or look again later: one timer serves many questions."""
+        self._timer = None
+        if self._loop.time() >= self._deadline:
+            self.interrupt(Cause.ACTION_TIMEOUT)
+        elif self._deadline < math.inf:
+            self._timer = self._loop.call_at(self._deadline, self._look_at_deadline)
+
     def _disarm(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._deadline = math.inf
 
     async def _read(self) -> gateway_pb2.EvaluateRequest:
         frame = await self._wait(self._stream.read())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -38,6 +39,19 @@ class Course:
     last: Step | None = None
     fault: str = ""
     left: Cause | None = None
+
+    def take(self, steps: Sequence[Step]) -> None:
+        """Add steps that were played, one at least."""
+        rewards = [step.reward for step in steps]
+        self.steps += len(steps)
+        self.reward += sum(rewards)
+        for reward in rewards:  # one by one, as the recorder adds them
+            self.episode_return += reward
+        self.last = steps[-1]
+        if self.last.phase is Phase.LAST:
+            self.ended_by = self.last.ended_by
+            if self.ended_by is EndedBy.FAULT:
+                self.fault = "the backend ended the episode with a fault"
 
 
 async def play(
@@ -91,20 +105,20 @@ async def _play(
         course.reward = 0.0
         for start in range(0, len(actions), batch):
             part = actions[start : start + batch]
-            # The worker stops at the episode's end, so there may be fewer steps than actions.
-            for action, step in zip(part, await worker.step(part), strict=False):
-                recorder.step(step, action, notes)
-                notes = []
-                course.steps += 1
-                course.reward += step.reward
-                course.episode_return += step.reward
-            course.last = step
-            if step.phase is Phase.LAST:
-                course.ended_by = step.ended_by
-                if step.ended_by is EndedBy.FAULT:
-                    course.fault = "the backend ended the episode with a fault"
+            steps = await worker.step(part)
+            course.take(steps)
+            more = course.ended_by is None and start + batch < len(actions)
+            try:
+                if course.ended_by is None and not more:
+                    await link.ask(course.steps, course.reward, steps[-1])
+            finally:
+                # While the agent thinks. The worker stops at the episode's end, so there may be
+                # fewer steps than actions.
+                for action, step in zip(part, steps, strict=False):
+                    recorder.step(step, action, notes)
+                    notes = []
+            if course.ended_by is not None:
                 return
-        await link.ask(course.steps, course.reward, step)
 
 
 def recording_path(data: Path, session: str, number: int, attempt: int) -> Path:

@@ -1,0 +1,161 @@
+"""How fast an agent is served: steps a second over loopback, beside a bare echo of equal sizes."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import grpc
+
+from animalcat.benchmarks.echo import METHOD
+from animalcat.service.private import server_for
+from animalcat.v1 import (
+    gateway_pb2,
+    gateway_pb2_grpc,
+    sessions_pb2,
+    sessions_pb2_grpc,
+    types_pb2,
+)
+
+CHUNK: Final = 250
+"""Steps that one rate is taken over."""
+
+# No time limit, so that the agent walks in circles for as long as it is measured.
+ARENA: Final = b"""!ArenaConfig
+arenas:
+  0: !Arena
+    t: 0
+    items:
+    - !Item {name: Agent, positions: [!Vector3 {x: 20, y: 0, z: 20}], rotations: [0]}
+    - !Item {name: GoodGoal, positions: [!Vector3 {x: 2, y: 0, z: 2}], sizes: [!Vector3 {x: 1, y: 1, z: 1}]}
+    - !Item {name: Wall, positions: [!Vector3 {x: 30, y: 0, z: 30}, !Vector3 {x: 5, y: 0, z: 30}], sizes: [!Vector3 {x: 6, y: 3, z: 1}, !Vector3 {x: 1, y: 3, z: 6}], rotations: [0, 0]}
+    - !Item {name: DeathZone, positions: [!Vector3 {x: 35, y: 0, z: 5}], sizes: [!Vector3 {x: 4, y: 0, z: 4}]}
+"""  # noqa: E501
+
+SPECS: Final[dict[str, types_pb2.ObservationSpec]] = {
+    "rays": types_pb2.ObservationSpec(
+        rays=types_pb2.RaySpec(per_side=2, max_degrees=60, tags=12), decision_period=3
+    ),
+    "rays and 84x84 camera": types_pb2.ObservationSpec(
+        camera=types_pb2.CameraSpec(resolution=84),
+        rays=types_pb2.RaySpec(per_side=2, max_degrees=60, tags=12),
+        decision_period=3,
+    ),
+}
+TARGETS: Final = {"rays": 1500.0}
+
+
+def run(quick: bool) -> list[dict[str, Any]]:
+    """Measure; the service and the echo take turns, so that both meet the same noise."""
+    chunks = 8 if quick else 30
+    with tempfile.TemporaryDirectory() as folder, server_for(None, Path(folder)) as address:
+        return [asyncio.run(_measure(address, name, chunks)) for name in SPECS]
+
+
+async def _measure(address: str, name: str, chunks: int) -> dict[str, Any]:
+    async with grpc.aio.insecure_channel(address) as channel:
+        agent, question = await _open(channel, name)
+        answer = _action(question.ask.step)
+        with _echo_server(question.ByteSize()) as port:
+            async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as bare:
+                method: Any = bare.stream_stream(METHOD)
+                echo = method()
+                message = answer.SerializeToString()
+
+                async def answered() -> None:
+                    nonlocal question
+                    await agent.write(_action(question.ask.step))
+                    question = await agent.read()
+
+                async def echoed() -> None:
+                    await echo.write(message)
+                    await echo.read()
+
+                rates: list[float] = []
+                baselines: list[float] = []
+                for chunk in range(chunks + 1):
+                    pair = (await _rate(answered), await _rate(echoed))
+                    if chunk:  # the first one warms up
+                        rates.append(pair[0])
+                        baselines.append(pair[1])
+                echo.cancel()
+        agent.cancel()
+    median, baseline = statistics.median(rates), statistics.median(baselines)
+    row: dict[str, Any] = {
+        "name": f"steps over gRPC with {name}, beside a bare echo",
+        "median": median,
+        "unit": "steps/s",
+        "baseline": baseline,
+        "ratio": median / baseline,
+    }
+    return row | ({"target": TARGETS[name]} if name in TARGETS else {})
+
+
+async def _rate(step: Callable[[], Awaitable[None]]) -> float:
+    start = time.perf_counter()
+    for _ in range(CHUNK):
+        await step()
+    return CHUNK / (time.perf_counter() - start)
+
+
+async def _open(channel: grpc.aio.Channel, name: str) -> tuple[Any, gateway_pb2.EvaluateResponse]:
+    """A session's stream at its first ask."""
+    batteries: Any = sessions_pb2_grpc.BatteriesStub(channel)
+    header = sessions_pb2.BatteryHeader(name="bench")
+    file = sessions_pb2.ArenaFile(path="navigation-1.yaml", content=ARENA)
+    await batteries.ImportBattery(
+        iter(
+            [
+                sessions_pb2.ImportBatteryRequest(header=header),
+                sessions_pb2.ImportBatteryRequest(file=file),
+            ]
+        )
+    )
+    sessions: Any = sessions_pb2_grpc.SessionsStub(channel)
+    spec = sessions_pb2.SessionSpec(
+        agent="bench",
+        battery="batteries/bench",
+        layout="aaio",
+        stop=sessions_pb2.StoppingRule(max_episodes=1),
+        observation_spec=SPECS[name],
+    )
+    request = sessions_pb2.CreateSessionRequest(spec=spec)
+    session = (await sessions.CreateSession(request)).session
+    gateway: Any = gateway_pb2_grpc.AgentGatewayStub(channel)
+    stream = gateway.Evaluate()
+    hello = gateway_pb2.Hello(session=session.name, agent="bench", instance="1")
+    await stream.write(gateway_pb2.EvaluateRequest(hello=hello))
+    await stream.read()
+    await stream.read()
+    await stream.write(_action(0))
+    return stream, await stream.read()
+
+
+def _action(step: int) -> gateway_pb2.EvaluateRequest:
+    # Forward and right: a circle that meets nothing.
+    return gateway_pb2.EvaluateRequest(action=gateway_pb2.Action(step=step, actions=b"\x04"))
+
+
+@contextmanager
+def _echo_server(size: int) -> Generator[int]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "animalcat.benchmarks.echo", str(size)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdin is not None  # both are pipes
+    assert process.stdout is not None
+    try:
+        yield int(process.stdout.readline())
+    finally:
+        process.stdin.close()
+        process.wait()
+        process.stdout.close()

@@ -1,0 +1,117 @@
+"""The commands that measure: in processes of their own, as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from animalcat.service.settings import Settings
+
+ARENA = """!ArenaConfig
+arenas:
+  0: !Arena
+    pass_mark: 0
+    t: 24
+    items:
+    - !Item {{name: Agent, positions: [!Vector3 {{x: 20, y: 0, z: 3}}], rotations: [0]}}
+    - !Item {{name: GoodGoal, positions: [!Vector3 {{x: 20, y: 0, z: {z}}}]}}
+"""
+
+
+def animalcat(*arguments: str | Path, data: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "animalcat", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "ANIMALCAT_HOME": str(data)},
+    )
+
+
+@pytest.fixture(scope="module")
+def arenas(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("arenas")
+    for k in range(4):
+        (folder / f"navigation-{k}.yaml").write_text(ARENA.format(z=8 + 6 * k))
+    return folder
+
+
+@pytest.mark.slow
+def test_a_session_from_the_command_line(arenas: Path, tmp_path: Path) -> None:
+    done = animalcat(
+        *("session", "run", "--agent", "builtin:forward", "--battery", arenas, "--no-certify"),
+        *("--max-episodes", "2", "--camera", "16", "--json"),
+        data=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert (result["state"], result["episodes"]) == ("finished", 2)
+    assert result["profile"]["nodes"]["visualAbility"]["status"] == "budget"
+    assert len(list(Path(result["recordings"]).glob("*.mcap"))) == 2
+    session = result["session"]
+
+    listed = json.loads(animalcat("session", "list", "--json", data=tmp_path).stdout)
+    assert [row["session"] for row in listed] == [session]
+    page = tmp_path / "out" / "profile.html"
+    done = animalcat("profile", "export", session, "--format", "html", "-o", page, data=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "visualAbility" in page.read_text()
+    shown = animalcat("profile", "show", session, data=tmp_path)
+    assert "navigationAbility" in shown.stdout
+    assert not (Settings(home=tmp_path).home / "server.lock").read_bytes()
+
+
+def test_batteries_are_built_imported_and_listed(arenas: Path, tmp_path: Path) -> None:
+    built = animalcat(
+        "battery", "build", "navigation", "--instances", "20", "--json", data=tmp_path
+    )
+    assert json.loads(built.stdout)["instances"] == 20
+    (tmp_path / "bad.yaml").write_text("arenas:\n  0: !Arena\n    t: [1\n")
+    bad = animalcat("battery", "import", tmp_path / "bad.yaml", data=tmp_path)
+    assert bad.returncode == 2
+    assert bad.stderr.startswith("error: ")
+    assert "bad.yaml:4" in bad.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--agent", "builtin:nobody", "--battery", "navigation"], 2, "braitenberg"),
+        (["--agent", "nobody.py:Agent", "--battery", "navigation"], 2, "nobody.py"),
+        (["--agent", "nobody", "--battery", "navigation"], 2, "builtin:NAME"),
+        (
+            ["--agent", "builtin:random", "--battery", "x", "--server", "127.0.0.1:1"],
+            4,
+            "animalcat serve --port 1",
+        ),
+    ],
+)
+def test_what_cannot_be_run(arguments: list[str], code: int, words: str, tmp_path: Path) -> None:
+    done = animalcat("session", "run", *arguments, data=tmp_path)
+    assert done.returncode == code
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_an_agent_that_breaks_is_shown_and_the_session_can_go_on(
+    arenas: Path, tmp_path: Path
+) -> None:
+    agent = tmp_path / "agent.py"
+    agent.write_text(
+        "class Agent:\n"
+        "    def reset(self, info): pass\n"
+        "    def act(self, observation): raise RuntimeError('no idea')\n"
+    )
+    arguments = ("session", "run", "--agent", f"{agent}:Agent", "--battery", arenas)
+    done = animalcat(*arguments, data=tmp_path)
+    assert done.returncode == 1
+    assert "no idea" in done.stderr
+    assert "animalcat session resume" in done.stderr
+    (row,) = json.loads(animalcat("session", "list", "--json", data=tmp_path).stdout)
+    assert (row["state"], row["episodes"]) == ("waiting", 0)

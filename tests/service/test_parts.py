@@ -1,0 +1,287 @@
+"""The small parts: batteries, measurement, settings, lock, events, errors, actions."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import grpc
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from animalcat.arena_configs.loader import load_text
+from animalcat.arena_configs.model import ArenaError
+from animalcat.arena_configs.placement import place
+from animalcat.service.battery import (
+    ArenaFile,
+    Battery,
+    build_family,
+    import_files,
+    load,
+    paradigm_of,
+    read_files,
+)
+from animalcat.service.certificates import fit_seed
+from animalcat.service.errors import CATALOGUE, Code, ServiceError, public, unknown
+from animalcat.service.events import Event, EventBus
+from animalcat.service.gateway import expand
+from animalcat.service.lock import DirectoryInUseError, DirectoryLock, running_server
+from animalcat.service.measurement import Measurement, is_checkpoint
+from animalcat.service.model import (
+    SelectionPolicy,
+    Session,
+    SessionSpec,
+    SessionState,
+    StoppingRule,
+)
+from animalcat.service.sessions import session_id
+from animalcat.service.settings import ExposureError, Settings, exposure
+from animalcat.v1 import gateway_pb2
+
+SPEC = SessionSpec(
+    agent="builtin:random",
+    battery="navigation",
+    battery_digest="",
+    layout="aaio",
+    layout_variant="",
+    policy=SelectionPolicy(),
+    stop=StoppingRule(20),
+    seed=7,
+)
+RANDOM_PLACES = """!ArenaConfig
+arenas:
+  0: !Arena
+    pass_mark: 0
+    t: 250
+    items:
+    - !Item {name: Agent}
+    - !Item {name: GoodGoal, sizes: [!Vector3 {x: -1, y: -1, z: -1}]}
+"""
+
+
+@pytest.fixture(scope="module")
+def navigation(tmp_path_factory: pytest.TempPathFactory) -> Battery:
+    return build_family("navigation", 40, 0, tmp_path_factory.mktemp("batteries"))
+
+
+class TestBattery:
+    def test_what_files_leave_to_chance_is_fixed_by_seed_and_path(self, tmp_path: Path) -> None:
+        files = [ArenaFile(f"{name}.yaml", RANDOM_PLACES) for name in ("a-1", "a-2")]
+        battery = import_files(files, 1, tmp_path)
+        first, second = battery.instances
+        assert first.features != second.features
+        assert first.seed != second.seed
+        fixed = load_text(battery.arena_yaml(first), "fixed").config.first
+        assert place(fixed, np.random.default_rng(1)) == place(fixed, np.random.default_rng(2))
+        assert import_files(files[:1], 1, tmp_path).instances[0] == first
+        assert import_files(files, 2, tmp_path).digest != battery.digest
+        assert load(battery.digest, tmp_path) == battery
+
+    def test_the_order_of_files_does_not_matter(self, tmp_path: Path) -> None:
+        files = [ArenaFile(f"a-{k}.yaml", RANDOM_PLACES) for k in range(3)]
+        one = import_files(files, 0, tmp_path)
+        assert import_files(reversed(files), 0, tmp_path) == one
+        assert len([p for p in tmp_path.iterdir() if p.is_dir()]) == 1
+
+    def test_a_file_that_cannot_be_read_is_named_with_its_line(self, tmp_path: Path) -> None:
+        with pytest.raises(ArenaError, match=r"x/bad\.yaml:5"):
+            import_files(
+                [ArenaFile("x/bad.yaml", "arenas:\n  0:\n    t: 3\n  b: [\n")], 0, tmp_path
+            )
+        assert not list(tmp_path.iterdir())
+
+    def test_files_with_several_arenas_give_an_instance_each(self, tmp_path: Path) -> None:
+        text = RANDOM_PLACES + RANDOM_PLACES.split("arenas:\n")[1].replace("  0:", "  1:")
+        battery = import_files([ArenaFile("two.yaml", text)], 0, tmp_path)
+        assert [i.name for i in battery.instances] == ["two.0", "two.1"]
+
+    @pytest.mark.parametrize(
+        ("name", "paradigm"),
+        [
+            ("01-13-02", "01-13"),
+            ("navigation-7", "navigation"),
+            ("OP-Cohesion-CD-Fence-X", "OP-Cohesion"),
+            ("mazes/one", "mazes"),
+            ("one", "all"),
+            ("sub/01-13-02", "01-13"),
+        ],
+    )
+    def test_paradigms(self, name: str, paradigm: str) -> None:
+        assert paradigm_of(name) == paradigm
+
+    def test_a_folder_without_arenas(self, tmp_path: Path) -> None:
+        with pytest.raises(FileNotFoundError, match=r"no \.yaml"):
+            list(read_files(tmp_path))
+
+    @pytest.mark.data
+    def test_the_competition_is_read_and_its_69_instances_are_covered(
+        self, data_dir: Path, tmp_path: Path
+    ) -> None:
+        battery = import_files(read_files(data_dir / "animal-ai-competition"), 0, tmp_path)
+        assert len(battery.instances) == 346
+        assert Measurement(SPEC, battery).covered == 69
+
+
+class TestMeasurement:
+    def test_telling_the_same_again_chooses_the_same(self, navigation: Battery) -> None:
+        """The state after a restart is the state before it, at every episode."""
+        told: list[tuple[int, str, bool]] = []
+        lived = Measurement(SPEC, navigation)
+        for number in range(12):
+            decision = lived.choose(number)
+            assert decision is not None
+            fresh = Measurement(SPEC, navigation)
+            for entry in told:
+                fresh.tell(*entry)
+            assert fresh.choose(number) == decision
+            assert fresh.verdict() == lived.verdict()
+            told.append((number, decision.instance, number % 3 == 0))
+            lived.tell(*told[-1])
+        assert fresh.n == 11
+
+    def test_an_instance_set_aside_is_never_chosen(self, navigation: Battery) -> None:
+        measurement = Measurement(SPEC, navigation)
+        first = measurement.choose(0)
+        assert first is not None
+        measurement.set_aside(first.instance)
+        second = measurement.choose(0)
+        assert second is not None
+        assert second.instance != first.instance
+        assert measurement.covered == 39
+
+    def test_every_instance_is_played_once_then_it_is_enough(self, navigation: Battery) -> None:
+        measurement = Measurement(dataclasses.replace(SPEC, stop=StoppingRule(1000)), navigation)
+        played: set[str] = set()
+        number = 0
+        while not measurement.verdict().stop:
+            decision = measurement.choose(number)
+            assert decision is not None
+            assert decision.instance not in played
+            played.add(decision.instance)
+            measurement.tell(number, decision.instance, True)
+            number += 1
+        assert number == 40
+        assert measurement.verdict().reason == "the battery is exhausted"
+        assert measurement.choose(number) is None
+
+    def test_checkpoints(self) -> None:
+        assert [n for n in range(300) if is_checkpoint(n)] == [16, 32, 64, 128, 256]
+
+    def test_fits_have_seeds_of_their_own(self) -> None:
+        keys = [
+            (1, "certificate", 16),
+            (1, "certificate", 32),
+            (1, "profile", 16),
+            (2, "profile", 16),
+        ]
+        assert len({fit_seed(*key) for key in keys}) == 4
+        assert fit_seed(*keys[0]) == fit_seed(*keys[0])
+
+
+class TestExposure:
+    @pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "localhost", "::1"])
+    def test_this_machine_alone(self, host: str) -> None:
+        assert exposure(host, credentials=False).loopback
+
+    @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "example.org", ""])
+    def test_a_wider_bind_needs_credentials(self, host: str) -> None:
+        with pytest.raises(ExposureError, match="credentials"):
+            exposure(host, credentials=False)
+        assert not exposure(host, credentials=True).loopback
+
+    def test_settings_come_from_the_environment(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("ANIMALCAT_HOME", "/somewhere")
+        monkeypatch.setenv("ANIMALCAT_PORT", "7")
+        assert Settings().home == Path("/somewhere")
+        assert Settings(host="::1").address == "[::1]:7"
+
+
+class TestLock:
+    def test_one_holder_at_a_time(self, tmp_path: Path) -> None:
+        assert running_server(tmp_path) is None
+        lock = DirectoryLock(tmp_path)
+        lock.publish("127.0.0.1:5")
+        holder = running_server(tmp_path)
+        assert holder is not None
+        assert holder == ("127.0.0.1:5", os.getpid())
+        with pytest.raises(DirectoryInUseError, match=r"127\.0\.0\.1:5") as caught:
+            DirectoryLock(tmp_path)
+        assert caught.value.holder == holder
+        lock.release()
+        lock.release()
+        assert running_server(tmp_path) is None
+        DirectoryLock(tmp_path).release()
+
+
+class TestErrors:
+    def test_every_code_has_its_entry(self) -> None:
+        assert set(CATALOGUE) == set(Code)
+        assert all(entry.status is not grpc.StatusCode.OK for entry in CATALOGUE.values())
+
+    def test_the_unforeseen_becomes_internal(self, caplog: pytest.LogCaptureFixture) -> None:
+        shown = public(RuntimeError("secret"))
+        assert shown.code is Code.INTERNAL
+        assert "secret" not in shown.message
+        assert "secret" in caplog.text
+
+    def test_unknown_names_list_the_valid_ones(self) -> None:
+        error = unknown(Code.UNKNOWN_LAYOUT, "layout", "x", [f"n{k:02}" for k in range(25)])
+        assert "n00, n01" in error.message
+        assert "and 5 more" in error.message
+
+    def test_texts_are_limited(self) -> None:
+        assert len(ServiceError(Code.INTERNAL, "x" * 10_000).message) == 3000
+
+
+class TestEvents:
+    async def test_watchers_get_what_happens_while_they_watch(self) -> None:
+        bus = EventBus()
+        session = Session("s", SPEC, SessionState.RUNNING, "", datetime(2026, 1, 1, tzinfo=UTC))
+        event = Event(session, None)
+        bus.publish(event)
+        with bus.watch("s") as first, bus.watch("s") as second, bus.watch("t") as other:
+            bus.publish(event)
+            assert await first.get() == await second.get() == event
+            assert first.empty()
+            assert other.empty()
+        bus.publish(event)
+        await asyncio.sleep(0)
+        assert first.empty()
+
+
+@given(
+    st.binary(max_size=120),
+    st.integers(0, 1200),
+    st.integers(0, 2),
+    st.integers(0, 3),
+    st.integers(0, 1),
+)
+def test_actions_are_expanded_or_refused(
+    actions: bytes, repeat: int, step: int, done: int, slot: int
+) -> None:
+    message = gateway_pb2.Action(slot=slot, step=step, actions=actions, repeat=repeat)
+    good = (
+        slot == 0
+        and step == done
+        and 1 <= len(actions) <= 100
+        and max(actions) <= 8
+        and len(actions) * max(repeat, 1) <= 1000
+    )
+    if good:
+        assert expand(message, done) == actions * max(repeat, 1)
+        return
+    with pytest.raises(ServiceError) as caught:
+        expand(message, done)
+    assert caught.value.code in (Code.ACTION_OUT_OF_RANGE, Code.ACTION_STALE)
+
+
+def test_the_id_of_a_session_follows_from_what_it_is() -> None:
+    assert session_id(SPEC) == session_id(dataclasses.replace(SPEC))
+    assert session_id(SPEC).startswith("random-")
+    assert session_id(SPEC) != session_id(dataclasses.replace(SPEC, seed=8))
+    assert "/" not in session_id(dataclasses.replace(SPEC, agent="../../a b:Ä/c"))
