@@ -12,7 +12,7 @@ from animalcat.cli.main import COMMANDS
 
 BLOCK = """
 import sys
-EXTRA = set('sapien numba pymc sqlalchemy yaml mcap'.split())
+EXTRA = set('sapien numba pymc pydantic_settings sqlalchemy yaml mcap'.split())
 class Block:
     def find_spec(self, name, path=None, target=None):
         if name.split('.')[0] in EXTRA:

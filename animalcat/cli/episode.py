@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -12,6 +11,7 @@ from PIL import Image
 
 from animalcat import names
 from animalcat.cli.output import BAD_INPUT, FAILED, UNREACHABLE, fail, print_json, print_rows
+from animalcat.cli.remote import AsJson, Data, Server, client_for
 from animalcat.client import Client, connect
 from animalcat.errors import AnimalcatError
 from animalcat.service.recording import (
@@ -27,14 +27,6 @@ from animalcat.v1 import results_pb2, sessions_pb2, types_pb2
 
 app = typer.Typer(help="List and replay recorded episodes.", no_args_is_help=True)
 
-Connect = Annotated[
-    str, typer.Option("--connect", metavar="HOST:PORT", help="Server; else the data directory.")
-]
-Home = Annotated[
-    Path | None, typer.Option(help="Data directory; else ANIMALCAT_HOME, else .animalcat.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-
 
 class Source(NamedTuple):
     """A recording and what to call it."""
@@ -46,16 +38,13 @@ class Source(NamedTuple):
 @app.command("list")
 def list_(
     session: Annotated[str, typer.Argument(help="Session.")],
-    server: Connect = "",
-    home: Home = None,
+    server: Server = None,
+    data: Data = None,
     as_json: AsJson = False,
 ) -> None:
     """List the episodes of a session in the order they were played, all attempts."""
-    try:
-        with _client(server, home) as client:
-            rows = [_row(episode) for episode in client.episodes(session)]
-    except AnimalcatError as error:
-        fail(str(error), UNREACHABLE if error.code == "UNAVAILABLE" else BAD_INPUT)
+    with client_for(server, data) as client:
+        rows = [_row(episode) for episode in client.episodes(session)]
     columns = ["episode", "attempt", "instance", "outcome", "return", "steps", "ended_by", "reason"]
     print_rows(rows, columns, as_json=as_json)
 
@@ -75,15 +64,15 @@ def replay(
     resolution: Annotated[
         int, typer.Option(min=4, max=512, help="Side of the pictures in pixels.")
     ] = 84,
-    server: Connect = "",
-    home: Home = None,
+    server: Server = None,
+    data: Data = None,
     as_json: AsJson = False,
 ) -> None:
     """Show recorded episodes; verify them or render them by playing them again."""
     rows: list[dict[str, Any]] = []
     differs = False
     try:
-        for source in _sources(what, episode, server, home):
+        for source in _sources(what, episode, server, data):
             row = _summary(source)
             if check:
                 found = verify(source.recording)
@@ -106,21 +95,7 @@ def replay(
         raise typer.Exit(FAILED)
 
 
-@contextmanager
-def _client(server: str, home: Path | None) -> Generator[Client]:
-    """A connection to the named server, else to the data directory's, or one started for it."""
-    if server:
-        with connect(server) as client:
-            yield client
-        return
-    # Brings the whole server, which nothing else here needs.
-    from animalcat.service.private import server_for
-
-    with server_for(None, home) as address, connect(address) as client:
-        yield client
-
-
-def _sources(what: str, episode: str, server: str, home: Path | None) -> Iterator[Source]:
+def _sources(what: str, episode: str, server: str | None, data: Path | None) -> Iterator[Source]:
     """The recordings that are meant, in order of number and attempt."""
     if what.endswith(".mcap"):
         yield Source(what, read_episode(Path(what)))
@@ -133,7 +108,7 @@ def _sources(what: str, episode: str, server: str, home: Path | None) -> Iterato
                 )
     else:
         session = names.parse_session(what) if "/" in what else names.check_component(what)
-        folder = (home or Settings().home) / "recordings" / session
+        folder = (data or Settings().home) / "recordings" / session
         for path in _from_folder(folder, session, episode):
             yield Source(f"{session}/{path.stem}", read_episode(path))
 
@@ -147,7 +122,7 @@ def _from_folder(folder: Path, session: str, episode: str) -> list[Path]:
     if not found:
         raise RecordingError(
             f"{folder}: no recordings of session {session!r} there; "
-            "name the data directory with --home, or a server with --connect"
+            "name the data directory with --data, or a server with --server"
         )
     return [found[key] for key in _wanted(sorted(found), session, episode)]
 

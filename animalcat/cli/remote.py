@@ -19,14 +19,13 @@ Server = Annotated[
     str | None,
     typer.Option(
         "--server",
-        "--connect",
         metavar="HOST:PORT",
         help="Server; else the one of the data directory, else a private one.",
     ),
 ]
 Data = Annotated[
     Path | None,
-    typer.Option("--data", "--home", help="Data directory; else ANIMALCAT_HOME, else .animalcat."),
+    typer.Option("--data", help="Data directory; else ANIMALCAT_HOME, else .animalcat."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 SessionArgument = Annotated[str, typer.Argument(metavar="SESSION", help="Id of a session.")]

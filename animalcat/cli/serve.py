@@ -25,7 +25,7 @@ def command(
     host: Annotated[str | None, typer.Option(help="Address to listen at.")] = None,
     data: Annotated[
         Path | None,
-        typer.Option("--data", "--home", help="Data directory; else ANIMALCAT_HOME, .animalcat."),
+        typer.Option("--data", help="Data directory; else ANIMALCAT_HOME, .animalcat."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Say where it listens in JSON.")] = False,
     private: Annotated[

@@ -10,11 +10,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 from animalcat import names
 from animalcat.cli.agent_process import AgentProcess, check_reference, follow
-from animalcat.cli.output import FAILED, fail, print_json, print_rows, progress_console
+from animalcat.cli.output import FAILED, UNREACHABLE, fail, print_json, print_rows, progress_console
 from animalcat.cli.remote import AsJson, Data, Server, SessionArgument, client_for, session_row
 from animalcat.cli.tables import NODE_COLUMNS, profile_rows
 from animalcat.client import Client
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
+from animalcat.errors import AnimalcatError
 from animalcat.service.settings import Settings
 from animalcat.v1 import sessions_pb2, types_pb2
 
@@ -179,6 +180,10 @@ def play(client: Client, session: sessions_pb2.Session, reference: str) -> sessi
 
         try:
             client.connection.run(follow(client, session.name, process, tell))
+        except AnimalcatError as error:
+            progress.stop()
+            hint = f"{error}; when a server runs again, animalcat session resume {name}"
+            fail(hint, UNREACHABLE if error.code == "UNAVAILABLE" else FAILED)
         except KeyboardInterrupt:
             progress.stop()
             fail(f"stopped; go on with: animalcat session resume {name}", 130)

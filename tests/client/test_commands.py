@@ -59,7 +59,7 @@ def test_an_agent_runs_and_its_episodes_play_again(
     summary = json.loads(done.stdout)
     assert (summary["state"], summary["counted"]) == ("finished", 2)
 
-    result = episode("list", session, "--connect", server.address, "--json")
+    result = episode("list", session, "--server", server.address, "--json")
     assert result.exit_code == 0, result.output
     listed = json.loads(result.stdout)
     assert [(e["episode"], e["attempt"], e["outcome"]) for e in listed] == [
@@ -67,12 +67,12 @@ def test_an_agent_runs_and_its_episodes_play_again(
         (0, 1, "failure"),
         (1, 0, "failure"),
     ]
-    offline = episode("replay", session, "--verify", "--json", "--home", str(server.home))
+    offline = episode("replay", session, "--verify", "--json", "--data", str(server.home))
     assert offline.exit_code == 0, offline.output
     rows = json.loads(offline.stdout)
     assert [row["verification"]["equal"] for row in rows] == [True] * 3
     assert [row["steps"] for row in rows] == [e["steps"] for e in listed]
-    streamed = episode("replay", session, "0", "--connect", server.address, "--verify", "--json")
+    streamed = episode("replay", session, "0", "--server", server.address, "--verify", "--json")
     assert streamed.exit_code == 0, streamed.output
     assert [row["attempt"] for row in json.loads(streamed.stdout)] == [1]
 
