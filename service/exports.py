@@ -83,6 +83,11 @@ def profile_html(profile: Mapping[str, Any], outcomes: Sequence[Row]) -> str:
     )
 
 
+def decimals(sd: float) -> int:
+    """Decimals that show a standard deviation to two figures."""
+    return max(0, 1 - math.floor(math.log10(sd))) if sd > 0.0 else 2
+
+
 def _summary(profile: Mapping[str, Any], outcomes: Sequence[Row]) -> str:
     about: Row = profile.get("provenance", {})
     layout: Row = profile.get("layout", {})
@@ -114,7 +119,7 @@ def _nodes_table(nodes: Mapping[str, Row], share: float) -> str:
 
 
 def _node_row(name: str, node: Row) -> str:
-    digits = _decimals(node["sd"])
+    digits = decimals(node["sd"])
     unit = str(node.get("unit") or "")
     low, high = node["hdi"]
     return (
@@ -124,11 +129,6 @@ def _node_row(name: str, node: Row) -> str:
         f"<td class='bar'>{_interval_bar(node)}"
         f"<td>{escape('' if unit == '1' else unit)}<td>{escape(str(node.get('status') or ''))}</tr>"
     )
-
-
-def _decimals(sd: float) -> int:
-    """Decimals that show a standard deviation to two figures."""
-    return max(0, 1 - math.floor(math.log10(sd))) if sd > 0.0 else 2
 
 
 def _interval_bar(node: Mapping[str, Any]) -> str:
