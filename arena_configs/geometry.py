@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -53,7 +52,7 @@ def rotate(x: float, z: float, yaw: float) -> tuple[float, float]:
     return x * cos + z * sin, z * cos - x * sin
 
 
-def solids(kind: ObjectKind, origin: Point, size: Point, yaw: float) -> Iterator[Solid]:
+def solids(kind: ObjectKind, origin: Point, size: Point, yaw: float) -> tuple[Solid, ...]:
     """The parts of an object.
 
     Args:
@@ -62,13 +61,16 @@ def solids(kind: ObjectKind, origin: Point, size: Point, yaw: float) -> Iterator
         size: Its size in metres.
         yaw: Its yaw in degrees, the built-in one included.
     """
-    scale = Point(*(s * r for s, r in zip(size, kind.ratio, strict=True)))
+    ox, oy, oz = origin
+    sx, sy, sz = size[0] * kind.ratio[0], size[1] * kind.ratio[1], size[2] * kind.ratio[2]
+    found: list[Solid] = []
     for part in kind.parts:
-        offset = Point(*(c * s for c, s in zip(part.center, scale, strict=True)))
-        x, z = rotate(offset.x, offset.z, yaw)
-        center = Point(origin.x + x, origin.y + offset.y, origin.z + z)
-        half = Point(*(e * s / 2 for e, s in zip(part.size, scale, strict=True)))
-        yield Solid(part.shape, center, half, yaw)
+        cx, cy, cz = part.center
+        x, z = rotate(cx * sx, cz * sz, yaw)
+        width, height, depth = part.size
+        half = Point(width * sx / 2, height * sy / 2, depth * sz / 2)
+        found.append(Solid(part.shape, Point(ox + x, oy + cy * sy, oz + z), half, yaw))
+    return tuple(found)
 
 
 WALLS: Final = tuple(
@@ -101,6 +103,32 @@ def overlaps(box: Solid, other: Solid) -> bool:
     return False
 
 
+class Obstacles:
+    """Solids that a box may meet, with a quick look at their bounds before the exact one."""
+
+    def __init__(self) -> None:
+        self._solids: list[Solid] = []
+        # A row is the least x, y, z and the greatest, negated: two boxes along the arena's axes
+        # overlap where every number of one is less than the other's, turned round and negated.
+        self._rows = np.empty((64, 6))
+
+    def add(self, solid: Solid) -> None:
+        """One more."""
+        n = len(self._solids)
+        if n == len(self._rows):
+            self._rows = np.concatenate([self._rows, np.empty_like(self._rows)])
+        self._rows[n] = _bounds(solid)
+        self._solids.append(solid)
+
+    def first_met(self, box: Solid, among: int | None = None) -> int | None:
+        """Which of the first `among` (None: all) was added first of those that a box overlaps."""
+        x, y, z, right, top, far = _bounds(box)
+        limit = np.array([-right, -top, -far, -x, -y, -z]) - TOUCH
+        n = len(self._solids) if among is None else among
+        near: list[int] = np.flatnonzero((self._rows[:n] < limit).all(1)).tolist()
+        return next((i for i in near if overlaps(box, self._solids[i])), None)
+
+
 def outside_by(solid: Solid) -> float:
     """How far a solid reaches beyond the arena's walls, in metres; 0.0 when it is inside."""
     x, z = _footprint(solid)
@@ -122,6 +150,13 @@ def _bounds_meet(a: Solid, b: Solid) -> bool:
         and abs(a.center.z - b.center.z) < az + bz - TOUCH
         and abs(a.center.y - b.center.y) < a.half.y + b.half.y - TOUCH
     )
+
+
+def _bounds(solid: Solid) -> tuple[float, float, float, float, float, float]:
+    """The least x, y and z, and the greatest, negated, in metres."""
+    (x, y, z), height = solid.center, solid.half.y
+    width, depth = _footprint(solid)
+    return x - width, y - height, z - depth, -x - width, -y - height, -z - depth
 
 
 def _footprint(solid: Solid) -> tuple[float, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Annotated, Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -33,6 +34,8 @@ PER_COPY: Final = (
     "reset_durations",
 )
 """Lists of an item that have an entry for every copy; the longest says how many there are."""
+
+_LISTS: Final = attrgetter(*PER_COPY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +226,7 @@ class Item(_Frozen):
     @property
     def copies(self) -> int:
         """How many objects it asks for."""
-        return max(1, *(len(getattr(self, name)) for name in PER_COPY))
+        return max(1, *map(len, _LISTS(self)))
 
 
 class Arena(_Frozen):

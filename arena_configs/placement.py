@@ -22,7 +22,7 @@ from animalcat.arena_configs.catalogue import (
     ObjectKind,
     canonical_name,
 )
-from animalcat.arena_configs.geometry import WALLS, Solid, overlaps, solids
+from animalcat.arena_configs.geometry import WALLS, Obstacles, Solid, overlaps, solids
 from animalcat.arena_configs.model import (
     ARENA_SIDE,
     PER_COPY,
@@ -92,10 +92,15 @@ class PlacedObject:
     reward: float
     item: Item = field(repr=False)
     source: tuple[int, int]
+    _solids: tuple[Solid, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        parts = solids(self.kind, self.position, self.size, self.yaw)
+        object.__setattr__(self, "_solids", parts)
 
     def solids(self) -> tuple[Solid, ...]:
         """Its parts, placed."""
-        return tuple(solids(self.kind, self.position, self.size, self.yaw))
+        return self._solids
 
 
 class Skipped(NamedTuple):
@@ -176,8 +181,11 @@ class _Builder:
         self._drawn: dict[str, float] = {}
         self._objects: list[PlacedObject] = []
         self._skipped: list[Skipped] = []
-        self._blockers: list[tuple[Solid, str]] = [(wall, "the arena's wall") for wall in WALLS]
+        self._blockers = Obstacles()
+        self._labels: list[str] = []
         self._boxes: list[Solid] = []
+        for wall in WALLS:
+            self._block(wall, "the arena's wall")
 
     def build(self) -> Placement:
         agent = None
@@ -186,7 +194,7 @@ class _Builder:
                 continue
             if agent is None:
                 agent = self._agent(item, f"items[{index}]")
-                self._blockers.append((agent_body(agent.position), "the agent"))
+                self._block(agent_body(agent.position), "the agent")
             else:
                 self._skipped.append(Skipped("Agent", "there is another Agent", (index, 0)))
         for index, item in enumerate(self._arena.items):
@@ -240,36 +248,47 @@ class _Builder:
             reason = "Animal-AI has no such object"
             self._skipped.append(Skipped(item.name, reason, (index, 0)))
             return
-        for copy in range(item.copies):
-            lists = {key: getattr(item, key)[copy : copy + 1] for key in PER_COPY}
-            one = item.model_copy(update={"name": name, **lists})
+        copies = item.copies
+        for copy in range(copies):
+            one = item
+            if copies > 1:
+                lists = {key: getattr(item, key)[copy : copy + 1] for key in PER_COPY}
+                one = item.model_copy(update=lists)
             self._spawn_copy(KINDS[name], one, (index, copy))
 
     def _spawn_copy(self, kind: ObjectKind, item: Item, source: tuple[int, int]) -> None:
         index, copy = source
         field = f"items[{index}].{{}}[{copy}]"
         item = _with_values(kind, item)
-        item, size = self._size(kind, item, field.format("sizes"))
-        item = self._color(kind, item, field.format("colors"))
+        sizes, size = self._size(kind, item, field.format("sizes"))
+        color = self._color(kind, item, field.format("colors"))
         blocker = None
         given = item.positions[0] if item.positions else _ANYWHERE
         turn = item.rotations[0] if item.rotations else -1.0
-        for _ in range(OBJECT_TRIES):
+        by_chance = given.x < 0 or given.z < 0
+        tries = OBJECT_TRIES if by_chance or (turn < 0 and kind.random_yaw) else 1
+        for _ in range(tries):
             position = self._position(given, field.format("positions"), size)
             yaw = turn
             if turn < 0:
                 key = field.format("rotations")
                 yaw = self._draw(key, 0.0, 360.0) if kind.random_yaw else 0.0
-            update = {"positions": (position,), "rotations": (yaw,)}
+            explicit = {
+                "name": kind.name,
+                "positions": (position,),
+                "rotations": (yaw,),
+                "sizes": sizes,
+                "colors": item.colors if color is None else (color,),
+            }
             thing = PlacedObject(
                 kind,
                 kind.name,
                 _origin(kind, position, size),
                 yaw + kind.yaw,
                 size,
-                _look(kind, item),
+                _look(kind, color),
                 self._reward(kind, item, size),
-                item.model_copy(update=update),
+                item.model_copy(update=explicit),
                 source,
             )
             blocker = self._blocker(thing)
@@ -277,15 +296,15 @@ class _Builder:
                 self._objects.append(thing)
                 self._boxes.append(_box(thing))
                 if not kind.zone:
-                    label = f"{kind.name} {index}.{copy}"
-                    self._blockers.extend((solid, label) for solid in thing.solids())
+                    for solid in thing.solids():
+                        self._block(solid, f"{kind.name} {index}.{copy}")
                 return
         drawn = {key for key in self._drawn if key.startswith(f"items[{index}].")}
         for key in drawn:
             if f"[{copy}]" in key.partition(".")[2]:
                 del self._drawn[key]
         reason = f"it would overlap {blocker}"
-        if given.x < 0 or given.z < 0:
+        if by_chance:
             reason = f"no free spot in {OBJECT_TRIES} tries"
         self._skipped.append(Skipped(kind.name, reason, source))
 
@@ -301,16 +320,17 @@ class _Builder:
         z = axis("z", given.z, size.z)
         return Vector3(x=x, y=max(given.y, 0.0), z=z)
 
-    def _size(self, kind: ObjectKind, item: Item, field: str) -> tuple[Item, Point]:
+    def _size(self, kind: ObjectKind, item: Item, field: str) -> tuple[tuple[Vector3, ...], Point]:
+        """The explicit sizes of an item, and the size it gets."""
         if kind.reward in ("value", "size"):
             value = min(max(item.initial_values[0], 0.0), kind.size_max.x) * SIZE_ADJUSTMENT
-            return item.model_copy(update={"sizes": ()}), Point(value, value, value)
+            return (), Point(value, value, value)
         if kind.fixed_size:
-            return item.model_copy(update={"sizes": ()}), kind.size_min
+            return (), kind.size_min
         given = item.sizes[0] if item.sizes else _ANY_SIZE
         if kind.name == "SignBoard":
             x, y, z = (c if c >= 0 else 1.0 for c in (given.x, given.y, given.z))
-            return item.model_copy(update={"sizes": (Vector3(x=x, y=y, z=z),)}), Point(x, y, z)
+            return (Vector3(x=x, y=y, z=z),), Point(x, y, z)
         asked = [given.x, given.y, given.z]
         if kind.ball:
             asked = [-1.0 if min(asked) < 0 else given.x]
@@ -327,14 +347,15 @@ class _Builder:
                 placed.append(min(max(value, low), high) * SIZE_ADJUSTMENT)
         if kind.ball:
             explicit, placed = explicit * 3, placed * 3
-        size = Vector3(x=explicit[0], y=explicit[1], z=explicit[2])
-        return item.model_copy(update={"sizes": (size,)}), Point(*placed)
+        return (Vector3(x=explicit[0], y=explicit[1], z=explicit[2]),), Point(*placed)
 
-    def _color(self, kind: ObjectKind, item: Item, field: str) -> Item:
-        if _given_color(item) is not None or kind.color_rule != "random":
-            return item
+    def _color(self, kind: ObjectKind, item: Item, field: str) -> RGB | None:
+        """The colour given or drawn; None where the kind's own look stands."""
+        color = _given_color(item)
+        if color is not None or kind.color_rule != "random":
+            return color
         r, g, b = (self._draw(f"{field}.{channel}", 0.0, 255.0) for channel in "rgb")
-        return item.model_copy(update={"colors": (RGB(r=r, g=g, b=b),)})
+        return RGB(r=r, g=g, b=b)
 
     def _reward(self, kind: ObjectKind, item: Item, size: Point) -> float:
         match kind.reward:
@@ -352,17 +373,19 @@ class _Builder:
             case _:
                 return 0.0
 
+    def _block(self, solid: Solid, label: str) -> None:
+        self._blockers.add(solid)
+        self._labels.append(label)
+
     def _blocker(self, thing: PlacedObject) -> str | None:
         """What stands in the way: Unity tests a box around the first collider only."""
-        box = _box(thing)
-        blockers = self._blockers[: len(WALLS)] if thing.kind.zone else self._blockers
-        return next((label for solid, label in blockers if overlaps(box, solid)), None)
+        met = self._blockers.first_met(_box(thing), len(WALLS) if thing.kind.zone else None)
+        return None if met is None else self._labels[met]
 
     def _clear(self, body: Solid) -> bool:
         """Whether the agent's body touches nothing and is in no object's box, nor in a zone."""
-        return not any(overlaps(box, body) for box in (*WALLS, *self._boxes)) and not any(
-            overlaps(body, solid) for solid, _ in self._blockers
-        )
+        in_box = any(overlaps(box, body) for box in (*WALLS, *self._boxes))
+        return not in_box and self._blockers.first_met(body) is None
 
 
 def _box(thing: PlacedObject) -> Solid:
@@ -419,8 +442,7 @@ def _given_color(item: Item) -> RGB | None:
     return color if color and min(color.r, color.g, color.b) >= 0 else None
 
 
-def _look(kind: ObjectKind, item: Item) -> tuple[float, float, float] | None:
-    color = _given_color(item)
+def _look(kind: ObjectKind, color: RGB | None) -> tuple[float, float, float] | None:
     if color is None or kind.color_rule == "fixed":
         return None
     return min(color.r / 255, 1.0), min(color.g / 255, 1.0), min(color.b / 255, 1.0)
