@@ -23,7 +23,8 @@ async def serve(size: int) -> None:
             await context.write(answer)
 
     server = grpc.aio.server()
-    handler: Any = grpc.stream_stream_rpc_method_handler(stream)
+    make: Any = grpc.stream_stream_rpc_method_handler
+    handler = make(stream)
     server.add_generic_rpc_handlers(
         (grpc.method_handlers_generic_handler("echo.Echo", {"Stream": handler}),)
     )

@@ -66,8 +66,8 @@ async def _measure(address: str, name: str, chunks: int) -> dict[str, Any]:
         answer = _action(question.ask.step)
         with _echo_server(question.ByteSize()) as port:
             async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as bare:
-                method: Any = bare.stream_stream(METHOD)
-                echo = method()
+                channel_: Any = bare
+                echo = channel_.stream_stream(METHOD)()
                 message = answer.SerializeToString()
 
                 async def answered() -> None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from animalcat.arena_configs.outcome import success
 from animalcat.envs.worker_client import WorkerClient, WorkerFault
-from animalcat.layouts.fit import FitError, FitRequest
+from animalcat.layouts.fit import FitError, FitRequest, FitResult
 from animalcat.layouts.fitter import Fitter
 from animalcat.layouts.randomness import rng
 from animalcat.layouts.spec import Layout
@@ -86,6 +86,8 @@ class SessionEngine:
         self._link: AgentLink | None = None
         self._task: asyncio.Task[Session] | None = None
         self._warming: asyncio.Task[None] | None = None
+        self._fitting: asyncio.Task[FitResult] | None = None
+        self._stopping = False
 
     @property
     def playing(self) -> bool:
@@ -136,14 +138,19 @@ class SessionEngine:
         return self.session
 
     async def stop(self) -> None:
-        """Let the agent go, as the server is to stop; the session can be resumed."""
+        """Let the agent go and drop what takes long, as the server is to stop.
+
+        The session can be resumed: what was dropped is done again from what is stored.
+        """
+        self._stopping = True
+        for task in (self._warming, self._fitting):
+            if task is not None:
+                task.cancel()
+        if self._certifier is not None:
+            self._certifier.close()
         if self.playing and self._link is not None and self._task is not None:
             self._link.interrupt(Cause.SERVER_STOPPED)
             await asyncio.wait([self._task])
-        if self._certifier is not None:
-            self._certifier.close()
-        if self._warming is not None:
-            self._warming.cancel()
 
     async def live_profile(self) -> dict[str, Any]:
         """The profile as the live posterior has it now, as JSON values."""
@@ -173,6 +180,10 @@ class SessionEngine:
             raise
         except WorkerFault as fault:
             raise ServiceError(Code.SESSION_FAILED, f"what plays arenas fails: {fault}") from fault
+        except asyncio.CancelledError:
+            if self._stopping:  # a fit that was waited for has been dropped
+                raise AgentLeftError(Cause.SERVER_STOPPED) from None
+            raise
         except Exception:
             # Whatever was half done: the next agent starts from what is stored.
             self._measurement = None
@@ -346,7 +357,8 @@ class SessionEngine:
         features, outcomes = measurement.data(n)
         request = FitRequest(measurement.layout, features, outcomes, fit_seed(seed, "profile", n))
         try:
-            fit = await fit_twice(self._parts.fitter, request)
+            self._fitting = asyncio.create_task(fit_twice(self._parts.fitter, request))
+            fit = await self._fitting
         except FitError as error:
             raise ServiceError(
                 Code.SESSION_FAILED,

@@ -183,6 +183,7 @@ class Service:
                     return frame
                 if isinstance(frame, gateway_pb2.EpisodeEnd):
                     continue
+                assert not isinstance(frame, types_pb2.Error), frame
                 if isinstance(frame, gateway_pb2.EpisodeStart):
                     rng = np.random.default_rng(frame.agent_seed)
                     step = 0

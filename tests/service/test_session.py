@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
+from animalcat.layouts.fit import FitRequest, FitResult
+from animalcat.layouts.fitter import Fitter
 from animalcat.service.recording import read_episode
 from animalcat.v1 import results_pb2, sessions_pb2, types_pb2
 
@@ -47,6 +51,8 @@ async def test_a_session_is_played_measured_and_kept(service: Any) -> None:
 
     request = results_pb2.GetProfileRequest(name=f"{session}/profile")
     profile = json.loads((await service.profiles.GetProfile(request)).profile_json)
+    schema = json.loads((files("animalcat") / "schemas" / "profile.schema.json").read_text())
+    jsonschema.validate(profile, schema)
     assert profile["diagnostics"]["engine"] == "nuts"
     assert profile["provenance"]["episodes"] == 6
     assert profile["nodes"]["navigationAbility"]["status"] == "budget"
@@ -103,9 +109,9 @@ async def test_same_seed_same_session(start: Start, tmp_path: Path) -> None:
             await service.play(session)
             played.append(await service.list_episodes(session))
     assert played[0] == played[1]
-    files = [sorted((tmp_path / name).rglob("*.mcap")) for name in ("a", "b")]
-    assert [f.name for f in files[0]] == [f"{k}-0.mcap" for k in range(6)]
-    assert [f.read_bytes() for f in files[0]] == [f.read_bytes() for f in files[1]]
+    recorded = [sorted((tmp_path / name).rglob("*.mcap")) for name in ("a", "b")]
+    assert [f.name for f in recorded[0]] == [f"{k}-0.mcap" for k in range(6)]
+    assert [f.read_bytes() for f in recorded[0]] == [f.read_bytes() for f in recorded[1]]
 
 
 async def test_another_seed_chooses_otherwise(service: Any) -> None:
@@ -171,3 +177,27 @@ async def test_camera_sessions_show_images_and_record_digests(service: Any) -> N
 
 def _walk(rng: Any) -> int:
     return int(rng.choice([3, 3, 3, 4, 5]))
+
+
+async def test_stopping_does_not_wait_for_the_last_fit(
+    start: Start, tmp_path: Path, fitter: Fitter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The fit is dropped, and done when the session is resumed."""
+    fitting = asyncio.Event()
+
+    async def endless(request: FitRequest) -> FitResult:
+        fitting.set()
+        return await asyncio.Future[FitResult]()
+
+    with monkeypatch.context() as patch:
+        async with start(tmp_path) as service:
+            session = await service.create(2, certify=False)
+            patch.setattr(fitter, "fit", endless)
+            playing = asyncio.create_task(service.play(session))
+            await fitting.wait()
+        await asyncio.wait([playing])
+    async with start(tmp_path) as service:
+        found = await service.get(session)
+        assert (found.state, found.episodes) == (sessions_pb2.SESSION_STATE_WAITING, 2)
+        assert (await service.play(session)).state == "finished"
+        assert len(await service.list_episodes(session)) == 2
