@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from animalcat.arena_configs.catalogue import KINDS, canonical_name
-from animalcat.arena_configs.geometry import outside_by, overlaps
+from animalcat.arena_configs.geometry import Solid, outside_by, overlaps
 from animalcat.arena_configs.loader import Loaded
 from animalcat.arena_configs.model import (
     ARENA_SIDE,
@@ -32,6 +32,7 @@ from animalcat.arena_configs.placement import (
     on_edge,
     place,
 )
+from animalcat.arena_configs.reach import unreachable_goals
 
 TOP_SPEED: Final = 40.0
 """m/s that agent and goal never exceed together: 26.7 of the agent, 10 of a bouncing goal."""
@@ -172,6 +173,8 @@ def _findings(arena: Arena, rng: np.random.Generator) -> Iterator[_Finding]:
             message = f"copy {copy} of {name} is not spawned: {reason}"
             yield f"items[{index}]", "warning", "not-spawned", message
     yield from _standing(placement)
+    yield from _into_each_other(placement)
+    yield from _out_of_reach(placement)
     best = max_return(placement)
     if not success(best, placement.pass_mark):
         message = f"no play can pass: the best return is {best:.4g}, and it must exceed "
@@ -253,6 +256,37 @@ def _standing(placement: Placement) -> Iterator[_Finding]:
         ):
             message = f"the agent starts at ({start.x:g}, {start.z:g}), in a DeathZone"
             yield f"items[{index}]", "error", "starts-dead", message
+
+
+def _into_each_other(placement: Placement) -> Iterator[_Finding]:
+    """Parts that Unity does not look at when it spawns: all but an object's first."""
+    earlier: list[tuple[Solid, str]] = [(agent_body(placement.agent.position), "the agent")]
+    for thing in placement.objects:
+        if thing.kind.zone:
+            continue
+        (index, copy), parts = thing.source, thing.solids()
+        met = {
+            other: None
+            for part in parts[1:]
+            for solid, other in earlier
+            if part.shape == "box" and overlaps(part, solid)
+        }
+        if met:
+            message = (
+                f"copy {copy} of {thing.name} is in {', '.join(met)}: they push each other out"
+            )
+            yield f"items[{index}]", "warning", "overlap", message
+        earlier.extend((part, f"{thing.name} {index}.{copy}") for part in parts)
+
+
+def _out_of_reach(placement: Placement) -> Iterator[_Finding]:
+    for thing in unreachable_goals(placement):
+        index, copy = thing.source
+        message = (
+            f"copy {copy} of {thing.name} at ({thing.position.x:.4g}, {thing.position.z:.4g}) "
+            "cannot be reached: walls or a DeathZone bar every way along the floor"
+        )
+        yield f"items[{index}]", "warning", "unreachable-goal", message
 
 
 def _more(found: list[int] | list[tuple[int, str, float]]) -> str:

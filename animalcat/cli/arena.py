@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -10,17 +11,20 @@ from typing import Annotated, Any, Final
 
 import numpy as np
 import typer
+from rich.progress import track
 
 from animalcat.arena_configs.checks import check_loaded, max_return
 from animalcat.arena_configs.features import FEATURES, aaio_features, bearing
 from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, Problem
 from animalcat.arena_configs.placement import Placement, place
-from animalcat.cli.output import FAILED, console, fail, print_json, print_rows
+from animalcat.cli.output import FAILED, console, fail, print_json, print_rows, progress_console
 
 app = typer.Typer(help="Check, measure and draw arena files.", no_args_is_help=True)
 
 ENDINGS: Final = (".yaml", ".yml")
+MOST_ROWS: Final = 40
+"""Problems that are listed one by one; more are grouped by kind."""
 
 Paths = Annotated[
     list[Path], typer.Argument(help="Arena files, or folders of them.", show_default=False)
@@ -49,10 +53,17 @@ def check_files(
         bool, typer.Option("--strict", help="Take every leniency of the loader for an error.")
     ] = False,
     seed: Seed = 0,
+    every: Annotated[
+        bool, typer.Option("--all", help="List every problem, however many there are.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say what is wrong or doubtful in arena files; exit code 1 when there is an error."""
-    results = [_checked(path, strict, seed) for path in _files(paths)]
+    """Say what is wrong or doubtful in arena files; exit code 1 when there is an error.
+
+    More than 40 problems are grouped by kind, each with an example; --all lists them all.
+    """
+    looked = track(_files(paths), "checking", console=progress_console(), transient=True)
+    results = [_checked(path, strict, seed) for path in looked]
     problems = [problem for _, _, found in results for problem in found]
     errors = sum(problem.severity == "error" for problem in problems)
     if as_json:
@@ -63,13 +74,16 @@ def check_files(
             ]
         )
     else:
-        if problems:
+        if len(problems) > MOST_ROWS and not every:
+            columns = ["severity", "code", "problems", "files", "for example"]
+            print_rows(_kinds(problems), columns, as_json=False)
+        elif problems:
             columns = ["file", "line", "field", "severity", "code", "message"]
             print_rows([asdict(p) for p in problems], columns, as_json=False)
         clean = sum(not found for _, _, found in results)
         typer.echo(
             f"{_count(len(results), 'file')}: {clean} clean, {_count(errors, 'error')}, "
-            f"{_count(len(problems) - errors, 'warning')}"
+            f"{_count(len(problems) - errors, 'warning')}{_by_code(problems)}"
         )
     if errors:
         raise typer.Exit(FAILED)
@@ -178,6 +192,36 @@ def _checked(path: Path, strict: bool, seed: int) -> tuple[str, bool, tuple[Prob
     except ArenaError as error:
         return name, False, error.problems
     return name, True, check_loaded(loaded, np.random.default_rng(seed), file=name)
+
+
+def _kinds(problems: list[Problem]) -> list[dict[str, Any]]:
+    """One row for each kind of problem, errors first, then the most frequent."""
+    kinds: dict[tuple[str, str], list[Problem]] = defaultdict(list)
+    for problem in problems:
+        kinds[problem.severity, problem.code].append(problem)
+    return [
+        {
+            "severity": severity,
+            "code": code,
+            "problems": len(found),
+            "files": len({problem.file for problem in found}),
+            "for example": _example(found[0]),
+        }
+        for (severity, code), found in sorted(
+            kinds.items(), key=lambda kind: (kind[0][0], -len(kind[1]))
+        )
+    ]
+
+
+def _example(problem: Problem) -> str:
+    line = f":{problem.line}" if problem.line is not None else ""
+    return f"{Path(problem.file).name}{line}: {problem.message}"
+
+
+def _by_code(problems: list[Problem]) -> str:
+    """How many there are of each code, the most frequent first; empty where there are none."""
+    counts = Counter(problem.code for problem in problems).most_common()
+    return f" ({', '.join(f'{code} {number}' for code, number in counts)})" if counts else ""
 
 
 def _without_file(problem: Problem) -> dict[str, Any]:

@@ -96,6 +96,22 @@ def test_check_exit_code_and_strict(folder: Path) -> None:
     assert [p["severity"] for p in entry["problems"]] == ["error"]
 
 
+def test_check_of_many_problems_groups_them(tmp_path: Path) -> None:
+    for number in range(45):
+        (tmp_path / f"{number:02}.yml").write_text(LENIENT if number else UNREACHABLE)
+    table = run("check", tmp_path, code=1)
+    assert "45 files: 0 clean, 1 error, 44 warnings" in table
+    assert "(duplicate-key 44, unreachable-pass-mark 1)" in table
+    rows = [line.split("│")[1:-1] for line in table.splitlines() if line.startswith("│")]
+    assert [[cell.strip() for cell in row[:4]] for row in rows] == [
+        ["error", "unreachable-pass-mark", "1", "1"],
+        ["warning", "duplicate-key", "44", "44"],
+    ]
+    assert "01.yml:5: " in table
+    everything = run("check", tmp_path, "--all", code=1)
+    assert sum(line.startswith("│") for line in everything.splitlines()) == 45
+
+
 def test_check_of_nothing(tmp_path: Path) -> None:
     assert "no such file" in run("check", tmp_path / "absent.yml", code=2)
     assert "no arena files" in run("check", tmp_path, code=2)

@@ -1,0 +1,6 @@
+import numpy as np
+import numpy.typing as npt
+
+def label(
+    input: npt.NDArray[np.bool_], structure: npt.NDArray[np.int_] | None = None
+) -> tuple[npt.NDArray[np.int32], int]: ...
