@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import numpy as np
 import typer
@@ -19,6 +19,10 @@ from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, Problem
 from animalcat.arena_configs.placement import Placement, place
 from animalcat.cli.output import FAILED, console, fail, print_json, print_rows, progress_console
+from animalcat.envs.types import CameraSpec, ObservationSpec
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 app = typer.Typer(help="Check, measure and draw arena files.", no_args_is_help=True)
 
@@ -127,9 +131,18 @@ def show(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Draw a map (PNG, SVG or PDF) here.")
     ] = None,
+    first_person: Annotated[
+        bool,
+        typer.Option("--first-person", help="Draw what the agent sees after one step instead."),
+    ] = False,
+    resolution: Annotated[
+        int, typer.Option(min=4, max=512, help="Side of that picture in pixels.")
+    ] = 512,
     as_json: AsJson = False,
 ) -> None:
     """Show what stands where in an arena."""
+    if first_person and output is None:
+        fail("--first-person draws a picture: say where it goes, for example -o frame.png")
     arena = _arena(_load(file), number)
     try:
         placement = place(arena, np.random.default_rng(seed))
@@ -139,14 +152,18 @@ def show(
         print_json(_description(placement))
     else:
         _print_summary(file, placement)
-    if output:
-        from animalcat.cli.arena_map import draw_map  # matplotlib takes a while to import
+    if output is None:
+        return
+    try:
+        if first_person:
+            _first_view(arena, seed, resolution).save(output)
+        else:
+            from animalcat.cli.arena_map import draw_map  # matplotlib takes a while to import
 
-        try:
             draw_map(placement, output, title=file.name)
-        except (OSError, ValueError) as error:
-            fail(f"cannot write {output}: {error}")
-        typer.echo(f"map -> {output}", err=as_json)
+    except (OSError, ValueError) as error:
+        fail(f"cannot write {output}: {error}")
+    typer.echo(f"{'view' if first_person else 'map'} -> {output}", err=as_json)
 
 
 def _files(paths: Iterable[Path]) -> list[Path]:
@@ -261,6 +278,23 @@ def _write_csv(path: Path, rows: Iterable[FeatureRow]) -> None:
             writer.writerows(_flat(row) for row in rows)
     except OSError as error:
         fail(f"cannot write {path}: {error.strerror}")
+
+
+def _first_view(arena: Arena, seed: int, resolution: int) -> Image:
+    """What the agent sees after one step in which it does nothing."""
+    # PhysX takes a while to import.
+    from PIL.Image import fromarray
+
+    from animalcat.envs.sim.environment import SimEnvironment
+
+    environment = SimEnvironment(ObservationSpec(CameraSpec(resolution), None))
+    try:
+        environment.load(arena, seed)
+        seen = environment.step(0).observation.camera
+    finally:
+        environment.close()
+    assert seen is not None  # there is a camera
+    return fromarray(seen)
 
 
 def _description(placement: Placement) -> dict[str, Any]:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from pathlib import Path
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Polygon
 
+from animalcat.arena_configs.features import bearing, nearest_reward
 from animalcat.arena_configs.geometry import Solid, rotate
 from animalcat.arena_configs.model import ARENA_SIDE
 from animalcat.arena_configs.placement import AGENT_RADIUS, PlacedObject, Placement
 
 _FLOOR = "#f3ead9"
 _LABEL = {"boxstyle": "round,pad=0.1", "fc": "white", "ec": "none", "alpha": 0.6}
+_REWARD = "#2c6e1f"
+_MOST_LABELS = 6
+"""More objects of one name are named in a legend."""
 _VIEW = 50.0
 """Half of the camera's field of view, in degrees."""
 
@@ -42,41 +47,80 @@ def draw_map(placement: Placement, path: Path, *, title: str = "") -> None:
     for thing in sorted(placement.objects, key=_layer):
         for solid in thing.solids():
             axes.add_patch(_patch(thing, solid))
+    counts = Counter(thing.name for thing in placement.objects if not thing.kind.goal)
     for thing in placement.objects:
         where = (thing.position.x, thing.position.z)
-        label = thing.name if not thing.kind.goal else f"{thing.name} {thing.reward:+.3g}"
-        above = (0.0, thing.size.x / 2 if thing.kind.goal else 0.0)
-        axes.annotate(
-            label,
-            (where[0], where[1] + above[1]),
-            xytext=(0, 3 if thing.kind.goal else 0),
-            textcoords="offset points",
-            ha="center",
-            va="bottom" if thing.kind.goal else "center",
-            fontsize=7,
-            bbox=_LABEL,
-        )
+        if thing.kind.goal or counts[thing.name] <= _MOST_LABELS:
+            _label(axes, thing)
         if thing.kind.bounce or thing.kind.name == "Ramp":
             _arrow(axes, where, thing.yaw, 2.0, "black")
+    _legend(axes, placement, counts)
+    reward = nearest_reward(placement)
+    if reward is not None:
+        _way(axes, placement, reward)
     start = placement.agent.position
     for edge in (-_VIEW, _VIEW):
         x, z = rotate(0.0, 4.0, placement.agent.yaw + edge)
         axes.plot([start.x, start.x + x], [start.z, start.z + z], color="tab:blue", lw=0.8, ls=":")
     axes.add_patch(Circle((start.x, start.z), AGENT_RADIUS, facecolor="tab:blue", zorder=6))
     _arrow(axes, (start.x, start.z), placement.agent.yaw, 2.5, "tab:blue")
+    behind = start.z > 1.5 and math.cos(math.radians(placement.agent.yaw)) >= 0.0
     axes.annotate(
         f"agent {placement.agent.yaw:.0f}°",
         (start.x, start.z),
-        xytext=(0, -9 if start.z > 2.0 else 9),
+        xytext=(0, -9 if behind else 9),
         textcoords="offset points",
         ha="center",
-        va="top" if start.z > 2.0 else "bottom",
+        va="top" if behind else "bottom",
         fontsize=8,
         color="tab:blue",
         zorder=7,
         bbox=_LABEL,
     )
     figure.savefig(path, dpi=110)
+
+
+def _label(axes: Axes, thing: PlacedObject) -> None:
+    goal = thing.kind.goal
+    axes.annotate(
+        f"{thing.name} {thing.reward:+.3g}" if goal else thing.name,
+        (thing.position.x, thing.position.z + (thing.size.x / 2 if goal else 0.0)),
+        xytext=(0, 3 if goal else 0),
+        textcoords="offset points",
+        ha="center",
+        va="bottom" if goal else "center",
+        fontsize=7,
+        zorder=5,
+        bbox=_LABEL,
+    )
+
+
+def _legend(axes: Axes, placement: Placement, counts: Counter[str]) -> None:
+    """Says once what there are many of, instead of writing it on each."""
+    many = [name for name, number in counts.items() if number > _MOST_LABELS]
+    first = {name: next(t for t in placement.objects if t.name == name) for name in many}
+    patches = [_patch(thing, thing.solids()[0]) for thing in first.values()]
+    for name, patch in zip(many, patches, strict=True):
+        patch.set_label(f"{counts[name]} {name}")
+    if patches:
+        axes.legend(handles=patches, loc="upper right", fontsize=7).set_zorder(8)
+
+
+def _way(axes: Axes, placement: Placement, reward: PlacedObject) -> None:
+    """An arrow from the agent to the nearest reward, with distance and bearing."""
+    start, end = placement.agent.position, reward.position
+    style = {"arrowstyle": "-|>", "color": _REWARD, "lw": 1.0, "ls": "--", "shrinkB": 4.0}
+    axes.annotate("", (end.x, end.z), xytext=(start.x, start.z), arrowprops=style, zorder=5)
+    axes.annotate(
+        f"{math.dist(start, end):.1f} m, {bearing(placement, reward):+.0f}°",
+        ((start.x + end.x) / 2, (start.z + end.z) / 2),
+        ha="center",
+        va="center",
+        fontsize=7,
+        color=_REWARD,
+        zorder=5,
+        bbox=_LABEL,
+    )
 
 
 def _heading(placement: Placement, title: str) -> str:

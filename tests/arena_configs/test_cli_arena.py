@@ -171,6 +171,33 @@ def test_show(tmp_path: Path) -> None:
     assert described["agent"]["position"] == [20.0, 0.51, 5.0]
 
 
+def test_show_names_what_there_are_many_of_once(tmp_path: Path) -> None:
+    path = tmp_path / "a.svg"
+    places = "".join(f"      - !Vector3 {{x: {4 * n + 4}, y: 0, z: 30}}\n" for n in range(8))
+    text = f"{GOOD}    - !Item\n      name: Wall\n      positions:\n{places}"
+    text += "      sizes:\n" + "      - !Vector3 {x: 1, y: 1, z: 1}\n" * 8
+    (tmp_path / "a.yml").write_text(text)
+    run("show", tmp_path / "a.yml", "-o", path)
+    drawn = path.read_text()
+    assert drawn.count("<!-- 8 Wall -->") == 1
+    assert "<!-- Wall -->" not in drawn
+    assert "<!-- 20.0 m, +0° -->" in drawn
+
+
+def test_show_what_the_agent_sees(tmp_path: Path) -> None:
+    path, picture = tmp_path / "a.yml", tmp_path / "frame.png"
+    path.write_text(GOOD)
+    assert "view -> " in run("show", path, "--first-person", "--resolution", 64, "-o", picture)
+    with Image.open(picture) as image:
+        assert image.size == (64, 64)
+        sky, floor = (image.convert("RGB").getpixel((32, row)) for row in (4, 60))
+    assert isinstance(sky, tuple)
+    assert isinstance(floor, tuple)
+    assert sky[2] > sky[0]  # blue
+    assert floor[2] < floor[0]  # brown
+    assert "say where it goes" in run("show", path, "--first-person", code=2)
+
+
 def test_show_says_what_is_wrong(tmp_path: Path) -> None:
     path = tmp_path / "a.yml"
     path.write_text(GOOD)

@@ -2,7 +2,8 @@ from collections.abc import Sequence
 
 Color = str | tuple[float, ...]
 
-class Patch: ...
+class Patch:
+    def set_label(self, s: str) -> None: ...
 
 class Circle(Patch):
     def __init__(
