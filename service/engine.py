@@ -129,7 +129,7 @@ class SessionEngine:
             await asyncio.wait([self._task])
         if not self.session.state.over:
             await self._prepare()
-            await self._finish_cancelled()
+            await self._end_live(SessionState.CANCELLED, Cause.CANCELLED.value)
         if self.session.state is not SessionState.CANCELLED:
             raise ServiceError(
                 Code.SESSION_OVER,
@@ -176,7 +176,7 @@ class SessionEngine:
             return await self._finish()
         except AgentLeftError as left:
             if left.cause is Cause.CANCELLED:
-                return await self._finish_cancelled()
+                return await self._end_live(SessionState.CANCELLED, Cause.CANCELLED.value)
             raise
         except WorkerFault as fault:
             raise ServiceError(Code.SESSION_FAILED, f"what plays arenas fails: {fault}") from fault
@@ -339,11 +339,15 @@ class SessionEngine:
             async with self._thinking:
                 await asyncio.to_thread(self._known().set_aside, instance)
         latest = self._attempts[-MAX_FAULTS_IN_A_ROW:]
+        if not self._known().covered:
+            reason = f"no instance can be played, at last because of {episode.cause}"
+            await self._end_live(SessionState.FAILED, reason)
+            raise ServiceError(Code.SESSION_FAILED, f"{reason}; mend that, create a new session")
         if len(latest) == MAX_FAULTS_IN_A_ROW and all(e.backend_fault for e in latest):
             raise ServiceError(
                 Code.SESSION_FAILED,
                 f"what plays arenas failed {MAX_FAULTS_IN_A_ROW} times in a row, at last with: "
-                f"{episode.cause}. The session is kept; resume it when that is mended",
+                f"{episode.cause}. Every outcome is kept; resume the session when that is mended",
             )
 
     async def _enough(self) -> bool:
@@ -379,16 +383,14 @@ class SessionEngine:
         await self._end(SessionState.FINISHED, verdict.reason, report)
         return self.session
 
-    async def _finish_cancelled(self) -> Session:
+    async def _end_live(self, state: SessionState, reason: str) -> Session:
         """End with what the live posterior knows."""
-        cancelled = replace(
-            self.session, state=SessionState.CANCELLED, reason=Cause.CANCELLED.value
-        )
+        ended = replace(self.session, state=state, reason=reason)
         async with self._thinking:
             report = await asyncio.to_thread(
-                live_profile, cancelled, self._known(), self._attempts, self._parts.versions
+                live_profile, ended, self._known(), self._attempts, self._parts.versions
             )
-        await self._end(SessionState.CANCELLED, Cause.CANCELLED.value, report)
+        await self._end(state, reason, report)
         return self.session
 
     async def _end(self, state: SessionState, reason: str, report: Report) -> None:

@@ -17,6 +17,7 @@ from animalcat.service.model import (
     Outcome,
     Session,
     SessionSpec,
+    SessionState,
     StoredCertificate,
 )
 
@@ -57,7 +58,7 @@ def live_profile(
     """The profile as the live posterior has it; not certified, and it says so."""
     status = (
         dict.fromkeys(measurement.verdict().status, "cancelled")
-        if session.state.over
+        if session.state is SessionState.CANCELLED
         else measurement.verdict().status
     )
     profile = measurement.live_profile(status, provenance(session, attempts, versions))

@@ -274,6 +274,22 @@ class TestBackend:
         assert [e.instance for e in faults] == [broken] * 3
         assert len({e.episode for e in faults}) == 1
 
+    async def test_a_battery_of_which_nothing_can_be_played(
+        self, start: Callable[[Path], Any], tmp_path: Path
+    ) -> None:
+        async with start(tmp_path) as service:
+            await service.import_files(FAR[:1], "far")
+            session = await service.create(battery="batteries/far", certify=False)
+            for path in (tmp_path / "batteries").rglob("*.yaml"):
+                path.write_text("!ArenaConfig\narenas: {}\n")
+            async with service.agent(session) as stream:
+                await stream.receive("welcome")
+                error = await stream.refused("SESSION_FAILED")
+            assert "new session" in error.message
+            found = await service.settled(session, "FAILED", asyncio.sleep)
+        assert found.episodes == 0
+        assert "backend" in found.reason
+
 
 class TestRequests:
     @pytest.mark.parametrize(
