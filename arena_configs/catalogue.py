@@ -46,6 +46,11 @@ SIZE_ADJUSTMENT: Final = 0.999
 """Given sizes are multiplied by this, so that touching objects do not count as overlapping."""
 
 
+HATCH_HEIGHT: Final = 1.2
+"""Metres: height of the hatch of a spawner's housing."""
+HOUSING_WALL: Final = 0.1
+"""Metres: thickness of a housing's walls."""
+
 ORIGIN: Final = Point(0.0, 0.0, 0.0)
 UNIT: Final = Point(1.0, 1.0, 1.0)
 
@@ -79,6 +84,7 @@ class ObjectKind:
         ratio: Scale of the object's frame for each metre of size.
         y_rule: Where the origin stands. centre: half its height above the given y; base: at it;
             floor: at 0; zone: at -0.15; agent: 0.5 above it. 0.01 is added but to floor and zone.
+        stand: Diameter by which a ball is lifted when it is placed; None for its own.
         yaw: Built-in yaw in degrees, added to the given rotation.
         random_yaw: Whether a rotation that is not given is drawn (else it is 0).
         mass: Mass in kg; 0.0 for what cannot move (static or trigger).
@@ -105,6 +111,7 @@ class ObjectKind:
     size_max: Point
     ratio: Point = UNIT
     y_rule: YRule = "centre"
+    stand: float | None = None
     yaw: float = 0.0
     random_yaw: bool = True
     mass: float = 0.0
@@ -217,11 +224,43 @@ def _goal(
     )
 
 
-def _spawner(name: str, extent: Point, color: tuple[float, float, float]) -> ObjectKind:
+def _metres(extent: Point, *parts: Part) -> tuple[Part, ...]:
+    """Parts given in metres, as shares of an object's fixed size."""
+
+    def share(point: Point) -> Point:
+        return Point(*(c / e for c, e in zip(point, extent, strict=True)))
+
+    return tuple(Part(part.shape, share(part.center), share(part.size)) for part in parts)
+
+
+def _housing(extent: Point) -> tuple[Part, ...]:
+    """Back, sides, lid and the front above the hatch: a goal of 1 m falls freely within.
+
+    Thickness of the walls and height of the hatch are not in the mesh data read (inferred). The
+    front is +z.
+    """
+    width, height, _ = extent
+    side, inner = (width - HOUSING_WALL) / 2, width - 2 * HOUSING_WALL
+    over = height - HATCH_HEIGHT
+    return _metres(
+        extent,
+        Part("box", Point(0.0, height / 2, -side), Point(width, height, HOUSING_WALL)),
+        *(
+            Part("box", Point(x, height / 2, 0.0), Point(HOUSING_WALL, height, inner))
+            for x in (-side, side)
+        ),
+        Part("box", Point(0.0, height - HOUSING_WALL / 2, 0.0), Point(inner, HOUSING_WALL, inner)),
+        Part("box", Point(0.0, height - over / 2, side), Point(width, over, HOUSING_WALL)),
+    )
+
+
+def _spawner(
+    name: str, extent: Point, color: tuple[float, float, float], parts: tuple[Part, ...]
+) -> ObjectKind:
     return ObjectKind(
         name,
         "GoalSpawner",
-        _STANDING,
+        parts,
         extent,
         extent,
         y_rule="base",
@@ -308,14 +347,35 @@ _GREEN = _rgb(129, 191, 65)
 _YELLOW = _rgb(232, 185, 35)
 # Base and emission together, as the red ball looks in frames of the real build.
 _RED = _rgb(226, 39, 43)
-_GREY = _rgb(178, 178, 178)
+# Base 178 under the light of the frames, and emission 114.
+_GREY = _rgb(164, 177, 192)
+
+
+# The tree's collision mesh is narrower than the tree: x and z from -1.6 to 1.4, 5.3 high (section
+# 2). A trunk and a round crown of these bounds let fruit roll off (inferred: only they are known).
+_TREE: Final = Point(5.19, 5.95, 5.02)
+_TREE_PARTS: Final = _metres(
+    _TREE,
+    Part("box", Point(-0.1, 1.5, -0.1), Point(0.6, 3.0, 0.6)),
+    Part("sphere", Point(-0.1, 3.8, -0.1), Point(3.0, 3.0, 3.0)),
+)
+_PILLAR: Final = Point(0.5, 1.3, 0.64)
+"""Metres: about 1.3 high; its button is on the side of +x (transforms in the prefab)."""
 
 
 def _table() -> tuple[ObjectKind, ...]:
     # Unity also draws a yaw for plain multi goals; nothing can tell one from another.
+    # Colours: emission (233, 184, 35 and 100, 100, 100) and as much base under the frames' light.
+    # They are placed before their value is set, with the prefab's: 3 (as a frame shows) and 0.
     decay, ripen = (
-        _goal(name, "goodGoalMulti", _rgb(233, 184, 35), "value", color_rule="fixed", size_min=0.0)
-        for name in ("DecayGoal", "RipenGoal")
+        replace(
+            _goal(name, "goodGoalMulti", color, "value", color_rule="fixed", size_min=0.0),
+            stand=value * SIZE_ADJUSTMENT,
+        )
+        for name, color, value in (
+            ("DecayGoal", _rgb(255, 255, 60), 3.0),
+            ("RipenGoal", _rgb(144, 156, 169), 0.0),
+        )
     )
     return (
         ObjectKind(
@@ -371,17 +431,22 @@ def _table() -> tuple[ObjectKind, ...]:
         _goal("GrowGoal", "GrowGoal", _YELLOW, "size", size_min=0.0, size_max=8.0),
         _goal("ShrinkGoal", "ShrinkGoal", _YELLOW, "size", size_min=0.0, size_max=8.0),
         _zone("DeathZone", _rgb(160, 20, 20), 0.88),
-        _zone("HotZone", _rgb(255, 111, 32), 0.69),
+        _zone("HotZone", _rgb(255, 134, 60), 0.56),
         _zone("DataZone", (1.0, 1.0, 1.0), 0.3),
-        _spawner("SpawnerTree", Point(5.19, 5.95, 5.02), _rgb(94, 55, 37)),
-        _spawner("SpawnerDispenserTall", Point(1.67, 4.46, 1.67), _rgb(48, 139, 203)),
-        _spawner("SpawnerContainerShort", Point(1.67, 1.67, 1.67), _rgb(48, 139, 203)),
+        _spawner("SpawnerTree", _TREE, _rgb(94, 55, 37), _TREE_PARTS),
+        *(
+            _spawner(name, extent, _rgb(48, 139, 203), _housing(extent))
+            for name, extent in (
+                ("SpawnerDispenserTall", Point(1.67, 4.46, 1.67)),
+                ("SpawnerContainerShort", Point(1.67, 1.67, 1.67)),
+            )
+        ),
         ObjectKind(
             "SpawnerButton",
             "PillarButton",
             _STANDING,
-            _cube(1.3),
-            _cube(1.3),
+            _PILLAR,
+            _PILLAR,
             y_rule="base",
             mass=100000.0,
             mass_3x=100000.0,

@@ -414,7 +414,7 @@ def _origin(kind: ObjectKind, position: Vector3, size: Point) -> Point:
         case "base":
             y = position.y + LIFT
         case _:
-            y = position.y + size.y / 2 + LIFT
+            y = position.y + (size.y if kind.stand is None else kind.stand) / 2 + LIFT
     return Point(position.x, y, position.z)
 
 

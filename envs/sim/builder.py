@@ -11,6 +11,7 @@ import numpy as np
 from animalcat.arena_configs.geometry import SHELL_INNER, Solid, solids
 from animalcat.arena_configs.model import Point
 from animalcat.envs.sim.ground import Ground
+from animalcat.envs.sim.looks import look_index
 from animalcat.envs.sim.physics import Ball, Body, Box, Collider, Hull, Surface, Vector
 from animalcat.envs.sim.rules import Pickup
 from animalcat.envs.sim.scene import Primitive, Shape, Style, tag_index
@@ -86,8 +87,9 @@ def build(placement: Placement) -> Level:
                 goals[len(bodies)] = _pickup(thing)
             owner = len(bodies) if mass else -1
             bodies.append(_body(thing, local, origin, mass))
-        for solid, seen in zip(local, solids(kind, origin, thing.size, thing.yaw), strict=True):
-            primitives.append(_primitive(thing, seen))
+        placed = solids(kind, origin, thing.size, thing.yaw)
+        for part, (solid, seen) in enumerate(zip(local, placed, strict=True)):
+            primitives.append(_primitive(thing, part, seen))
             owners.append(owner)
             offsets.append(solid.center)
     return Level(
@@ -183,7 +185,7 @@ def tunnel(half: Point) -> Surface:
     )
 
 
-def _primitive(thing: PlacedObject, solid: Solid) -> Primitive:
+def _primitive(thing: PlacedObject, part: int, solid: Solid) -> Primitive:
     kind = thing.kind
     # A scene's wedge is high at local -z, an object's at +z.
     angle = math.radians(solid.yaw + (180.0 if solid.shape == "wedge" else 0.0))
@@ -197,12 +199,15 @@ def _primitive(thing: PlacedObject, solid: Solid) -> Primitive:
         tag=tag_index(kind.tag),
         style=_style(kind),
         zone=kind.zone,
+        look=look_index(kind, part),
     )
 
 
 def _style(kind: ObjectKind) -> Style:
     if kind.zone:
         return Style.ZONE
+    if kind.reward == "value":
+        return Style.RIPENING if kind.name.startswith("Ripen") else Style.DECAYING
     if kind.goal:
         return Style.EMISSIVE
     return Style.TRANSPARENT if kind.alpha < 1.0 else Style.PLAIN

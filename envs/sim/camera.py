@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from animalcat.envs.sim.looks import pieces
 from animalcat.envs.sim.primitives import draw_primitives
 from animalcat.envs.sim.surroundings import clear_depth, draw_surroundings, sky_light
 
@@ -59,6 +60,8 @@ def render(
         scene.color,
         scene.style,
         scene.active,
+        scene.look,
+        pieces(),
     )
     n = spec.resolution
     x, y, z, yaw = float(origin[0]), float(origin[1]), float(origin[2]), float(yaw_degrees)

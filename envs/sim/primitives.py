@@ -13,14 +13,17 @@ import numpy.typing as npt
 from numba import njit
 
 from animalcat.arena_configs.geometry import SHELL_INNER
+from animalcat.envs.sim.looks import ITSELF
 
 if TYPE_CHECKING:
+    from animalcat.envs.sim.looks import Pieces
+
     Floats = npt.NDArray[np.float32]
     Bytes = npt.NDArray[np.uint8]
 
 _NEAR: Final = 0.01
 _SPHERE, _WEDGE, _SHELL = 1, 2, 3
-_ZONE, _EMISSIVE, _TRANSPARENT = 1, 2, 3
+_ZONE, _EMISSIVE, _TRANSPARENT, _DECAYING, _RIPENING = 1, 2, 3, 4, 5
 
 # Light that falls on a surface with normal n: base + level * sqrt(1 - n.y^2) + up * n.y
 # + east * n.x + north * n.z, for red, green and blue.
@@ -35,6 +38,13 @@ _FOG_LIGHT: Final = 0.6
 _FOG_TOP: Final = 0.62
 _FOG_DEPTH: Final = 0.32
 
+# Symbols on goals whose value changes: a black disc with four arrows on each of six sides of the
+# ball, of which one looks along +x. In radii; the ball's other axes are turned about x.
+_SYMBOL: Final = 0.48
+_SYMBOL_TURN: Final = (0.79, 0.62)
+_ORANGE: Final = (0.98, 0.21, 0.045)
+_BLUE: Final = (0.0, 0.45, 0.69)
+
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def draw_primitives(
@@ -45,6 +55,8 @@ def draw_primitives(
     color: Floats,
     style: Bytes,
     active: npt.NDArray[np.bool_],
+    look: npt.NDArray[np.int8],
+    pieces: Pieces,
     see_through: bool,
     x: float,
     y: float,
@@ -67,8 +79,15 @@ def draw_primitives(
         away[k] = dx * dx + dy * dy + dz * dz
     # From far to near by the centre, as Unity mixes them; solid ones need no order.
     for k in np.argsort(-away, kind="mergesort"):
+        if not active[k]:
+            continue
         clear = style[k] in (_ZONE, _TRANSPARENT)
-        if active[k] and clear == see_through:
+        if look[k] >= 0:
+            _draw_look(
+                pieces, int(look[k]), center[k], rotation[k], half[k], color[k], see_through,
+                x, y, z, sin_yaw, cos_yaw, focal, light, depth,
+            )  # fmt: skip
+        elif look[k] == ITSELF and clear == see_through:
             _draw(
                 int(kind[k]), center[k], rotation[k], half[k], color[k], int(style[k]),
                 x, y, z, sin_yaw, cos_yaw, focal, light, depth,
@@ -116,9 +135,11 @@ def _draw(
 
     faces = np.empty((7, 3), np.float32)
     slope = 1.0 / sqrt(hy * hy + hz * hz)
+    glows = style in (_EMISSIVE, _DECAYING, _RIPENING)
+    symbols = style in (_DECAYING, _RIPENING)
     own = np.empty(3, np.float32)
     for channel in range(3):
-        own[channel] = color[channel] if style == _EMISSIVE else _to_linear(color[channel])
+        own[channel] = color[channel] if glows else _to_linear(color[channel])
     if style == _ZONE:
         for channel in range(3):
             own[channel] *= _FOG_LIGHT
@@ -158,7 +179,10 @@ def _draw(
                 ny = sign * (oy + dy * t) / (hy * hy)
                 nz = sign * (oz + dz * t) / (hz * hz) if shape == _SPHERE else 0.0
                 size = sqrt(nx * nx + ny * ny + nz * nz)
-                _shade(style, own, m, nx / size, ny / size, nz / size, curved)
+                nx, ny, nz = nx / size, ny / size, nz / size
+                _shade(style, own, m, nx, ny, nz, curved)
+                if symbols:
+                    _add_symbol(style, nx, ny, nz, curved)
                 shown = curved
             if style in (_ZONE, _TRANSPARENT):
                 alpha = color[3]
@@ -179,7 +203,7 @@ def _shade(
     style: int, own: Floats, m: Floats, nx: float, ny: float, nz: float, out: Floats
 ) -> None:
     """Light that a surface of colour `own` and local normal n sends out."""
-    if style in (_EMISSIVE, _ZONE):
+    if style in (_ZONE, _EMISSIVE, _DECAYING, _RIPENING):
         for channel in range(3):
             out[channel] = own[channel]
         return
@@ -195,6 +219,165 @@ def _shade(
             + _LIGHT_EAST[channel] * east
             + _LIGHT_NORTH[channel] * north
         )
+
+
+@njit(cache=True, error_model="numpy")
+def _add_symbol(style: int, nx: float, ny: float, nz: float, out: Floats) -> None:
+    """Draw the symbol of a goal whose value changes where it covers local direction n."""
+    a = _SYMBOL_TURN[0] * ny + _SYMBOL_TURN[1] * nz
+    b = _SYMBOL_TURN[0] * nz - _SYMBOL_TURN[1] * ny
+    nx, a, b = abs(nx), abs(a), abs(b)
+    # Of the three, the largest is the side; the others are the place on it.
+    if nx >= a and nx >= b:
+        p, q = abs(ny), abs(nz)
+    elif a >= b:
+        p, q = nx, b
+    else:
+        p, q = nx, a
+    p, q = max(p, q) / _SYMBOL, min(p, q) / _SYMBOL
+    if p > 1.0:
+        return
+    # The shaft lies along the diagonal; the head points to the middle, or away from it.
+    along, off = (p + q) / 2.0, (p - q) / 2.0
+    shaft = off < 0.14 and 0.24 < along < 0.98
+    head = q > 0.2 and (p < 0.72 and q < 0.5 if style == _DECAYING else 0.72 < p < 0.92)
+    if head or shaft:
+        for channel in range(3):
+            out[channel] = _ORANGE[channel] if style == _DECAYING else _BLUE[channel]
+    elif p * p + q * q < 1.0 and not (q < 0.15 and p < 0.45):
+        for channel in range(3):
+            out[channel] = 0.0
+
+
+@njit(cache=True, error_model="numpy")
+def _draw_look(
+    pieces: Pieces,
+    look: int,
+    center: Floats,
+    m: Floats,
+    half: Floats,
+    color: Floats,
+    see_through: bool,
+    x: float,
+    y: float,
+    z: float,
+    sin_yaw: float,
+    cos_yaw: float,
+    focal: float,
+    light: Floats,
+    depth: Floats,
+) -> None:
+    """Draw the pieces of a look, those that are solid or those that can be seen through."""
+    scale, middle = np.empty(3), np.empty(3)
+    for axis in range(3):
+        scale[axis] = half[axis] / pieces.half[look, axis]
+    first, last = pieces.first[look], pieces.first[look + 1]
+    away = np.zeros(last - first)
+    for p in range(first, last):
+        for axis in range(3):
+            at = center[axis] - (x if axis == 0 else y if axis == 1 else z)
+            for k in range(3):
+                at += m[axis, k] * scale[k] * (pieces.bounds[p, 0, k] - pieces.middle[look, k])
+            away[p - first] += at * at
+    for index in np.argsort(-away, kind="mergesort"):
+        p = first + index
+        if (pieces.color[p, 3] < 1.0) != see_through:
+            continue
+        for axis in range(3):
+            middle[axis] = scale[axis] * (pieces.bounds[p, 0, axis] - pieces.middle[look, axis])
+        own = pieces.color[p, :3] if pieces.color[p, 0] >= 0.0 else color[:3]
+        _draw_piece(
+            pieces.planes[pieces.first_plane[p] : pieces.first_plane[p + 1]],
+            pieces.middle[look], scale, middle, pieces.bounds[p, 1], own, pieces.color[p, 3],
+            center, m, x, y, z, sin_yaw, cos_yaw, focal, light, depth,
+        )  # fmt: skip
+
+
+@njit(cache=True, error_model="numpy")
+def _draw_piece(
+    planes: Floats,
+    origin: Floats,
+    scale: npt.NDArray[np.float64],
+    middle: npt.NDArray[np.float64],
+    half: Floats,
+    color: Floats,
+    alpha: float,
+    center: Floats,
+    m: Floats,
+    x: float,
+    y: float,
+    z: float,
+    sin_yaw: float,
+    cos_yaw: float,
+    focal: float,
+    light: Floats,
+    depth: Floats,
+) -> None:
+    """Draw a convex piece; rays are cast in the look's own frame, where its planes are."""
+    n = len(depth)
+    c = np.empty(3)
+    eye = np.empty(3)
+    right, up, ahead = np.empty(3), np.empty(3), np.empty(3)
+    for axis in range(3):
+        c[axis] = center[axis] - (x if axis == 0 else y if axis == 1 else z)
+        for k in range(3):
+            c[axis] += m[axis, k] * middle[k]
+    top, bottom, first, last = _screen_bounds(
+        c[0], c[1], c[2], m, scale[0] * half[0], scale[1] * half[1], scale[2] * half[2],
+        sin_yaw, cos_yaw, focal, n,
+    )  # fmt: skip
+    if top > bottom or first > last:
+        return
+    rx, ry, rz = x - center[0], y - center[1], z - center[2]
+    for axis in range(3):
+        s = scale[axis]
+        eye[axis] = origin[axis] + (m[0, axis] * rx + m[1, axis] * ry + m[2, axis] * rz) / s
+        right[axis] = (m[0, axis] * cos_yaw - m[2, axis] * sin_yaw) / s
+        up[axis] = m[1, axis] / s
+        ahead[axis] = (m[0, axis] * sin_yaw + m[2, axis] * cos_yaw) / s
+    own = np.empty(3, np.float32)
+    for channel in range(3):
+        own[channel] = _to_linear(color[channel])
+    count = len(planes)
+    faces = np.empty((count, 3), np.float32)
+    # How far the eye is inside each plane, and how fast it nears it along the camera's axes.
+    room, by_right = np.empty(count), np.empty(count)
+    by_up, by_ahead = np.empty(count), np.empty(count)
+    for k in range(count):
+        nx, ny, nz = planes[k, 0], planes[k, 1], planes[k, 2]
+        room[k] = planes[k, 3] - (nx * eye[0] + ny * eye[1] + nz * eye[2])
+        by_right[k] = nx * right[0] + ny * right[1] + nz * right[2]
+        by_up[k] = nx * up[0] + ny * up[1] + nz * up[2]
+        by_ahead[k] = nx * ahead[0] + ny * ahead[1] + nz * ahead[2]
+        wx, wy, wz = nx / scale[0], ny / scale[1], nz / scale[2]
+        size = sqrt(wx * wx + wy * wy + wz * wz)
+        _shade(0, own, m, wx / size, wy / size, wz / size, faces[k])
+    for row in range(top, bottom + 1):
+        v = (n / 2 - row - 0.5) / focal
+        for column in range(first, last + 1):
+            u = (column + 0.5 - n / 2) / focal
+            enter, leave, face = -inf, inf, -1
+            for k in range(count):
+                rate = by_ahead[k] + u * by_right[k] + v * by_up[k]
+                at = room[k] / rate
+                if rate < 0.0:
+                    if at > enter:
+                        enter, face = at, k
+                elif rate > 0.0:
+                    leave = min(leave, at)
+                elif room[k] < 0.0:
+                    leave = -inf
+            if enter >= leave or not _NEAR < enter < depth[row, column]:
+                continue
+            for channel in range(3):
+                behind = light[row, column, channel]
+                if alpha < 1.0:
+                    shown = behind + alpha * (faces[face, channel] - behind)
+                else:
+                    shown = faces[face, channel]
+                light[row, column, channel] = shown
+            if alpha >= 1.0:
+                depth[row, column] = enter
 
 
 @njit(cache=True, error_model="numpy")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final, Self
 
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.arena_configs.catalogue import RAY_TAGS
+from animalcat.envs.sim.looks import ITSELF
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +35,8 @@ class Style(IntEnum):
     ZONE = 1
     EMISSIVE = 2
     TRANSPARENT = 3
+    DECAYING = 4
+    RIPENING = 5
 
 
 def tag_index(tag: str) -> int:
@@ -55,6 +58,7 @@ class Primitive:
         tag: Index in `RAY_TAGS`.
         style: How the camera shades it.
         zone: Whether bodies pass through it, so that a sensor may start inside.
+        look: What the camera draws in its place, see `looks`.
     """
 
     shape: Shape
@@ -65,6 +69,7 @@ class Primitive:
     tag: int = UNLISTED
     style: Style = Style.PLAIN
     zone: bool = False
+    look: int = ITSELF
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,6 +91,7 @@ class Scene:
         style: (n,) uint8, a `Style`.
         active: (n,) bool; False once the object is collected.
         overlap_ok: (n,) bool; True for zones, inside which a sensor may start.
+        look: (n,) int8; what the camera draws in the row's place, see `looks`.
     """
 
     kind: npt.NDArray[np.uint8]
@@ -97,6 +103,7 @@ class Scene:
     style: npt.NDArray[np.uint8]
     active: npt.NDArray[np.bool_]
     overlap_ok: npt.NDArray[np.bool_]
+    look: npt.NDArray[np.int8]
 
     @classmethod
     def of(cls, primitives: Sequence[Primitive]) -> Self:
@@ -112,6 +119,15 @@ class Scene:
             style=np.array([p.style for p in primitives], np.uint8),
             active=np.ones(n, np.bool_),
             overlap_ok=np.array([p.zone for p in primitives], np.bool_),
+            look=np.array([p.look for p in primitives], np.int8),
+        )
+
+    def extended(self, primitives: Sequence[Primitive]) -> Scene:
+        """This scene and more rows after its own."""
+        more = Scene.of(primitives)
+        names = [field.name for field in fields(Scene)]
+        return Scene(
+            **{name: np.concatenate([getattr(self, name), getattr(more, name)]) for name in names}
         )
 
     def __len__(self) -> int:
