@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from animalcat.arena_configs.catalogue import ALIASES, KINDS
 from animalcat.arena_configs.loader import TAGS
 from animalcat.arena_configs.model import RGB, Arena, ArenaConfig, ArenaError, Item, Vector3
+from animalcat.arena_configs.sequence import ArenaSequence
 
 Grammar = Literal["4.x", "3.x"]
 
@@ -44,13 +45,15 @@ def to_yaml(config: ArenaConfig | Arena, grammar: Grammar = "4.x") -> str:
     a human player, which is left out).
 
     Args:
-        config: A configuration, or one arena, which becomes arena 0.
+        config: A configuration, or one arena, which becomes arena 0 (of a sequence the first).
         grammar: "4.x" for builds from 4.1, "3.x" for builds 3.0 and 3.1.
 
     Raises:
         ArenaError: It uses what the 3.x grammar cannot say.
     """
-    if isinstance(config, Arena):
+    if isinstance(config, ArenaSequence):
+        config = config.config()
+    elif isinstance(config, Arena):
         config = ArenaConfig(arenas={0: config})
     old = grammar == "3.x"
     lines = ["!ArenaConfig"]

@@ -186,7 +186,7 @@ def _ramp_placement(data_dir: Path) -> Placement:
 
 def _world(placement: Placement) -> World:
     """The arena with its ramp settled."""
-    world = World(placement)
+    world = World((placement,), np.random.default_rng(0))
     world.play(0, 0, 8)
     return world
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from animalcat.arena_configs.loader import load_config, load_text
 from animalcat.arena_configs.model import Arena, ArenaError
+from animalcat.arena_configs.sequence import merged
 from animalcat.envs.backends import make_environment
 from animalcat.envs.spaces import (
     GymAction,
@@ -77,7 +78,8 @@ class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
 
         Args:
             arena: An arena, the path of its YAML file, or YAML text (which has a line break);
-                of several arenas the first is played. None for `NAVIGATION`.
+                of several arenas the first is played, with those that it merges with. None for
+                `NAVIGATION`.
             observation_spec: What is perceived; it takes the place of the nine arguments after.
             camera: Whether there is a camera image.
             resolution: Its side in pixels.
@@ -194,4 +196,4 @@ def _read(arena: Arena | Path | str) -> Arena:
         config = load_config(Path(arena)).config
     if not config.arenas:
         raise ArenaError(f"{arena}: it holds no arena")
-    return config.arenas[min(config.arenas)]
+    return merged(config)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import ArenaError
+from animalcat.arena_configs.sequence import merged
 from animalcat.envs.frames import HEADER, Kind, pack_steps, spec_from_json
 from animalcat.envs.types import Environment, ObservationSpec, Phase, Step
 
@@ -67,7 +68,7 @@ def _answer(environment: Environment | None, kind: Kind, body: bytes) -> tuple[K
         raise RuntimeError("no environment is open")
     if kind is Kind.LOAD:
         request = json.loads(body)
-        (arena,) = load_text(request["arena"], "worker").config.arenas.values()
+        arena = merged(load_text(request["arena"], "worker").config)
         return Kind.STEPS, pack_steps([environment.load(arena, request["seed"])])
     steps: list[Step] = []
     for action in body:

@@ -34,8 +34,30 @@ _SHAPES: Final = {
 }
 _ORIGIN: Final = Point(0.0, 0.0, 0.0)
 _TUNNEL_FACETS: Final = 48
+THINNEST: Final = 0.005
+"""Metres: least radius of a ball's collider."""
 _CHANGING: Final = ("value", "size")
+_ACTIVE: Final = (*_CHANGING, "spawner", "button")
 _GOAL_TAGS: Final = ("goodGoal", "goodGoalMulti")
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """One object ready to be simulated.
+
+    Attributes:
+        body: Its colliders; None for what has none.
+        pickup: What touching it does, if it is a goal.
+        zone: What walking into it does, if it kills or burns.
+        primitives: What is seen of it.
+        offsets: For each primitive its centre in the body's frame.
+    """
+
+    body: Body | None
+    pickup: Pickup | None
+    zone: Zone | None
+    primitives: tuple[Primitive, ...]
+    offsets: tuple[Vector, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +71,8 @@ class Level:
         primitives: What is seen.
         owners: For each primitive the index of its body, or -1 for what never moves.
         offsets: For each primitive its centre in its body's frame.
-        goal_count: Positive goals that end the episode when all are collected.
+        goal_count: Goals that count toward the end: it comes when all are collected.
+        active: What acts by itself: the object, the index of its body or -1, its first primitive.
         skipped: Name and reason of what is not there.
     """
 
@@ -60,6 +83,7 @@ class Level:
     owners: tuple[int, ...]
     offsets: tuple[Vector, ...]
     goal_count: int
+    active: tuple[tuple[PlacedObject, int, int], ...]
     skipped: tuple[tuple[str, str], ...]
 
 
@@ -71,27 +95,23 @@ def build(placement: Placement) -> Level:
     primitives: list[Primitive] = []
     owners: list[int] = []
     offsets: list[Vector] = []
+    active: list[tuple[PlacedObject, int, int]] = []
     ground = Ground(placement.objects)
     for thing in placement.objects:
-        kind = thing.kind
-        local = tuple(solids(kind, _ORIGIN, thing.size, 0.0))
         origin, mass = ground.settle(thing)
-        owner = -1
-        if kind.zone:
-            if kind.reward in ("death", "hot"):
-                half = local[0].half
-                deadly = kind.reward == "death"
-                zones.append(Zone(thing.position, half, thing.yaw, deadly))
-        else:
-            if kind.goal:
-                goals[len(bodies)] = _pickup(thing)
-            owner = len(bodies) if mass else -1
-            bodies.append(_body(thing, local, origin, mass))
-        placed = solids(kind, origin, thing.size, thing.yaw)
-        for part, (solid, seen) in enumerate(zip(local, placed, strict=True)):
-            primitives.append(_primitive(thing, part, seen))
-            owners.append(owner)
-            offsets.append(solid.center)
+        built = make(thing, origin, mass)
+        body = -1 if built.body is None else len(bodies)
+        if acts(thing.kind):
+            active.append((thing, body, len(primitives)))
+        if built.pickup is not None:
+            goals[body] = built.pickup
+        if built.zone is not None:
+            zones.append(built.zone)
+        if built.body is not None:
+            bodies.append(built.body)
+        primitives.extend(built.primitives)
+        owners.extend([body if mass else -1] * len(built.primitives))
+        offsets.extend(built.offsets)
     return Level(
         tuple(bodies),
         goals,
@@ -99,27 +119,62 @@ def build(placement: Placement) -> Level:
         tuple(primitives),
         tuple(owners),
         tuple(offsets),
-        sum(
-            thing.kind.tag in _GOAL_TAGS and thing.kind.reward not in _CHANGING
-            for thing in placement.objects
-        ),
+        sum(counts(thing.kind) for thing in placement.objects),
+        tuple(active),
         tuple((skipped.name, skipped.reason) for skipped in placement.skipped),
     )
 
 
-def _pickup(thing: PlacedObject) -> Pickup:
-    """Single goals end the episode; multi goals and those whose value changes count as one.
+def make(thing: PlacedObject, origin: Point, mass: float) -> Built:
+    """Turn an object into body, rule and primitives.
 
-    A RipenGoal loses value like a DecayGoal, as build 4.3.1 ships it (section 2.1). The size of
-    Grow and Shrink goals stays what it is at the start.
+    Args:
+        thing: The object.
+        origin: Where its origin stands.
+        mass: Kilograms; 0 for what cannot move.
+    """
+    kind = thing.kind
+    parts = tuple(solids(kind, _ORIGIN, thing.size, 0.0))
+    zone = None
+    if kind.reward in ("death", "hot"):
+        zone = Zone(thing.position, parts[0].half, thing.yaw, kind.reward == "death")
+    return Built(
+        None if kind.zone else _body(thing, parts, origin, mass),
+        _pickup(thing) if kind.goal else None,
+        zone,
+        tuple(
+            _primitive(thing, part, solid)
+            for part, solid in enumerate(solids(kind, origin, thing.size, thing.yaw))
+        ),
+        tuple(solid.center for solid in parts),
+    )
+
+
+def counts(kind: ObjectKind) -> bool:
+    """Whether a goal is among those that end the episode when all are collected."""
+    return kind.tag in _GOAL_TAGS and kind.reward == "good"
+
+
+def acts(kind: ObjectKind) -> bool:
+    """Whether an object changes by itself or by what the agent does to it."""
+    return kind.reward in _ACTIVE or kind.name == "DataZone"
+
+
+def _pickup(thing: PlacedObject) -> Pickup:
+    """What section 2.1 says of each goal: its value, and which pickup ends the episode.
+
+    A RipenGoal loses value like a DecayGoal, as build 4.3.1 ships it. Goals whose value changes
+    end the episode as the first pickup, and a DecoyGoalMulti after any (inferred: each holds its
+    own number of goals, which stays 1). A BadGoalMulti ends it through health alone.
     """
     kind, item = thing.kind, thing.item
     changing = kind.reward in _CHANGING
     ends = kind.name.endswith("EpEnding") or not (kind.multi or changing)
+    needs = None if counts(kind) else math.inf if kind.reward == "bad" else 1.0
     if kind.reward != "value":
-        return Pickup(thing.reward, ends)
+        return Pickup(thing.reward, ends, needs)
     rate, final = -abs(item.change_rates[0]), min(item.final_values[0], thing.reward)
-    return Pickup(thing.reward, ends, rate, item.delays[0], final)
+    return Pickup(thing.reward, ends, needs, rate, item.delays[0], final)
 
 
 def _body(thing: PlacedObject, local: tuple[Solid, ...], origin: Point, mass: float) -> Body:
@@ -143,7 +198,8 @@ def _collider(solid: Solid) -> Collider:
         case "box":
             return Box(solid.half, solid.center)
         case "sphere":
-            return Ball(solid.half.x)
+            # A goal may start from nothing; PhysX takes no ball without a size.
+            return Ball(max(solid.half.x, THINNEST), solid.center)
         case "wedge":
             return Hull(_wedge(solid.half) + np.asarray(solid.center, np.float32))
         case "shell":
@@ -187,6 +243,7 @@ def tunnel(half: Point) -> Surface:
 
 def _primitive(thing: PlacedObject, part: int, solid: Solid) -> Primitive:
     kind = thing.kind
+    alpha = 0.0 if thing.item.zone_visibility is False else kind.alpha
     # A scene's wedge is high at local -z, an object's at +z.
     angle = math.radians(solid.yaw + (180.0 if solid.shape == "wedge" else 0.0))
     sin, cos = math.sin(angle), math.cos(angle)
@@ -194,12 +251,12 @@ def _primitive(thing: PlacedObject, part: int, solid: Solid) -> Primitive:
         shape=_SHAPES[solid.shape],
         center=solid.center,
         half=solid.half,
-        color=(*(thing.color or kind.color), kind.alpha),
+        color=(*(thing.color or kind.color), alpha),
         rotation=((cos, 0.0, sin), (0.0, 1.0, 0.0), (-sin, 0.0, cos)),
         tag=tag_index(kind.tag),
         style=_style(kind),
         zone=kind.zone,
-        look=look_index(kind, part),
+        look=look_index(kind, part, thing.item.symbol_names),
     )
 
 

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from animalcat.arena_configs.placement import place
+from animalcat.arena_configs.sequence import episode_arenas
+from animalcat.envs.sim.builds import BUILDS, refuse
 from animalcat.envs.sim.world import World
 from animalcat.envs.snapshot import Snapshot
 from animalcat.envs.types import ACTIONS, Observation, ObservationSpec, Phase, Step
 
 if TYPE_CHECKING:
     from animalcat.arena_configs.model import Arena
+    from animalcat.arena_configs.placement import Placement
+    from animalcat.envs.sim.builds import Build
     from animalcat.envs.sim.scene import Scene
+
+_IN_PLAY: Final = 1 << 32
+"""Sets the seed of what happens by chance in play apart from those that place the arenas."""
 
 
 class SimEnvironment:
@@ -27,9 +34,20 @@ class SimEnvironment:
     Not safe to share between threads.
     """
 
-    def __init__(self, spec: ObservationSpec) -> None:
-        """Prepare the sensors that the specification asks for."""
+    def __init__(self, spec: ObservationSpec, build: Build = "4.x") -> None:
+        """Prepare the sensors that the specification asks for.
+
+        Args:
+            spec: What observations hold.
+            build: Which build of Animal-AI to be, see `builds`.
+
+        Raises:
+            ValueError: There is no such build.
+        """
+        if build not in BUILDS:
+            raise ValueError(f"there is no build {build!r}; the builds are: {', '.join(BUILDS)}")
         self._spec = spec
+        self._build: Build = build
         self._world: World | None = None
         self._arena: Arena | None = None
         self._seed = 0
@@ -70,13 +88,20 @@ class SimEnvironment:
         """Build an arena and start an episode; the step is FIRST.
 
         Args:
-            arena: The arena. What it leaves to chance is drawn from `seed`.
+            arena: The arena, or an `ArenaSequence`: one that merges with those that follow it.
+                What it leaves to chance is drawn from `seed`.
             seed: Seed of everything random in the episode.
 
         Raises:
-            ArenaError: The arena cannot be built.
+            ArenaError: The arena cannot be built, or the build refuses it.
         """
-        world = World(place(arena, np.random.default_rng(seed)))
+        placements: list[Placement] = []
+        for index, one in enumerate(episode_arenas(arena)):
+            refuse(one, self._build)
+            rng = np.random.default_rng([seed, index] if index else seed)
+            placements.append(place(one, rng))
+        chance = np.random.default_rng([seed, _IN_PLAY])
+        world = World(placements, chance, self._build)
         self._world, self._arena, self._seed = world, arena, seed
         self._actions.clear()
         return Step(Phase.FIRST, 0.0, None, self._observe(world))

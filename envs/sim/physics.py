@@ -53,9 +53,10 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Ball:
-    """A sphere collider at the body's origin."""
+    """A sphere collider: radius, and where its centre is in the body's frame."""
 
     radius: float
+    center: Vector = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +151,7 @@ class Physics:
         self._smooth = physx.PhysxMaterial(0.0, 0.0, 0.0)
         self._rough: dict[float, physx.PhysxMaterial] = {}
         self._index: dict[physx.PhysxRigidBaseComponent, int] = {}
+        self._components: list[physx.PhysxRigidBaseComponent] = []
         self._entities: list[Entity] = []
         self._dynamic: tuple[int, ...] = ()
         self._agent, self._agent_entity = self._add_agent(agent)
@@ -162,6 +164,7 @@ class Physics:
         index = len(self._entities)
         component = self._component(body)
         self._index[component] = index
+        self._components.append(component)
         self._entities.append(self._insert(component, body.position, body.yaw))
         if isinstance(component, physx.PhysxRigidDynamicComponent):
             self._dynamic += (index,)
@@ -173,6 +176,31 @@ class Physics:
         """Take a body out; its index is not used again."""
         self._entities[index].remove_from_scene()
         self._dynamic = tuple(body for body in self._dynamic if body != index)
+
+    def reshape(self, index: int, colliders: tuple[Collider, ...], mass: float) -> None:
+        """Give a body other colliders and another mass where it is.
+
+        It keeps its pose and index, its material becomes Unity's default, and if it could move
+        before, it keeps its velocities.
+        """
+        old, entity = self._components[index], self._entities[index]
+        component = self._component(Body(colliders, (0.0, 0.0, 0.0), mass=mass))
+        pose = entity.get_pose()
+        self.remove(index)
+        del self._index[old]
+        self._index[component] = index
+        self._components[index] = component
+        self._entities[index] = self._insert_at(component, pose)
+        if isinstance(component, physx.PhysxRigidDynamicComponent):
+            self._dynamic += (index,)
+            if isinstance(old, physx.PhysxRigidDynamicComponent):
+                component.set_linear_velocity(old.get_linear_velocity())
+                component.set_angular_velocity(old.get_angular_velocity())
+
+    def move(self, index: int, position: Vector) -> None:
+        """Put a body's origin elsewhere, with the rotation and the velocities that it has."""
+        entity = self._entities[index]
+        entity.set_pose(Pose(_swap(position), entity.get_pose().q))
 
     @property
     def dynamic(self) -> tuple[int, ...]:
@@ -255,10 +283,14 @@ class Physics:
     def _insert(
         self, component: physx.PhysxRigidBaseComponent, position: Vector, yaw: float
     ) -> Entity:
+        half = -math.radians(yaw) / 2  # the swap of y and z turns the sense round
+        pose = Pose(_swap(position), (math.cos(half), 0.0, 0.0, math.sin(half)))
+        return self._insert_at(component, pose)
+
+    def _insert_at(self, component: physx.PhysxRigidBaseComponent, pose: Pose) -> Entity:
         entity = Entity()
         entity.add_component(component)
-        half = -math.radians(yaw) / 2  # the swap of y and z turns the sense round
-        entity.set_pose(Pose(_swap(position), (math.cos(half), 0.0, 0.0, math.sin(half))))
+        entity.set_pose(pose)
         self._scene.add_entity(entity)
         return entity
 
@@ -304,8 +336,10 @@ def _shape(collider: Collider, material: physx.PhysxMaterial) -> physx.PhysxColl
             shape = physx.PhysxCollisionShapeBox(_swap(half), material)
             shape.set_local_pose(Pose(_swap(center)))
             return shape
-        case Ball(radius):
-            return physx.PhysxCollisionShapeSphere(radius, material)
+        case Ball(radius, center):
+            shape = physx.PhysxCollisionShapeSphere(radius, material)
+            shape.set_local_pose(Pose(_swap(center)))
+            return shape
         case Hull(points):
             return physx.PhysxCollisionShapeConvexMesh(points[:, [0, 2, 1]], unit, material)
         case Surface(points, triangles):

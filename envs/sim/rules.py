@@ -27,7 +27,10 @@ class Pickup:
 
     Attributes:
         reward: Added to the episode's reward, at the start of the episode.
-        ends: Whether it alone ends the episode; else it ends with the last of the goals.
+        ends: Whether it alone completes the arena.
+        needs: How many pickups, this one included, complete the arena; None: one for each goal
+            that counts (green and yellow ones). Unity's goals each hold this number, and only
+            those that count are ever told another one than 1 (inferred, section 2.1).
         rate: By how much the reward changes in a physics step.
         delay: Physics steps before it begins to change.
         final: Where it stops changing, if it does.
@@ -35,6 +38,7 @@ class Pickup:
 
     reward: float
     ends: bool
+    needs: float | None = None
     rate: float = 0.0
     delay: float = 0.0
     final: float = 0.0
@@ -56,34 +60,59 @@ class Episode:
         health: 0 to 100.
         total: Sum of all rewards.
         ended_by: None while it runs.
+        passed: Whether the arena is completed and its successor must be built now.
         steps: Physics steps begun.
     """
 
-    def __init__(self, time_limit: int, goals: int, frozen_seconds: float = 0.0) -> None:
+    def __init__(
+        self,
+        time_limit: int,
+        goals: int,
+        frozen_seconds: float = 0.0,
+        merge_at: float | None = None,
+    ) -> None:
         """Start at full health.
 
         Args:
             time_limit: Of the arena, in its own unit; 0 for none.
             goals: How many positive goals were spawned.
             frozen_seconds: How long the agent can neither move, gain nor lose at the start.
+            merge_at: Pass mark at which completing the arena leads into the next one instead of
+                ending the episode; 0 is always passed; None: there is no next one.
         """
         budget = time_limit * STEPS_PER_UNIT
         self._decay = np.float32(-1.0) / np.float32(budget) if budget > 0 else _ZERO
         self._health_decay = _FULL * self._decay
         self._hot = min(np.float32(10.0) * self._decay, _HOT_FLOOR)
-        self._goals = max(1, goals)
-        self._frozen_until = round(frozen_seconds / PHYSICS_STEP) or -1
         self._collected = 0
         self._since = _ZERO
         self.health = _FULL
         self.total = _ZERO
         self.steps = 0
         self.ended_by: EndedBy | None = None
+        self._held_until = -1
+        self.enter(goals, frozen_seconds, merge_at)
+
+    def enter(self, goals: int, frozen_seconds: float, merge_at: float | None) -> None:
+        """Begin an arena: health, rewards, pickups and the decay per step stay as they are."""
+        self.passed = False
+        self._goals = goals
+        self._merge_at = merge_at
+        wait = round(frozen_seconds / PHYSICS_STEP)
+        self._frozen_until = self.steps + wait if wait else -1
 
     @property
     def frozen(self) -> bool:
-        """Whether the step now begun belongs to the frozen start."""
-        return self.steps <= self._frozen_until
+        """Whether the agent cannot move in the step now begun."""
+        return self.steps <= self._frozen_until or self.steps <= self._held_until
+
+    def freeze(self, steps: int) -> None:
+        """Keep the agent from moving in the next steps; health goes on to fall."""
+        self._held_until = max(self._held_until, self.steps + steps)
+
+    def add_goals(self, number: int) -> None:
+        """Goals that count have been spawned."""
+        self._goals += number
 
     def tick(self) -> None:
         """Begin a physics step: life runs out a little."""
@@ -102,8 +131,13 @@ class Episode:
         worth = pickup.worth(self.steps)
         if worth > 0.0:
             self._collected += 1
-        ends = pickup.ends or (worth > 0.0 and self._collected >= self._goals)
+        needs = max(1, self._goals) if pickup.needs is None else pickup.needs
+        ends = pickup.ends or self._collected >= needs
         self._update(np.float32(worth), EndedBy.DEATH, completes=ends)
+
+    def grant(self, reward: float, *, completes: bool = False) -> None:
+        """An operation gives a reward, and may complete the arena."""
+        self._update(np.float32(reward), EndedBy.DEATH, completes=completes)
 
     def burn(self) -> None:
         """The agent is in a hot zone during this step."""
@@ -119,9 +153,9 @@ class Episode:
         return reward
 
     def _update(self, amount: np.float32, cause: EndedBy, *, completes: bool = False) -> None:
-        if self.ended_by is not None:
+        if self.ended_by is not None or self.passed:
             return
-        if not self.frozen:
+        if self.steps > self._frozen_until:
             self.health = min(self.health + _FULL * amount, _FULL)
             self.total += amount
             self._since += amount
@@ -129,7 +163,9 @@ class Episode:
             self.health = _ZERO
             self.ended_by = cause
         elif completes:
-            self.ended_by = EndedBy.GOAL
+            mark = self._merge_at
+            self.passed = mark is not None and (mark == 0.0 or self.total >= mark)
+            self.ended_by = None if self.passed else EndedBy.GOAL
 
 
 def is_dark(blackouts: Sequence[int], steps: int) -> bool:

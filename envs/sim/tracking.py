@@ -40,6 +40,12 @@ class Tracker:
             offsets: For each row its centre in its body's frame, metres.
         """
         self._physics = physics
+        self.fastest = 0.0
+        self.follow(scene, owners, offsets)
+        self.refresh()
+
+    def follow(self, scene: Scene, owners: Sequence[int], offsets: Sequence[Vector]) -> None:
+        """Write into another scene from the next time on; arguments as for the constructor."""
         self._scene = scene
         self._owners = np.array(owners, np.int64)
         self._offsets = np.array(offsets, np.float32).reshape(-1, 3)
@@ -48,8 +54,6 @@ class Tracker:
         self._state: bytes = b""
         self._dynamic: tuple[int, ...] = ()
         self._which = np.full(len(owners), _STILL, np.int64)
-        self.fastest = 0.0
-        self.refresh()
 
     def refresh(self) -> None:
         """Write what has moved since the last time."""

@@ -1,65 +1,84 @@
-"""One arena in play: the agent, the bodies, the rules and the scene, a physics step at a time."""
+"""One episode in play: the agent, the rules and the arenas it leads through, step by step."""
 
 from __future__ import annotations
 
-import math
+from collections import deque
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from animalcat.envs.sim.builder import build
-from animalcat.envs.sim.movement import THRUST, Agent
-from animalcat.envs.sim.physics import AGENT_RADIUS, CONTACT_GAP, GRAVITY, Physics
+import numpy as np
+
+from animalcat.arena_configs.geometry import Solid, overlaps
+from animalcat.arena_configs.model import PER_COPY, Arena, Item, Point, Vector3
+from animalcat.arena_configs.placement import MAX_OBJECTS, OBJECT_TRIES, place
+from animalcat.envs.sim.builder import counts
+from animalcat.envs.sim.builds import in_build
+from animalcat.envs.sim.changing import Growing
 from animalcat.envs.sim.rules import Episode, is_dark
-from animalcat.envs.sim.scene import Scene
-from animalcat.envs.sim.tracking import Tracker
-from animalcat.envs.sim.zones import Zone, Zones
-from animalcat.envs.types import PHYSICS_STEP
+from animalcat.envs.sim.scene import Shape
+from animalcat.envs.sim.spawners import Stockpiler, Tree
+from animalcat.envs.sim.stage import Prop, Stage
+from animalcat.envs.sim.triggers import Button, DataZone
 
 if TYPE_CHECKING:
-    from animalcat.arena_configs.placement import Placement
-    from animalcat.envs.sim.physics import Vector
+    from collections.abc import Sequence
 
-_SLACK: Final = 0.6
-"""Metres added when asking what may be touched soon: a ball may be hit by another meanwhile."""
-_ROOM: Final = 3.0
-"""Metres to look further than needed, so as not to look again at every decision."""
-_FASTEST_PUSH: Final = THRUST + GRAVITY * PHYSICS_STEP
-"""m/s that the agent can gain in one physics step by itself."""
+    from animalcat.arena_configs.catalogue import PartShape
+    from animalcat.arena_configs.placement import PlacedObject, Placement
+    from animalcat.envs.sim.builds import Build
+    from animalcat.envs.sim.movement import Agent
+    from animalcat.envs.sim.physics import Vector
+    from animalcat.envs.sim.scene import Scene
+    from animalcat.envs.sim.zones import Zone
+
+_AGENT_AFAR: Final = Item(name="Agent", positions=(Vector3(x=1, y=1e6, z=1),), rotations=(0.0,))
+"""Keeps an agent out of the way of what is placed while the real one stands elsewhere."""
+_SHAPES: Final[dict[Shape, PartShape]] = {
+    Shape.BOX: "box",
+    Shape.SPHERE: "sphere",
+    Shape.WEDGE: "wedge",
+    Shape.SHELL: "shell",
+}
 
 
 class World:
-    """An arena being played.
+    """An episode being played, in one arena or through several that merge.
 
     Attributes:
-        agent: Where the agent is and how it moves.
         episode: Health, reward and the end.
-        scene: What sensors see; written in place by `play`.
-        skipped: Name and reason of what is not simulated.
+        rng: Where everything that happens by chance in play is drawn from.
     """
 
-    def __init__(self, placement: Placement) -> None:
-        level = build(placement)
-        self._physics = Physics(placement.agent.position, level.bodies)
-        self._goals = dict(level.goals)
-        self._zones = Zones(level.zones)
-        self._inside: set[Zone] = set()
-        self._near: tuple[tuple[Zone, ...], list[int]] = ((), [])
-        self._looked_from: Vector = placement.agent.position
-        self._drift = self._known = 0.0
-        self._blackouts = placement.blackouts
-        self.agent = Agent(self._physics, placement.agent.yaw)
-        self.episode = Episode(
-            placement.time_limit, level.goal_count, placement.agent.frozen_seconds
-        )
-        self.scene = Scene.of(level.primitives)
-        self._tracker = Tracker(self._physics, self.scene, level.owners, level.offsets)
-        self.skipped = level.skipped
-        self._goal_rows = {
-            owner: row for row, owner in enumerate(level.owners) if owner in level.goals
-        }
-        self._touching = {
-            goal: float(self.scene.half[row, 0]) + AGENT_RADIUS + CONTACT_GAP
-            for goal, row in self._goal_rows.items()
-        }
+    def __init__(
+        self, placements: Sequence[Placement], rng: np.random.Generator, build: Build = "4.x"
+    ) -> None:
+        """Stand at the start of the first arena.
+
+        Args:
+            placements: The arenas in the order of play; each but the last merges with the next.
+            rng: For what happens by chance in play.
+            build: Which build of Animal-AI this is.
+        """
+        self.rng = rng
+        self.episode = Episode(placements[0].time_limit, 0)
+        self._build: Build = build
+        self._left = deque(placements)
+        self._enter_next()
+
+    @property
+    def agent(self) -> Agent:
+        """Where the agent is and how it moves."""
+        return self._stage.agent
+
+    @property
+    def scene(self) -> Scene:
+        """What sensors see; written in place by `play`, longer once something is spawned."""
+        return self._stage.scene
+
+    @property
+    def skipped(self) -> tuple[tuple[str, str], ...]:
+        """Name and reason of what the present arena asked for and is not simulated."""
+        return self._stage.skipped
 
     @property
     def dark(self) -> bool:
@@ -74,33 +93,92 @@ class World:
             turn: 0 none, 1 right, 2 left.
             steps: How many.
         """
-        self._run(move, turn, steps)
-        self._tracker.refresh()
+        while steps:
+            steps = self._run(move, turn, steps)
+            if self.episode.passed:
+                self._enter_next()
+        self._stage.refresh()
 
-    def _run(self, move: int, turn: int, steps: int) -> None:
-        agent, episode = self.agent, self.episode
-        zones, goals = self._in_reach(steps)
-        for _ in range(steps):
+    def spawn_item(self, item: Item) -> list[Prop]:
+        """Spawn an item's copies while the arena is played; what finds no room is left out.
+
+        What stands in the way is looked for where it is now; a body that has tipped over counts
+        as if it stood upright.
+
+        Args:
+            item: The item.
+        """
+        props: list[Prop] = []
+        self._stage.refresh()
+        solids = list(self._solids())
+        for copy in range(item.copies):
+            lists = {key: getattr(item, key)[copy : copy + 1] for key in PER_COPY}
+            thing = self._placed(item.model_copy(update=lists), solids)
+            if thing is not None and len(self.scene) < MAX_OBJECTS:
+                prop = self._spawn(thing)
+                props.append(prop)
+                if not thing.kind.zone:
+                    solids.extend(thing.solids())
+        return props
+
+    def despawn(self, prop: Prop) -> None:
+        """Take an object out."""
+        self._stage.despawn(prop)
+
+    def halt(self) -> None:
+        """Take the agent's speed away."""
+        self.agent.velocity = (0.0, 0.0, 0.0)
+
+    def _enter_next(self) -> None:
+        """Build the next arena: the agent starts in it anew, at rest; the episode goes on."""
+        placement = self._left.popleft()
+        if self._build != "4.x":
+            things = tuple(in_build(thing, self._build) for thing in placement.objects)
+            placement = replace(placement, objects=things)
+        self._inside: set[Zone] = set()
+        self._stage = Stage(placement)
+        self._blackouts = placement.blackouts
+        self.episode.enter(
+            self._stage.goal_count,
+            placement.agent.frozen_seconds,
+            placement.pass_mark if self._left else None,
+        )
+        for prop in self._stage.props:
+            self._animate(prop)
+
+    def _run(self, move: int, turn: int, steps: int) -> int:
+        """Physics steps in one arena; returns how many are left to do in another."""
+        stage, episode = self._stage, self.episode
+        agent = stage.agent
+        lively = bool(stage.movers or stage.triggers)
+        zones, goals = stage.everything() if lively else stage.in_reach(steps)
+        for done in range(1, steps + 1):
             episode.tick()
             if episode.ended_by is not None:
-                return
+                return 0
             before = agent.position
-            touched = [goal for goal in goals if self._touches(goal, before)] if goals else ()
+            if lively:
+                for mover in tuple(stage.movers):
+                    mover.step()
+                zones, goals = stage.everything()
+            touched = [goal for goal in goals if stage.touches(goal, before)] if goals else ()
             agent.step(move, turn, coast=episode.frozen)
             for goal in touched:
-                pickup = self._goals.pop(goal)
+                pickup = stage.goals.pop(goal)
                 goals.remove(goal)
                 episode.collect(pickup)
                 if not pickup.ends:  # one that ends the episode is still there at its end
-                    self._take_out(goal)
+                    stage.take_out(goal)
             if zones or self._inside:
                 self._enter(zones, before)
+            if lively:
+                for trigger in tuple(stage.triggers):
+                    trigger.feel(before)
             if episode.ended_by is not None:
-                return
-
-    def _take_out(self, body: int) -> None:
-        self._physics.remove(body)
-        self.scene.active[self._goal_rows[body]] = False
+                return 0
+            if episode.passed:
+                return steps - done
+        return 0
 
     def _enter(self, zones: tuple[Zone, ...], position: Vector) -> None:
         """Zones act on where the agent stood when the step began, as PhysX's triggers do."""
@@ -114,31 +192,55 @@ class World:
                 self.episode.die()
         self._inside = inside
 
-    def _touches(self, goal: int, position: Vector) -> bool:
-        """Whether PhysX finds the agent in contact with a goal in the step that begins now."""
-        return math.dist(position, self._physics.position(goal)) < self._touching[goal]
+    def _spawn(self, thing: PlacedObject, hanging: bool = False) -> Prop:
+        prop = self._stage.spawn(in_build(thing, self._build), hanging=hanging)
+        if counts(thing.kind):
+            self.episode.add_goals(1)
+        self._animate(prop)
+        return prop
 
-    def _in_reach(self, steps: int) -> tuple[tuple[Zone, ...], list[int]]:
-        """Zones and goals that the agent may touch within these steps.
+    def _animate(self, prop: Prop) -> None:
+        """Give an object that acts by itself what it does."""
+        thing, stage = prop.thing, self._stage
+        match thing.kind.reward:
+            case "size":
+                prop.movers.append(Growing(stage, prop))
+            case "spawner" if thing.name == "SpawnerTree":
+                prop.movers.append(Tree(stage, prop, self._spawn, self.rng))
+            case "spawner":
+                prop.movers.append(Stockpiler(stage, prop, self._spawn, self.rng))
+            case "button":
+                prop.triggers.append(Button(thing, self))
+            case _:
+                if thing.name == "DataZone":
+                    prop.triggers.append(DataZone(thing, self))
+        stage.act(prop)
 
-        Looked up with room to spare, and again only when agent or goals may have used it up.
-        """
-        position = self.agent.position
-        time = steps * PHYSICS_STEP
-        reach = time * (math.hypot(*self.agent.velocity) + steps * _FASTEST_PUSH) + _SLACK
-        self._drift += time * (self._tracker.fastest + time * GRAVITY)
-        if math.dist(position, self._looked_from) + self._drift + reach > self._known:
-            self._looked_from = position
-            self._drift = time * (self._tracker.fastest + time * GRAVITY)
-            self._known = self._drift + reach + _ROOM
-            self._near = self._zones.near(position, self._known), self._goals_near(self._known)
-        return self._near
+    def _placed(self, item: Item, solids: Sequence[Solid]) -> PlacedObject | None:
+        """One copy in a place that is free now, or None."""
+        arena = Arena(items=(_AGENT_AFAR, item))
+        for _ in range(OBJECT_TRIES):
+            objects = place(arena, self.rng).objects
+            if not objects:
+                return None
+            [thing] = objects
+            first = thing.solids()[0]
+            half = Point(*[first.half.x] * 3) if thing.kind.ball else first.half
+            box = Solid("box", first.center, half, first.yaw)
+            if thing.kind.zone or not any(overlaps(box, solid) for solid in solids):
+                return thing
+        return None
 
-    def _goals_near(self, reach: float) -> list[int]:
-        position, goals = self.agent.position, list(self._goals)
-        rows = [self._goal_rows[goal] for goal in goals]
-        return [
-            goal
-            for goal, center in zip(goals, self.scene.center[rows].tolist(), strict=True)
-            if math.dist(position, center) < reach + self._touching[goal]
-        ]
+    def _solids(self) -> list[Solid]:
+        """Everything in the arena that is in the way of what is spawned."""
+        scene, agent = self.scene, self.agent
+        solids = [Solid("sphere", Point(*agent.position), Point(0.5, 0.5, 0.5), 0.0)]
+        for row in np.flatnonzero(scene.active & ~scene.overlap_ok).tolist():
+            kind = Shape(int(scene.kind[row]))
+            turn = scene.rotation[row]
+            yaw = float(np.degrees(np.arctan2(turn[0, 2], turn[0, 0])))
+            # A scene's wedge is high at local -z, a solid's at +z.
+            yaw += 180.0 if kind is Shape.WEDGE else 0.0
+            center, half = Point(*scene.center[row].tolist()), Point(*scene.half[row].tolist())
+            solids.append(Solid(_SHAPES[kind], center, half, yaw))
+        return solids

@@ -27,6 +27,7 @@ from animalcat.envs.testing import (
 from animalcat.envs.types import ACTIONS, EndedBy, ObservationSpec, Phase, Step
 
 PLAIN = ObservationSpec(rays=None)
+HATCHED = ("SpawnerDispenserTall", "SpawnerContainerShort")
 
 
 def episode(arena: Arena, actions: list[int], spec: ObservationSpec = PLAIN) -> list[Step]:
@@ -72,15 +73,12 @@ def test_collected_multi_goals_are_gone_and_the_last_one_ends() -> None:
     assert not environment.scene.active.any()
 
 
-def test_a_decay_goal_loses_value_and_does_not_hold_up_the_others() -> None:
+def test_a_decay_goal_loses_value_and_ends_the_episode_as_first_pickup() -> None:
     decay = thing("DecayGoal", 20, 0, 9).model_copy(update={"initial_values": (2.0,)})
-    alone = episode(Arena(items=(start(), decay)), [FORWARD] * 60)[-1]
-    assert alone.ended_by is EndedBy.GOAL
-    assert 1.8 < alone.reward < 1.95
     others = (thing("GoodGoalMulti", 20, 0, z) for z in (14, 19))
-    steps = episode(Arena(items=(start(), decay, *others)), [FORWARD] * 60)
-    assert sum(step.reward > 0 for step in steps) == 2  # as many pickups as goals that count
-    assert steps[-1].ended_by is EndedBy.GOAL
+    last = episode(Arena(items=(start(), decay, *others)), [FORWARD] * 60)[-1]
+    assert last.ended_by is EndedBy.GOAL
+    assert 1.8 < last.reward < 1.95
 
 
 def test_a_bad_multi_goal_of_size_one_or_more_kills() -> None:
@@ -193,7 +191,9 @@ def test_every_kind_of_object_is_built_and_seen(name: str) -> None:
     steps = list(play(environment, arena, 0, [FORWARD] * 40))
     assert environment.skipped == ()
     scene = environment.scene
-    assert len(scene) == len(KINDS[name].parts)
+    shown = len(KINDS[name].parts) + (name in HATCHED)
+    # A spawner may have let goals out by now.
+    assert len(scene) >= shown if KINDS[name].reward == "spawner" else len(scene) == shown
     for array in (scene.center, scene.rotation, scene.half, scene.color):
         assert np.isfinite(array).all()
     assert np.abs(np.linalg.det(scene.rotation) - 1).max() < 1e-5

@@ -1,0 +1,92 @@
+"""Goals that grow or shrink."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from animalcat.arena_configs.catalogue import RAY_TAGS, SIZE_ADJUSTMENT
+from animalcat.arena_configs.model import ARENA_SIDE
+from animalcat.envs.sim.physics import CONTACT_GAP
+from animalcat.envs.sim.scene import Shape
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from animalcat.envs.sim.physics import Vector
+    from animalcat.envs.sim.scene import Scene
+    from animalcat.envs.sim.stage import Prop, Stage
+
+_IMMOVABLE: Final = RAY_TAGS.index("Immovable")
+_LARGEST: Final = 8.0
+
+
+class Growing:
+    """A Grow or Shrink goal: its diameter is its value, and changes at every physics step.
+
+    After `delays` steps each one adds the rate and multiplies by 0.999, until the final value is
+    reached (section 2.1). Growth waits while something is right above the goal or the goal
+    touches an arena wall or something immovable. The floor is tagged like the walls, yet does
+    not count (inferred: no goal could grow that lies on it).
+    """
+
+    def __init__(self, stage: Stage, prop: Prop) -> None:
+        """Change from now on, by the values of the goal's item."""
+        item = prop.thing.item
+        self._stage, self._prop = stage, prop
+        self._size = prop.thing.size.x
+        self._rate = item.change_rates[0]
+        self._final = min(max(item.final_values[0], 0.0), _LARGEST)
+        self._wait = item.delays[0]
+        self._done = False
+
+    def step(self) -> None:
+        """Change by one step's worth, if the time has come and there is room."""
+        self._wait -= 1
+        body = self._prop.bodies[0]
+        if self._wait >= 0 or self._done or body not in self._stage.goals:
+            return
+        if self._rate > 0 and held(self._stage, self._prop.rows[0], body):
+            return
+        raw = self._size + self._rate
+        self._done = raw >= self._final if self._rate > 0 else raw <= self._final
+        self._size = (self._final if self._done else raw) * SIZE_ADJUSTMENT
+        self._stage.resize(self._prop, self._size)
+
+
+def held(stage: Stage, row: int, body: int) -> bool:
+    """Whether a ball has something right above it, or touches a wall or an immovable object.
+
+    Args:
+        stage: Where it is.
+        row: Its row of the scene.
+        body: Index of its body.
+    """
+    scene = stage.scene
+    x, y, z = stage.physics.position(body)
+    radius = float(scene.half[row, 0])
+    if min(x, z) - radius < CONTACT_GAP or max(x, z) + radius > ARENA_SIDE - CONTACT_GAP:
+        return True
+    others = scene.active & ~scene.overlap_ok
+    others[row] = False
+    immovable = others & (scene.tag == _IMMOVABLE)
+    touched = _gaps(scene, (x, y, z))[immovable] < radius + CONTACT_GAP
+    above = _gaps(scene, (x, y + radius + CONTACT_GAP, z))[others] <= 0.0
+    return bool(touched.any() or above.any())
+
+
+def _gaps(scene: Scene, point: Vector) -> npt.NDArray[np.float32]:
+    """Distance of a point to each row's solid, metres; a wedge and a tunnel count as their box.
+
+    A tunnel's hollow is free: its distance is that to the shell.
+    """
+    away = np.array(point, np.float32) - scene.center
+    local = (scene.rotation * away[:, :, None]).sum(1)
+    ball = np.sqrt((away**2).sum(1)) - scene.half[:, 0]
+    box = np.sqrt((np.maximum(np.abs(local) - scene.half, 0.0) ** 2).sum(1))
+    along = np.maximum(np.abs(local[:, 2]) - scene.half[:, 2], 0.0)
+    around = np.abs(np.hypot(local[:, 0], local[:, 1]) - scene.half[:, 0])
+    shell = np.hypot(along, around)
+    kinds = [scene.kind == Shape.SPHERE, scene.kind == Shape.SHELL]
+    return np.select(kinds, [ball, shell], box).astype(np.float32)

@@ -1,0 +1,252 @@
+"""What stands in the arena being played: bodies, goals, zones and the rows that show them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, Protocol
+
+from animalcat.envs.sim.builder import THINNEST, build, make
+from animalcat.envs.sim.ground import Ground
+from animalcat.envs.sim.movement import THRUST, Agent
+from animalcat.envs.sim.physics import AGENT_RADIUS, CONTACT_GAP, GRAVITY, Ball, Body, Physics
+from animalcat.envs.sim.scene import Scene
+from animalcat.envs.sim.tracking import Tracker
+from animalcat.envs.sim.zones import Zone, Zones
+from animalcat.envs.types import PHYSICS_STEP
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from animalcat.arena_configs.placement import PlacedObject, Placement
+    from animalcat.envs.sim.physics import Vector
+    from animalcat.envs.sim.rules import Pickup
+    from animalcat.envs.sim.scene import Primitive
+
+_SLACK: Final = 0.6
+"""Metres added when asking what may be touched soon: a ball may be hit by another meanwhile."""
+_ROOM: Final = 3.0
+"""Metres to look further than needed, so as not to look again at every decision."""
+_FASTEST_PUSH: Final = THRUST + GRAVITY * PHYSICS_STEP
+"""m/s that the agent can gain in one physics step by itself."""
+_BALL_MASS: Final = 1.0
+
+
+class Mover(Protocol):
+    """Changes by itself."""
+
+    def step(self) -> None:
+        """A physics step begins."""
+        ...
+
+
+class Trigger(Protocol):
+    """Waits for the agent."""
+
+    def feel(self, position: Vector) -> None:
+        """A physics step is over, which the agent began at this position."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class Prop:
+    """An object of the stage, by what it put there.
+
+    Attributes:
+        thing: What it is.
+        bodies: Indices of its bodies.
+        rows: Its rows of the scene.
+        zone: What it does to the agent inside it.
+        movers: What it does by itself.
+        triggers: What it does when the agent comes.
+    """
+
+    thing: PlacedObject
+    bodies: list[int]
+    rows: list[int]
+    zone: Zone | None = None
+    movers: list[Mover] = field(default_factory=list["Mover"])
+    triggers: list[Trigger] = field(default_factory=list["Trigger"])
+
+
+class Stage:
+    """An arena's things while they are played.
+
+    Attributes:
+        physics: Where the bodies are.
+        agent: The agent.
+        scene: What sensors see; replaced by a longer one when something is spawned.
+        goals: Index of a goal's body -> what touching it does.
+        goal_count: Goals that count toward the end, as the arena was built.
+        props: Objects that act by themselves, as the arena was built.
+        skipped: Name and reason of what is not simulated.
+        movers: What changes by itself.
+        triggers: What waits for the agent.
+    """
+
+    def __init__(self, placement: Placement) -> None:
+        level = build(placement)
+        self.physics = Physics(placement.agent.position, level.bodies)
+        self.agent = Agent(self.physics, placement.agent.yaw)
+        self.goals: dict[int, Pickup] = dict(level.goals)
+        self.goal_count = level.goal_count
+        self.scene = Scene.of(level.primitives)
+        self.skipped = level.skipped
+        self.movers: list[Mover] = []
+        self.triggers: list[Trigger] = []
+        self.props: list[Prop] = []
+        for thing, body, row in level.active:
+            rows = list(range(row, row + len(thing.kind.parts)))
+            self.props.append(Prop(thing, [body] if body >= 0 else [], rows))
+        self._zones = list(level.zones)
+        self._index = Zones(self._zones)
+        self._owners, self._offsets = level.owners, level.offsets
+        self._tracker = Tracker(self.physics, self.scene, self._owners, self._offsets)
+        self._near: tuple[tuple[Zone, ...], list[int]] = ((), [])
+        self._looked_from: Vector = placement.agent.position
+        self._drift = self._known = 0.0
+        self._goal_rows = {
+            owner: row for row, owner in enumerate(level.owners) if owner in level.goals
+        }
+        self._touching = {
+            goal: float(self.scene.half[row, 0]) + AGENT_RADIUS + CONTACT_GAP
+            for goal, row in self._goal_rows.items()
+        }
+
+    def refresh(self) -> None:
+        """Bring the scene to where the bodies are."""
+        self._tracker.refresh()
+
+    def touches(self, goal: int, position: Vector) -> bool:
+        """Whether PhysX finds the agent in contact with a goal in the step that begins now."""
+        return math.dist(position, self.physics.position(goal)) < self._touching[goal]
+
+    def take_out(self, body: int) -> None:
+        """A body and what is seen of it are gone."""
+        self.physics.remove(body)
+        self.goals.pop(body, None)
+        for row, owner in enumerate(self._owners):
+            if owner == body:
+                self.scene.active[row] = False
+        row = self._goal_rows.pop(body, None)
+        if row is not None:
+            self.scene.active[row] = False
+
+    def in_reach(self, steps: int) -> tuple[tuple[Zone, ...], list[int]]:
+        """Zones and goals that the agent may touch within these steps.
+
+        Looked up with room to spare, and again only when agent or goals may have used it up.
+        """
+        position = self.agent.position
+        time = steps * PHYSICS_STEP
+        reach = time * (math.hypot(*self.agent.velocity) + steps * _FASTEST_PUSH) + _SLACK
+        self._drift += time * (self._tracker.fastest + time * GRAVITY)
+        if math.dist(position, self._looked_from) + self._drift + reach > self._known:
+            self._looked_from = position
+            self._drift = time * (self._tracker.fastest + time * GRAVITY)
+            self._known = self._drift + reach + _ROOM
+            self._near = self._index.near(position, self._known), self._goals_near(self._known)
+        return self._near
+
+    def everything(self) -> tuple[tuple[Zone, ...], list[int]]:
+        """All zones and goals: what may be touched where they come, go and grow."""
+        return tuple(self._zones), list(self.goals)
+
+    def spawn(self, thing: PlacedObject, *, hanging: bool = False) -> Prop:
+        """Put an object in while the arena is played.
+
+        Args:
+            thing: The object, in its place.
+            hanging: Whether it stays where it is although it has a mass.
+        """
+        origin, mass = Ground((thing,)).settle(thing)
+        built = make(thing, origin, 0.0 if hanging else mass)
+        prop = Prop(thing, [], [], built.zone)
+        body = -1
+        if built.body is not None:
+            body = self.physics.add(built.body)
+            prop.bodies.append(body)
+        owner = -1 if hanging or not mass else body
+        prop.rows.extend(self._show(built.primitives, owner, built.offsets))
+        if built.pickup is not None:
+            self.goals[body] = built.pickup
+            self._goal_rows[body] = prop.rows[0]
+            self._touching[body] = thing.size.x / 2 + AGENT_RADIUS + CONTACT_GAP
+        if built.zone is not None:
+            self._zones.append(built.zone)
+            self._index = Zones(self._zones)
+        self._known = 0.0
+        return prop
+
+    def add_part(self, prop: Prop, body: Body, seen: Primitive) -> int:
+        """Give an object one more body that stays where it is put; the index of the body."""
+        index = self.physics.add(body)
+        prop.bodies.append(index)
+        prop.rows.extend(self._show((seen,), -1, ((0.0, 0.0, 0.0),)))
+        return index
+
+    def despawn(self, prop: Prop) -> None:
+        """Take an object out, if it is still there, with all that it does."""
+        for body in prop.bodies:
+            if body in self.goals or not prop.thing.kind.goal:
+                self.take_out(body)
+        self.scene.active[prop.rows] = False
+        if prop.zone is not None:
+            self._zones.remove(prop.zone)
+            self._index = Zones(self._zones)
+        self.movers = [mover for mover in self.movers if mover not in prop.movers]
+        self.triggers = [trigger for trigger in self.triggers if trigger not in prop.triggers]
+        self._known = 0.0
+
+    def act(self, prop: Prop) -> None:
+        """Let an object do what it does from now on."""
+        self.movers.extend(prop.movers)
+        self.triggers.extend(prop.triggers)
+
+    def resize(self, prop: Prop, diameter: float, *, hanging: bool = False) -> None:
+        """Give a goal another size; it goes on standing where it stands.
+
+        Args:
+            prop: The goal.
+            diameter: Metres.
+            hanging: Whether it stays where it is.
+        """
+        (body,), (row,) = prop.bodies, prop.rows
+        radius = max(diameter / 2, THINNEST)
+        grown = radius - float(self.scene.half[row, 0])
+        self.physics.reshape(body, (Ball(radius),), 0.0 if hanging else _BALL_MASS)
+        if not hanging:
+            x, y, z = self.physics.position(body)
+            self.physics.move(body, (x, y + grown, z))
+        self.scene.half[row] = radius
+        self.goals[body] = replace(self.goals[body], reward=diameter)
+        self._touching[body] = radius + AGENT_RADIUS + CONTACT_GAP
+
+    def release(self, prop: Prop) -> None:
+        """Let a goal fall that was hanging."""
+        (body,), (row,) = prop.bodies, prop.rows
+        radius = float(self.scene.half[row, 0])
+        self.physics.reshape(body, (Ball(radius),), _BALL_MASS)
+        owners = list(self._owners)
+        owners[row] = body
+        self._owners = tuple(owners)
+        self._tracker.follow(self.scene, self._owners, self._offsets)
+
+    def _show(
+        self, primitives: Sequence[Primitive], owner: int, offsets: Sequence[Vector]
+    ) -> range:
+        first = len(self.scene)
+        self.scene = self.scene.extended(primitives)
+        self._owners = (*self._owners, *[owner] * len(primitives))
+        self._offsets = (*self._offsets, *offsets)
+        self._tracker.follow(self.scene, self._owners, self._offsets)
+        return range(first, len(self.scene))
+
+    def _goals_near(self, reach: float) -> list[int]:
+        position, goals = self.agent.position, list(self.goals)
+        rows = [self._goal_rows[goal] for goal in goals]
+        return [
+            goal
+            for goal, center in zip(goals, self.scene.center[rows].tolist(), strict=True)
+            if math.dist(position, center) < reach + self._touching[goal]
+        ]
