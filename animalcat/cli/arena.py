@@ -1,4 +1,4 @@
-"""`animalcat arena`: check, measure and draw arena files."""
+"""`animalcat arena`: check, measure, draw and play arena files."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import csv
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -24,7 +25,7 @@ from animalcat.envs.types import CameraSpec, ObservationSpec
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-app = typer.Typer(help="Check, measure and draw arena files.", no_args_is_help=True)
+app = typer.Typer(help="Check, measure, draw and play arena files.", no_args_is_help=True)
 
 ENDINGS: Final = (".yaml", ".yml")
 MOST_ROWS: Final = 40
@@ -164,6 +165,45 @@ def show(
     except (OSError, ValueError) as error:
         fail(f"cannot write {output}: {error}")
     typer.echo(f"{'view' if first_person else 'map'} -> {output}", err=as_json)
+
+
+@app.command()
+def play(
+    file: Annotated[Path, typer.Argument(help="An arena file.", show_default=False)],
+    number: Annotated[
+        int | None, typer.Option("--arena", help="Its number in the file; the first if omitted.")
+    ] = None,
+    seed: Seed = 0,
+    resolution: Annotated[
+        int, typer.Option(min=8, max=512, help="Side of the picture in pixels.")
+    ] = 256,
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", help="Data directory; else ANIMALCAT_HOME, else .animalcat."),
+    ] = None,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port of 127.0.0.1; 0: any free one.")
+    ] = 0,
+    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+    terminal: Annotated[
+        bool, typer.Option("--terminal", help="Play in this terminal instead.")
+    ] = False,
+) -> None:
+    """Play an arena yourself, with the keyboard; each episode is recorded."""
+    arena = _arena(_load(file), number)
+    from animalcat.cli.arena_play import play_arena  # brings the simulator and the recorder
+
+    play_arena(
+        arena,
+        file.stem if number is None else f"{file.stem}-{number}",
+        seed=seed,
+        resolution=resolution,
+        data=data,
+        port=port,
+        browser=browser,
+        terminal=terminal,
+        now=datetime.now(UTC),
+    )
 
 
 def _files(paths: Iterable[Path]) -> list[Path]:

@@ -19,7 +19,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "profile": ("animalcat.cli.profile", "Show and export cognitive profiles."),
     "episode": ("animalcat.cli.episode", "List and replay recorded episodes."),
     "agent": ("animalcat.cli.agent", "Run an agent against a server."),
-    "arena": ("animalcat.cli.arena", "Check, measure and draw arena files."),
+    "arena": ("animalcat.cli.arena", "Check, measure, draw and play arena files."),
     "battery": ("animalcat.cli.battery", "List, build and import batteries."),
     "layout": ("animalcat.cli.layout", "List, show and fit measurement layouts."),
     "bench": ("animalcat.cli.bench", "Measure speed."),

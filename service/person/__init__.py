@@ -1,0 +1,6 @@
+"""A person plays an arena, in the browser or in a terminal; recorded as any episode is."""
+
+from animalcat.service.person.game import ACTIONS_PER_SECOND, Game, View
+from animalcat.service.person.web import PageServer
+
+__all__ = ["ACTIONS_PER_SECOND", "Game", "PageServer", "View"]

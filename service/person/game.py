@@ -1,0 +1,201 @@
+"""One person's episodes of one arena: what they see, what they have won, and the recordings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat import names
+from animalcat.arena_configs.loader import load_text
+from animalcat.arena_configs.model import Arena
+from animalcat.arena_configs.outcome import success
+from animalcat.arena_configs.placement import fix
+from animalcat.arena_configs.writer import to_yaml
+from animalcat.envs.backends import make_environment
+from animalcat.envs.types import (
+    PHYSICS_STEP,
+    CameraSpec,
+    EndedBy,
+    Environment,
+    ObservationSpec,
+    RaySpec,
+    Step,
+)
+from animalcat.service.play import recording_path
+from animalcat.service.recording import EpisodeRecorder
+from animalcat.service.versions import versions
+from animalcat.v1 import results_pb2, types_pb2
+from animalcat.wire import spec_to_proto
+
+AGENT: Final = "person"
+BACKEND: Final = "sim"
+PERIOD: Final = 3
+"""Physics steps of a decision, as agents have by default."""
+ACTIONS_PER_SECOND: Final = 1.0 / (PERIOD * PHYSICS_STEP)
+SECONDS_PER_UNIT: Final = 0.1
+"""Seconds in a unit of an arena's time limit."""
+
+Make = Callable[[str, ObservationSpec], Environment]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class View:
+    """What a person is shown.
+
+    Attributes:
+        episode: Number of the episode, from 0.
+        step: Decisions taken in it.
+        health: 0 to 100.
+        reward: Of the last decision.
+        episode_return: Sum of the rewards so far.
+        seconds_left: Until the time limit; None where there is none.
+        ended_by: Why the episode is over; None while it runs.
+        passed: Whether it was a success; None while it runs.
+        speed: In m/s.
+        camera: uint8 (resolution, resolution, 3).
+    """
+
+    episode: int
+    step: int
+    health: float
+    reward: float
+    episode_return: float
+    seconds_left: float | None
+    ended_by: EndedBy | None
+    passed: bool | None
+    speed: float
+    camera: npt.NDArray[np.uint8]
+
+
+class Game:
+    """Episodes of one arena, each with its recording; not safe to share between threads.
+
+    Attributes:
+        session: Id under which the recordings are kept.
+        view: What the person sees now.
+    """
+
+    def __init__(
+        self,
+        arena: Arena,
+        seed: int,
+        *,
+        session: str,
+        instance: str,
+        data: Path,
+        resolution: int = 256,
+        make: Make = make_environment,
+    ) -> None:
+        """Start the first episode.
+
+        Args:
+            arena: What to play.
+            seed: What the arena leaves to chance is drawn from this plus the episode's number.
+            session: Id for the recordings.
+            instance: Name of the arena, for their headers.
+            data: Data directory; recordings go to `recordings/SESSION/` in it.
+            resolution: Side of the camera's picture in pixels.
+            make: What makes the environment.
+
+        Raises:
+            ArenaError: The arena cannot be built.
+            OSError: The recording cannot be written.
+        """
+        self.session = names.check_component(session, "session")
+        self._arena, self._seed = arena, seed
+        self._instance, self._data = instance, data
+        self._spec = ObservationSpec(CameraSpec(resolution), RaySpec(), PERIOD)
+        self._environment = make(BACKEND, self._spec)
+        self._recorder: EpisodeRecorder | None = None
+        self._number = 0
+        self.view = self._start()
+
+    @property
+    def recording(self) -> Path:
+        """The recording of the present episode; it appears with the first action."""
+        return recording_path(self._data, self.session, self._number, 0)
+
+    def act(self, action: int) -> View:
+        """Take one decision; when the episode is over, nothing happens.
+
+        Args:
+            action: 3 x move + turn, 0 to 8.
+
+        Raises:
+            ValueError: The action is out of range.
+            OSError: The recording cannot be written.
+        """
+        if self.view.ended_by is not None:
+            return self.view
+        step = self._environment.step(action)
+        if self._recorder is None:
+            self._recorder = EpisodeRecorder(self.recording, self._header)
+            self._recorder.step(self._first, None)
+        self._recorder.step(step, action)
+        self.view = self._seen(step, self.view.step + 1, self.view.episode_return + step.reward)
+        if self.view.ended_by is not None:
+            passed = types_pb2.OUTCOME_SUCCESS if self.view.passed else types_pb2.OUTCOME_FAILURE
+            self._finish(types_pb2.OUTCOME_FAULT if step.ended_by is EndedBy.FAULT else passed)
+        return self.view
+
+    def restart(self) -> View:
+        """Begin the next episode; one that still runs is recorded as void.
+
+        Raises:
+            ArenaError: The arena cannot be built with the next draws.
+            OSError: The recording cannot be written.
+        """
+        self._finish(types_pb2.OUTCOME_VOID)
+        self._number += 1
+        self.view = self._start()
+        return self.view
+
+    def close(self) -> None:
+        """End it; an episode that still runs is recorded as void. Calling it twice is fine."""
+        self._finish(types_pb2.OUTCOME_VOID)
+        self._environment.close()
+
+    def _start(self) -> View:
+        seed = self._seed + self._number
+        text = to_yaml(fix(self._arena, np.random.default_rng(seed)))
+        self._played = load_text(text, self._instance).config.first
+        self._header = results_pb2.EpisodeHeader(
+            name=names.episode_name(self.session, self._number, 0),
+            instance=self._instance,
+            arena_yaml=text,
+            seed=seed,
+            observation_spec=spec_to_proto(self._spec),
+            backend=BACKEND,
+            versions=versions(),
+            agent=AGENT,
+        )
+        self._first = self._environment.load(self._played, seed)
+        return self._seen(self._first, 0, 0.0)
+
+    def _finish(self, outcome: int) -> None:
+        if self._recorder is not None:
+            self._recorder.finish(outcome)
+            self._recorder = None
+
+    def _seen(self, step: Step, number: int, total: float) -> View:
+        seen, limit = step.observation, self._played.time_limit
+        assert seen.camera is not None  # the specification has one
+        gone = number * PERIOD * PHYSICS_STEP
+        over = step.ended_by is not None
+        return View(
+            episode=self._number,
+            step=number,
+            health=seen.health,
+            reward=step.reward,
+            episode_return=total,
+            seconds_left=max(0.0, limit * SECONDS_PER_UNIT - gone) if limit > 0 else None,
+            ended_by=step.ended_by,
+            passed=success(total, self._played.pass_mark) if over else None,
+            speed=float(np.linalg.norm(seen.velocity)),
+            camera=seen.camera,
+        )
