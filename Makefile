@@ -5,6 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 UV     := $(shell command -v uv 2>/dev/null || echo .tools/bin/uv)
 PROTOS := $(sort $(wildcard protos/animalcat/v1/*.proto))
+TESTFLAGS ?= -n auto
 export ANIMALCAT_DATA ?= ../shared/data
 
 .PHONY: help setup demo test lint types proto proto-check bench lock clean
