@@ -460,7 +460,7 @@ def _table() -> tuple[ObjectKind, ...]:
             _cube(0.5),
             _cube(2.5),
             y_rule="base",
-            color=_rgb(237, 232, 237),
+            color=_rgb(40, 40, 40),  # of the symbol: it is what can be coloured
             color_rule="settable",
         ),
     )

@@ -7,12 +7,14 @@ documented extents, and what those leave open is a guess (docs/design/sensors.md
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from animalcat.arena_configs.catalogue import HATCH_HEIGHT, HOUSING_WALL
+from animalcat.arena_configs.signs import SYMBOLS
 
 Color = tuple[float, float, float]
 
@@ -119,10 +121,27 @@ _BUTTON: Final = (
 
 _BROWN: Final = (125 / 255, 96 / 255, 73 / 255)
 # The face looks along -x: in the documentation's example an agent at x 10 reads signs at x 20.
+_WHITE: Final = (237 / 255, 232 / 255, 237 / 255)
 _SIGN: Final = (
     _slab((-0.03, 0.05), (0.0, 2.0), (-1.5, 1.5), _BROWN),
-    _slab((-0.05, -0.03), (0.0, 2.0), (-1.5, 1.5)),
+    _slab((-0.05, -0.03), (0.0, 2.0), (-1.5, 1.5), _WHITE),
 )
+_SQUARE: Final = 0.22
+
+
+def _symbol(rows: tuple[str, ...]) -> tuple[Piece, ...]:
+    """The sign with a symbol on its face, a piece for each run of squares in a row.
+
+    Who reads it looks along +x, with +z on the left.
+    """
+    pieces: list[Piece] = []
+    for number, row in enumerate(rows):
+        y = 1.0 + _SQUARE * (len(rows) / 2 - number)
+        for run in re.finditer("#+", row):
+            left, right = (_SQUARE * (len(row) / 2 - end) for end in run.span())
+            pieces.append(_slab((-0.06, -0.05), (y - _SQUARE, y), (right, left)))
+    return (*_SIGN, *pieces)
+
 
 _WALL: Final = 0.06
 _CARTON: Final = (
@@ -139,9 +158,10 @@ LOOKS: Final[Mapping[str, tuple[Piece, ...]]] = MappingProxyType(
         "SpawnerDispenserTall": _cabinet(4.46),
         "SpawnerContainerShort": _cabinet(1.67),
         "SpawnerButton": _BUTTON,
-        "SignBoard": _SIGN,
         "HollowBox": _CARTON,
+        "SignBoard": _SIGN,
+        **{f"SignBoard {name}": _symbol(rows) for name, rows in SYMBOLS.items()},
     }
 )
-"""Name of a kind -> its pieces, in the object's own frame: that of `ObjectKind.parts`, but in
-metres where the size is fixed."""
+"""Name of a kind, and of its symbol -> its pieces, in the object's own frame: that of
+`ObjectKind.parts`, but in metres where the size is fixed."""

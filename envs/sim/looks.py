@@ -14,7 +14,7 @@ from animalcat.arena_configs.catalogue import KINDS
 from animalcat.arena_configs.looks import LOOKS, Piece
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from animalcat.arena_configs.catalogue import ObjectKind
 
@@ -52,11 +52,14 @@ class Pieces(NamedTuple):
     planes: Floats
 
 
-def look_index(kind: ObjectKind, part: int) -> int:
+def look_index(kind: ObjectKind, part: int, symbols: Sequence[str] = ()) -> int:
     """What the row of a part of an object shows: a look, `ITSELF` or `HIDDEN`."""
     if kind.name not in LOOKS:
         return ITSELF
-    return _NAMES.index(kind.name) if part == 0 else HIDDEN
+    if part > 0:
+        return HIDDEN
+    named = " ".join((kind.name, *symbols[:1]))
+    return _NAMES.index(named if named in LOOKS else kind.name)
 
 
 @lru_cache(maxsize=1)
@@ -74,7 +77,7 @@ def assemble(looks: Mapping[str, tuple[Piece, ...]]) -> Pieces:
     planes: list[npt.NDArray[np.float64]] = []
     first, first_plane = [0], [0]
     for name, look in looks.items():
-        kind = KINDS[name]
+        kind = KINDS[name.split()[0]]
         part = kind.parts[0]
         unit = np.multiply(kind.size_min, kind.ratio) if kind.fixed_size else np.ones(3)
         middle.append(np.multiply(part.center, unit))

@@ -231,6 +231,22 @@ def test_a_look_hides_its_colliders_and_leaves_the_rays_alone() -> None:
     assert rays[RAY_TAGS.index("GoalSpawner")] == 1.0
 
 
+def test_a_sign_shows_its_symbol_upright_to_who_reads_it() -> None:
+    sign = thing("SignBoard", 20, 0, 20).model_copy(update={"symbol_names": ("letter-c",)})
+    frames: list[Frame] = []
+    for x, yaw in ((16.5, 90), (23.5, 270)):
+        environment = SimEnvironment(ObservationSpec(CameraSpec(128), None))
+        environment.load(Arena(time_limit=250, items=(start(x, 20, yaw), sign)), 0)
+        frame = environment.step(0).observation.camera
+        assert frame is not None
+        frames.append(frame)
+    face, back = (frame[44:68, 44:84].astype(int).sum(axis=-1) for frame in frames)
+    dark = face < 300
+    left, right = dark[:, :20].sum(), dark[:, 20:].sum()
+    assert left > 1.3 * right > 0, "a C is open on the right"
+    assert np.ptp(back) < 30, "the back is plain"
+
+
 # --- against the real build --------------------------------------------------------------------
 
 
