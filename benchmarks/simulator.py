@@ -1,27 +1,35 @@
-"""How fast the simulator plays and builds, beside bare PhysX stepping of the same arena."""
+"""How fast and how faithful the simulator is: speed beside bare PhysX, figures beside Unity's."""
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import statistics
+import subprocess
+import sys
 import time
-from collections.abc import Callable
-from typing import Final, TypedDict
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NotRequired, TypedDict
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.placement import place
+from animalcat.arena_configs.writer import to_yaml
+from animalcat.benchmarks import fidelity, files
 from animalcat.envs.sim.builder import build
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.sim.physics import Physics
 from animalcat.envs.testing import start, thing
 from animalcat.envs.types import ACTIONS, CameraSpec, ObservationSpec, RaySpec
+from animalcat.envs.worker_client import WorkerClient
 
 PERIOD: Final = 3
+RAYS: Final = ObservationSpec(rays=RaySpec(), decision_period=PERIOD)
 CHUNK: Final = 100
 """Decisions between two looks at the clock; each chunk plays a fresh arena."""
 
@@ -34,6 +42,7 @@ class Row(TypedDict):
     unit: str
     baseline: float | None
     ratio: float | None
+    target: NotRequired[str]
 
 
 def arena() -> Arena:
@@ -54,32 +63,55 @@ def arena() -> Arena:
     return Arena(time_limit=0, items=(start(20, 18), *walls, *rest))
 
 
-def run(quick: bool = False) -> list[Row]:
-    """Measure.
+def run(quick: bool = False) -> list[Mapping[str, Any]]:
+    """Measure speed, then compare with the real build (`fidelity`).
 
     Args:
         quick: A tenth of the work, for a first impression.
     """
+    return [*speed(quick), *fidelity.run(quick)]
+
+
+def speed(quick: bool = False) -> list[Row]:
+    """Rates, times and memory.
+
+    Args:
+        quick: A tenth of the work.
+    """
     chunks = 4 if quick else 40
     specs = {
-        "vector only": ObservationSpec(rays=None, decision_period=PERIOD),
-        "rays": ObservationSpec(rays=RaySpec(), decision_period=PERIOD),
-        "camera 84x84": ObservationSpec(CameraSpec(84), rays=None, decision_period=PERIOD),
-        "camera 150x150": ObservationSpec(CameraSpec(150), rays=None, decision_period=PERIOD),
+        "vector only": (ObservationSpec(rays=None, decision_period=PERIOD), ""),
+        "rays": (RAYS, ">= 0.45 of bare"),
+        "camera 84x84": (ObservationSpec(CameraSpec(84), None, PERIOD), ">= 1500"),
+        "camera 150x150": (ObservationSpec(CameraSpec(150), None, PERIOD), ">= 600"),
     }
-    bare, *rates = _rates(chunks, [_bare, *(_player(spec) for spec in specs.values())])
+    players = [_player(spec) for spec, _ in specs.values()]
+    bare, *rates = _rates(chunks, [_bare, *players])
     rows = [_row("bare PhysX stepping", bare, "decisions/s", None)]
-    for name, rate in zip(specs, rates, strict=True):
-        rows.append(_row(f"simulator, {name}", rate, "decisions/s", bare))
-    return [*rows, _row("simulator, arena build", _build_time(chunks), "ms", None)]
+    for (name, (_, target)), rate in zip(specs.items(), rates, strict=True):
+        rows.append(_row(f"simulator, {name}", rate, "decisions/s", bare, target))
+    worker = asyncio.run(_worker_rates(chunks))
+    rows.append(_row("worker process, rays", worker, "decisions/s", rates[1]))
+    times = [_row("arena build, 31 objects", _build_times([arena()] * chunks), "ms", None)]
+    data_dir = fidelity.data_folder()
+    if data_dir is not None:
+        found = files.arena_files(data_dir / files.SETS[0])[:: 10 if quick else 1]
+        real = _build_times([load_config(file).config.first for file in found])
+        name = f"arena build, {len(found)} competition files"
+        times.append(_row(name, real, "ms", None, "<= 2"))
+    times.append(_row("restore 800 decisions", _restore_times(chunks // 4), "ms", None, "<= 100"))
+    if sys.platform == "linux":
+        times.append(_row("memory beyond imports", [_memory()], "MB", None, "<= 100"))
+    return [*rows, *times]
 
 
-def _row(name: str, values: list[float], unit: str, baseline: list[float] | None) -> Row:
+def _row(
+    name: str, values: list[float], unit: str, baseline: list[float] | None, target: str = ""
+) -> Row:
     median = statistics.median(values)
     base = statistics.median(baseline) if baseline else None
-    return Row(
-        name=name, median=median, unit=unit, baseline=base, ratio=median / base if base else None
-    )
+    ratio = median / base if base else None
+    return Row(name=name, median=median, unit=unit, baseline=base, ratio=ratio, target=target)
 
 
 def _rates(chunks: int, variants: list[Callable[[], Callable[[int], object]]]) -> list[list[float]]:
@@ -122,14 +154,71 @@ def _bare() -> Callable[[int], object]:
     return decide
 
 
-def _build_time(chunks: int) -> list[float]:
-    environment, scene = SimEnvironment(ObservationSpec(rays=None)), arena()
-    times: list[float] = []
-    for _ in range(chunks + 1):
-        began = time.perf_counter()
-        environment.load(scene, 0)
-        times.append((time.perf_counter() - began) * 1e3)
-    return times[1:]
+async def _worker_rates(chunks: int) -> list[float]:
+    """Decisions a second, one message a decision."""
+    actions = np.random.default_rng(0).integers(ACTIONS, size=CHUNK).tolist()
+    rates: list[float] = []
+    client = await WorkerClient.start("sim", RAYS)
+    try:
+        for _ in range(chunks + 1):
+            await client.load(to_yaml(arena()), 0)
+            began = time.perf_counter()
+            for action in actions:
+                await client.step(bytes([action]))
+            rates.append(CHUNK / (time.perf_counter() - began))
+    finally:
+        await client.close()
+    return rates[1:]
+
+
+def _build_times(arenas: list[Arena]) -> list[float]:
+    """Milliseconds from an arena to its first observation; the first is built twice."""
+    environment = SimEnvironment(ObservationSpec(rays=None))
+    environment.load(arenas[0], 0)
+    return [_milliseconds(lambda a=a: environment.load(a, 0)) for a in arenas]
+
+
+def _restore_times(times: int) -> list[float]:
+    """Milliseconds to go back to the 800th decision of random actions."""
+    environment = SimEnvironment(RAYS)
+    environment.load(Arena(time_limit=0, items=(start(), thing("Wall", 20, 0, 20))), 0)
+    for action in np.random.default_rng(0).integers(ACTIONS, size=800).tolist():
+        environment.step(action)
+    snapshot = environment.snapshot()
+    return [_milliseconds(lambda: environment.restore(snapshot)) for _ in range(times)]
+
+
+def _milliseconds(call: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    call()
+    return (time.perf_counter() - began) * 1e3
+
+
+_MEASURE_MEMORY: Final = """
+import resource
+from pathlib import Path
+from animalcat.benchmarks.simulator import *
+from animalcat.envs.sim import camera, rays
+
+def used():
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 1e6
+
+before = most = used()
+environment = SimEnvironment(ObservationSpec(CameraSpec(84), RaySpec(), PERIOD))
+for _ in range(20):
+    environment.load(arena(), 0)
+    for action in range(90):
+        environment.step(action % ACTIONS)
+    most = max(most, used())
+print(most - before)
+"""
+
+
+def _memory() -> float:
+    """Megabytes that a process with camera and rays takes, once all is imported (Linux)."""
+    command = [sys.executable, "-c", _MEASURE_MEMORY]
+    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
 def main() -> None:
@@ -142,15 +231,11 @@ def main() -> None:
     if options.json:
         print(json.dumps(rows, indent=2))
         return
-    table = Table("what", "median", "unit", "baseline", "ratio", title="Simulator, one core")
+    columns = ("name", "median", "unit", "baseline", "ratio", "target", "note")
+    table = Table(*columns, title="Simulator, one core")
     for row in rows:
-        table.add_row(
-            row["name"],
-            f"{row['median']:,.1f}",
-            row["unit"],
-            f"{row['baseline']:,.1f}" if row["baseline"] else "",
-            f"{row['ratio']:.2f}" if row["ratio"] else "",
-        )
+        cells = [row.get(column) for column in columns]
+        table.add_row(*(f"{c:,.4g}" if isinstance(c, float) else str(c or "") for c in cells))
     Console().print(table)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -87,6 +87,37 @@ class ObservationSpec:
         if not 1 <= self.decision_period <= 20:
             raise ValueError(f"decision_period {self.decision_period} is not in 1..20")
 
+    def validate(self, observation: Observation) -> None:
+        """Check that an observation is one of this specification.
+
+        Raises:
+            ValueError: Something has another shape, type or range; the message says what.
+        """
+        if not 0.0 <= observation.health <= 100.0:
+            raise ValueError(f"health {observation.health} is not in 0..100")
+        _validate("velocity", observation.velocity, (3,), np.float32)
+        _validate("position", observation.position, (3,), np.float32)
+        for name, shape, dtype, high in self._optional():
+            _validate(name, getattr(observation, name), shape, dtype, high)
+
+    def generate(self, rng: np.random.Generator) -> Observation:
+        """Any observation of this specification, which `validate` passes."""
+        drawn: dict[str, npt.NDArray[Any] | None] = {}
+        for name, shape, dtype, high in self._optional():
+            drawn[name] = None
+            if shape is not None:
+                drawn[name] = (rng.random(shape) * (high + (high > 1.0))).astype(dtype)
+        velocity, position = rng.normal(0.0, 10.0, (2, 3)).astype(np.float32)
+        health = float(rng.uniform(0.0, 100.0))
+        return Observation(health, velocity.copy(), position.copy(), drawn["rays"], drawn["camera"])
+
+    def _optional(self) -> tuple[tuple[str, tuple[int, ...] | None, type[np.generic], float], ...]:
+        """Name, shape (None: there is none), type and greatest value of rays and camera."""
+        return (
+            ("rays", self.rays and (self.rays.size,), np.float32, 1.0),
+            ("camera", self.camera and self.camera.shape, np.uint8, 255.0),
+        )
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Observation:
@@ -105,6 +136,27 @@ class Observation:
     position: npt.NDArray[np.float32]
     rays: npt.NDArray[np.float32] | None = None
     camera: npt.NDArray[np.uint8] | None = None
+
+
+def _validate(
+    name: str,
+    array: npt.NDArray[Any] | None,
+    shape: tuple[int, ...] | None,
+    dtype: type[np.generic],
+    high: float | None = None,
+) -> None:
+    """Raise unless an array is of that shape and type, finite, and within 0 and `high` if given."""
+    if array is None or shape is None:
+        if array is not None or shape is not None:
+            raise ValueError(f"{name}: {'missing' if array is None else 'not asked for'}")
+        return
+    if array.shape != shape or array.dtype != dtype:
+        found = f"{array.dtype} {array.shape}"
+        raise ValueError(f"{name}: {found} where {np.dtype(dtype)} {shape} belongs")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name}: a number is not finite")
+    if high is not None and (array.min() < 0 or array.max() > high):
+        raise ValueError(f"{name}: {array.min()} to {array.max()} is not within 0 to {high:g}")
 
 
 class Step(NamedTuple):

@@ -11,7 +11,7 @@ import typer
 from animalcat.cli.output import fail, print_json, print_rows, progress_console
 
 PARTS: Final = ("simulator", "sensors", "layouts", "service")
-COLUMNS: Final = ("name", "median", "p99", "unit", "baseline", "ratio", "target")
+COLUMNS: Final = ("name", "median", "p99", "unit", "baseline", "ratio", "target", "note")
 
 
 def command(

@@ -2,45 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from animalcat.arena_configs.loader import load_config
-from animalcat.envs.sim.environment import SimEnvironment
-from animalcat.envs.testing import check_observation, play
-from animalcat.envs.types import ACTIONS, ObservationSpec
+from animalcat.benchmarks.files import SETS, arena_files, pass_rates, play_all
 
 pytestmark = pytest.mark.data
-
-SETS = ("animal-ai-competition", "o-piaagets")
-
-
-def play_all(files: list[Path], decisions: int) -> Counter[tuple[str, str]]:
-    """Play random actions in every arena of every file; what was skipped, and how often."""
-    environment = SimEnvironment(ObservationSpec())
-    actions = np.random.default_rng(0).integers(ACTIONS, size=decisions).tolist()
-    skipped: Counter[tuple[str, str]] = Counter()
-    for file in files:
-        for arena in load_config(file).config.arenas.values():
-            for step in play(environment, arena, 0, actions):
-                check_observation(step.observation, environment.spec)
-                assert np.abs(step.observation.position).max() < 60, file.name
-            skipped.update(environment.skipped)
-    return skipped
-
-
-def arena_files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*.y*ml"))
 
 
 @pytest.mark.parametrize("name", SETS)
 def test_a_sample_of_the_real_files_plays(data_dir: Path, name: str) -> None:
     files = arena_files(data_dir / name)
     assert len(files) > 300
-    play_all(files[:: len(files) // 25], decisions=60)
+    sample = files[:: len(files) // 25]
+    played = play_all(sample, decisions=60)
+    assert played.files == len(sample)
+    assert played.arenas >= played.files
+    assert played.decisions > 40 * played.arenas
 
 
 @pytest.mark.slow
@@ -49,9 +28,17 @@ def test_every_real_file_plays(
     data_dir: Path, name: str, record_property: pytest.RecordProperty
 ) -> None:
     files = arena_files(data_dir / name)
-    skipped = play_all(files, decisions=30)
+    played = play_all(files, decisions=30)
     record_property("files", len(files))
-    record_property("objects skipped", sum(skipped.values()))
-    for (thing, reason), times in skipped.most_common():
+    record_property("objects skipped", played.skipped.total())
+    for (thing, reason), times in played.skipped.most_common():
         print(f"{times:6} {thing}: {reason}")
-    assert {"Agent"}.isdisjoint(thing for thing, _ in skipped)
+    assert {"Agent"}.isdisjoint(thing for thing, _ in played.skipped)
+
+
+def test_the_braitenberg_agent_finds_the_easy_categories_easier(data_dir: Path) -> None:
+    """Categories 1 (food) and 10 (causal reasoning): 65 % and 0 % in the real build."""
+    files = arena_files(data_dir / SETS[0])
+    rates = pass_rates([file for file in files if file.name.startswith(("01-0", "10-0"))][::3])
+    assert rates[1][0] / rates[1][1] > 0.65
+    assert rates[10][0] / rates[10][1] < 0.1
