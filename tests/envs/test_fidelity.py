@@ -1,0 +1,33 @@
+"""The figures that `animalcat bench simulator` prints are those asked for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from animalcat.benchmarks import fidelity, simulator
+
+
+def test_rewards_and_times_are_the_real_build_s_also_where_there_is_no_data(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("ANIMALCAT_DATA", str(tmp_path))
+    rows = {row["name"]: row for row in fidelity.run(quick=True)}
+    assert rows["time limits that last to the step"]["median"] == len(fidelity.STEPS)
+    assert rows["reward of the traced pickup"]["median"] == pytest.approx(fidelity.PICKUP, abs=1e-6)
+    assert rows["LightBlock pushed for 1 s"]["median"] > 1.0
+    assert "ANIMALCAT_DATA" in list(rows.values())[-1]["note"]
+    json.dumps(list(rows.values()))
+
+
+@pytest.mark.slow
+def test_speed_has_a_row_for_every_target(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ANIMALCAT_DATA", str(tmp_path))
+    rows = {row["name"]: row for row in simulator.speed(quick=True)}
+    ratio = rows["simulator, rays"]["ratio"]
+    assert ratio is not None
+    assert 0.2 < ratio < 1.0  # asked for: 0.45; the machine may be busy
+    assert 0.0 < rows["memory beyond imports"]["median"] < 250.0  # 66 with compiled code at hand
+    assert rows["restore 800 decisions"]["median"] < 1000.0  # 40 when the machine is free
