@@ -153,6 +153,7 @@ class Fitter:
         try:
             self._process = await asyncio.create_subprocess_exec(
                 self._python,
+                "-P",
                 "-m",
                 "animalcat.layouts.fitter",
                 stdin=asyncio.subprocess.PIPE,

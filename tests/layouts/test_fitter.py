@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +27,17 @@ Play = Callable[[Floats, list[float], int], Floats]
 
 
 @pytest.mark.slow
-async def test_it_serves_fits_and_restarts(aaio: Layout, draw_instances: Draw, play: Play) -> None:
+async def test_it_serves_fits_and_restarts(
+    aaio: Layout,
+    draw_instances: Draw,
+    play: Play,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # A user's own files never stand in for packages: ArviZ imports one of the name `tree`.
+    for name in ("tree", "arviz"):
+        (tmp_path / f"{name}.py").write_text("raise RuntimeError('the wrong module')")
+    monkeypatch.chdir(tmp_path)
     features = draw_instances(40, 1)
     y = play(features, [3.0, 1.0, 0.0, 0.1], 1)
     request = FitRequest(aaio, features, y, seed=7)
