@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 STEPS_PER_UNIT: Final = 5
 """Physics steps in one unit of an arena's time limit and blackouts."""
 
+LONGEST_WAIT: Final = 1e9
+"""Seconds that stand for any longer time."""
+
+_LARGEST_GRANT: Final = 1e30
+"""Keeps rewards finite in float32, however many are granted."""
 _FULL: Final = np.float32(100.0)
 _ZERO: Final = np.float32(0.0)
 _HOT_FLOOR: Final = np.float32(-0.001)
@@ -98,7 +103,7 @@ class Episode:
         self.passed = False
         self._goals = goals
         self._merge_at = merge_at
-        wait = round(frozen_seconds / PHYSICS_STEP)
+        wait = round(min(frozen_seconds, LONGEST_WAIT) / PHYSICS_STEP)
         self._frozen_until = self.steps + wait if wait else -1
 
     @property
@@ -137,7 +142,8 @@ class Episode:
 
     def grant(self, reward: float, *, completes: bool = False) -> None:
         """An operation gives a reward, and may complete the arena."""
-        self._update(np.float32(reward), EndedBy.DEATH, completes=completes)
+        bounded = min(max(reward, -_LARGEST_GRANT), _LARGEST_GRANT)
+        self._update(np.float32(bounded), EndedBy.DEATH, completes=completes)
 
     def burn(self) -> None:
         """The agent is in a hot zone during this step."""

@@ -16,6 +16,7 @@ from animalcat.arena_configs.geometry import rotate
 from animalcat.arena_configs.model import Item, Point
 from animalcat.arena_configs.placement import PlacedObject
 from animalcat.envs.sim.physics import Body, Box
+from animalcat.envs.sim.rules import LONGEST_WAIT
 from animalcat.envs.sim.scene import Primitive, Shape, Style, tag_index
 from animalcat.envs.types import PHYSICS_STEP
 
@@ -143,7 +144,9 @@ class Stockpiler:
         self._stage, self._thing, self._spawn, self._rng = stage, prop.thing, spawn, rng
         self._stock = STOCKS[prop.thing.name]
         again = prop.thing.item.times_between_door_opens
-        self._pause = round(again[0] / PHYSICS_STEP) if again and again[0] >= 0 else None
+        self._pause = (
+            round(min(again[0], LONGEST_WAIT) / PHYSICS_STEP) if again and again[0] >= 0 else None
+        )
         self._steps = self._spawned = 0
         self._raised = 0.0
         width = prop.thing.size.x

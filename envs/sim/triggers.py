@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from animalcat.arena_configs.geometry import rotate
 from animalcat.envs.sim.operations import Effect, Host, button_operations, effect
+from animalcat.envs.sim.rules import LONGEST_WAIT
 from animalcat.envs.sim.zones import Zone
 from animalcat.envs.types import PHYSICS_STEP
 
@@ -80,4 +81,5 @@ class DataZone:
 
 
 def _steps(durations: tuple[float, ...]) -> int:
-    return max(0, round((durations[0] if durations else _DURATION) / PHYSICS_STEP))
+    seconds = durations[0] if durations else _DURATION
+    return round(min(max(0.0, seconds), LONGEST_WAIT) / PHYSICS_STEP)

@@ -92,6 +92,18 @@ def test_freezing_stops_movement_for_its_steps_while_health_falls() -> None:
     assert speed[-1] > 1
 
 
+def test_enormous_numbers_stay_finite() -> None:
+    item = zone(GrantReward(reward=1e300), GrantContinuousReward(reward_per_step=1e300), z=5)
+    pushed = button(operations=(GrantReward(),), move_durations=(1e300,), reset_durations=(1e300,))
+    door = thing("SpawnerContainerShort", 30, 0, 30)
+    door = door.model_copy(update={"times_between_door_opens": (1e300,)})
+    frozen = start().model_copy(update={"frozen_agent_delays": (1e300,)})
+    for first in (start(), frozen):
+        _, steps = played(Arena(items=(first, item, pushed, door)), [FORWARD] * 40)
+        assert all(np.isfinite(step.reward) for step in steps)
+    assert rewards(steps) == []  # frozen for good
+
+
 def test_limited_and_none_and_choices() -> None:
     twice = LimitedInvocations(max_invocations=2, operation=GrantReward(reward=0.125))
     back_and_forth = ([FORWARD] * 60 + [BACKWARD] * 70) * 3
