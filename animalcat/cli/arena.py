@@ -19,6 +19,7 @@ from animalcat.arena_configs.features import FEATURES, aaio_features, bearing
 from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, Problem
 from animalcat.arena_configs.placement import Placement, place
+from animalcat.arena_configs.sequence import merged
 from animalcat.cli.output import FAILED, console, fail, print_json, print_rows, progress_console
 from animalcat.envs.types import CameraSpec, ObservationSpec
 
@@ -190,7 +191,10 @@ def play(
     ] = False,
 ) -> None:
     """Play an arena yourself, with the keyboard; each episode is recorded."""
-    arena = _arena(_load(file), number)
+    try:
+        arena = merged(_load(file), number)
+    except ArenaError as error:
+        fail(f"{file}: {error}")
     from animalcat.cli.arena_play import play_arena  # brings the simulator and the recorder
 
     play_arena(

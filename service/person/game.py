@@ -15,6 +15,7 @@ from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.outcome import success
 from animalcat.arena_configs.placement import fix
+from animalcat.arena_configs.sequence import merged
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.envs.backends import make_environment
 from animalcat.envs.types import (
@@ -163,7 +164,7 @@ class Game:
     def _start(self) -> View:
         seed = self._seed + self._number
         text = to_yaml(fix(self._arena, np.random.default_rng(seed)))
-        self._played = load_text(text, self._instance).config.first
+        self._played = merged(load_text(text, self._instance).config)
         self._header = results_pb2.EpisodeHeader(
             name=names.episode_name(self.session, self._number, 0),
             instance=self._instance,

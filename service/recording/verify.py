@@ -11,6 +11,7 @@ import numpy as np
 
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import Arena
+from animalcat.arena_configs.sequence import merged
 from animalcat.envs.backends import make_environment
 from animalcat.envs.replay import replay
 from animalcat.envs.types import CameraSpec, Environment, ObservationSpec, Step
@@ -118,9 +119,8 @@ def frames(
 
 
 def load_arena(header: results_pb2.EpisodeHeader) -> Arena:
-    """The arena that an episode was played in."""
-    (arena,) = load_text(header.arena_yaml, header.name).config.arenas.values()
-    return arena
+    """The arena that an episode was played in, with those that it merges with."""
+    return merged(load_text(header.arena_yaml, header.name).config)
 
 
 def _replayed(recording: Recording, spec: ObservationSpec, make: Make) -> Iterator[Step]:

@@ -18,6 +18,7 @@ import pytest
 
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import Arena
+from animalcat.arena_configs.sequence import merged
 from animalcat.envs.types import EndedBy
 from animalcat.service.person import Game, PageServer
 from animalcat.service.person.terminal import picture
@@ -143,6 +144,24 @@ def test_time_runs_out_and_that_is_no_pass(tmp_path: Path) -> None:
     assert footer.outcome == types_pb2.OUTCOME_FAILURE
     playing.close()
     playing.close()
+
+
+def test_merged_arenas_are_one_episode(tmp_path: Path) -> None:
+    one = TEXT.split("  0: !Arena\n")[1]
+    text = (
+        TEXT.replace("    timeLimit", "    mergeNextArena: true\n    timeLimit")
+        + "  1: !Arena\n"
+        + one
+    )
+    arenas = merged(load_text(text, "two").config)
+    playing = Game(arenas, 1, session="play-two", instance="two", data=tmp_path, resolution=16)
+    while playing.view.ended_by is None:
+        playing.act(3)
+    assert playing.view.episode_return > 1.5  # both goals
+    recording = read_episode(playing.recording)
+    playing.close()
+    found = verify(recording)
+    assert (found.difference, found.steps) == (None, playing.view.step + 1)
 
 
 def test_what_was_not_played_is_not_recorded(tmp_path: Path) -> None:
