@@ -19,8 +19,11 @@ from animalcat.envs.types import ObservationSpec
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from animalcat.envs.sim.builds import Build
+
 ROOT: Final = Path(__file__).resolve().parent.parent
-VERSION: Final = "masses of build 4.3.1"
+VERSIONS: Final[tuple[Build, ...]] = ("4.x", "3.1.3")
+"""Builds whose masses pushed objects have in the figures."""
 
 STEPS: Final = {
     55: 275,
@@ -127,11 +130,13 @@ def _rewards() -> Iterator[Row]:
 
 def _unreferenced() -> Iterator[Row]:
     for name in movement.PUSHED:
-        note = f"no reference; {VERSION}: {movement.mass(name):.0f} kg"
-        yield _row(f"{name} pushed for 1 s", movement.pushed(name), "m", "", note)
+        for build in VERSIONS:
+            note = f"no reference; build {build}: {movement.mass(name, build):.3g} kg"
+            way = movement.pushed(name, build)
+            yield _row(f"{name} pushed for 1 s, build {build}", way, "m", "", note)
     times = (0.1, 0.5, 1.0, 2.0, 4.0)
     for seconds, speed in zip(times, movement.rolling(*times), strict=True):
-        note = f"no reference; {VERSION}: {movement.mass('GoodGoalBounce'):.0f} kg"
+        note = f"no reference; every build: {movement.mass('GoodGoalBounce'):.3g} kg"
         yield _row(f"GoodGoalBounce {seconds} s after its start", speed, "m/s", "", note)
 
 

@@ -13,6 +13,7 @@ from animalcat.arena_configs.catalogue import KINDS
 from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.placement import Placement, place
+from animalcat.envs.sim.builds import as_built
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.sim.world import World
 from animalcat.envs.testing import FORWARD, NOOP, start, thing
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from animalcat.envs.sim.builds import Build
     from animalcat.envs.sim.physics import Vector
 
 FLOOR_TRACES: Final = ("flat-floor", "flat-floor-2")
@@ -127,14 +129,15 @@ def glance_errors(data_dir: Path) -> tuple[float, float]:
     return _errors(world, after)
 
 
-def pushed(name: str, *, seconds: float = 1.0) -> float:
+def pushed(name: str, build: Build = "4.x", *, seconds: float = 1.0) -> float:
     """Metres that an object of 1 m is pushed along by an agent that runs into it from 1 m away.
 
     Args:
         name: Of the object.
+        build: Whose masses it has.
         seconds: From the step on in which it begins to move.
     """
-    environment = SimEnvironment(ObservationSpec(rays=None, decision_period=1))
+    environment = SimEnvironment(ObservationSpec(rays=None, decision_period=1), build)
     away = 5.0 + 0.5 + 1.0 + 0.5
     block = thing(name, 20.0, 0.0, away, size=(1.0, 1.0, 1.0))
     environment.load(Arena(items=(start(), block)), 0)
@@ -166,9 +169,9 @@ def rolling(*seconds: float, size: float = 1.0) -> list[float]:
 PUSHED: Final = ("LightBlock", "HeavyBlock", "UBlock", "LBlock", "JBlock")
 
 
-def mass(name: str) -> float:
-    """Kilograms of an object in the build that the simulator follows."""
-    return KINDS[name].mass
+def mass(name: str, build: Build = "4.x") -> float:
+    """Kilograms of an object in a build."""
+    return as_built(KINDS[name], build).mass
 
 
 def _rows(data_dir: Path, name: str) -> list[dict[str, float]]:
