@@ -279,6 +279,8 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path: Path) -> None:
         command(tmp_path / "goal one.yml", "--no-browser", "--data", tmp_path / "data"),
         stdout=subprocess.PIPE,
         text=True,
+        # Whoever runs the tests in the background has made their children deaf to it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     assert process.stdout is not None
     line = process.stdout.readline()
