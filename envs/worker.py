@@ -8,15 +8,21 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import signal
 import socket
+import time
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.sequence import merged
 from animalcat.envs.frames import HEADER, Kind, pack_steps, spec_from_json
 from animalcat.envs.types import Environment, ObservationSpec, Phase, Step
+
+SPIN_SECONDS: Final = 0.0005
+"""How long to look for the next request before sleeping."""
 
 
 def serve(connection: socket.socket, make: Callable[[str, ObservationSpec], Environment]) -> None:
@@ -85,12 +91,29 @@ def _error(error: Exception) -> bytes:
 
 def _receive(connection: socket.socket) -> tuple[Kind, bytes] | None:
     """The next frame; None when the other side has closed."""
+    _await_a_moment(connection)
     header = _receive_exactly(connection, HEADER.size)
     if header is None:
         return None
     length, kind = HEADER.unpack(header)
     body = _receive_exactly(connection, length)
     return None if body is None else (Kind(kind), body)
+
+
+def _await_a_moment(connection: socket.socket) -> None:
+    """Look for the next request for a moment before going to sleep for it.
+
+    To wake a sleeping process, on a virtual machine above all, takes longer than to simulate a
+    decision; a quick agent's next action comes before that.
+    """
+    end = time.perf_counter() + SPIN_SECONDS
+    while time.perf_counter() < end:
+        try:
+            connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            os.sched_yield()
+        else:
+            return
 
 
 def _receive_exactly(connection: socket.socket, size: int) -> bytes | None:
