@@ -54,8 +54,9 @@ def examine() -> Iterator[Finding]:
     yield _works(
         "animalai client",
         _import_animalai,
-        "make setup; or: uv pip install --python-version 3.14 --no-deps animalai==6.2.0 "
+        "optional; make setup, or: uv pip install --python-version 3.14 --no-deps animalai==6.2.0 "
         "mlagents-envs-aai==1.0.0",
+        away="absent",
     )
     yield _unity_build()
 
@@ -107,13 +108,18 @@ def _x11() -> Finding:
     return Finding("libX11", "missing", "not found; PhysX links it", "apt-get install libx11-6")
 
 
-def _works(item: str, attempt: Callable[[], str], remedy: str) -> Finding:
+def _works(
+    item: str,
+    attempt: Callable[[], str],
+    remedy: str,
+    away: Literal["missing", "absent"] = "missing",
+) -> Finding:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return Finding(item, "ok", attempt())
     except (ImportError, OSError) as error:
-        return Finding(item, "missing", str(error).splitlines()[0], remedy)
+        return Finding(item, away, str(error).splitlines()[0], remedy)
 
 
 def _import_physics() -> str:
