@@ -232,7 +232,7 @@ class Client:
 
     def profile(self, session: SessionLike) -> dict[str, Any]:
         """The profile, by the schema "profile": certified once the session is finished."""
-        request = results_pb2.GetProfileRequest(name=f"{session_name(session)}/profile")
+        request = results_pb2.GetProfileRequest(name=_profile_name(session))
         return json.loads(self._run(self._profiles.GetProfile, request).profile_json)
 
     def export_profile(
@@ -242,7 +242,7 @@ class Client:
         if form not in _FORMATS:
             raise AnimalcatError(f"format {form!r}: choose from {', '.join(_FORMATS)}")
         request = results_pb2.ExportProfileRequest(
-            name=f"{session_name(session)}/profile", format=_FORMATS[form]
+            name=_profile_name(session), format=_FORMATS[form]
         )
         return self._run(self._profiles.ExportProfile, request).content
 
@@ -332,6 +332,10 @@ def session_name(session: SessionLike) -> str:
         return names.session_name(names.parse_session(session) if "/" in session else session)
     except names.BadNameError as error:
         raise AnimalcatError(str(error), "INVALID_NAME") from None
+
+
+def _profile_name(session: SessionLike) -> str:
+    return names.profile_name(names.parse_session(session_name(session)))
 
 
 def _arena_files(source: Path) -> list[tuple[str, Path]]:

@@ -16,6 +16,7 @@ from animalcat.arena_configs.geometry import Solid, outside_by, overlaps
 from animalcat.arena_configs.loader import Loaded
 from animalcat.arena_configs.model import (
     ARENA_SIDE,
+    STEPS_PER_UNIT,
     Arena,
     ArenaConfig,
     ArenaError,
@@ -36,8 +37,6 @@ from animalcat.arena_configs.reach import unreachable_goals
 
 TOP_SPEED: Final = 40.0
 """m/s that agent and goal never exceed together: 26.7 of the agent, 10 of a bouncing goal."""
-STEPS_PER_UNIT: Final = 5
-"""Physics steps in one unit of the time limit."""
 STEP_SECONDS: Final = 0.02
 
 

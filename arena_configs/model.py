@@ -11,6 +11,9 @@ from pydantic.alias_generators import to_camel
 
 Severity = Literal["error", "warning"]
 
+STEPS_PER_UNIT: Final = 5
+"""Physics steps in one unit of an arena's time limit and blackouts."""
+
 ARENA_SIDE: Final = 40.0
 """Side of the square arena in metres; x and z run from 0 to it."""
 

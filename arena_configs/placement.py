@@ -27,6 +27,7 @@ from animalcat.arena_configs.model import (
     ARENA_SIDE,
     PER_COPY,
     RGB,
+    STEPS_PER_UNIT,
     Arena,
     ArenaError,
     Item,
@@ -368,7 +369,7 @@ class _Builder:
             case "death":
                 return -1.0
             case "hot":
-                steps = self._arena.time_limit * 5
+                steps = self._arena.time_limit * STEPS_PER_UNIT
                 return min(-10.0 / steps if steps > 0 else 0.0, HOT_ZONE_FLOOR)
             case _:
                 return 0.0

@@ -20,15 +20,12 @@ import numpy as np
 from animalcat.arena_configs.families import generate
 from animalcat.arena_configs.features import FEATURES, aaio_features
 from animalcat.arena_configs.loader import load_text
-from animalcat.arena_configs.model import Arena, ArenaError
+from animalcat.arena_configs.model import STEPS_PER_UNIT, Arena, ArenaError
 from animalcat.arena_configs.placement import fix, place
 from animalcat.arena_configs.writer import to_yaml
 
 TABLE_VERSION: Final = 1
 """Version of a battery's table on disk; part of its digest."""
-
-ARENA_STEPS: Final = 5
-"""Physics steps in one unit of an arena's time limit."""
 
 
 class ArenaFile(NamedTuple):
@@ -228,7 +225,7 @@ def _make(draft: _Draft, number: int) -> _Made:
             paradigm=draft.paradigm,
             features=features,
             pass_mark=fixed.pass_mark,
-            time_limit_steps=max(0, fixed.time_limit) * ARENA_STEPS,
+            time_limit_steps=max(0, fixed.time_limit) * STEPS_PER_UNIT,
             seed=draft.seed,
             arena=f"arenas/{number:05}.yaml",
         ),

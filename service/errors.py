@@ -12,12 +12,10 @@ from typing import Any, Final
 import grpc
 from grpc import StatusCode
 
+from animalcat.errors import CODE_METADATA
 from animalcat.names import BadNameError
 
 log = logging.getLogger(__name__)
-
-CODE_METADATA: Final = "animalcat-code"
-"""Key of the trailing metadata that carries the code of an error."""
 
 MAX_DETAIL: Final = 3000
 """Most characters of an error's text: it travels in a trailer of limited size."""

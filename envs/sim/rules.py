@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from animalcat.arena_configs.model import STEPS_PER_UNIT
 from animalcat.envs.types import PHYSICS_STEP, EndedBy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-STEPS_PER_UNIT: Final = 5
-"""Physics steps in one unit of an arena's time limit and blackouts."""
 
 LONGEST_WAIT: Final = 1e9
 """Seconds that stand for any longer time."""
