@@ -80,11 +80,13 @@ class WorkerClient:
         return self._process.pid if self._process else None
 
     async def open(self) -> None:
-        """Start the process if there is none.
+        """Start the process if there is none, or none any more.
 
         Raises:
             WorkerFault: It did not start.
         """
+        if self._process is not None and self._process.ended:
+            self._drop()  # it died between episodes, so nothing is lost with it
         if self._process is None:
             self._process = await _Process.start(self._command)
             request = {"backend": self.backend, "spec": spec_to_json(self.spec)}
@@ -206,6 +208,11 @@ class _Process(asyncio.BufferedProtocol):
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    @property
+    def ended(self) -> bool:
+        """Whether its end of the socket is closed."""
+        return self._transport is None
 
     def ask(self, kind: Kind, body: bytes, seconds: float) -> asyncio.Future[tuple[Kind, bytes]]:
         """Send a request; the future is its answer, or a WorkerFault."""

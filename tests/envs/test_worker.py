@@ -197,6 +197,16 @@ async def test_a_killed_worker_is_a_fault(point: WorkerClient) -> None:
         await point.step(b"\x00")
 
 
+async def test_a_worker_that_died_between_episodes_is_replaced(point: WorkerClient) -> None:
+    await point.load(ARENA, 0)
+    pid = point.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    await asyncio.sleep(0.2)  # the loop hears of the closed socket
+    assert (await point.load(ARENA, 0)).phase is Phase.FIRST
+    assert point.pid != pid
+
+
 async def test_a_cancelled_request_does_not_answer_the_next_one(point: WorkerClient) -> None:
     await point.load(ARENA, 0)
     waiting = asyncio.create_task(point.step(bytes([point_worker.HANG])))
