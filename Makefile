@@ -8,11 +8,12 @@ PROTOS := $(sort $(wildcard protos/animalcat/v1/*.proto))
 TESTFLAGS ?= -n auto
 export ANIMALCAT_DATA ?= ../shared/data
 
-.PHONY: help setup demo test lint types proto proto-check bench lock clean
+.PHONY: help setup demo test unity-clients lint types proto proto-check bench lock clean
 
 help:
 	@echo "make demo    set up and run the main job end to end"
 	@echo "make test    set up and run the tests"
+	@echo "make unity-clients   set up old and new animalai clients, which the tests then play with"
 	@echo "make lint | types | proto | proto-check | bench | lock | clean"
 
 setup: $(STAMP)
@@ -35,6 +36,41 @@ demo: $(STAMP)
 test: $(STAMP)
 	$(BIN)/python -m pytest $(TESTFLAGS)
 
+# animalai clients in environments of their own, which know nothing of animalcat (tests/unity plays with them).
+# Interpreters by path, since uv does not see pyenv's: make unity-clients PYTHON39=... PYTHON310=... PYTHON314=...
+CLIENTS := .clients
+PYENV   := $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions
+newest   = $(lastword $(sort $(wildcard $(PYENV)/$(1).*/bin/python)))
+PYTHON39  ?= $(call newest,3.9)
+PYTHON310 ?= $(call newest,3.10)
+PYTHON314 ?= $(call newest,3.14)
+
+unity-clients: $(CLIENTS)/animalai-6.2.0/.installed \
+  $(if $(PYTHON39),$(CLIENTS)/animalai-4.1.0/.installed,skip-4.1.0-PYTHON39) \
+  $(if $(PYTHON310),$(CLIENTS)/animalai-5.0.1/.installed,skip-5.0.1-PYTHON310) \
+  $(if $(PYTHON314),$(CLIENTS)/animalai-6.2.0-python3.14/.installed,skip-6.2.0-PYTHON314)
+
+# Only with CI=true, and only of 4.1.0, is a missing interpreter a failure.
+skip-%:
+	@set -- $(subst -, ,$*); echo "unity-clients: animalai $$1 is skipped: its Python was not found; give the path: make unity-clients $$2=..." >&2; \
+	  [ "$$CI $$1" != "true 4.1.0" ]
+
+$(CLIENTS)/animalai-6.2.0/.installed: INTERPRETER = $(PYTHON)
+$(CLIENTS)/animalai-6.2.0-python3.14/.installed: INTERPRETER = $(PYTHON314)
+$(CLIENTS)/animalai-5.0.1/.installed: INTERPRETER = $(PYTHON310)
+$(CLIENTS)/animalai-4.1.0/.installed: INTERPRETER = $(PYTHON39)
+# 5.0.1 declares exactly Python 3.10.12 and runs on any 3.10.
+$(CLIENTS)/animalai-5.0.1/.installed: PRETEND = --python-version 3.10.12
+$(CLIENTS)/animalai-%/.installed: requirements-clients/animalai-%.lock | $(filter .tools/bin/uv,$(UV))
+	$(UV) venv --quiet --clear --python "$(INTERPRETER)" $(@D)
+	$(UV) pip install --quiet --python $(@D)/bin/python $(PRETEND) --require-hashes -r $<
+	@touch $@
+$(CLIENTS)/animalai-6.2.0/.installed $(CLIENTS)/animalai-6.2.0-python3.14/.installed: requirements-clients/animalai-6.2.0-needs.lock requirements-animalai.lock | $(filter .tools/bin/uv,$(UV))
+	$(UV) venv --quiet --clear --python "$(INTERPRETER)" $(@D)
+	$(UV) pip install --quiet --python $(@D)/bin/python --require-hashes -r $<
+	$(UV) pip install --quiet --python $(@D)/bin/python --python-version 3.14 --no-deps --require-hashes -r requirements-animalai.lock
+	@touch $@
+
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -55,10 +91,14 @@ proto-check: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/animalcat bench $(BENCHFLAGS)
 
+lock: CLIENT_LOCK = $(UV) pip compile --quiet --generate-hashes --no-emit-index-url
 lock: | $(filter .tools/bin/uv,$(UV))
 	$(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --extra dev pyproject.toml -o requirements.lock
 	$(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --extra server --constraint requirements.lock pyproject.toml -o docker/service/requirements.lock
 	printf 'animalai==6.2.0\nmlagents-envs-aai==1.0.0\n' | $(UV) pip compile --quiet --generate-hashes --no-emit-index-url --no-deps --python-version 3.14 - -o requirements-animalai.lock
+	printf 'filelock\ngrpcio\ngymnasium\nnumpy\npackaging\npillow\nprotobuf\ntqdm\n' | $(CLIENT_LOCK) --universal --python-version 3.11 --constraint requirements.lock - -o requirements-clients/animalai-6.2.0-needs.lock
+	printf 'animalai==5.0.1\n' | $(CLIENT_LOCK) --python-version 3.10.12 - -o requirements-clients/animalai-5.0.1.lock
+	printf 'animalai==4.1.0\nmlagents-envs==0.30.0\nprotobuf==3.20.3\n' | $(CLIENT_LOCK) --python-version 3.9 - -o requirements-clients/animalai-4.1.0.lock
 
 clean:
-	rm -rf $(VENV) .tools .pytest_cache .ruff_cache animalcat-demo
+	rm -rf $(VENV) .clients .tools .pytest_cache .ruff_cache animalcat-demo
