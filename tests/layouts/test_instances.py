@@ -1,0 +1,69 @@
+"""Tables of instances and outcomes, and what is wrong with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from animalcat.layouts.instances import Instances, OutcomeTable, TableError, read_csv
+from animalcat.layouts.spec import Layout
+
+TEXT = """instance,paradigm,words,depth,alice,bob
+one,short,10,1,1,0
+two,short,20,,0,
+three,long,90,3,1,1
+"""
+
+
+def test_a_csv_with_meta_features_and_outcomes() -> None:
+    table = read_csv(TEXT, ["alice", "bob"])
+    assert table.instances.columns == ("words", "depth")
+    assert table.instances.names == ("one", "two", "three")
+    assert table.instances.paradigms == ("short", "short", "long")
+    assert np.isnan(table.instances.column("depth")[1])
+    played, outcomes = table.of("bob")
+    assert played.names == ("one", "three")
+    assert outcomes.tolist() == [0, 1]
+    assert read_csv(TEXT, ["bob"], ignore=["alice"]).instances.columns == ("words", "depth")
+
+
+@pytest.mark.parametrize(
+    ("text", "agents", "words"),
+    [
+        (TEXT, ["carol"], "no column 'carol' of outcomes; columns: instance, paradigm, words"),
+        (TEXT.replace("90", "many"), ["alice"], "line 4, column words: 'many' is no finite number"),
+        (TEXT.replace("90", "inf"), ["alice"], "'inf' is no finite number"),
+        (TEXT.replace("90,", ""), ["alice"], "line 4: 5 cells; the header has 6"),
+        (TEXT.replace("depth", "words", 1), ["alice"], "column words is there 2 times"),
+    ],
+)
+def test_a_bad_csv_is_named(text: str, agents: list[str], words: str) -> None:
+    with pytest.raises(TableError, match=words):
+        read_csv(text, agents)
+
+
+def test_files(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(TEXT)
+    assert len(read_csv(path, ["alice"]).instances) == 3
+    with pytest.raises(TableError, match="No such file"):
+        read_csv(tmp_path / "other.csv", [])
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(TableError, match="no text in UTF-8"):
+        read_csv(path, [])
+
+
+def test_instances_are_checked(aaio: Layout) -> None:
+    with pytest.raises(TableError, match=r"shape \(2, 3\); 1 columns"):
+        Instances(("a",), np.zeros((2, 3)))
+    with pytest.raises(TableError, match="3 names for 2 instances"):
+        Instances(("a",), np.zeros((2, 1)), names=("x", "y", "z"))
+    with pytest.raises(TableError, match="no column 'rewardDistance'; columns: a"):
+        Instances(("a",), np.zeros((2, 1))).features(aaio)
+    with pytest.raises(TableError, match="1 agents and 2 instances"):
+        OutcomeTable(Instances(("a",), np.zeros((2, 1))), ("me",), np.zeros((2, 2)))
+    table = OutcomeTable(Instances(("a",), np.zeros((1, 1))), ("me",), np.zeros((1, 1)))
+    with pytest.raises(TableError, match="no agent 'you'; agents: me"):
+        table.of("you")

@@ -1,0 +1,126 @@
+"""Simulated agents, their wrappers, and the battery and agents of Burden et al. 2023."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from animalcat.layouts.evaluator import Evaluator
+from animalcat.layouts.instances import Instances
+from animalcat.layouts.simulate import (
+    Drift,
+    Hidden,
+    Lapses,
+    LayoutAgent,
+    Where,
+    play,
+    prior_agents,
+)
+from animalcat.layouts.spec import Layout
+from animalcat.layouts.synthetic import CAPABILITIES, PARADIGMS, op_battery, synthetic_agents
+
+# Brier score of the aggregate per agent in Table 8: p (1 - p) on the 438 test instances.
+TABLE_8 = (
+    *(0.000, 0.250, 0.078, 0.022, 0.089, 0.250, 0.138, 0.103, 0.240, 0.237),
+    *(0.242, 0.235, 0.234, 0.166, 0.007, 0.064, 0.166, 0.072, 0.249, 0.246),
+    *(0.249, 0.248, 0.250, 0.245, 0.204, 0.248, 0.192, 0.242, 0.152, 0.232),
+)
+
+
+@pytest.fixture(scope="module")
+def battery() -> Instances:
+    return op_battery(1)
+
+
+@pytest.fixture(scope="module")
+def line(aaio: Layout) -> Instances:
+    values = np.column_stack([np.linspace(1, 55, 60), np.ones(60), np.zeros(60), np.zeros(60)])
+    return Instances(aaio.feature_names, values)
+
+
+def test_the_battery_has_the_structure_of_the_paper(battery: Instances) -> None:
+    assert len(battery) == 2188
+    assert {name: battery.paradigms.count(name) for name in PARADIGMS} == PARADIGMS
+    assert len(set(battery.names)) == len(battery)
+    assert (op_battery(1).values == battery.values).all()
+    assert (op_battery(2).values != battery.values).any()
+    ranges = {  # Tables 4 and 5
+        "goalDistance": (0, 56),
+        "goalSize": (0.5, 4),
+        "timeUnderOcc": (0, 4),
+        "numPositions": (1, 11),
+        "rightLeftPosition": (-1, 1),
+        "occluderRedness": (0, 255),
+    }
+    for name, (low, high) in ranges.items():
+        column = battery.column(name)
+        assert low <= column.min() < column.max() <= high
+    hidden = np.array([p.endswith("-op") for p in battery.paradigms])
+    assert (battery.column("occluderPresence") == hidden).all()
+    assert ((battery.column("timeUnderOcc") > 0) == hidden).all()
+
+
+def test_the_agents_succeed_as_often_as_table_8_says(battery: Instances) -> None:
+    agents = synthetic_agents()
+    assert [agent.number for agent in agents] == list(range(1, 31))
+    assert sum(agent.known for agent in agents) == 13  # "Included" in Table 1
+    for agent, printed in zip(agents, TABLE_8, strict=True):
+        rate = agent.probability(battery).mean()
+        # 438 instances give the rate an error, and a rate near a half hides it.
+        error = abs(1 - 2 * rate) * np.sqrt(rate * (1 - rate) / 438) + 0.002
+        off = 0.01 if agent.number == 9 else 0.0  # no share of ramps fits agents 9 and 19 both
+        assert abs(rate * (1 - rate) - printed) < 3 * error + off, agent
+        assert set(agent.truth) <= set(CAPABILITIES)
+        assert all(0 <= share <= 1 for share in agent.truth.values())
+
+
+def test_a_layout_agent_plays_as_its_layout_says(aaio: Layout, line: Instances) -> None:
+    values = {
+        "navigationAbility": 3.0,
+        "visualAbility": 1.0,
+        "rightLeftBias": 0.0,
+        "noiseLevel": 0.1,
+    }
+    agent = LayoutAgent.of(aaio, {name: values[name] for name in reversed(aaio.latent_names)})
+    theta = [[values[name] for name in aaio.latent_names]]
+    p = agent.probability(line)
+    assert (p == Evaluator(aaio).probability(theta, line.values)[0]).all()
+    played = np.mean([play(agent, line, np.random.default_rng(s)) for s in range(400)], axis=0)
+    assert np.abs(played - p).max() < 5 * 0.5 / 20
+    with pytest.raises(ValueError, match="noiseLevel"):
+        LayoutAgent.of(aaio, {"navigationAbility": 1.0})
+
+
+def test_agents_of_the_prior_spread_as_the_prior(aaio: Layout) -> None:
+    agents = prior_agents(aaio, 2000, np.random.default_rng(5))
+    theta = np.array([agent.theta for agent in agents])
+    for node, column in zip(aaio.latents, theta.T, strict=True):
+        assert column.mean() == pytest.approx(node.prior.mean, abs=0.1 * node.prior.sd)
+        assert column.std() == pytest.approx(node.prior.sd, rel=0.1)
+
+
+def test_wrappers(aaio: Layout, line: Instances) -> None:
+    weak, strong = (LayoutAgent(aaio, np.array([ability, 1.8, 0.0, 0.0])) for ability in (1.0, 5.0))
+    p = strong.probability(line)
+    far = Where("rewardDistance", low=30)
+    near = ~far.holds(line)
+    assert near.any()
+    assert not near.all()
+
+    lapsed = Lapses(strong, rate=0.2, chance=0.0, where=far).probability(line)
+    assert (lapsed[near] == p[near]).all()
+    assert lapsed[~near] == pytest.approx(0.8 * p[~near])
+    assert Lapses(strong, rate=1.0).probability(line) == pytest.approx(0.5)
+
+    worse = Hidden(strong, far, factor=0.0).probability(line)
+    assert (worse[near] == p[near]).all()
+    assert (worse[~near] == 0).all()
+
+    drift = Drift(weak, strong, start=10, episodes=20)
+    path = drift.probability(line)
+    assert (path[:11] == weak.probability(line)[:11]).all()
+    assert (path[30:] == p[30:]).all()
+    assert path[20] == pytest.approx((weak.probability(line)[20] + p[20]) / 2)
+    # One instance at a time is the same as all at once.
+    single = [drift.probability(line.rows([i]), episode=i)[0] for i in range(len(line))]
+    assert single == pytest.approx(path)
