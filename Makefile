@@ -4,7 +4,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 UV     := $(shell command -v uv 2>/dev/null || echo .tools/bin/uv)
-PROTOS := $(sort $(wildcard protos/animalcat/v1/*.proto))
+PROTOS := $(sort $(wildcard protos/animalcat/v1/*.proto protos/animalcat/envs/mlagents/v1/*.proto))
+GENERATED := animalcat/v1 animalcat/envs/mlagents/v1
 TESTFLAGS ?= -n auto
 export ANIMALCAT_DATA ?= ../shared/data
 
@@ -85,8 +86,11 @@ proto: $(STAMP)
 
 # Fails when the committed generated code is not what the protos give.
 proto-check: $(STAMP)
-	@tmp=$$(mktemp -d) && trap 'rm -rf "$$tmp"' EXIT && cp -r animalcat/v1 "$$tmp/before" && $(MAKE) --no-print-directory proto && \
-	  diff -r -x __pycache__ "$$tmp/before" animalcat/v1 && echo "protobuf code is up to date"
+	@tmp=$$(mktemp -d) && trap 'rm -rf "$$tmp"' EXIT && \
+	  for folder in $(GENERATED); do mkdir -p "$$tmp/$$folder" && cp -r "$$folder/." "$$tmp/$$folder"; done && \
+	  $(MAKE) --no-print-directory proto && \
+	  for folder in $(GENERATED); do diff -r -x __pycache__ "$$tmp/$$folder" "$$folder" || exit 1; done && \
+	  echo "protobuf code is up to date"
 
 bench: $(STAMP)
 	$(BIN)/animalcat bench $(BENCHFLAGS)

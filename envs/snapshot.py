@@ -17,8 +17,10 @@ class Snapshot:
         arena: The arena.
         seed: The episode's seed.
         actions: Every action so far, one a byte.
+        idle: Physics steps that passed before the first observation.
     """
 
     arena: Arena
     seed: int
     actions: bytes
+    idle: int = 0

@@ -28,7 +28,8 @@ class SimEnvironment:
 
     The FIRST step is the state of a process's very first reset in Unity: health 100, the agent
     at its spawn pose 0.51 m above what it stands on, nothing simulated yet, reward 0. (After a
-    later RESET command Unity shows the state one physics step on: row 0 of recorded traces.)
+    later RESET command Unity shows the state one physics step on, row 0 of recorded traces:
+    `load` with `idle=1`.)
 
     The same arena, seed and actions give bitwise the same steps on the same platform.
     Not safe to share between threads.
@@ -51,6 +52,7 @@ class SimEnvironment:
         self._world: World | None = None
         self._arena: Arena | None = None
         self._seed = 0
+        self._idle = 0
         self._actions = bytearray()
         if spec.rays is not None:
             from animalcat.envs.sim.rays import cast_rays
@@ -84,13 +86,24 @@ class SimEnvironment:
         """
         return self._loaded().skipped
 
-    def load(self, arena: Arena, seed: int) -> Step:
+    @property
+    def physics_steps(self) -> int:
+        """How many physics steps the episode has had.
+
+        Raises:
+            RuntimeError: No arena is loaded.
+        """
+        return self._loaded().episode.steps
+
+    def load(self, arena: Arena, seed: int, idle: int = 0) -> Step:
         """Build an arena and start an episode; the step is FIRST.
 
         Args:
             arena: The arena, or an `ArenaSequence`: one that merges with those that follow it.
                 What it leaves to chance is drawn from `seed`.
             seed: Seed of everything random in the episode.
+            idle: Physics steps without action that pass before anything is seen. The step then
+                has their rewards, and is LAST if the episode is over by then.
 
         Raises:
             ArenaError: The arena cannot be built, or the build refuses it.
@@ -102,9 +115,11 @@ class SimEnvironment:
             placements.append(place(one, rng))
         chance = np.random.default_rng([seed, _IN_PLAY])
         world = World(placements, chance, self._build)
-        self._world, self._arena, self._seed = world, arena, seed
+        if idle:
+            world.play(0, 0, idle)
+        self._world, self._arena, self._seed, self._idle = world, arena, seed, idle
         self._actions.clear()
-        return Step(Phase.FIRST, 0.0, None, self._observe(world))
+        return self._step(Phase.FIRST, world)
 
     def step(self, action: int) -> Step:
         """Take one decision.
@@ -116,10 +131,7 @@ class SimEnvironment:
             ValueError: The action is out of range.
             RuntimeError: No episode is open.
         """
-        world = self._play(action)
-        reward, ended_by = world.episode.take_reward(), world.episode.ended_by
-        phase = Phase.MID if ended_by is None else Phase.LAST
-        return Step(phase, reward, ended_by, self._observe(world))
+        return self._step(Phase.MID, self._play(action))
 
     def snapshot(self) -> Snapshot:
         """This point of the episode.
@@ -129,7 +141,7 @@ class SimEnvironment:
         """
         self._loaded()
         assert self._arena is not None
-        return Snapshot(self._arena, self._seed, bytes(self._actions))
+        return Snapshot(self._arena, self._seed, bytes(self._actions), self._idle)
 
     def restore(self, snapshot: Snapshot) -> Step:
         """Play an episode again up to a point, without sensors in between.
@@ -142,7 +154,7 @@ class SimEnvironment:
             ValueError: An action is out of range.
             RuntimeError: The episode is over before the actions are.
         """
-        first = self.load(snapshot.arena, snapshot.seed)
+        first = self.load(snapshot.arena, snapshot.seed, snapshot.idle)
         if not snapshot.actions:
             return first
         for action in snapshot.actions[:-1]:
@@ -168,6 +180,11 @@ class SimEnvironment:
         world.play(move, turn, self._spec.decision_period)
         self._actions.append(action)
         return world
+
+    def _step(self, phase: Phase, world: World) -> Step:
+        reward, ended_by = world.episode.take_reward(), world.episode.ended_by
+        phase = phase if ended_by is None else Phase.LAST
+        return Step(phase, reward, ended_by, self._observe(world))
 
     def _observe(self, world: World) -> Observation:
         agent, spec = world.agent, self._spec

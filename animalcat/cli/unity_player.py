@@ -1,0 +1,147 @@
+"""`animalcat-unity`: takes the place of an Animal-AI build, for code written for `animalai`."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from animalcat.cli.output import BAD_INPUT, FAILED, MISSING, UNREACHABLE
+
+if TYPE_CHECKING:
+    from animalcat.envs.mlagents.arguments import Arguments
+
+LOST: Final = 5
+"""Exit code: the client went without closing."""
+REFUSED: Final = 6
+"""Exit code: the client speaks another version of the protocol."""
+INTERRUPTED: Final = 130
+"""Exit code: Ctrl-C."""
+
+USAGE: Final = """\
+animalcat-unity plays Unity's part for the Python package animalai; a client starts it:
+
+    AnimalAIEnvironment(file_name="{path}", arenas_configurations="arena.yaml")
+
+It takes the options of an Animal-AI build, and --cameraEncoding png|raw, --rayTags 12|18.
+Messages go to -logFile and to standard error. Exit codes: 0 the client closed; 1 a fault;
+2 an option or an arena is wrong; 3 something is not installed; 4 nobody listens at the port;
+5 the client went without closing; 6 the client speaks another version of the protocol.
+"""
+
+logger = logging.getLogger("animalcat.unity")
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Be a build for the client at the port that the command line names; ends the process."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if {"-h", "--help"} & set(words):
+        print(USAGE.format(path=Path(sys.argv[0]).absolute()), end="")
+        raise SystemExit(0)
+    raise SystemExit(run(words))
+
+
+def run(words: Sequence[str]) -> int:
+    """What `main` does.
+
+    Args:
+        words: The command line after the program's name.
+
+    Returns:
+        The exit code.
+    """
+    from animalcat.envs.mlagents.arguments import ArgumentsError, parse
+
+    _log_to(logging.StreamHandler())
+    try:
+        arguments = parse(words)
+        _log_to_file(arguments.log_file)
+    except (ArgumentsError, OSError) as error:
+        return _end(BAD_INPUT, error)
+    if arguments.port is None:
+        return _end(
+            BAD_INPUT, "no --mlagents-port: a Python client starts this program, see --help"
+        )
+    if arguments.plays:
+        return _end(
+            BAD_INPUT,
+            "--playerMode 1 (play=True, or the option is missing): a person plays by "
+            "`animalcat arena play FILE`; for an agent give --playerMode 0",
+        )
+    try:
+        return _serve(arguments, arguments.port)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _serve(arguments: Arguments, port: int) -> int:
+    try:
+        from animalcat.arena_configs.model import ArenaError
+        from animalcat.envs.mlagents.channels import ChannelError
+        from animalcat.envs.mlagents.link import (
+            ClientClosed,
+            ClientGoneError,
+            Link,
+            NobodyListensError,
+        )
+        from animalcat.envs.mlagents.peer import ClientError, VersionRefusedError, converse
+        from animalcat.envs.mlagents.source import SourceOver, config_source
+    except ImportError as error:
+        return _end(MISSING, _missing(error))
+    try:
+        with Link(port) as link:
+            link.connect()
+            converse(link, arguments, config_source)
+    except (ClientClosed, SourceOver) as end:
+        logger.info("%s", end)
+        return 0
+    except ArenaError as error:
+        for problem in error.problems:
+            logger.error("%s", problem)
+        return BAD_INPUT if error.problems else _end(BAD_INPUT, error)
+    except (ChannelError, ClientError) as error:
+        return _end(BAD_INPUT, error)
+    except NobodyListensError as error:
+        return _end(UNREACHABLE, error)
+    except ClientGoneError as error:
+        return _end(LOST, error)
+    except VersionRefusedError as error:
+        return _end(REFUSED, error)
+    except ImportError as error:
+        return _end(MISSING, _missing(error))
+    except Exception:
+        logger.exception("this is a fault of animalcat: please report it")
+        return FAILED
+    return 0
+
+
+def _end(code: int, message: object) -> int:
+    logger.error("%s", message)
+    return code
+
+
+def _missing(error: ImportError) -> str:
+    return f"{error}: pip install 'animalcat[server]'"
+
+
+def _log_to_file(path: str) -> None:
+    """Also log to the file of `-logFile`, a new one as Unity writes it; "-": standard output."""
+    if path == "-":
+        _log_to(logging.StreamHandler(sys.stdout))
+    elif path:
+        file = Path(path)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        _log_to(logging.FileHandler(file, mode="w", encoding="utf-8"))
+
+
+def _log_to(handler: logging.Handler) -> None:
+    handler.setFormatter(logging.Formatter("animalcat-unity: %(levelname)s: %(message)s"))
+    root = logging.getLogger("animalcat")
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Unity's side of the ML-Agents protocol, played over the simulator."""

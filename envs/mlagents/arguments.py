@@ -1,0 +1,143 @@
+"""The command line that ML-Agents' clients give to a build, read as Animal-AI's builds read it.
+
+Source: reference/animal-ai.md section 6.9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
+
+Encoding = Literal["png", "raw"]
+
+ENCODINGS: Final[tuple[Encoding, ...]] = ("png", "raw")
+LOWEST_RESOLUTION: Final = 4
+HIGHEST_RESOLUTION: Final = 512
+HIGHEST_RAW_RESOLUTION: Final = 400
+"""Two raw colour images of more would not fit into gRPC's 4 MiB, a client's limit."""
+
+FLAGS: Final = frozenset(
+    {"--useCamera", "--grayscale", "--useRayCasts", "--receiveConfiguration", "-nographics"}
+    | {"-batchmode"}
+)
+"""Options without a value; the last three change nothing here."""
+DEFAULTS: Final[Mapping[str, int]] = {
+    "--playerMode": 1,
+    "--resolution": 84,
+    "--raysPerSide": 2,
+    "--rayMaxDegrees": 60,
+    "--decisionPeriod": 3,
+    "--numberOfArenas": 1,
+    "--rayTags": 12,
+}
+"""Options with a whole number, and what Unity takes when they are missing.
+
+`--numberOfArenas` changes nothing, as in Unity; `--rayTags` is ours.
+"""
+PORT: Final = "--mlagents-port"
+LOG_FILE: Final = "-logfile"
+ENCODING: Final = "--cameraEncoding"
+
+
+class ArgumentsError(ValueError):
+    """The command line cannot be used; the message names the option."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """What a build is asked to be.
+
+    Attributes:
+        spec: What is perceived.
+        port: The client's port on this machine; None without one.
+        log_file: Path of the log, "-" for standard output, "" where none is given.
+        plays: Whether a person is to play (playerMode 1) instead of the client.
+        encoding: How camera images are sent.
+    """
+
+    spec: ObservationSpec
+    port: int | None = None
+    log_file: str = ""
+    plays: bool = True
+    encoding: Encoding = "png"
+
+
+def parse(argv: Sequence[str]) -> Arguments:
+    """Read a command line.
+
+    What no build knows is left alone, as in Unity. An option of Animal-AI that comes twice is an
+    error there, and here.
+
+    Args:
+        argv: The words after the program's name.
+
+    Raises:
+        ArgumentsError: An option comes twice, or has no value that it can have.
+    """
+    found = _options(argv)
+    numbers = {name: _number(name, found.get(name), usual) for name, usual in DEFAULTS.items()}
+    encoding = found.get(ENCODING, "png")
+    if encoding not in ENCODINGS:
+        raise ArgumentsError(f"{ENCODING} {encoding}: the encodings are {', '.join(ENCODINGS)}")
+    try:
+        spec = _spec(found, numbers)
+    except ValueError as error:
+        raise ArgumentsError(str(error)) from None
+    if encoding == "raw" and spec.camera and spec.camera.resolution > HIGHEST_RAW_RESOLUTION:
+        raise ArgumentsError(
+            f"--resolution {spec.camera.resolution}: raw images have at most "
+            f"{HIGHEST_RAW_RESOLUTION} pixels a side; send PNG or less"
+        )
+    return Arguments(
+        spec,
+        _port(found.get(PORT)),
+        found.get(LOG_FILE, ""),
+        numbers["--playerMode"] > 0,
+        encoding,
+    )
+
+
+def _options(argv: Sequence[str]) -> dict[str, str]:
+    """Name of every known option -> the word after it; "" for flags and at the end."""
+    found: dict[str, str] = {}
+    for index, word in enumerate(argv):
+        # Unity's own options, which have one dash, may be written in any case.
+        name = word if word.startswith("--") else word.lower()
+        if name not in FLAGS and name not in DEFAULTS and name not in (PORT, LOG_FILE, ENCODING):
+            continue
+        if name in found:
+            raise ArgumentsError(f"{word} is given twice; Animal-AI's builds refuse that")
+        takes_value = name not in FLAGS and index + 1 < len(argv)
+        found[name] = argv[index + 1] if takes_value else ""
+    return found
+
+
+def _number(name: str, text: str | None, usual: int) -> int:
+    if not text:
+        return usual
+    try:
+        return int(text)
+    except ValueError:
+        raise ArgumentsError(f"{name} {text}: that is not a whole number") from None
+
+
+def _port(text: str | None) -> int | None:
+    if text is None:
+        return None
+    port = _number(PORT, text, 0)
+    if not 0 < port < 1 << 16:
+        raise ArgumentsError(f"{PORT} {text}: a port is a number from 1 to 65535")
+    return port
+
+
+def _spec(found: Mapping[str, str], numbers: Mapping[str, int]) -> ObservationSpec:
+    side = min(max(numbers["--resolution"], LOWEST_RESOLUTION), HIGHEST_RESOLUTION)
+    camera = CameraSpec(side, "--grayscale" in found) if "--useCamera" in found else None
+    rays = None
+    if "--useRayCasts" in found:
+        degrees = float(numbers["--rayMaxDegrees"])
+        rays = RaySpec(numbers["--raysPerSide"], degrees, numbers["--rayTags"])
+    return ObservationSpec(camera, rays, numbers["--decisionPeriod"])

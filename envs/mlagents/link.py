@@ -1,0 +1,131 @@
+"""The connection to an ML-Agents client: one exchange after the other.
+
+Source: reference/animal-ai.md sections 6.1, 6.3 and 6.6.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any, Final, Self
+
+import grpc
+
+from animalcat.envs.mlagents.v1 import communicator_pb2 as pb
+
+METHOD: Final = "/communicator_objects.UnityToExternalProto/Exchange"
+CONNECT_SECONDS: Final = 10.0
+"""How long to look for the client: it may be started after the build."""
+STOP_SECONDS: Final = 2.0
+"""How long a client that is told of the end may take to close."""
+
+_GOING_ON: Final = 200
+_ENDING: Final = 400
+_OPTIONS: Final = (
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.max_receive_message_length", -1),  # the client sets the limit
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 500),
+)
+
+
+class NobodyListensError(ConnectionError):
+    """No client answers at the port."""
+
+
+class ClientGoneError(ConnectionError):
+    """The client went without closing."""
+
+
+class ClientClosed(Exception):  # noqa: N818  an end, not an error
+    """The client has closed its environment."""
+
+
+class Link:
+    """A client at a port of this machine. A context manager."""
+
+    def __init__(self, port: int) -> None:
+        """Prepare to connect.
+
+        Args:
+            port: Where the client listens.
+        """
+        self._port = port
+        self._channel = grpc.insecure_channel(f"localhost:{port}", options=_OPTIONS)
+        self._call: Any = self._channel.unary_unary(
+            METHOD,
+            request_serializer=pb.UnityMessage.SerializeToString,
+            response_deserializer=pb.UnityMessage.FromString,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._channel.close()
+
+    def connect(self, seconds: float = CONNECT_SECONDS) -> None:
+        """Wait until the client is there.
+
+        Args:
+            seconds: How long.
+
+        Raises:
+            NobodyListensError: It was not.
+        """
+        try:
+            grpc.channel_ready_future(self._channel).result(timeout=seconds)
+        except grpc.FutureTimeoutError:
+            raise NobodyListensError(
+                f"nobody listens at localhost:{self._port} (tried for {seconds:g} s): start the "
+                "Python client first, or give it the same port (base_port + worker_id)"
+            ) from None
+
+    def exchange(self, output: pb.UnityOutput) -> pb.UnityInput:
+        """Say something and wait for the answer.
+
+        Raises:
+            ClientClosed: The answer is that the client closes.
+            ClientGoneError: There is no client any more.
+        """
+        return self.begin(output)()
+
+    def begin(self, output: pb.UnityOutput | None) -> Callable[[], pb.UnityInput]:
+        """Say something, and wait for the answer later.
+
+        Args:
+            output: What to say; None for a bare sign of life.
+
+        Returns:
+            What waits for the answer; it raises as `exchange` does.
+        """
+        call = self._call.future(_message(_GOING_ON, output))
+
+        def answer() -> pb.UnityInput:
+            try:
+                message: pb.UnityMessage = call.result()
+            except grpc.RpcError as error:
+                raise ClientGoneError(_gone(error)) from None
+            if message.header.status != _GOING_ON:
+                raise ClientClosed("the client closed its environment")
+            return message.unity_input
+
+        return answer
+
+    def stop(self, seconds: float = STOP_SECONDS) -> None:
+        """Tell the client that there is nothing more to come.
+
+        Args:
+            seconds: How long to wait for it to close.
+        """
+        # It has gone, or takes its time: both are its affair.
+        with contextlib.suppress(grpc.RpcError):
+            self._call(_message(_ENDING, None), timeout=seconds)
+
+
+def _message(status: int, output: pb.UnityOutput | None) -> pb.UnityMessage:
+    return pb.UnityMessage(header=pb.Header(status=status), unity_output=output)
+
+
+def _gone(error: Any) -> str:
+    return f"the client went without closing its environment ({error.code().name.lower()})"

@@ -1,0 +1,184 @@
+"""Unity's part of a conversation with an ML-Agents client, from the greeting to the end.
+
+Source: reference/animal-ai.md sections 6.3, 6.4 and 6.6.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, Protocol
+
+from animalcat.arena_configs.model import ArenaError
+from animalcat.envs.mlagents import channels
+from animalcat.envs.mlagents.arguments import Arguments
+from animalcat.envs.mlagents.channels import ChannelError
+from animalcat.envs.mlagents.encoding import Encoder
+from animalcat.envs.mlagents.v1 import communicator_pb2 as pb
+from animalcat.envs.types import Phase
+
+if TYPE_CHECKING:
+    from animalcat.envs.mlagents.source import Source, Turn
+    from animalcat.envs.types import ObservationSpec
+
+BEHAVIOUR: Final = "AnimalAI?team=0"
+COMMUNICATION_VERSION: Final = "1.5.0"
+PACKAGE_VERSION: Final = "4.0.0"
+"""Of com.unity.ml-agents, as in Animal-AI 4.3.1; clients write it down and no more."""
+BRANCHES: Final = (3, 3)
+"""Options of the two choices of an action: to move, to turn."""
+
+logger = logging.getLogger(__name__)
+
+MakeSource = Callable[["ObservationSpec", int], "Source"]
+"""Makes what is played, from what is perceived and the client's seed."""
+
+
+class Connection(Protocol):
+    """What a conversation needs of a `Link`."""
+
+    def exchange(self, output: pb.UnityOutput) -> pb.UnityInput:
+        """Say something and wait for the answer."""
+        ...
+
+    def begin(self, output: pb.UnityOutput | None) -> Callable[[], pb.UnityInput]:
+        """Say something, and wait for the answer later."""
+        ...
+
+    def stop(self) -> None:
+        """Tell the client that there is nothing more to come."""
+        ...
+
+
+class VersionRefusedError(Exception):
+    """The client speaks another version of the protocol; the message says which."""
+
+
+class ClientError(ValueError):
+    """The client asked for something that cannot be; the message says what."""
+
+
+def converse(connection: Connection, arguments: Arguments, make_source: MakeSource) -> None:
+    """Be a build for one client, until one of the two ends it.
+
+    Whatever ends it is raised. A client that has seen something is told before, so that it ends
+    at once. One that has not is still in its constructor, where nobody can close it and its own
+    threads would wait for ever; it looks after the build every few seconds and finds it gone.
+
+    Args:
+        connection: The client, connected.
+        arguments: What to be.
+        make_source: Makes what is played.
+
+    Raises:
+        ClientClosed: The client closed its environment: the usual end.
+        ClientGoneError: The client is gone.
+        VersionRefusedError: It speaks another version.
+        SourceOver: There is nothing more to play.
+        ArenaError: Its arenas cannot be read or built.
+        ChannelError: Its side channels cannot be read.
+        ClientError: It sent an action that does not exist.
+    """
+    client = connection.exchange(_greeting()).rl_initialization_input
+    if _major(client.communication_version) != _major(COMMUNICATION_VERSION):
+        connection.stop()
+        raise VersionRefusedError(
+            f"the client speaks version {client.communication_version!r} of ML-Agents' protocol, "
+            f"this is version {COMMUNICATION_VERSION}: use mlagents-envs 0.30 to 1.x"
+        )
+    # From here on the client waits for observations, and looks whether this process lives.
+    begun = connection.begin(None)
+    logger.info("client: mlagents-envs %s, seed %d", client.package_version, client.seed)
+    # Clients before 1.0 take images as height, width, channels (section 6.8).
+    channels_first = not client.package_version.startswith("0.")
+    encoder = Encoder(channels_first=channels_first, encoding=arguments.encoding)
+    source = make_source(arguments.spec, client.seed)
+    try:
+        _play(connection, source, encoder, begun().rl_input)
+    finally:
+        source.close()
+
+
+def _play(connection: Connection, source: Source, encoder: Encoder, request: pb.RlInput) -> None:
+    turn: Turn | None = None
+    brain: pb.InitializationOutput | None = _brain()
+    try:
+        while True:
+            _heed(request.side_channel, source)
+            turns = _turns(source, turn, request)
+            turn = turns[-1]
+            infos = pb.RlOutput.ListAgentInfo(value=[encoder.info(one.step) for one in turns])
+            output = pb.RlOutput(agent_infos={BEHAVIOUR: infos})
+            request = connection.exchange(
+                pb.UnityOutput(rl_output=output, rl_initialization_output=brain)
+            ).rl_input
+            brain = None  # the client learns it with the first observations
+    except (ArenaError, ChannelError, ClientError):
+        if turn is not None:
+            connection.stop()
+        raise
+
+
+def _turns(source: Source, turn: Turn | None, request: pb.RlInput) -> list[Turn]:
+    """What the client is told next: a step; or two, when an episode ends and one begins."""
+    if turn is None or request.command == pb.COMMAND_RESET:
+        turns = [source.reset()]
+    elif turn.step.phase is Phase.LAST:
+        turns = [source.restart()]
+    else:
+        turns = [source.step(_action(request))]
+    while turns[-1].due:
+        turns.append(source.restart())
+    return turns
+
+
+def _action(request: pb.RlInput) -> int:
+    """3 x move + turn; a client that says nothing lets the agent do nothing."""
+    agents = request.agent_actions[BEHAVIOUR].value
+    if not agents:
+        return 0
+    choices = list(agents[0].discrete_actions)
+    if len(choices) != len(BRANCHES) or not all(0 <= c < 3 for c in choices):
+        raise ClientError(f"action {choices}: an action is two numbers from 0 to 2")
+    return 3 * choices[0] + choices[1]
+
+
+def _heed(side_channel: bytes, source: Source) -> None:
+    for channel, content in channels.messages(side_channel):
+        if channel == channels.ARENAS:
+            loaded = channels.read_arenas(content)
+            for problem in loaded.problems:
+                logger.warning("%s", problem)
+            source.use(loaded.config)
+            logger.info("arenas: %d", len(loaded.config.arenas))
+        elif channel not in (channels.ENGINE, channels.ANALYTICS):
+            logger.warning("side channel %s is unknown: a message is left unread", channel)
+
+
+def _greeting() -> pb.UnityOutput:
+    return pb.UnityOutput(
+        rl_initialization_output=pb.InitializationOutput(
+            name="AcademySingleton",
+            communication_version=COMMUNICATION_VERSION,
+            package_version=PACKAGE_VERSION,
+            capabilities=pb.Capabilities(
+                base_rl_capabilities=True,
+                concatenated_png_observations=True,
+                compressed_channel_mapping=True,
+                hybrid_actions=True,
+                training_analytics=True,
+                variable_length_observation=True,
+                multi_agent_groups=True,
+            ),
+        )
+    )
+
+
+def _brain() -> pb.InitializationOutput:
+    actions = pb.ActionSpec(num_discrete_actions=len(BRANCHES), discrete_branch_sizes=BRANCHES)
+    brain = pb.BrainParameters(brain_name=BEHAVIOUR, is_training=True, action_spec=actions)
+    return pb.InitializationOutput(brain_parameters=[brain])
+
+
+def _major(version: str) -> str:
+    return version.partition(".")[0]

@@ -1,0 +1,166 @@
+"""What a stand-in plays: the contract, and a client's arenas played as Unity plays them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from zlib import crc32
+
+import numpy as np
+
+from animalcat.arena_configs.sequence import ArenaOrder, merged
+from animalcat.envs.types import ObservationSpec, Phase, Step
+
+if TYPE_CHECKING:
+    from animalcat.arena_configs.model import ArenaConfig
+    from animalcat.envs.sim.environment import SimEnvironment
+
+ORDER: Final = crc32(b"order")
+"""Sets what random orders draw apart from what episodes draw."""
+
+
+class SourceOver(Exception):  # noqa: N818  an end, not an error
+    """There is nothing more to play; the message says why."""
+
+
+class Turn(NamedTuple):
+    """A step, and when the agent decides again.
+
+    Attributes:
+        step: FIRST and MID ask for a decision, LAST ends the episode.
+        due: Of LAST: whether the first decision of the next episode falls to the same moment, so
+            that both go into one message.
+    """
+
+    step: Step
+    due: bool = False
+
+
+class Source(Protocol):
+    """Gives the episodes that a client plays, decision by decision."""
+
+    def use(self, config: ArenaConfig) -> None:
+        """Take the client's arenas, from the next episode on.
+
+        Raises:
+            ArenaError: They cannot be played.
+        """
+        ...
+
+    def reset(self) -> Turn:
+        """Leave the episode and start another: what a RESET command does.
+
+        Raises:
+            ArenaError: The arena cannot be built.
+            SourceOver: There is no other.
+        """
+        ...
+
+    def restart(self) -> Turn:
+        """Start the episode that follows by itself upon one that is over.
+
+        Raises:
+            ArenaError: The arena cannot be built.
+            SourceOver: There is no other.
+        """
+        ...
+
+    def step(self, action: int) -> Turn:
+        """Take one decision: 3 x move + turn."""
+        ...
+
+    def close(self) -> None:
+        """Free what is held."""
+        ...
+
+
+class ConfigSource:
+    """The client's configurations on the embedded simulator, with Unity's bookkeeping.
+
+    The very first episode begins with nothing simulated. After a RESET command one physics step
+    without action has passed. After the end of an episode the next decision falls to where the
+    decision period puts it, and until then physics steps without action pass.
+
+    Source: reference/animal-ai.md sections 1.7 and 4.6. Episodes' seeds are drawn from the
+    client's seed as `ArenaEnv` draws them from its own.
+    """
+
+    def __init__(self, environment: SimEnvironment, config: ArenaConfig, seed: int) -> None:
+        """Stand before the first episode.
+
+        Args:
+            environment: What plays.
+            config: Arenas to play until others come.
+            seed: The client's seed; a negative one counts as its 32 bits.
+
+        Raises:
+            ArenaError: The arenas cannot be played.
+        """
+        self._environment = environment
+        self._config = config
+        self._order = ArenaOrder(config)
+        seed &= 0xFFFFFFFF
+        self._seeds = np.random.default_rng(seed)
+        self._chance = np.random.default_rng([seed, ORDER])
+        self._fresh = True
+        self._left = 0
+
+    def use(self, config: ArenaConfig) -> None:
+        """Take other arenas, from the next episode on; the count of arenas goes on.
+
+        Raises:
+            ArenaError: They cannot be played.
+        """
+        self._order.use(config)
+        self._config = config
+
+    def reset(self) -> Turn:
+        """Start another episode.
+
+        Raises:
+            ArenaError: The arena cannot be built.
+        """
+        idle = 0 if self._fresh else 1
+        self._fresh = False
+        return self._start(idle)
+
+    def restart(self) -> Turn:
+        """Start the episode that follows upon one that is over.
+
+        Raises:
+            ArenaError: The arena cannot be built.
+        """
+        return self._start(self._left)
+
+    def step(self, action: int) -> Turn:
+        """Take one decision."""
+        before = self._environment.physics_steps
+        step = self._environment.step(action)
+        return self._turn(step, self._environment.spec.decision_period + before)
+
+    def close(self) -> None:
+        """Free the simulator."""
+        self._environment.close()
+
+    def _start(self, idle: int) -> Turn:
+        arena = merged(self._config, self._order.next(self._chance))
+        seed = int(self._seeds.integers(2**31))
+        return self._turn(self._environment.load(arena, seed, idle), idle)
+
+    def _turn(self, step: Step, due_at: int) -> Turn:
+        """The step; `due_at`: at which physics step of its episode the next decision is due."""
+        self._left = due_at - self._environment.physics_steps
+        return Turn(step, due=step.phase is Phase.LAST and self._left == 0)
+
+
+def config_source(spec: ObservationSpec, seed: int) -> ConfigSource:
+    """The simulator, with the arena of `ArenaEnv` for a client that brings none.
+
+    Args:
+        spec: What is perceived.
+        seed: The client's seed.
+    """
+    from animalcat.arena_configs.loader import load_text
+    from animalcat.envs.gym import NAVIGATION
+    from animalcat.envs.sim.environment import SimEnvironment
+
+    return ConfigSource(SimEnvironment(spec), load_text(NAVIGATION, "").config, seed)

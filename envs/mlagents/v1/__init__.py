@@ -1,0 +1,1 @@
+"""Generated from protos/animalcat/envs/mlagents/v1 by `make proto`."""
