@@ -1,0 +1,283 @@
+"""How good predictions are: Brier score with Murphy's decomposition, log score, AUC, RMSE, R2.
+
+Predictions are probabilities of success, or expected scores in [0, 1]; outcomes are 0 and 1, or
+scores in [0, 1]. Lower is better for `brier`, `log_score` and `rmse`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import betaincinv, xlogy
+from scipy.stats import rankdata
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Metric: TypeAlias = Callable[[Floats, Floats], float]
+
+INTERVAL_SHARE: Final = 0.9
+"""Probability of the intervals here, as of a profile's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number with its 90 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Murphy:
+    """The Brier score as a sum (Murphy 1973), over groups of predictions.
+
+    brier = reliability - resolution + uncertainty + within, always exactly. Groups of equal
+    predictions have no `within`; bins have what their spread adds (Stephenson et al. 2008).
+
+    Attributes:
+        brier: The Brier score.
+        reliability: Mean squared distance of a group's mean prediction from its success rate; the
+            "calibration" of Burden et al.
+        resolution: Mean squared distance of a group's success rate from the overall one.
+        uncertainty: Variance of the outcomes: the Brier score of the aggregate.
+        within: What predictions within a group differ by; may be negative.
+        groups: How many groups hold a prediction.
+    """
+
+    brier: float
+    reliability: float
+    resolution: float
+    uncertainty: float
+    within: float
+    groups: int
+
+    @property
+    def calibration(self) -> float:
+        """The same as `reliability`."""
+        return self.reliability
+
+    @property
+    def refinement(self) -> float:
+        """Brier - calibration; with groups of equal predictions, uncertainty - resolution."""
+        return self.brier - self.reliability
+
+
+def murphy(predicted: npt.ArrayLike, outcomes: npt.ArrayLike, bins: int | None = 10) -> Murphy:
+    """Decompose the Brier score.
+
+    Args:
+        predicted: (instances,).
+        outcomes: (instances,).
+        bins: How many bins of equal width [0, 1] is cut into; None groups equal predictions, which
+            is exact but says little where every prediction is another.
+    """
+    p, y = _checked(predicted, outcomes)
+    rows, counts = _groups(p, bins)
+    mean_p = np.bincount(rows, p) / counts
+    mean_y = np.bincount(rows, y) / counts
+    share = counts / len(p)
+    reliability = float(share @ (mean_p - mean_y) ** 2)
+    resolution = float(share @ (mean_y - y.mean()) ** 2)
+    apart = p - mean_p[rows]
+    within = float(np.mean(apart**2) - 2.0 * np.mean(apart * (y - mean_y[rows])))
+    return Murphy(brier(p, y), reliability, resolution, float(y.var()), within, len(counts))
+
+
+@dataclass(frozen=True, slots=True)
+class ReliabilityPoint:
+    """One group of a reliability curve.
+
+    Attributes:
+        predicted: Mean prediction.
+        observed: Success rate, or mean score.
+        count: How many instances.
+        low: Lower end of the 90 % interval of the success rate (Jeffreys).
+        high: Its upper end.
+    """
+
+    predicted: float
+    observed: float
+    count: int
+    low: float
+    high: float
+
+
+def reliability_curve(
+    predicted: npt.ArrayLike, outcomes: npt.ArrayLike, bins: int | None = 10
+) -> list[ReliabilityPoint]:
+    """Success rate against prediction, group by group, as in `murphy`.
+
+    The interval takes outcomes as trials; for scores between 0 and 1 it is too wide.
+    """
+    p, y = _checked(predicted, outcomes)
+    rows, counts = _groups(p, bins)
+    sums = np.bincount(rows, y)
+    tail = (1.0 - INTERVAL_SHARE) / 2.0
+    alpha, beta = sums + 0.5, counts - sums + 0.5
+    # By convention a bound that the data touch is 0 or 1 (Brown, Cai and DasGupta 2001).
+    low = np.where(sums == 0, 0.0, betaincinv(alpha, beta, tail))
+    high = np.where(sums == counts, 1.0, betaincinv(alpha, beta, 1.0 - tail))
+    mean_p = np.bincount(rows, p) / counts
+    return [
+        ReliabilityPoint(float(a), float(s / n), int(n), float(lo), float(hi))
+        for a, s, n, lo, hi in zip(mean_p, sums, counts, low, high, strict=True)
+    ]
+
+
+def brier(predicted: npt.ArrayLike, outcomes: npt.ArrayLike) -> float:
+    """Mean squared error of predictions of success or score."""
+    p, y = _checked(predicted, outcomes)
+    return float(np.mean((p - y) ** 2))
+
+
+def log_score(predicted: npt.ArrayLike, outcomes: npt.ArrayLike) -> float:
+    """Mean of -ln P(outcome), in nats; infinite where something certain did not happen."""
+    p, y = _checked(predicted, outcomes)
+    with np.errstate(divide="ignore"):
+        return float(-np.mean(xlogy(y, p) + xlogy(1.0 - y, 1.0 - p)))
+
+
+def auc(predicted: npt.ArrayLike, outcomes: npt.ArrayLike) -> float:
+    """Probability that a success was given more than a failure, a tie counting half.
+
+    Returns:
+        NaN where there are no successes, or no failures.
+
+    Raises:
+        ValueError: An outcome is neither 0 nor 1.
+    """
+    p, y = _checked(predicted, outcomes)
+    if not np.isin(y, (0.0, 1.0)).all():
+        raise ValueError("AUC takes outcomes 0 and 1; for scores take `rmse` or `r2`")
+    wins = int(y.sum())
+    losses = len(y) - wins
+    if not wins or not losses:
+        return float("nan")
+    ranks = rankdata(p)[y == 1.0].sum()
+    return float((ranks - wins * (wins + 1) / 2.0) / (wins * losses))
+
+
+def rmse(predicted: npt.ArrayLike, outcomes: npt.ArrayLike) -> float:
+    """Root of the mean squared error."""
+    return brier(predicted, outcomes) ** 0.5
+
+
+def r2(predicted: npt.ArrayLike, outcomes: npt.ArrayLike) -> float:
+    """Share of the outcomes' variance that is predicted; below 0 where their mean is better.
+
+    Returns:
+        NaN where all outcomes are equal.
+    """
+    p, y = _checked(predicted, outcomes)
+    return 1.0 - brier(p, y) / float(y.var()) if np.ptp(y) > 0 else float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """All scores of one set of predictions; `auc` is NaN where it means nothing."""
+
+    instances: int
+    brier: float
+    calibration: float
+    refinement: float
+    log_score: float
+    auc: float
+    rmse: float
+    r2: float
+
+
+def score(predicted: npt.ArrayLike, outcomes: npt.ArrayLike, bins: int | None = 10) -> Scores:
+    """All scores at once."""
+    p, y = _checked(predicted, outcomes)
+    parts = murphy(p, y, bins)
+    binary = bool(np.isin(y, (0.0, 1.0)).all())
+    return Scores(
+        len(y),
+        parts.brier,
+        parts.calibration,
+        parts.refinement,
+        log_score(p, y),
+        auc(p, y) if binary else float("nan"),
+        rmse(p, y),
+        r2(p, y),
+    )
+
+
+def bootstrap(
+    metric: Metric,
+    predicted: npt.ArrayLike,
+    outcomes: npt.ArrayLike,
+    seed: int,
+    repeats: int = 2000,
+) -> Estimate:
+    """A metric with its 90 % interval, by resampling instances (percentiles).
+
+    Resamples in which the metric is NaN are left out.
+    """
+    p, y = _checked(predicted, outcomes)
+    generator = np.random.default_rng(seed)
+    rows = generator.integers(len(y), size=(repeats, len(y)))
+    return _interval(metric(p, y), np.array([metric(p[r], y[r]) for r in rows]))
+
+
+def compare_predictions(
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    outcomes: npt.ArrayLike,
+    seed: int,
+    metric: Metric = brier,
+    repeats: int = 2000,
+) -> Estimate:
+    """metric(first) - metric(second) on the same instances, with its 90 % bootstrap interval.
+
+    Below 0 the first has the lower score.
+    """
+    a, y = _checked(first, outcomes)
+    b, _ = _checked(second, outcomes)
+    generator = np.random.default_rng(seed)
+    rows = generator.integers(len(y), size=(repeats, len(y)))
+    drawn = np.array([metric(a[r], y[r]) - metric(b[r], y[r]) for r in rows])
+    return _interval(metric(a, y) - metric(b, y), drawn)
+
+
+def skill(ours: float, aggregate: float, oracle: float) -> float:
+    """(aggregate - ours) / (aggregate - oracle): 1 is as good as knowing every probability.
+
+    Returns:
+        NaN where the oracle is no better than the aggregate.
+    """
+    return (aggregate - ours) / (aggregate - oracle) if aggregate > oracle else float("nan")
+
+
+def _interval(value: float, drawn: Floats) -> Estimate:
+    tail = (1.0 - INTERVAL_SHARE) / 2.0
+    kept = drawn[~np.isnan(drawn)]
+    if not len(kept):
+        return Estimate(value, float("nan"), float("nan"))
+    low, high = np.quantile(kept, [tail, 1.0 - tail])
+    return Estimate(value, float(low), float(high))
+
+
+def _checked(predicted: npt.ArrayLike, outcomes: npt.ArrayLike) -> tuple[Floats, Floats]:
+    p = np.asarray(predicted, dtype=np.float64)
+    y = np.asarray(outcomes, dtype=np.float64)
+    if p.ndim != 1 or p.shape != y.shape or not len(p):
+        raise ValueError(f"predictions {p.shape} and outcomes {y.shape}: equal lists are wanted")
+    for what, values in (("prediction", p), ("outcome", y)):
+        bad = np.flatnonzero(~((values >= 0.0) & (values <= 1.0)))
+        if len(bad):
+            raise ValueError(f"{what} {bad[0]} is {values[bad[0]]}; 0 to 1 is wanted")
+    return p, y
+
+
+def _groups(p: Floats, bins: int | None) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The group of each prediction, and how many each group holds; empty groups are left out."""
+    if bins is not None and bins < 1:
+        raise ValueError(f"{bins} bins; 1 at least, or None for groups of equal predictions")
+    keys = p if bins is None else np.minimum(np.floor(p * bins), bins - 1)
+    _, rows, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    return rows, counts

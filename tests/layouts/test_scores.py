@@ -1,0 +1,118 @@
+"""Scores of predictions: exact on small cases, and what they mean on simulated ones."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from animalcat.layouts import scores
+
+PAIRS = st.lists(st.tuples(st.floats(0, 1), st.sampled_from([0.0, 0.3, 1.0])), min_size=1)
+
+
+@given(PAIRS, st.sampled_from([None, 1, 3, 10]))
+def test_the_decomposition_is_exact(pairs: list[tuple[float, float]], bins: int | None) -> None:
+    p, y = np.array(pairs).T
+    parts = scores.murphy(p, y, bins)
+    total = parts.reliability - parts.resolution + parts.uncertainty + parts.within
+    assert total == pytest.approx(parts.brier, abs=1e-12)
+    assert parts.brier == pytest.approx(np.mean((p - y) ** 2))
+    assert parts.calibration + parts.refinement == pytest.approx(parts.brier)
+    if bins is None:
+        assert parts.within == pytest.approx(0, abs=1e-12)
+        assert parts.groups == len(set(p.tolist()))
+
+
+def test_a_decomposition_by_hand() -> None:
+    # Two groups of two: 0.2 of which half succeed, 0.9 of which all do.
+    parts = scores.murphy([0.2, 0.2, 0.9, 0.9], [0, 1, 1, 1])
+    assert parts.reliability == pytest.approx((0.3**2 + 0.1**2) / 2)
+    assert parts.resolution == pytest.approx((0.25**2 + 0.25**2) / 2)
+    assert parts.uncertainty == pytest.approx(0.75 * 0.25)
+    assert parts.refinement == pytest.approx(0.125)
+    # The aggregate has nothing but uncertainty.
+    aggregate = scores.murphy([0.75] * 4, [0, 1, 1, 1])
+    assert (aggregate.reliability, aggregate.resolution) == pytest.approx((0, 0))
+    assert aggregate.brier == pytest.approx(aggregate.uncertainty)
+
+
+def test_log_score_auc_rmse_r2_by_hand() -> None:
+    p, y = [0.9, 0.4, 0.4, 0.1], [1, 1, 0, 0]
+    assert scores.log_score(p, y) == pytest.approx(-(2 * math.log(0.9) + math.log(0.4 * 0.6)) / 4)
+    assert scores.log_score([1.0, 0.0], [1, 0]) == 0
+    assert scores.log_score([1.0, 0.5], [0, 0]) == math.inf
+    assert scores.auc(p, y) == pytest.approx(3.5 / 4)
+    assert scores.auc([0.1, 0.9], [1, 0]) == 0
+    assert math.isnan(scores.auc([0.1, 0.9], [1, 1]))
+    assert scores.rmse([0.5, 0.5], [0.1, 0.9]) == pytest.approx(0.4)
+    assert scores.r2([0.5, 0.5], [0.1, 0.9]) == pytest.approx(0)
+    assert scores.r2([0.1, 0.9], [0.1, 0.9]) == 1
+    assert math.isnan(scores.r2([0.1, 0.9], [0.5, 0.5]))
+    both = scores.score(p, y)
+    assert (both.brier, both.auc, both.instances) == (scores.brier(p, y), 3.5 / 4, 4)
+    assert math.isnan(scores.score([0.4, 0.6], [0.3, 0.5]).auc)
+
+
+@pytest.mark.parametrize(
+    ("p", "y", "words"),
+    [
+        ([0.5], [1, 0], "equal lists"),
+        ([], [], "equal lists"),
+        ([1.2], [1], "prediction 0 is 1.2"),
+        ([float("nan")], [1], "prediction 0 is nan"),
+        ([0.5, 0.5], [0, 2], "outcome 1 is 2.0"),
+    ],
+)
+def test_bad_input_is_named(p: list[float], y: list[float], words: str) -> None:
+    for metric in (scores.brier, scores.log_score, scores.auc, scores.r2):
+        with pytest.raises(ValueError, match=words):
+            metric(p, y)
+    with pytest.raises(ValueError, match="take `rmse`"):
+        scores.auc([0.5], [0.5])
+    with pytest.raises(ValueError, match="0 bins"):
+        scores.murphy([0.5], [1], bins=0)
+
+
+def test_the_reliability_curve_of_a_true_prediction_is_the_diagonal() -> None:
+    generator = np.random.default_rng(3)
+    p = generator.uniform(size=4000)
+    y = (generator.uniform(size=4000) < p).astype(float)
+    curve = scores.reliability_curve(p, y)
+    assert sum(point.count for point in curve) == 4000
+    inside = [point.low <= point.predicted <= point.high for point in curve]
+    assert sum(inside) >= 8  # of ten 90 % intervals
+    assert scores.murphy(p, y).reliability < 0.002
+    squeezed = 0.25 + p / 2
+    assert scores.murphy(squeezed, y).reliability > 0.015
+    sure = scores.reliability_curve([0.05] * 5, [0] * 5)
+    assert (sure[0].low, sure[0].observed) == (0, 0)
+    assert 0 < sure[0].high < 0.5
+
+
+def test_bootstrap_intervals_cover() -> None:
+    """The 90 % interval of the Brier score holds the expected score in about 90 % of repeats."""
+    truth = np.linspace(0.05, 0.95, 150)
+    expected = float(np.mean(truth * (1 - truth)))
+    hits = 0
+    for seed in range(200):
+        y = (np.random.default_rng([7, seed]).uniform(size=150) < truth).astype(float)
+        found = scores.bootstrap(scores.brier, truth, y, seed, repeats=200)
+        assert found.low <= found.value <= found.high
+        hits += found.low <= expected <= found.high
+    assert 165 <= hits <= 195
+
+
+def test_comparing_two_predictions() -> None:
+    generator = np.random.default_rng(1)
+    p = generator.uniform(size=500)
+    y = (generator.uniform(size=500) < p).astype(float)
+    better = scores.compare_predictions(p, np.full(500, y.mean()), y, seed=1)
+    assert better.value == pytest.approx(scores.brier(p, y) - y.var())
+    assert better.high < 0
+    assert scores.compare_predictions(p, p, y, seed=1).value == 0
+    assert scores.skill(0.13, 0.18, 0.12) == pytest.approx(5 / 6)
+    assert math.isnan(scores.skill(0.2, 0.2, 0.2))
