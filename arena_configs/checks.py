@@ -34,6 +34,7 @@ from animalcat.arena_configs.placement import (
     place,
 )
 from animalcat.arena_configs.reach import unreachable_goals
+from animalcat.arena_configs.signs import SYMBOLS, is_known
 
 TOP_SPEED: Final = 40.0
 """m/s that agent and goal never exceed together: 26.7 of the agent, 10 of a bouncing goal."""
@@ -224,6 +225,16 @@ def _item(item: Item, field: str) -> Iterator[_Finding]:
         message = f"x or z is above 40 and becomes 40{_more(beyond)}"
         yield f"{field}.positions[{beyond[0]}]", "warning", "clamped-position", message
     kind = KINDS[name]
+    unknown = [i for i, symbol in enumerate(item.symbol_names) if not is_known(symbol)]
+    if name == "SignBoard" and unknown:
+        message = f"no symbol and no code of squares{_more(unknown)}; the board is left empty"
+        shown = item.symbol_names[unknown[0]][:60]
+        yield (
+            f"{field}.symbolNames[{unknown[0]}]",
+            "warning",
+            "unknown-symbol",
+            (f"`{shown}` is {message}; use one of {', '.join(SYMBOLS)}, NxM or rows like 01/10"),
+        )
     if kind.fixed_size or kind.reward in ("value", "size") or name == "SignBoard":
         return
     axes = "x" if kind.ball else "xyz"

@@ -7,14 +7,12 @@ documented extents, and what those leave open is a guess (docs/design/sensors.md
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from animalcat.arena_configs.catalogue import HATCH_HEIGHT, HOUSING_WALL
-from animalcat.arena_configs.signs import SYMBOLS
 
 Color = tuple[float, float, float]
 
@@ -41,6 +39,20 @@ class Ring(NamedTuple):
     half_z: float
 
 
+class Panel(NamedTuple):
+    """Where on the face that looks along -x a piece carries the picture of its object.
+
+    Who reads it looks along +x, with +z on the left.
+
+    Attributes:
+        y: Lower and upper edge.
+        z: Right and left edge.
+    """
+
+    y: tuple[float, float]
+    z: tuple[float, float]
+
+
 @dataclass(frozen=True, slots=True)
 class Piece:
     """A convex solid between polygons, one above the other.
@@ -50,12 +62,14 @@ class Piece:
         sides: Corners of each ring; 4 makes boxes and pyramids.
         color: Its colour (sRGB, 0 to 1), or None for the object's own.
         alpha: Opacity.
+        panel: Where its object's picture is on it, if it carries one.
     """
 
     rings: tuple[Ring, ...]
     sides: int = 4
     color: Color | None = None
     alpha: float = 1.0
+    panel: Panel | None = None
 
 
 def _slab(
@@ -122,27 +136,11 @@ _BUTTON: Final = (
 _BROWN: Final = (125 / 255, 96 / 255, 73 / 255)
 # The face looks along -x: in the documentation's example an agent at x 10 reads signs at x 20.
 _WHITE: Final = (237 / 255, 232 / 255, 237 / 255)
+_PANEL: Final = Panel((0.23, 1.77), (-0.77, 0.77))
 _SIGN: Final = (
     _slab((-0.03, 0.05), (0.0, 2.0), (-1.5, 1.5), _BROWN),
-    _slab((-0.05, -0.03), (0.0, 2.0), (-1.5, 1.5), _WHITE),
+    replace(_slab((-0.05, -0.03), (0.0, 2.0), (-1.5, 1.5), _WHITE), panel=_PANEL),
 )
-_SQUARE: Final = 0.22
-
-
-def _symbol(rows: tuple[str, ...]) -> tuple[Piece, ...]:
-    """The sign with a symbol on its face, a piece for each run of squares in a row.
-
-    Who reads it looks along +x, with +z on the left.
-    """
-    pieces: list[Piece] = []
-    for number, row in enumerate(rows):
-        y = 1.0 + _SQUARE * (len(rows) / 2 - number)
-        for run in re.finditer("#+", row):
-            left, right = (_SQUARE * (len(row) / 2 - end) for end in run.span())
-            pieces.append(_slab((-0.06, -0.05), (y - _SQUARE, y), (right, left)))
-    return (*_SIGN, *pieces)
-
-
 _WALL: Final = 0.06
 _CARTON: Final = (
     _slab((-1.06, 1.03), (0.0, 0.06), (-1.0, 1.04)),
@@ -160,8 +158,7 @@ LOOKS: Final[Mapping[str, tuple[Piece, ...]]] = MappingProxyType(
         "SpawnerButton": _BUTTON,
         "HollowBox": _CARTON,
         "SignBoard": _SIGN,
-        **{f"SignBoard {name}": _symbol(rows) for name, rows in SYMBOLS.items()},
     }
 )
-"""Name of a kind, and of its symbol -> its pieces, in the object's own frame: that of
-`ObjectKind.parts`, but in metres where the size is fixed."""
+"""Name of a kind -> its pieces, in the object's own frame: that of `ObjectKind.parts`, but in
+metres where the size is fixed."""

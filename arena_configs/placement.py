@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -34,6 +34,7 @@ from animalcat.arena_configs.model import (
     Point,
     Vector3,
 )
+from animalcat.arena_configs.signs import drawn
 
 OBJECT_TRIES: Final = 20
 AGENT_TRIES: Final = 100
@@ -128,7 +129,8 @@ class Placement:
         time_limit: In units of five physics steps; 0 is none.
         pass_mark: Return that a success exceeds.
         blackouts: As in `Arena`.
-        drawn: What was left to chance -> what was drawn.
+        drawn: What was left to chance -> what was drawn; of a board's random picture each row,
+            its squares as a binary number.
         skipped: What was not placed.
     """
 
@@ -294,6 +296,7 @@ class _Builder:
             )
             blocker = self._blocker(thing)
             if blocker is None:
+                thing = self._with_symbol(thing, field.format("symbolNames"))
                 self._objects.append(thing)
                 self._boxes.append(_box(thing))
                 if not kind.zone:
@@ -357,6 +360,18 @@ class _Builder:
             return color
         r, g, b = (self._draw(f"{field}.{channel}", 0.0, 255.0) for channel in "rgb")
         return RGB(r=r, g=g, b=b)
+
+    def _with_symbol(self, thing: PlacedObject, field: str) -> PlacedObject:
+        """The same board with every square of its picture fixed; anything else as it is."""
+        names = thing.item.symbol_names
+        if thing.kind.tag != "SignPoster" or not names:
+            return thing
+        code = drawn(names[0], self._rng)
+        if code != names[0]:
+            for number, row in enumerate(code.split("/")):
+                self._drawn[f"{field}.row{number}"] = float(int(row, 2))
+        item = thing.item.model_copy(update={"symbol_names": (code,)})
+        return replace(thing, item=item)
 
     def _reward(self, kind: ObjectKind, item: Item, size: Point) -> float:
         match kind.reward:

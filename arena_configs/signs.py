@@ -1,14 +1,31 @@
-"""Symbols of sign boards, as pictures of 7 x 7 squares: drawn anew, after their names."""
+"""What sign boards show: symbols drawn anew after their names, and grids given by codes."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
+
+import numpy as np
+
+Color = tuple[float, float, float]
+
+CLEAR: Final = "."
+"""A square in which the board is seen."""
+DARK: Final = "0"
+"""A black square."""
+OWN: Final = "1"
+"""A square of the picture's own colour."""
+RANDOM: Final = "*"
+"""A square of a code that is drawn by chance, dark or not."""
+
+LARGEST: Final = 48
+"""Most squares of a code along a side: a row of them is exact as a binary number in a float."""
 
 SYMBOLS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
-        name: tuple(rows.split())
+        name: tuple(rows.replace("#", OWN).split())
         for name, rows in {
             "right-arrow": "....... ....#.. ....##. ####### ....##. ....#.. .......",
             "left-arrow": "....... ..#.... .##.... ####### .##.... ..#.... .......",
@@ -24,7 +41,88 @@ SYMBOLS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "star": "...#... ...#... ####### .#####. ..###.. .##.##. #.....#",
             "tick": "......# .....## ....##. #..##.. ####... .##.... .......",
             "cross": "#.....# .#...#. ..#.#.. ...#... ..#.#.. .#...#. #.....#",
+            "default": "",
         }.items()
     }
 )
-"""Name -> rows from the top, each from left to right as one reads it; # is the symbol."""
+"""Name -> rows from the top, each from left to right as one reads it. The default is empty."""
+
+_UNNAMED: Final = "right-arrow"
+_COLORS: Final[Mapping[str, Color]] = {
+    "u-turn-arrow": (0.943, 0.917, 0.101),
+    "letter-a": (0.9, 0.315, 0.315),
+    "letter-b": (0.255, 0.85, 0.425),
+    "letter-c": (0.255, 0.699, 0.85),
+    "tick": (0.106, 0.868, 0.044),
+    "cross": (0.934, 0.083, 0.083),
+}
+"""The table of colours in the prefab; the others are tinted white there: drawn as they are."""
+_WHITE: Final = (1.0, 1.0, 1.0)
+
+
+class Picture(NamedTuple):
+    """What a board shows.
+
+    Attributes:
+        rows: From the top, of `CLEAR`, `DARK` and `OWN`; all of one length, none if it is empty.
+        color: Colour of its `OWN` squares (sRGB, 0 to 1) where the item gives none; None: the
+            board's own.
+    """
+
+    rows: tuple[str, ...]
+    color: Color | None
+
+
+def is_known(name: str) -> bool:
+    """Whether a name is that of a symbol or a valid code."""
+    return name in SYMBOLS or _squares(name) is not None
+
+
+def picture(name: str | None) -> Picture:
+    """The picture of a name.
+
+    Args:
+        name: A symbol, or a code without random squares. Whatever else shows an empty board.
+            None: no name is given; the material of the real build's board then shows an arrow.
+    """
+    name = _UNNAMED if name is None else name
+    rows = None if name in SYMBOLS else _squares(name)
+    if rows is not None:
+        return Picture(rows, _WHITE)
+    return Picture(SYMBOLS.get(name, ()), _COLORS.get(name))
+
+
+def drawn(name: str, rng: np.random.Generator) -> str:
+    """A name whose picture leaves nothing to chance.
+
+    Args:
+        name: A name; one that is not a code with random squares is returned as it is.
+        rng: Where random squares are drawn from, row by row.
+    """
+    rows = None if name in SYMBOLS else _squares(name)
+    if rows is None or not any(RANDOM in row for row in rows):
+        return name
+    white = rng.integers(2, size=(len(rows), len(rows[0]))).tolist()
+    fixed = [
+        "".join(
+            str(chance) if square == RANDOM else square
+            for square, chance in zip(row, chances, strict=True)
+        )
+        for row, chances in zip(rows, white, strict=True)
+    ]
+    # A code needs a separator; a row that stands twice gives the same picture.
+    return "/".join(fixed * 2 if len(fixed) == 1 else fixed)
+
+
+def _squares(code: str) -> tuple[str, ...] | None:
+    """Rows of a code of squares; None if it is none, or one too large."""
+    size = re.fullmatch(r"([0-9]{1,9})x([0-9]{1,9})", code)
+    if size is not None:
+        columns, count = int(size[1]), int(size[2])
+        fits = 0 < columns <= LARGEST and 0 < count <= LARGEST
+        return (RANDOM * columns,) * count if fits else None
+    rows = tuple(code.split("/"))
+    if not 1 < len(rows) <= LARGEST or not 0 < len(rows[0]) <= LARGEST:
+        return None
+    valid = all(len(row) == len(rows[0]) and not set(row) - {DARK, OWN, RANDOM} for row in rows)
+    return rows if valid else None

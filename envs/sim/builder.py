@@ -10,6 +10,7 @@ import numpy as np
 
 from animalcat.arena_configs.geometry import SHELL_INNER, Solid, solids
 from animalcat.arena_configs.model import Point
+from animalcat.arena_configs.signs import Picture, picture
 from animalcat.envs.sim.ground import Ground
 from animalcat.envs.sim.looks import look_index
 from animalcat.envs.sim.physics import Ball, Body, Box, Collider, Hull, Surface, Vector
@@ -244,6 +245,7 @@ def tunnel(half: Point) -> Surface:
 def _primitive(thing: PlacedObject, part: int, solid: Solid) -> Primitive:
     kind = thing.kind
     alpha = 0.0 if thing.item.zone_visibility is False else kind.alpha
+    sign = _sign(thing)
     # A scene's wedge is high at local -z, an object's at +z.
     angle = math.radians(solid.yaw + (180.0 if solid.shape == "wedge" else 0.0))
     sin, cos = math.sin(angle), math.cos(angle)
@@ -251,13 +253,22 @@ def _primitive(thing: PlacedObject, part: int, solid: Solid) -> Primitive:
         shape=_SHAPES[solid.shape],
         center=solid.center,
         half=solid.half,
-        color=(*(thing.color or kind.color), alpha),
+        color=(*(thing.color or sign.color or kind.color), alpha),
         rotation=((cos, 0.0, sin), (0.0, 1.0, 0.0), (-sin, 0.0, cos)),
         tag=tag_index(kind.tag),
         style=_style(kind),
         zone=kind.zone,
-        look=look_index(kind, part, thing.item.symbol_names),
+        look=look_index(kind, part),
+        picture=sign.rows,
     )
+
+
+def _sign(thing: PlacedObject) -> Picture:
+    """What a sign board shows; nothing for all else."""
+    if thing.kind.tag != "SignPoster":
+        return Picture((), None)
+    names = thing.item.symbol_names
+    return picture(names[0] if names else None)
 
 
 def _style(kind: ObjectKind) -> Style:

@@ -61,6 +61,8 @@ def render(
         scene.style,
         scene.active,
         scene.look,
+        scene.picture,
+        scene.pixels,
         pieces(),
     )
     n = spec.resolution

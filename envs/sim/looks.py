@@ -14,7 +14,7 @@ from animalcat.arena_configs.catalogue import KINDS
 from animalcat.arena_configs.looks import LOOKS, Piece
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from animalcat.arena_configs.catalogue import ObjectKind
 
@@ -41,6 +41,8 @@ class Pieces(NamedTuple):
         color: (p, 4) red, green, blue (sRGB; negative: the object's own) and opacity.
         first_plane: (p + 1,) planes.
         planes: (n, 4) outward normal and distance from the look's origin.
+        panel: (p, 4) lower and upper y, least and greatest z of the picture on the face that
+            looks along -x; all 0: there is none.
     """
 
     middle: Floats
@@ -50,16 +52,14 @@ class Pieces(NamedTuple):
     color: Floats
     first_plane: Indices
     planes: Floats
+    panel: Floats
 
 
-def look_index(kind: ObjectKind, part: int, symbols: Sequence[str] = ()) -> int:
+def look_index(kind: ObjectKind, part: int) -> int:
     """What the row of a part of an object shows: a look, `ITSELF` or `HIDDEN`."""
     if kind.name not in LOOKS:
         return ITSELF
-    if part > 0:
-        return HIDDEN
-    named = " ".join((kind.name, *symbols[:1]))
-    return _NAMES.index(named if named in LOOKS else kind.name)
+    return HIDDEN if part > 0 else _NAMES.index(kind.name)
 
 
 @lru_cache(maxsize=1)
@@ -75,9 +75,10 @@ def assemble(looks: Mapping[str, tuple[Piece, ...]]) -> Pieces:
     bounds: list[tuple[npt.NDArray[np.float64], ...]] = []
     color: list[tuple[float, ...]] = []
     planes: list[npt.NDArray[np.float64]] = []
+    panel: list[tuple[float, ...]] = []
     first, first_plane = [0], [0]
     for name, look in looks.items():
-        kind = KINDS[name.split()[0]]
+        kind = KINDS[name]
         part = kind.parts[0]
         unit = np.multiply(kind.size_min, kind.ratio) if kind.fixed_size else np.ones(3)
         middle.append(np.multiply(part.center, unit))
@@ -88,6 +89,7 @@ def assemble(looks: Mapping[str, tuple[Piece, ...]]) -> Pieces:
             bounds.append(((low + high) / 2, (high - low) / 2))
             color.append((*(piece.color or (-1.0, -1.0, -1.0)), piece.alpha))
             planes.append(_planes(piece))
+            panel.append((*piece.panel.y, *piece.panel.z) if piece.panel else (0.0,) * 4)
             first_plane.append(first_plane[-1] + len(planes[-1]))
         first.append(len(bounds))
     return Pieces(
@@ -98,6 +100,7 @@ def assemble(looks: Mapping[str, tuple[Piece, ...]]) -> Pieces:
         np.array(color, np.float32),
         np.array(first_plane, np.int32),
         np.concatenate(planes).astype(np.float32),
+        np.array(panel, np.float32),
     )
 
 

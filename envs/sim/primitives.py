@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _NEAR: Final = 0.01
 _SPHERE, _WEDGE, _SHELL = 1, 2, 3
 _ZONE, _EMISSIVE, _TRANSPARENT, _DECAYING, _RIPENING = 1, 2, 3, 4, 5
+_DARK, _OWN = 1, 2
 
 # Light that falls on a surface with normal n: base + level * sqrt(1 - n.y^2) + up * n.y
 # + east * n.x + north * n.z, for red, green and blue.
@@ -56,6 +57,8 @@ def draw_primitives(
     style: Bytes,
     active: npt.NDArray[np.bool_],
     look: npt.NDArray[np.int8],
+    picture: npt.NDArray[np.int32],
+    pixels: Bytes,
     pieces: Pieces,
     see_through: bool,
     x: float,
@@ -84,7 +87,8 @@ def draw_primitives(
         clear = style[k] in (_ZONE, _TRANSPARENT)
         if look[k] >= 0:
             _draw_look(
-                pieces, int(look[k]), center[k], rotation[k], half[k], color[k], see_through,
+                pieces, int(look[k]), center[k], rotation[k], half[k], color[k],
+                picture[k], pixels, see_through,
                 x, y, z, sin_yaw, cos_yaw, focal, light, depth,
             )  # fmt: skip
         elif look[k] == ITSELF and clear == see_through:
@@ -257,6 +261,8 @@ def _draw_look(
     m: Floats,
     half: Floats,
     color: Floats,
+    picture: npt.NDArray[np.int32],
+    pixels: Bytes,
     see_through: bool,
     x: float,
     y: float,
@@ -289,6 +295,7 @@ def _draw_look(
         _draw_piece(
             pieces.planes[pieces.first_plane[p] : pieces.first_plane[p + 1]],
             pieces.middle[look], scale, middle, pieces.bounds[p, 1], own, pieces.color[p, 3],
+            pieces.panel[p], picture, pixels, color[:3],
             center, m, x, y, z, sin_yaw, cos_yaw, focal, light, depth,
         )  # fmt: skip
 
@@ -302,6 +309,10 @@ def _draw_piece(
     half: Floats,
     color: Floats,
     alpha: float,
+    panel: Floats,
+    picture: npt.NDArray[np.int32],
+    pixels: Bytes,
+    ink: Floats,
     center: Floats,
     m: Floats,
     x: float,
@@ -313,7 +324,10 @@ def _draw_piece(
     light: Floats,
     depth: Floats,
 ) -> None:
-    """Draw a convex piece; rays are cast in the look's own frame, where its planes are."""
+    """Draw a convex piece; rays are cast in the look's own frame, where its planes are.
+
+    If it has a panel the picture is on it, in the colour `ink`.
+    """
     n = len(depth)
     c = np.empty(3)
     eye = np.empty(3)
@@ -335,11 +349,14 @@ def _draw_piece(
         right[axis] = (m[0, axis] * cos_yaw - m[2, axis] * sin_yaw) / s
         up[axis] = m[1, axis] / s
         ahead[axis] = (m[0, axis] * sin_yaw + m[2, axis] * cos_yaw) / s
-    own = np.empty(3, np.float32)
+    own, mark = np.empty(3, np.float32), np.empty(3, np.float32)
     for channel in range(3):
         own[channel] = _to_linear(color[channel])
+        mark[channel] = _to_linear(ink[channel])
     count = len(planes)
     faces = np.empty((count, 3), np.float32)
+    inked, dark = np.zeros(3, np.float32), np.zeros(3, np.float32)
+    painted, front = picture[1] > 0 and panel[1] > panel[0], -1
     # How far the eye is inside each plane, and how fast it nears it along the camera's axes.
     room, by_right = np.empty(count), np.empty(count)
     by_up, by_ahead = np.empty(count), np.empty(count)
@@ -352,6 +369,9 @@ def _draw_piece(
         wx, wy, wz = nx / scale[0], ny / scale[1], nz / scale[2]
         size = sqrt(wx * wx + wy * wy + wz * wz)
         _shade(0, own, m, wx / size, wy / size, wz / size, faces[k])
+        if painted and nx < -0.9:
+            front = k
+            _shade(0, mark, m, wx / size, wy / size, wz / size, inked)
     for row in range(top, bottom + 1):
         v = (n / 2 - row - 0.5) / focal
         for column in range(first, last + 1):
@@ -369,15 +389,30 @@ def _draw_piece(
                     leave = -inf
             if enter >= leave or not _NEAR < enter < depth[row, column]:
                 continue
+            shown = faces[face]
+            if face == front:
+                py = eye[1] + enter * (ahead[1] + u * right[1] + v * up[1])
+                pz = eye[2] + enter * (ahead[2] + u * right[2] + v * up[2])
+                pixel = _pixel(panel, picture, pixels, py, pz)
+                shown = inked if pixel == _OWN else dark if pixel == _DARK else shown
             for channel in range(3):
                 behind = light[row, column, channel]
-                if alpha < 1.0:
-                    shown = behind + alpha * (faces[face, channel] - behind)
-                else:
-                    shown = faces[face, channel]
-                light[row, column, channel] = shown
+                light[row, column, channel] = (
+                    behind + alpha * (shown[channel] - behind) if alpha < 1.0 else shown[channel]
+                )
             if alpha >= 1.0:
                 depth[row, column] = enter
+
+
+@njit(cache=True, error_model="numpy")
+def _pixel(panel: Floats, picture: npt.NDArray[np.int32], pixels: Bytes, y: float, z: float) -> int:
+    """Pixel of the picture that covers a place of the face, 0 beside the panel."""
+    down = (panel[1] - y) / (panel[1] - panel[0])
+    across = (panel[3] - z) / (panel[3] - panel[2])
+    if not (0.0 <= down < 1.0 and 0.0 <= across < 1.0):
+        return 0
+    line, place = int(down * picture[1]), int(across * picture[2])
+    return int(pixels[picture[0] + line * picture[2] + place])
 
 
 @njit(cache=True, error_model="numpy")

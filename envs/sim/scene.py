@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.arena_configs.catalogue import RAY_TAGS
+from animalcat.arena_configs.signs import CLEAR, DARK, OWN
 from animalcat.envs.sim.looks import ITSELF
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 UNLISTED: Final = -1
 """Tag index of what a ray hits without having a name for it."""
+
+_PIXELS: Final = {CLEAR: 0, DARK: 1, OWN: 2}
 
 
 class Shape(IntEnum):
@@ -59,6 +62,7 @@ class Primitive:
         style: How the camera shades it.
         zone: Whether bodies pass through it, so that a sensor may start inside.
         look: What the camera draws in its place, see `looks`.
+        picture: Rows of the picture that its look carries, see `arena_configs.signs.Picture`.
     """
 
     shape: Shape
@@ -70,6 +74,7 @@ class Primitive:
     style: Style = Style.PLAIN
     zone: bool = False
     look: int = ITSELF
+    picture: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,11 +92,15 @@ class Scene:
             cylinder along local z) outer radius x, outer radius y, half length. A wedge is the
             half of its box whose height falls linearly from full at local -z to 0 at local +z.
         tag: (n,) int8, index in `RAY_TAGS` or `UNLISTED`.
-        color: (n, 4) float32 red, green, blue, alpha, 0 to 1, sRGB.
+        color: (n, 4) float32 red, green, blue, alpha, 0 to 1, sRGB. Alpha of a ball that decays
+            or ripens is the share of its change that is still to come; it is solid.
         style: (n,) uint8, a `Style`.
         active: (n,) bool; False once the object is collected.
         overlap_ok: (n,) bool; True for zones, inside which a sensor may start.
         look: (n,) int8; what the camera draws in the row's place, see `looks`.
+        picture: (n, 3) int32; the picture that the look carries: its first pixel, rows (0: none)
+            and columns.
+        pixels: (m,) uint8 of all pictures, row by row: 0 clear, 1 dark, 2 of the row's colour.
     """
 
     kind: npt.NDArray[np.uint8]
@@ -104,11 +113,14 @@ class Scene:
     active: npt.NDArray[np.bool_]
     overlap_ok: npt.NDArray[np.bool_]
     look: npt.NDArray[np.int8]
+    picture: npt.NDArray[np.int32]
+    pixels: npt.NDArray[np.uint8]
 
     @classmethod
     def of(cls, primitives: Sequence[Primitive]) -> Self:
         """A scene of these primitives, in this order, all active."""
         n = len(primitives)
+        picture, pixels = _pictures(primitives)
         return cls(
             kind=np.array([p.shape for p in primitives], np.uint8),
             center=np.array([p.center for p in primitives], np.float32).reshape(n, 3),
@@ -120,11 +132,14 @@ class Scene:
             active=np.ones(n, np.bool_),
             overlap_ok=np.array([p.zone for p in primitives], np.bool_),
             look=np.array([p.look for p in primitives], np.int8),
+            picture=picture,
+            pixels=pixels,
         )
 
     def extended(self, primitives: Sequence[Primitive]) -> Scene:
         """This scene and more rows after its own."""
         more = Scene.of(primitives)
+        more.picture[:, 0] += len(self.pixels)
         names = [field.name for field in fields(Scene)]
         return Scene(
             **{name: np.concatenate([getattr(self, name), getattr(more, name)]) for name in names}
@@ -133,3 +148,17 @@ class Scene:
     def __len__(self) -> int:
         """Number of rows."""
         return len(self.kind)
+
+
+def _pictures(
+    primitives: Sequence[Primitive],
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
+    """`Scene.picture` and `Scene.pixels` of these primitives."""
+    table = np.zeros((len(primitives), 3), np.int32)
+    pixels: list[int] = []
+    for row, primitive in enumerate(primitives):
+        if primitive.picture:
+            lines = primitive.picture
+            table[row] = len(pixels), len(lines), len(lines[0])
+            pixels.extend(_PIXELS[square] for line in lines for square in line)
+    return table, np.array(pixels, np.uint8)

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from animalcat.arena_configs.catalogue import RAY_TAGS
 from animalcat.arena_configs.geometry import SHELL_INNER
 from animalcat.arena_configs.looks import LOOKS, Piece, Ring
-from animalcat.arena_configs.model import Arena
+from animalcat.arena_configs.model import RGB, Arena
+from animalcat.arena_configs.signs import SYMBOLS
 from animalcat.benchmarks.camera import CameraRow, compare
 from animalcat.envs.sim import camera
 from animalcat.envs.sim.camera import FIELD_OF_VIEW, render
@@ -231,20 +232,58 @@ def test_a_look_hides_its_colliders_and_leaves_the_rays_alone() -> None:
     assert rays[RAY_TAGS.index("GoalSpawner")] == 1.0
 
 
+def board(
+    symbol: str | None, x: float = 16.5, yaw: float = 90, colors: tuple[RGB, ...] = ()
+) -> Frame:
+    """The camera's frame of a board at (20, 20) that looks along -x."""
+    names = () if symbol is None else (symbol,)
+    sign = thing("SignBoard", 20, 0, 20).model_copy(
+        update={"symbol_names": names, "colors": colors}
+    )
+    environment = SimEnvironment(ObservationSpec(CameraSpec(128), None))
+    environment.load(Arena(time_limit=250, items=(start(x, 20, yaw), sign)), 0)
+    frame = environment.step(0).observation.camera
+    assert frame is not None
+    return frame
+
+
 def test_a_sign_shows_its_symbol_upright_to_who_reads_it() -> None:
-    sign = thing("SignBoard", 20, 0, 20).model_copy(update={"symbol_names": ("letter-c",)})
-    frames: list[Frame] = []
-    for x, yaw in ((16.5, 90), (23.5, 270)):
-        environment = SimEnvironment(ObservationSpec(CameraSpec(128), None))
-        environment.load(Arena(time_limit=250, items=(start(x, 20, yaw), sign)), 0)
-        frame = environment.step(0).observation.camera
-        assert frame is not None
-        frames.append(frame)
-    face, back = (frame[44:68, 44:84].astype(int).sum(axis=-1) for frame in frames)
-    dark = face < 300
-    left, right = dark[:, :20].sum(), dark[:, 20:].sum()
-    assert left > 1.3 * right > 0, "a C is open on the right"
-    assert np.ptp(back) < 30, "the back is plain"
+    drawn = np.any(board("letter-c") != board("default"), axis=-1)
+    rows, columns = np.nonzero(drawn)
+    assert 40 < rows.min() < rows.max() < 72
+    middle = (columns.min() + columns.max()) // 2
+    assert drawn[:, : middle + 1].sum() > 1.3 * drawn[:, middle + 1 :].sum(), "a C is open right"
+    behind = board("letter-c", 23.5, 270)
+    assert np.array_equal(behind, board("default", 23.5, 270)), "the back is plain"
+
+
+def test_every_symbol_is_drawn_and_none_is_another() -> None:
+    frames = {board(name).tobytes() for name in SYMBOLS}
+    assert len(frames) == len(SYMBOLS) == 15
+
+
+def test_a_code_shows_its_squares_white_black_or_in_the_item_s_colour() -> None:
+    green = (RGB(r=0, g=255, b=0),)
+    plain, tinted = board("011/100"), board("011/100", colors=green)
+    empty = board("default")
+    rows, columns = np.nonzero(np.any(plain != empty, axis=-1))
+    width, height = np.ptp(columns) + 1, np.ptp(rows) + 1
+    for row, line in enumerate(("011", "100")):
+        for column, square in enumerate(line):
+            at = (
+                rows.min() + int((row + 0.5) * height / 2),
+                columns.min() + int((column + 0.5) * width / 3),
+            )
+            if square == "0":
+                assert plain[at].max() == tinted[at].max() == 0
+            else:
+                assert plain[at].min() > empty[at].min(), "whiter than the board"
+                assert tinted[at][1] > tinted[at][[0, 2]].max() == 0
+
+
+def test_a_sign_without_a_name_shows_an_arrow_and_an_unknown_name_nothing() -> None:
+    assert np.array_equal(board(None), board("right-arrow"))
+    assert np.array_equal(board("hello"), board("default"))
 
 
 # --- against the real build --------------------------------------------------------------------
