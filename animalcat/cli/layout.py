@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path, PurePath
-from tempfile import TemporaryDirectory
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -13,8 +12,8 @@ import pandas as pd
 import typer
 from rich.progress import Progress
 
-from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.outcome import success
+from animalcat.cli.layout_table import covered_instances
 from animalcat.cli.outcome_table import read_pass_marks, read_rewards
 from animalcat.cli.output import FAILED, fail, print_json, print_rows, progress_console
 from animalcat.layouts.codec import SpecificationError
@@ -23,7 +22,6 @@ from animalcat.layouts.fit import fit as fit_layout
 from animalcat.layouts.library import LAYOUTS, load_layout, variants
 from animalcat.layouts.profile import Profile
 from animalcat.layouts.spec import Layout, to_dict
-from animalcat.service.battery import import_files, read_files
 
 app = typer.Typer(help="List, show and fit measurement layouts.", no_args_is_help=True)
 
@@ -109,7 +107,7 @@ def fit(
     layout = _load(name, variant)
     rewards = read_rewards(outcomes)
     agents = _chosen(rewards, agent or [], outcomes)
-    table = _instances(layout, battery, rewards)
+    table = covered_instances(layout, battery, rewards)
     if pass_marks is not None:
         table["pass_mark"] = read_pass_marks(pass_marks).reindex(table.index)
         if table["pass_mark"].isna().any():
@@ -154,36 +152,6 @@ def _chosen(table: pd.DataFrame, wanted: Sequence[str], path: Path) -> list[str]
         if name not in table.columns:
             fail(f"{path}: no agent {name!r}; agents: {', '.join(table.columns)}")
     return list(wanted or table.columns)
-
-
-def _instances(layout: Layout, battery: Path, rewards: pd.DataFrame) -> pd.DataFrame:
-    """Features and pass mark of the instances with outcomes, a file, and a layout for them."""
-    if not battery.is_dir():
-        fail(f"{battery}: no such folder")
-    covered = [name for name in rewards.index if name in layout.covers]
-    try:
-        files = [f for f in read_files(battery) if PurePath(f.path).stem in layout.covers]
-        with TemporaryDirectory() as store:
-            made = import_files(files, 0, Path(store)) if files else None
-    except (ArenaError, OSError, ValueError) as error:
-        fail(str(error))
-    found = {i.name: i for i in made.instances if i.name in rewards.index} if made else {}
-    if not found:
-        globs = ", ".join((*layout.covers.instances, *layout.covers.families))
-        fail(f"{battery}: no arena file of an instance that {layout.name} covers ({globs})")
-    if missing := len(covered) - len(found):
-        typer.echo(f"warning: {missing} covered instances have no file in {battery}", err=True)
-    rows = {name: {**i.features, "pass_mark": i.pass_mark} for name, i in found.items()}
-    table = pd.DataFrame.from_dict(rows, orient="index")
-    features = list(layout.feature_names)
-    if bad := [n for n, i in found.items() if not set(features) <= i.features.keys()]:
-        why = next((p for p in made.problems if p.startswith(bad[0])), bad[0]) if made else bad[0]
-        fail(f"{battery}: {why}; the layout needs {', '.join(features)}")
-    try:
-        layout.check_features(table[features].to_numpy())
-    except ValueError as error:
-        fail(f"{battery}: {error}")
-    return table
 
 
 def _entry(agent: str, result: FitResult, passed: Sequence[bool]) -> dict[str, Any]:
