@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from animalcat.envs.types import Environment, ObservationSpec
 
-BACKENDS: Final = ("sim",)
-"""Names that `make_environment` knows."""
+BACKENDS: Final = ("sim", "unity:auto", "unity:PATH")
+"""Names that `make_environment` knows; PATH is that of a build's executable."""
 
 
 def make_environment(backend: str, spec: ObservationSpec) -> Environment:
@@ -19,17 +20,35 @@ def make_environment(backend: str, spec: ObservationSpec) -> Environment:
         spec: What its observations hold.
 
     Raises:
-        ValueError: There is no such backend.
+        ValueError: There is no such backend, or its build is not there.
         ImportError: What the backend needs is not installed; the message says what.
     """
-    if backend != "sim":
-        names = ", ".join(BACKENDS)
-        raise ValueError(f"there is no backend {backend!r}; the backends are: {names}")
     try:
-        from animalcat.envs.sim.environment import SimEnvironment
+        if backend == "sim":
+            from animalcat.envs.sim.environment import SimEnvironment
+
+            return SimEnvironment(spec)
+        build = unity_build(backend)
+        from animalcat.envs.unity.environment import UnityEnvironment
+
+        return UnityEnvironment(spec, build)
     except ModuleNotFoundError as error:
         raise ImportError(
             f"The backend {backend!r} needs {error.name}, which is missing: "
             'pip install "animalcat[server]".'
         ) from error
-    return SimEnvironment(spec)
+
+
+def unity_build(backend: str) -> Path:
+    """The executable of a backend that is a Unity build.
+
+    Raises:
+        ValueError: There is no such backend, or its build is not there.
+    """
+    kind, _, path = backend.partition(":")
+    if kind != "unity" or not path:
+        names = ", ".join(BACKENDS)
+        raise ValueError(f"there is no backend {backend!r}; the backends are: {names}")
+    from animalcat.envs.unity.settings import UnitySettings, executable
+
+    return UnitySettings().find_build() if path == "auto" else executable(Path(path))

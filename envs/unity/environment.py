@@ -1,0 +1,241 @@
+"""A real Unity build as an environment."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from animalcat.arena_configs.placement import fix
+from animalcat.arena_configs.sequence import episode_arenas
+from animalcat.arena_configs.writer import to_yaml
+from animalcat.envs.types import (
+    ACTIONS,
+    EndedBy,
+    Observation,
+    ObservationSpec,
+    Phase,
+    RaySpec,
+    Step,
+)
+from animalcat.envs.unity.process import PlayerProcess, UnityFault
+from animalcat.envs.unity.settings import UnityError, UnitySettings, executable
+from animalcat.envs.unity.witness import STEPS_PER_UNIT, Mismatch, Witness
+
+if TYPE_CHECKING:
+    from animalcat.arena_configs.model import Arena
+    from animalcat.envs.unity.player import Seen
+
+TAGS: Final = 12
+"""Ray tags that all builds have, and share."""
+_SEEDS: Final = 1 << 31
+_FLOAT32: Final = 1e-4
+# Share by which a sum of float32 rewards may be off.
+
+
+class UnityEnvironment:
+    """Plays arenas on a build; every episode has a build process of its own.
+
+    What is observed first is the state of a process's very first reset, as in the simulator. The
+    file that a build gets holds one arena (or one sequence that merges) with every value
+    explicit, so it draws nothing to place. What happens by chance in play comes from Unity's
+    generator, seeded with the episode's seed modulo 2**31.
+
+    An arena that is not the one that was meant, and whatever fails in the build or on the way to
+    it, is a `UnityFault`; the next `load` starts anew.
+    """
+
+    def __init__(
+        self, spec: ObservationSpec, build: Path, settings: UnitySettings | None = None
+    ) -> None:
+        """Start the interpreter that drives builds.
+
+        Args:
+            spec: What observations hold.
+            build: Executable of Animal-AI, or of a stand-in.
+            settings: Where things are; by default those of the environment and of
+                `animalcat unity setup`.
+
+        Raises:
+            UnityError: Build or interpreter are not there, or the build cannot give what the
+                specification asks for.
+            UnityFault: The interpreter did not start.
+        """
+        if spec.rays is not None and spec.rays.max_degrees != int(spec.rays.max_degrees):
+            raise UnityError(f"Unity takes whole degrees for rays, not {spec.rays.max_degrees}")
+        self._spec = spec
+        self._build = executable(build)
+        self._settings = UnitySettings() if settings is None else settings
+        # Also where the agent has no rays: heading and goals are judged by them.
+        self._rays = spec.rays or RaySpec()
+        self._witness = Witness(self._rays, spec.decision_period)
+        self._process: PlayerProcess | None = None
+        self._open = False
+        self._owed = 0.0
+        self._decay = 0.0
+        self._player()
+
+    @property
+    def spec(self) -> ObservationSpec:
+        """What its observations hold."""
+        return self._spec
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """What played: versions of the client, and name and digest of the build."""
+        return {**self._player().versions, "unity-build": identity(self._build)}
+
+    def load(self, arena: Arena, seed: int) -> Step:
+        """Start a build with an arena; the step is FIRST.
+
+        Args:
+            arena: The arena, or an `ArenaSequence`. What it leaves to chance is drawn from `seed`.
+            seed: Seed of everything random in the episode.
+
+        Raises:
+            ArenaError: The arena cannot be built.
+            UnityFault: The build failed, or loaded another arena.
+        """
+        self._witness.load(arena, seed)
+        fixed = _fixed(arena, seed)
+        limit = fixed.time_limit * STEPS_PER_UNIT
+        self._decay = self._spec.decision_period / limit if limit > 0 else 0.0
+        self._open = False
+        seen = self._player().load(to_yaml(fixed, self._settings.grammar), seed % _SEEDS)
+        observation = self._observation(seen)
+        try:
+            if seen.over:
+                raise Mismatch("the episode is over before it began")
+            self._witness.check_first(observation)
+        except Mismatch as mismatch:
+            raise self._fault(mismatch) from mismatch
+        self._open, self._owed = True, seen.reward
+        return Step(Phase.FIRST, 0.0, None, self._asked_for(observation))
+
+    def step(self, action: int) -> Step:
+        """Take one decision.
+
+        Args:
+            action: 3 x move + turn, 0 to 8.
+
+        Raises:
+            ValueError: The action is out of range.
+            RuntimeError: No episode is open.
+            UnityFault: The build failed, or its arena turns out to be another one.
+        """
+        if not self._open:
+            raise RuntimeError("no episode is open: call load(arena, seed) first")
+        if not 0 <= action < ACTIONS:
+            raise ValueError(f"action {action} is not in 0..{ACTIONS - 1}")
+        self._open = False
+        seen = self._player().step(*divmod(int(action), 3))
+        observation = self._observation(seen)
+        reward, self._owed = seen.reward + self._owed, 0.0
+        if seen.over:
+            ended_by = self._ended_by(observation.health, seen.reward)
+            return Step(Phase.LAST, reward, ended_by, self._asked_for(observation))
+        try:
+            self._witness.check_step(action, seen.reward)
+        except Mismatch as mismatch:
+            raise self._fault(mismatch) from mismatch
+        self._open = True
+        return Step(Phase.MID, reward, None, self._asked_for(observation))
+
+    def close(self) -> None:
+        """End the player and its builds; calling it twice is fine."""
+        self._open = False
+        process, self._process = self._process, None
+        if process is not None:
+            process.close()
+
+    def _player(self) -> PlayerProcess:
+        """The player; a new one where there is none, or none any more."""
+        if self._process is None or self._process.ended:
+            settings, camera = self._settings, self._spec.camera
+            drawing = camera is not None if settings.graphics is None else settings.graphics
+            options = {
+                "build": str(self._build),
+                "camera": camera.resolution if camera else 0,
+                "grayscale": camera is not None and camera.grayscale,
+                "rays": self._rays.per_side,
+                "ray_degrees": int(self._rays.max_degrees),
+                "decision_period": self._spec.decision_period,
+                "graphics": drawing,
+                "time_scale": settings.time_scale,
+                "arguments": settings.arguments,
+                "start_seconds": settings.start_seconds,
+                "step_seconds": settings.step_seconds,
+                "spare": settings.spare,
+            }
+            self._process = PlayerProcess(settings.interpreter(), options, settings.log_folder)
+        return self._process
+
+    def _fault(self, mismatch: Mismatch) -> UnityFault:
+        """What to raise where the build plays something else; the player is ended."""
+        process, self._process = self._process, None
+        logs = process.logs if process is not None else "gone"
+        if process is not None:
+            process.kill()
+        return UnityFault(f"{self._build.name}: {mismatch}; logs: {logs}")
+
+    def _observation(self, seen: Seen) -> Observation:
+        """What was seen, with rays of the tags that were asked for."""
+        number = 2 * self._rays.per_side + 1
+        tags = seen.rays.size // number - 2
+        if seen.rays.size % number or tags < self._rays.tags:
+            raise self._fault(
+                Mismatch(
+                    f"the build has {tags} ray tags and the session asks for {self._rays.tags}; "
+                    f"create the session with {TAGS}"
+                )
+            )
+        # Tags from 12 on are those of 4.4: without them a hit is of no listed tag.
+        blocks = seen.rays.reshape(number, tags + 2)
+        rays = np.delete(blocks, np.s_[self._rays.tags : tags], axis=1).ravel()
+        return Observation(
+            health=float(seen.vector[0]),
+            velocity=seen.vector[1:4],
+            position=seen.vector[4:7],
+            rays=rays,
+            camera=seen.camera,
+        )
+
+    def _asked_for(self, observation: Observation) -> Observation:
+        return observation if self._spec.rays else replace(observation, rays=None)
+
+    def _ended_by(self, health: float, reward: float) -> EndedBy:
+        """Why an episode is over, from what Unity tells: health, and the last decision's reward.
+
+        Whoever has health left has completed the arena. Without health it was time, unless more
+        was lost in the last decision than time takes.
+        """
+        if health > 0.0:
+            return EndedBy.GOAL
+        return EndedBy.TIME_LIMIT if reward >= -self._decay * (1 + _FLOAT32) else EndedBy.DEATH
+
+
+def identity(build: Path) -> str:
+    """Name of a build and a digest of what tells builds apart.
+
+    Unity's executable is much the same for all builds: its data folder holds the code.
+    """
+    digest = hashlib.sha256()
+    data = build.parent / f"{build.stem}_Data"
+    for path in (build, data / "globalgamemanagers", data / "Managed" / "Assembly-CSharp.dll"):
+        if path.is_file():
+            digest.update(path.read_bytes())
+    return f"{build.name} sha256:{digest.hexdigest()[:16]}"
+
+
+def _fixed(arena: Arena, seed: int) -> Arena:
+    """An arena, and those that it merges with, with every value explicit."""
+    first, *following = (
+        fix(one, np.random.default_rng([seed, index] if index else seed))
+        for index, one in enumerate(episode_arenas(arena))
+    )
+    if following:  # an `ArenaSequence`
+        return first.model_copy(update={"following": tuple(following)})
+    return first

@@ -1,0 +1,148 @@
+"""The player's process: started in a session of its own, asked with a deadline, ended with all."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from animalcat.envs.unity import player
+from animalcat.envs.unity.player import Options, Seen
+
+KEPT_LOGS: Final = 20
+"""Folders of logs that are kept, the newest."""
+MARGIN_SECONDS: Final = 10
+"""Longer than the player itself waits: its own message says more than our time-out."""
+_NOT_PASSED: Final = ("ANIMALCAT_SERVER", "ANIMALCAT_SESSION")
+# With these the stand-in would take its arenas from a service instead of from its client.
+
+
+class UnityFault(RuntimeError):  # noqa: N818  "fault" is the project's word for it
+    """The build or what drives it failed: not the agent's doing, and not the arena's."""
+
+
+class PlayerProcess:
+    """A player and the builds that it has started; after a `UnityFault` they are gone."""
+
+    def __init__(self, interpreter: Path, options: Mapping[str, Any], logs: Path) -> None:
+        """Start the player.
+
+        Args:
+            interpreter: Has `animalai`.
+            options: Of `player.Options`, without `logs`.
+            logs: Where the folder of this player's logs is made.
+
+        Raises:
+            UnityFault: It did not start.
+        """
+        self.logs = _log_folder(logs)
+        self._options = Options(**options, logs=str(self.logs))
+        ours, theirs = socket.socketpair()
+        self._socket = ours
+        with theirs, (self.logs / "player.log").open("wb") as log:
+            try:
+                self._process = subprocess.Popen(
+                    [interpreter, "-I", player.__file__, str(theirs.fileno())],
+                    pass_fds=[theirs.fileno()],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                    env={k: v for k, v in os.environ.items() if k not in _NOT_PASSED},
+                )
+            except OSError as error:
+                ours.close()
+                raise UnityFault(f"{interpreter}: could not be started: {error}") from error
+        body = json.dumps(self._options._asdict()).encode()
+        self.versions: dict[str, str] = json.loads(
+            self._ask(player.OPEN, body, self._options.start_seconds)
+        )
+
+    @property
+    def pid(self) -> int:
+        """Id of the player's process, and of the session of all that it starts."""
+        return self._process.pid
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is no longer there."""
+        return self._process.poll() is not None
+
+    def load(self, arena: str, seed: int) -> Seen:
+        """The first observation of an arena's text, in a new build.
+
+        Raises:
+            UnityFault: There was none.
+        """
+        body = json.dumps({"arena": arena, "seed": seed}).encode()
+        # What was started for it may turn out dead, and then another is.
+        return player.unpack(self._ask(player.LOAD, body, self._options.start_seconds))
+
+    def step(self, move: int, turn: int) -> Seen:
+        """What a decision led to.
+
+        Raises:
+            UnityFault: The build did not say.
+        """
+        return player.unpack(
+            self._ask(player.STEP, bytes([move, turn]), self._options.step_seconds)
+        )
+
+    def close(self) -> None:
+        """Let the player end its builds and itself; by force if it does not."""
+        self._socket.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(3 * player.CLOSE_SECONDS)
+        self.kill()
+
+    def kill(self) -> None:
+        """End the player and its builds at once."""
+        self._socket.close()
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def _ask(self, kind: int, body: bytes, seconds: float) -> bytes:
+        self._socket.settimeout(seconds + MARGIN_SECONDS)
+        try:
+            player.send_frame(self._socket, kind, body)
+            answer = player.receive_frame(self._socket)
+        except OSError:
+            answer = None
+        if answer is None:
+            ended = self._process.poll() is not None
+            self.kill()
+            raise UnityFault(self._with_logs("ended" if ended else "gave no answer"))
+        kind, data = answer
+        if kind == player.FAILED:
+            self.kill()
+            raise UnityFault(self._with_logs(json.loads(data)["message"]))
+        return data
+
+    def _with_logs(self, message: str) -> str:
+        """A message, the last lines that build or player printed, and where the rest is."""
+        tail: list[str] = []
+        for path in (*sorted(self.logs.glob("*/output.log"))[-2:], self.logs / "player.log"):
+            with contextlib.suppress(OSError):
+                lines = path.read_text(errors="replace").strip().splitlines()
+                tail = tail or lines[-3:]
+        return " / ".join([f"the build: {message}", *tail, f"logs: {self.logs}"])
+
+
+def _log_folder(logs: Path) -> Path:
+    """A new folder for one player; the oldest of the others are removed."""
+    logs.mkdir(parents=True, exist_ok=True)
+    folders = sorted(path for path in logs.iterdir() if path.is_dir())
+    for old in folders[: -(KEPT_LOGS - 1)]:
+        shutil.rmtree(old, ignore_errors=True)
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+    return Path(tempfile.mkdtemp(prefix=f"{stamp}-{os.getpid()}-", dir=logs))
