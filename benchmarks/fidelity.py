@@ -134,6 +134,11 @@ def _unreferenced() -> Iterator[Row]:
             note = f"no reference; build {build}: {movement.mass(name, build):.3g} kg"
             way = movement.pushed(name, build)
             yield _row(f"{name} pushed for 1 s, build {build}", way, "m", "", note)
+    for name in movement.DRAGGED:
+        for build in VERSIONS:
+            way, turn = movement.dragged(name, build)
+            note = f"turned by {turn:.1f} degrees; no reference; build {build}"
+            yield _row(f"{name} slid along for 1 s, build {build}", way, "m", "", note)
     times = (0.1, 0.5, 1.0, 2.0, 4.0)
     for seconds, speed in zip(times, movement.rolling(*times), strict=True):
         note = f"no reference; every build: {movement.mass('GoodGoalBounce'):.3g} kg"

@@ -40,10 +40,10 @@ it took the face for ground. The trace is then that of action 8, backward and le
 _GLANCE_ACTION: Final = 8
 
 WORDS: Final = {
-    31: "hits the face in flight; what is left goes 0.0012 rad beside the way it came, as if the "
-    "platform had given way by 0.004 m/s: here it cannot",
-    GLANCE: "off the ramp along the platform's face, which the real build took for ground; told "
-    "that it is ground, the error is that of the next line",
+    31: "hits the face in flight; in the real build the platform, of 10,000 kg, recoils by "
+    "0.006 m/s and stops a step later, here it cannot",
+    GLANCE: "off the ramp along the platform's face, which leans back by 9e-6 rad after the hit, "
+    "so that the real build took it for ground; told so, the error is that of the next line",
 }
 """Why a decision is not within the tolerance of its stretch."""
 BEYOND: Final = frozenset(WORDS)
@@ -154,6 +154,29 @@ def pushed(name: str, build: Build = "4.x", *, seconds: float = 1.0) -> float:
     return 0.0
 
 
+def dragged(name: str, build: Build = "4.x", *, seconds: float = 1.0) -> tuple[float, float]:
+    """What an agent does to a block of 2 m that it slides along, heading 20 degrees into its side.
+
+    Args:
+        name: Of the block.
+        build: Whose masses it has.
+        seconds: From the start.
+
+    Returns:
+        Metres that it is moved along its side, and degrees that it turns by, clockwise from above.
+    """
+    environment = SimEnvironment(ObservationSpec(rays=None, decision_period=1), build)
+    block = thing(name, 20.0, 0.0, 7.0, size=(2.0, 1.0, 2.0))
+    environment.load(Arena(items=(start(18.3, 5.5, yaw=20.0), block)), 0)
+    scene = environment.scene
+    began, turn = scene.center[0, 2].item(), scene.rotation[0].copy()
+    for _ in range(round(seconds * 50)):
+        environment.step(FORWARD)
+    turned = scene.rotation[0] @ turn.T
+    degrees = math.degrees(math.atan2(turned[0, 2], turned[0, 0]))
+    return scene.center[0, 2].item() - began, degrees
+
+
 def rolling(*seconds: float, size: float = 1.0) -> list[float]:
     """Speeds in m/s of a GoodGoalBounce on the open floor, so long after the arena's start."""
     environment = SimEnvironment(ObservationSpec(rays=None, decision_period=1))
@@ -166,7 +189,8 @@ def rolling(*seconds: float, size: float = 1.0) -> list[float]:
     return [(at[round(t * 50)] - at[round(t * 50) - 1]) * 50 for t in seconds]
 
 
-PUSHED: Final = ("LightBlock", "HeavyBlock", "UBlock", "LBlock", "JBlock")
+PUSHED: Final = ("LightBlock", "HeavyBlock", "UBlock", "LBlock", "JBlock", "HollowBox")
+DRAGGED: Final = ("LightBlock", "HeavyBlock", "HollowBox")
 
 
 def mass(name: str, build: Build = "4.x") -> float:

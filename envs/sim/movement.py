@@ -9,7 +9,16 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from animalcat.envs.sim.physics import AGENT_DRAG, FRICTION, GRAVITY, Physics, Vector
+from animalcat.envs.sim.friction import along, rub
+from animalcat.envs.sim.physics import (
+    AGENT_DRAG,
+    AGENT_MASS,
+    AGENT_RADIUS,
+    FRICTION,
+    GRAVITY,
+    Physics,
+    Vector,
+)
 from animalcat.envs.types import PHYSICS_STEP
 
 THRUST: Final = 1.0
@@ -94,7 +103,8 @@ class Agent:
         # Reading the contacts costs more than the step: do it only where the velocity shows more
         # than gravity, drag and the push of level ground at rest.
         odd = abs(x - vx * _KEEP) + abs(z - vz * _KEEP) > 1e-6 * (1.0 + abs(x) + abs(z))
-        if 1e-4 < lift < _REST and not odd and self._depth > _DEEP:
+        level = self.position[1] < AGENT_RADIUS  # not on something that it might drag along
+        if level and 1e-4 < lift < _REST and not odd and self._depth > _DEEP:
             self.grounded = True
             slip = math.sqrt(x * x + z * z)
             loss = FRICTION * lift
@@ -106,20 +116,23 @@ class Agent:
             self._depth = 0.0
             for contact in self._physics.contacts():
                 self.grounded |= contact.separation < GROUND_GAP and contact.normal[1] > 0.0
-                push = contact.impulse
-                if push > 0.0:
-                    changed = _rub(changed, before, contact.normal, FRICTION * push)
-                if push > 0.0 or contact.separation < 0.0:
-                    self._depth = min(self._depth, contact.separation)
-                    push += max(0.0, -contact.separation) * _PUSH_OUT
-                    shift = _rub(shift, before, contact.normal, FRICTION * push)
+                if contact.impulse <= 0.0 and contact.separation >= 0.0:
+                    continue
+                self._depth = min(self._depth, contact.separation)
+                limit = contact.friction * contact.impulse
+                point = along(self._physics.agent_position, contact.normal, -AGENT_RADIUS)
+                grip = self._physics.grip(contact.body, point, limit * AGENT_MASS)
+                slower = rub(changed, before, contact.normal, limit, AGENT_MASS, grip)
+                if slower != changed:
+                    lost = along(changed, slower, -1.0)
+                    drag = along((0.0, 0.0, 0.0), lost, AGENT_MASS)
+                    self._physics.push(contact.body, point, drag)
+                    changed = slower
+                limit += contact.friction * max(0.0, -contact.separation) * _PUSH_OUT
+                shift = rub(shift, before, contact.normal, limit, AGENT_MASS, grip)
         position = self._physics.agent_position
         if shift != after:
-            position = (
-                position[0] + (shift[0] - x) * PHYSICS_STEP,
-                position[1] + (shift[1] - y) * PHYSICS_STEP,
-                position[2] + (shift[2] - z) * PHYSICS_STEP,
-            )
+            position = along(position, along(shift, after, -1.0), PHYSICS_STEP)
             self._physics.place_agent(position)
         self.position, self.velocity = position, changed
 
@@ -128,36 +141,3 @@ def _heading(yaw: float) -> tuple[float, float]:
     """Sine and cosine of a yaw in degrees."""
     angle = math.radians(yaw)
     return math.sin(angle), math.cos(angle)
-
-
-def _rub(velocity: Vector, before: Vector, normal: Vector, limit: float) -> Vector:
-    """Friction of one contact: less speed along the surface, on two axes, by at most `limit`.
-
-    The first axis is the direction in which `before`, the velocity with thrust and without
-    gravity, runs along the surface; the second is across it.
-    """
-    nx, ny, nz = normal
-    bx, by, bz = before
-    into = bx * nx + by * ny + bz * nz
-    tx, ty, tz = bx - into * nx, by - into * ny, bz - into * nz
-    length = math.sqrt(tx * tx + ty * ty + tz * tz)
-    if length < 1e-9:
-        # Without a direction of travel take the present slip's.
-        bx, by, bz = velocity
-        into = bx * nx + by * ny + bz * nz
-        tx, ty, tz = bx - into * nx, by - into * ny, bz - into * nz
-        length = math.sqrt(tx * tx + ty * ty + tz * tz)
-        if length < 1e-12:
-            return velocity
-    tx, ty, tz = tx / length, ty / length, tz / length
-    sx, sy, sz = ny * tz - nz * ty, nz * tx - nx * tz, nx * ty - ny * tx
-    x, y, z = velocity
-    along = x * tx + y * ty + z * tz
-    across = x * sx + y * sy + z * sz
-    along = max(-limit, min(limit, along))
-    across = max(-limit, min(limit, across))
-    return (
-        x - along * tx - across * sx,
-        y - along * ty - across * sy,
-        z - along * tz - across * sz,
-    )

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.envs.sim.engine import Entity, Pose, Scene, physx
+from animalcat.envs.sim.friction import FIXED, Grip, give
 from animalcat.envs.types import PHYSICS_STEP
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ FLOOR: Final = -1
 CONTACT_GAP: Final = 0.02
 """Metres: bodies touch when nearer than the sum of their contact offsets."""
 
+STILL: Final = 0.01
+"""m/s: a body that is slower may be at rest."""
+
 FLOOR_TOP: Final = -0.01
 ARENA_SIDE: Final = 40.0
 
@@ -39,6 +43,7 @@ _AGENT_GROUP: Final = (1, 0, 0, 0)
 _SMOOTH_GROUP: Final = (0, 1, 0, 0)
 _ROUGH_GROUP: Final = (2, 2, 0, 0)
 
+_SWAPPED: Final = (0, 2, 1)
 STATE: Final = 13
 """Float32 numbers of one body's state: rotation wxyz, position, two velocities, PhysX's frame."""
 
@@ -89,7 +94,7 @@ class Body:
         position: Its origin, metres.
         yaw: Degrees clockwise seen from above.
         mass: Kilograms; 0 makes it static.
-        friction: Static and dynamic, against everything but the agent.
+        friction: Static and dynamic; two bodies that touch have the average of theirs.
         velocity: At the start, m/s.
     """
 
@@ -109,12 +114,14 @@ class Contact(NamedTuple):
         normal: Unit vector from the body toward the agent.
         impulse: Along the normal, as the change of the agent's speed in m/s.
         separation: Gap in metres at the start of the step; negative when penetrating.
+        friction: Between the two.
     """
 
     body: int
     normal: Vector
     impulse: float
     separation: float
+    friction: float
 
 
 class Physics:
@@ -152,6 +159,7 @@ class Physics:
         self._rough: dict[float, physx.PhysxMaterial] = {}
         self._index: dict[physx.PhysxRigidBaseComponent, int] = {}
         self._components: list[physx.PhysxRigidBaseComponent] = []
+        self._friction: list[float] = []
         self._entities: list[Entity] = []
         self._dynamic: tuple[int, ...] = ()
         self._agent, self._agent_entity = self._add_agent(agent)
@@ -165,6 +173,7 @@ class Physics:
         component = self._component(body)
         self._index[component] = index
         self._components.append(component)
+        self._friction.append(body.friction)
         self._entities.append(self._insert(component, body.position, body.yaw))
         if isinstance(component, physx.PhysxRigidDynamicComponent):
             self._dynamic += (index,)
@@ -190,6 +199,7 @@ class Physics:
         del self._index[old]
         self._index[component] = index
         self._components[index] = component
+        self._friction[index] = FRICTION
         self._entities[index] = self._insert_at(component, pose)
         if isinstance(component, physx.PhysxRigidDynamicComponent):
             self._dynamic += (index,)
@@ -242,13 +252,46 @@ class Physics:
             else:
                 continue
             index = self._index.get(body, FLOOR)
+            friction = FRICTION if index == FLOOR else (FRICTION + self._friction[index]) / 2
             for point in contact.points:
                 x, z, y = point.normal.tolist()
                 impulse = math.hypot(*point.impulse.tolist()) / AGENT_MASS
                 normal = (sign * x, sign * y, sign * z)
-                found.append(Contact(index, normal, impulse, point.separation))
+                found.append(Contact(index, normal, impulse, point.separation, friction))
         found.sort()  # PhysX's own order follows memory addresses
         return found
+
+    def grip(self, index: int, point: Vector, impulse: float) -> Grip:
+        """What the agent's friction finds at a point of a body.
+
+        Args:
+            index: Of the body, or `FLOOR`.
+            point: Where it is touched.
+            impulse: The most that friction can give it, kg m/s. A body at rest that the friction
+                of the floor holds against as much gives in nothing.
+        """
+        body = None if index == FLOOR else self._components[index]
+        if not isinstance(body, physx.PhysxRigidDynamicComponent):
+            return FIXED
+        pose = self._entities[index].get_pose() * body.get_cmass_local_pose()
+        arm = np.asarray(_swap(point)) - pose.p
+        velocity = body.get_linear_velocity() + np.cross(body.get_angular_velocity(), arm)
+        x, z, y = velocity.tolist()
+        hold = (FRICTION + self._friction[index]) / 2 * body.get_mass() * GRAVITY * PHYSICS_STEP
+        if impulse <= hold and math.hypot(x, y, z) < STILL:
+            return Grip((x, y, z), FIXED.give)
+        axes = pose.to_transformation_matrix()[:3, :3]
+        yields = give(body.get_mass(), body.get_inertia(), axes, arm)
+        return Grip((x, y, z), yields[np.ix_(_SWAPPED, _SWAPPED)])
+
+    def push(self, index: int, point: Vector, impulse: Vector) -> None:
+        """Give a body an impulse at a point, kg m/s, which acts in the next step.
+
+        What cannot move takes none.
+        """
+        body = None if index == FLOOR else self._components[index]
+        if isinstance(body, physx.PhysxRigidDynamicComponent):
+            body.add_force_at_point(_swap(impulse), _swap(point), "impulse")
 
     def state(self) -> bytes:
         """`STATE` numbers for each of `dynamic`: equal bytes, nothing has moved."""
