@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
+from types import NoneType, UnionType
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
@@ -82,15 +83,20 @@ def _convert(hint: Any, value: object, where: str) -> object:
             raise SpecificationError(f"{where}: a list is wanted, not {value!r}")
         item = get_args(hint)[0]
         return tuple(_convert(item, v, where) for v in cast("list[object]", value))
+    parts = get_args(hint)
+    if get_origin(hint) is UnionType:  # a number, or text, or nothing, in this order
+        if value is None and NoneType in parts:
+            return None
+        number = isinstance(value, int | float)
+        return _convert(float if number or str not in parts else str, value, where)
     if hint is float:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise SpecificationError(f"{where}: a number is wanted, not {value!r}")
         if not math.isfinite(value):
             raise SpecificationError(f"{where}: {value} is not finite")
         return float(value)
-    choices = get_args(hint)
-    if choices and value not in choices:
-        raise SpecificationError(f"{where}: {value!r} is not one of {', '.join(choices)}")
+    if parts and value not in parts:
+        raise SpecificationError(f"{where}: {value!r} is not one of {', '.join(parts)}")
     if not isinstance(value, str):
         raise SpecificationError(f"{where}: text is wanted, not {value!r} (quote it)")
     return value

@@ -1,18 +1,23 @@
-"""P(success) for (draws x instances) from a layout, without PyMC."""
+"""P(success), or the mean score, for (draws x instances) from a layout, without PyMC."""
 
 from __future__ import annotations
 
-from typing import TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.kernels import log_likelihood, probabilities
+from animalcat.layouts.likelihood import draw_outcomes, log_density
 from animalcat.layouts.program import Fill, compile_program
-from animalcat.layouts.spec import Layout
+from animalcat.layouts.spec import Bernoulli, Beta, Layout
+from animalcat.layouts.validation import open_parents, reached
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Real = TypeVar("Real", np.float32, np.float64)
+
+_ROWS: Final = 256
+"""Instances taken at a time where outcomes are not 0 or 1, so that arrays stay small."""
 
 
 class Evaluator:
@@ -26,7 +31,7 @@ class Evaluator:
         self._program = compile_program(layout)
 
     def probability(self, theta: npt.ArrayLike, demands: npt.ArrayLike) -> Floats:
-        """Probability of success.
+        """Probability of success, or mean score.
 
         Args:
             theta: (draws, latents), in the units of the latents.
@@ -55,7 +60,7 @@ class Evaluator:
     def by_instance(
         self, theta: npt.ArrayLike, columns: Floats, dtype: type[Real]
     ) -> npt.NDArray[Real]:
-        """Probability of success from prepared columns.
+        """Probability of success, or mean score, from prepared columns.
 
         Args:
             theta: (draws, latents).
@@ -65,28 +70,76 @@ class Evaluator:
         Returns:
             (instances, draws).
         """
-        rows = self._rows(theta)
-        out = np.empty((columns.shape[0], rows.shape[1]), dtype)
-        p = self._program
-        probabilities(p.code, columns, rows, p.scratch, p.result, out)
-        return out
+        return self._run(theta, columns, self._program.result, dtype)
+
+    def sample_sizes(self, theta: npt.ArrayLike, columns: Floats) -> Floats | None:
+        """Sample size of scores; None where outcomes are no scores.
+
+        Args:
+            theta: (draws, latents).
+            columns: As `columns` gave them.
+
+        Returns:
+            (instances, draws).
+        """
+        if not isinstance(self.layout.outcome, Beta):
+            return None
+        return self._run(theta, columns, self._program.size, np.float64)
 
     def log_likelihood(self, theta: npt.ArrayLike, columns: Floats, outcomes: Floats) -> Floats:
-        """Log-likelihood of 0/1 outcomes.
+        """Log-likelihood of all outcomes together.
 
         Args:
             theta: (draws, latents).
             columns: (instances, columns), as `columns` gave them.
-            outcomes: (instances,), 0 or 1.
+            outcomes: (instances,), as `Layout.check_outcomes` gave them.
 
         Returns:
             (draws,); 0 where there are no instances.
         """
-        rows = self._rows(theta)
-        out = np.zeros(rows.shape[1])
-        p = self._program
-        log_likelihood(p.code, columns, rows, p.scratch, p.result, outcomes, out)
+        if isinstance(self.layout.outcome, Bernoulli):
+            rows = self._rows(theta)
+            out = np.zeros(rows.shape[1])
+            p = self._program
+            log_likelihood(p.code, columns, rows, p.scratch, p.result, outcomes, out)
+            return out
+        out = np.zeros(len(np.asarray(theta)))
+        for start in range(0, len(outcomes), _ROWS):
+            part = slice(start, start + _ROWS)
+            out += self.pointwise(theta, columns[part], outcomes[part]).sum(axis=0)
         return out
+
+    def pointwise(self, theta: npt.ArrayLike, columns: Floats, outcomes: Floats) -> Floats:
+        """Log-likelihood of each outcome on its own.
+
+        Args:
+            theta: (draws, latents).
+            columns: (instances, columns), as `columns` gave them.
+            outcomes: (instances,), as `Layout.check_outcomes` gave them.
+
+        Returns:
+            (instances, draws).
+        """
+        p = self.by_instance(theta, columns, np.float64)
+        size = self.sample_sizes(theta, columns)
+        return log_density(self.layout, p, size, self._features(columns), outcomes)
+
+    def simulate(
+        self, theta: npt.ArrayLike, columns: Floats, generator: np.random.Generator
+    ) -> Floats:
+        """Draw outcomes.
+
+        Args:
+            theta: (draws, latents).
+            columns: (instances, columns), as `columns` gave them.
+            generator: Where randomness comes from.
+
+        Returns:
+            (instances, draws).
+        """
+        p = self.by_instance(theta, columns, np.float64)
+        size = self.sample_sizes(theta, columns)
+        return draw_outcomes(self.layout, p, size, self._features(columns), generator)
 
     def demands(self, columns: Floats) -> Floats:
         """The demand that each instance makes on each capability, in the capability's unit.
@@ -95,13 +148,55 @@ class Evaluator:
             columns: As `columns` gave them.
 
         Returns:
-            (instances, capabilities): the largest where it makes several, NaN where it makes none.
+            (instances, capabilities): the largest where it makes several, NaN where it makes none,
+            because no margin has it or because gates keep all of them out.
         """
         kinds = self._program.demands
+        found = {node: self._plays_a_part(columns, node) for pairs in kinds for _, node in pairs}
         out = np.full((columns.shape[0], len(kinds)), np.nan)
-        for k, indices in enumerate(kinds):
-            if indices:
-                out[:, k] = columns[:, list(indices)].max(axis=1)
+        for k, pairs in enumerate(kinds):
+            for index, node in pairs:
+                demand = np.where(found[node], columns[:, index], np.nan)
+                out[:, k] = np.fmax(out[:, k], demand)
+        return out
+
+    def touched(self, columns: Floats) -> npt.NDArray[np.bool_]:
+        """Which latent nodes play a part in the outcome of each instance.
+
+        Args:
+            columns: As `columns` gave them.
+
+        Returns:
+            (instances, latents): False where gates keep the node out.
+        """
+        parts = [self._plays_a_part(columns, name) for name in self.layout.latent_names]
+        return np.stack(parts, axis=1)
+
+    def _plays_a_part(self, columns: Floats, node: str) -> npt.NDArray[np.bool_]:
+        gates = sorted(self.layout.gates)
+        at = [self.layout.feature_names.index(name) for name in gates]
+        patterns, which = np.unique(columns[:, at] > 0.5, axis=0, return_inverse=True)
+        answers = [
+            node
+            in reached(
+                self.layout.outcome.parents,
+                open_parents(self.layout.derived, dict(zip(gates, map(bool, row), strict=True))),
+            )
+            for row in patterns
+        ]
+        return np.array(answers, dtype=np.bool_)[np.ravel(which)]
+
+    def _features(self, columns: Floats) -> Floats:
+        """The features themselves: they are the first columns."""
+        return columns[:, : len(self.layout.features)]
+
+    def _run(
+        self, theta: npt.ArrayLike, columns: Floats, result: int, dtype: type[Real]
+    ) -> npt.NDArray[Real]:
+        rows = self._rows(theta)
+        out = np.empty((columns.shape[0], rows.shape[1]), dtype)
+        p = self._program
+        probabilities(p.code, columns, rows, p.scratch, result, out)
         return out
 
     def _rows(self, theta: npt.ArrayLike) -> Floats:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.randomness import rng
-from animalcat.layouts.spec import Layout, check_outcomes
+from animalcat.layouts.spec import Layout
 from animalcat.layouts.summary import NodeSummary, summarise
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class FitRequest:
     Attributes:
         layout: What is measured.
         features: (instances, features), in the layout's order and units.
-        outcomes: (instances,), success 1, failure 0.
+        outcomes: (instances,): success 1, failure 0; successes of the trials; or scores.
         seed: Seed of the fit.
         chains: Number of chains.
         draws: Draws of each chain.
@@ -100,7 +100,7 @@ def fit(request: FitRequest, engine: Engine | None = None, cores: int | None = N
     layout = request.layout
     values = np.asarray(request.features, dtype=np.float64)
     features = layout.check_features(values.reshape(-1, len(layout.features)))
-    outcomes = check_outcomes(request.outcomes, len(features))
+    outcomes = layout.check_outcomes(request.outcomes, features)
     if not len(outcomes):
         return _prior(request)
     from animalcat.layouts.backend.engine import default_engine

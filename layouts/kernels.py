@@ -84,8 +84,34 @@ def _run(
             number = columns[code[i, 3]]
             for j in range(size):
                 target[j] = first[j] + number
-        else:
+        elif op == 4:
             _sigmoid(first, target, power, mantissa, size)
+        elif op == 5:
+            second = vectors[code[i, 3]]
+            for j in range(size):
+                target[j] = min(first[j], second[j])
+        elif op == 6:
+            number = columns[code[i, 3]]
+            for j in range(size):
+                target[j] = min(first[j], number)
+        elif op == 7:
+            second = vectors[code[i, 3]]
+            for j in range(size):
+                target[j] = max(first[j], second[j])
+        elif op == 8:
+            number = columns[code[i, 3]]
+            for j in range(size):
+                target[j] = max(first[j], number)
+        elif op == 9:
+            number = columns[code[i, 3]]
+            for j in range(size):
+                target[j] = first[j] ** number
+        elif op == 10:
+            for j in range(size):
+                target[j] = np.exp(first[j])
+        else:
+            for j in range(size):
+                target[j] = np.log(first[j])
 
 
 @njit(cache=True, fastmath={"contract"}, nogil=True, error_model="numpy")

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from animalcat.layouts import frames
 from animalcat.layouts.evaluator import Evaluator
 from animalcat.layouts.randomness import rng
-from animalcat.layouts.spec import Layout, check_outcomes
+from animalcat.layouts.spec import Layout
 from animalcat.layouts.summary import NodeSummary, summarise
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -28,8 +28,6 @@ SWEEPS: Final = 10
 """Metropolis sweeps of a move."""
 _ACCEPTANCE: Final = 0.25
 """Share of accepted proposals that the step width is steered to."""
-_LEAST: Final = 1e-15
-"""Least probability of an outcome, so that no particle's weight is zero for ever."""
 
 
 class TellError(ValueError):
@@ -38,7 +36,7 @@ class TellError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Tell:
-    """One outcome that was told: episode, features in the layout's order, 1.0 or 0.0."""
+    """One outcome that was told: its episode, features in the layout's order, and itself."""
 
     episode: int
     features: tuple[float, ...]
@@ -107,24 +105,24 @@ class LivePosterior:
         """Effective number of particles (Kish)."""
         return float(1.0 / np.sum(self._weights**2))
 
-    def update(self, features: npt.ArrayLike, outcome: bool, episode: int) -> None:
+    def update(self, features: npt.ArrayLike, outcome: float, episode: int) -> None:
         """Take in one outcome.
 
         Args:
             features: (features,), of the instance that was played.
-            outcome: Whether it was a success.
+            outcome: Whether it was a success; successes of the trials; or the score.
             episode: Its number; each is told once.
 
         Raises:
             TellError: This episode was told already.
-            ValueError: A feature is missing or out of its range.
+            ValueError: A feature is missing or out of its range, or the outcome is of another kind.
         """
         if any(tell.episode == episode for tell in self._tells):
             raise TellError(f"episode {episode} was told already; invalidate it first")
-        columns = self._evaluator.columns(np.atleast_2d(np.asarray(features, dtype=np.float64)))
-        (y,) = check_outcomes([float(outcome)], columns.shape[0])
-        row = tuple(float(v) for v in np.ravel(features))
-        self._tells.append(Tell(episode, row, float(y)))
+        checked = self.layout.check_features(np.atleast_2d(np.asarray(features, np.float64)))
+        (y,) = self.layout.check_outcomes([float(outcome)], checked)
+        columns = self._evaluator.columns(checked)
+        self._tells.append(Tell(episode, tuple(checked[0].tolist()), float(y)))
         self._columns.append(columns)
         self._reweight(len(self._tells) - 1)
 
@@ -168,7 +166,7 @@ class LivePosterior:
                 if entry.told == told:
                     fresh.reseed(entry.draws, told)
             if told < len(tells):
-                fresh.update(tells[told].features, tells[told].outcome == 1.0, tells[told].episode)
+                fresh.update(tells[told].features, tells[told].outcome, tells[told].episode)
         self.__dict__.update(fresh.__dict__)
 
     def summary(self) -> list[NodeSummary]:
@@ -246,9 +244,9 @@ class LivePosterior:
 
     def _reweight(self, index: int) -> None:
         tell = self._tells[index]
-        p = self._evaluator.by_instance(self._theta, self._columns[index], np.float64)[0]
-        likelihood = p if tell.outcome == 1.0 else 1.0 - p
-        self._weigh(self._log_weights + np.log(np.maximum(likelihood, _LEAST)))
+        outcome = np.array([tell.outcome])
+        likelihood = self._evaluator.pointwise(self._theta, self._columns[index], outcome)[0]
+        self._weigh(self._log_weights + likelihood)
         if self.ess < self._size / 2:
             self._move(rng(self.seed, "move", tell.episode), told=index + 1)
 

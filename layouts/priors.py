@@ -110,10 +110,59 @@ class Normal:
         return f"Normal({self.mean:g}, {self.sd:g})"
 
 
-Prior: TypeAlias = ScaledBeta | Normal
+@dataclass(frozen=True, slots=True)
+class HalfNormal:
+    """The absolute value of a normal variable with mean 0 and standard deviation `scale`."""
 
-PRIORS: Final[dict[str, type[ScaledBeta] | type[Normal]]] = {
+    scale: float
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.scale) and self.scale > 0):
+            raise ValueError(f"scale {self.scale} must be above 0 and finite")
+
+    @property
+    def low(self) -> float:
+        """Lower end of the range."""
+        return 0.0
+
+    @property
+    def high(self) -> float:
+        """Upper end of the range: none."""
+        return math.inf
+
+    @property
+    def mean(self) -> float:
+        """Prior mean."""
+        return self.scale * math.sqrt(2.0 / math.pi)
+
+    @property
+    def sd(self) -> float:
+        """Prior standard deviation."""
+        return self.scale * math.sqrt(1.0 - 2.0 / math.pi)
+
+    @property
+    def span(self) -> float:
+        """Length of the uniform distribution with the same standard deviation."""
+        return self.sd * math.sqrt(12.0)
+
+    def from_standard(self, z: Floats) -> Floats:
+        """Map standard normal values to this prior."""
+        return -self.scale * ndtri(0.5 * ndtr(-z))
+
+    def to_standard(self, values: Floats) -> Floats:
+        """Map values of this prior to standard normal ones; values at the edge stay finite."""
+        above = 2.0 * ndtr(-values / self.scale)
+        return -ndtri(np.clip(above, 1e-300, 1.0 - _EDGE))
+
+    def __str__(self) -> str:
+        return f"HalfNormal({self.scale:g})"
+
+
+Prior: TypeAlias = ScaledBeta | Normal | HalfNormal
+
+PRIORS: Final[dict[str, type[Prior]]] = {
     "scaled_beta": ScaledBeta,
     "normal": Normal,
+    "half_normal": HalfNormal,
 }
 """The closed set of priors, by the name that a specification uses."""

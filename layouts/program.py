@@ -7,25 +7,19 @@ on the agent alone once per draw (a *row*); only the rest becomes instructions.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import reduce
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from animalcat.layouts.links import (
-    LogisticMargin,
-    LogScaled,
-    NoiseMixture,
-    Product,
-    Scaled,
-    WeightedSum,
-)
-from animalcat.layouts.spec import Layout
+from animalcat.layouts.expressions import Call, Expression
+from animalcat.layouts.links import LogisticMargin
+from animalcat.layouts.spec import Beta, Layout
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Fill: TypeAlias = Callable[[list[Floats]], Floats]
@@ -40,6 +34,27 @@ class Op(IntEnum):
     ADD_VV = 2
     ADD_VS = 3
     SIGMOID = 4
+    MIN_VV = 5
+    MIN_VS = 6
+    MAX_VV = 7
+    MAX_VS = 8
+    POW_VS = 9
+    EXP = 10
+    LOG = 11
+
+
+_ONE_ARGUMENT: Final[Mapping[str, tuple[Callable[[Floats], Floats], Op]]] = {
+    "logistic": (expit, Op.SIGMOID),
+    "exp": (np.exp, Op.EXP),
+    "log": (np.log, Op.LOG),
+}
+_FOLDS: Final[Mapping[str, tuple[float, Callable[[Floats, Floats], Floats], Op, Op]]] = {
+    "add": (0.0, np.add, Op.ADD_VV, Op.ADD_VS),
+    "mul": (1.0, np.multiply, Op.MUL_VV, Op.MUL_VS),
+    "min": (math.inf, np.minimum, Op.MIN_VV, Op.MIN_VS),
+    "max": (-math.inf, np.maximum, Op.MAX_VV, Op.MAX_VS),
+}
+"""Functions of any number of arguments: neutral value, function, instructions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +85,9 @@ class Program:
         code: (instructions, 4) int64: op, target, first and second operand. Vectors below
             `len(rows)` are rows, those from there on are scratch.
         scratch: Number of scratch vectors.
-        result: The vector that holds the probability.
-        demands: Per capability, the columns of the demands that it meets.
+        result: The vector that holds the probability, or the mean score.
+        size: The vector that holds the sample size of scores; -1 where outcomes are no scores.
+        demands: Per capability, column and node of the margins with demands that it meets.
     """
 
     columns: tuple[Fill, ...]
@@ -79,7 +95,8 @@ class Program:
     code: npt.NDArray[np.int64]
     scratch: int
     result: int
-    demands: tuple[tuple[int, ...], ...]
+    size: int
+    demands: tuple[tuple[tuple[int, str], ...], ...]
 
 
 def compile_program(layout: Layout) -> Program:
@@ -90,38 +107,35 @@ def compile_program(layout: Layout) -> Program:
         values[name] = builder.column(_pick(i))
     for i, name in enumerate(layout.latent_names):
         values[name] = builder.row(_pick(i))
-    demands: dict[str, list[int]] = {layout.latent_names[i]: [] for i in layout.capabilities}
+    demands: dict[str, list[tuple[int, str]]] = {
+        layout.latent_names[i]: [] for i in layout.capabilities
+    }
     for node in layout.ordered:
-        values[node.name] = _lower(builder, node.link, values)
+        values[node.name] = _lower(builder, node.link.expression, values)
         if isinstance(node.link, LogisticMargin) and node.link.ability in demands:
             demand = values[node.link.demand]
             assert isinstance(demand, Column)  # the specification's check says so
-            demands[node.link.ability].append(demand.index)
-    return builder.finish(builder.vector(values[layout.outcome.probability]), demands)
+            demands[node.link.ability].append((demand.index, node.name))
+    result = builder.vector(values[layout.outcome.parents[0]])
+    size = None
+    if isinstance(layout.outcome, Beta):
+        size = builder.vector(values[layout.outcome.sample_size])
+    return builder.finish(result, size, demands)
 
 
-def _lower(b: _Builder, link: object, values: dict[str, Value]) -> Value:
-    match link:
-        case Scaled(source, factor):
-            return b.mul(values[source], factor)
-        case LogScaled(source, easiest, hardest, top):
-            scale = top / math.log(easiest / hardest)
-            log = b.apply(np.log, values[source])
-            return b.add([scale * math.log(easiest), b.mul(log, -scale)])
-        case WeightedSum(inputs, weights, constant):
-            terms = [b.mul(values[n], w) for n, w in zip(inputs, weights, strict=True)]
-            return b.add([constant, *terms])
-        case Product(inputs):
-            return b.product([values[n] for n in inputs])
-        case LogisticMargin(ability, demand, slope, shift):
-            terms = [b.mul(values[ability], slope), b.mul(values[demand], -slope)]
-            terms += [b.mul(values[shift], slope)] if shift else []
-            return b.apply(expit, b.add(terms))
-        case NoiseMixture(performance, noise, nu):
-            kept = b.add([1.0, b.mul(values[noise], -1.0)])
-            return b.add([b.mul(values[performance], kept), b.mul(values[noise], nu)])
+def _lower(b: _Builder, expression: Expression, values: Mapping[str, Value]) -> Value:
+    match expression:
+        case str():
+            return values[expression]
+        case Call("pow", (base, float() as exponent)):
+            return b.power(_lower(b, base, values), exponent)
+        case Call(function, arguments):
+            given = [_lower(b, a, values) for a in arguments]
+            if function in _FOLDS:
+                return b.fold(function, given)
+            return b.apply(function, given[0])
         case _:
-            raise TypeError(f"no lowering for the link {type(link).__name__}")
+            return float(expression)
 
 
 @dataclass(slots=True)
@@ -159,40 +173,37 @@ class _Builder:
         self.code.append((op, target, first, second))
         return target
 
-    def apply(self, function: Callable[[Floats], Floats], value: Value) -> Value:
-        """A function of one argument; of a mixed value only the logistic is known."""
+    def apply(self, name: str, value: Value) -> Value:
+        """A function of one argument."""
+        function, op = _ONE_ARGUMENT[name]
         match value:
             case Column(i):
                 return self.column(lambda made: function(made[i]))
             case Vector(i, False):
                 return self.row(lambda made: function(made[i]))
             case Vector():
-                if function is not expit:
-                    raise TypeError("only the logistic applies to a value of instance and agent")
-                return self.emit(Op.SIGMOID, value, value)
+                return self.emit(op, value, value)
             case _:
                 return float(function(np.array([value]))[0])
 
-    def add(self, values: Sequence[Value]) -> Value:
-        """Sum; first of numbers, columns and rows each among themselves."""
-        return self._fold(values, 0.0, np.add, Op.ADD_VV, Op.ADD_VS)
+    def power(self, base: Value, exponent: float) -> Value:
+        """A fixed power."""
+        match base:
+            case Column(i):
+                return self.column(lambda made: np.power(made[i], exponent))
+            case Vector(i, False):
+                return self.row(lambda made: np.power(made[i], exponent))
+            case Vector():
+                return self.emit(Op.POW_VS, base, self.number(exponent))
+            case _:
+                return float(np.power(base, exponent))
 
-    def product(self, values: Sequence[Value]) -> Value:
-        """Product; first of numbers, columns and rows each among themselves."""
-        return self._fold(values, 1.0, np.multiply, Op.MUL_VV, Op.MUL_VS)
+    def fold(self, name: str, values: Sequence[Value]) -> Value:
+        """A function of any number of arguments.
 
-    def mul(self, first: Value, second: Value) -> Value:
-        """Product of two values."""
-        return self.product([first, second])
-
-    def _fold(
-        self,
-        values: Sequence[Value],
-        neutral: float,
-        function: Callable[[Floats, Floats], Floats],
-        op_vectors: Op,
-        op_number: Op,
-    ) -> Value:
+        Numbers, columns and rows are first taken each among themselves.
+        """
+        neutral, function, op_vectors, op_number = _FOLDS[name]
         constant = reduce(
             lambda a, b: float(function(np.float64(a), np.float64(b))),  # pyright: ignore[reportArgumentType]
             [v for v in values if isinstance(v, int | float)],
@@ -221,13 +232,15 @@ class _Builder:
             result = self.emit(op_number, result, self.number(number))
         return result
 
-    def finish(self, result: Vector, demands: dict[str, list[int]]) -> Program:
+    def finish(
+        self, result: Vector, size: Vector | None, demands: Mapping[str, list[tuple[int, str]]]
+    ) -> Program:
         """Give scratch vectors their places after the rows, each free again after its last use."""
         last: dict[Column | Vector, int] = {
             v: i
             for i, (_, _, a, b) in enumerate(self.code)
             for v in (a, b)
-            if isinstance(v, Vector) and v.mixed
+            if isinstance(v, Vector) and v.mixed and v not in (result, size)
         }
         free: list[int] = []
         places: dict[Column | Vector, int] = {}
@@ -253,7 +266,8 @@ class _Builder:
             code=np.array(code, dtype=np.int64).reshape(-1, 4),
             scratch=top - len(self.rows),
             result=place(result),
-            demands=tuple(tuple(columns) for columns in demands.values()),
+            size=-1 if size is None else place(size),
+            demands=tuple(tuple(pairs) for pairs in demands.values()),
         )
 
 

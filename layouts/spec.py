@@ -7,10 +7,8 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from functools import cached_property
-from graphlib import CycleError, TopologicalSorter
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,81 +20,39 @@ from animalcat.layouts.codec import (
     decode,
     encode,
 )
-from animalcat.layouts.links import LINKS, ONE, Link, LogisticMargin
+from animalcat.layouts.expressions import ONE
+from animalcat.layouts.links import LINKS, Gate
+from animalcat.layouts.nodes import (
+    OUTCOMES,
+    Bernoulli,
+    Beta,
+    Binomial,
+    Covers,
+    Derived,
+    Feature,
+    Kind,
+    Latent,
+    Outcome,
+)
 from animalcat.layouts.priors import PRIORS, Prior
+from animalcat.layouts.validation import check_graph, ordered
 
-Kind: TypeAlias = Literal["capability", "bias", "robustness"]
-
-
-@dataclass(frozen=True, slots=True)
-class Feature:
-    """A meta-feature of instances, as it is measured.
-
-    Attributes:
-        name: As in the table of instances.
-        unit: Its unit; "1" where it has none.
-        low: Least value.
-        high: Largest value.
-        about: What it is, in one line.
-    """
-
-    name: str
-    unit: str
-    low: float
-    high: float
-    about: str = ""
-
-    def __post_init__(self) -> None:
-        if not self.low <= self.high:
-            raise ValueError(f"range [{self.low}, {self.high}] is empty")
-
-
-@dataclass(frozen=True, slots=True)
-class Latent:
-    """A node of the cognitive profile.
-
-    Attributes:
-        name: As in the paper.
-        kind: Capability, bias or robustness. 0 of a robustness node means no noise.
-        unit: Its unit.
-        prior: Its prior; the range is that of the prior.
-        about: How to read a value, in one line.
-    """
-
-    name: str
-    kind: Kind
-    unit: str
-    prior: Prior
-    about: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Derived:
-    """A node that follows from its parents by a linking function."""
-
-    name: str
-    unit: str
-    link: Link
-
-
-@dataclass(frozen=True, slots=True)
-class Bernoulli:
-    """The outcome is success with the probability that a node gives."""
-
-    probability: str
-
-
-@dataclass(frozen=True, slots=True)
-class Covers:
-    """Which instances a layout describes: names by glob, and families (`FAMILY-...`)."""
-
-    instances: tuple[str, ...] = ()
-    families: tuple[str, ...] = ()
-
-    def __contains__(self, instance: str) -> bool:
-        return any(fnmatchcase(instance, glob) for glob in self.instances) or any(
-            instance.startswith(f"{family}-") for family in self.families
-        )
+__all__ = [
+    "Bernoulli",
+    "Beta",
+    "Binomial",
+    "Covers",
+    "Derived",
+    "Feature",
+    "Kind",
+    "Latent",
+    "Layout",
+    "Outcome",
+    "SpecificationError",
+    "finite_range",
+    "from_dict",
+    "to_dict",
+]
 
 
 @dataclass(frozen=True)
@@ -112,6 +68,7 @@ class Layout:
         outcome: What is observed.
         covers: Which instances it describes.
         source: Where it comes from.
+        about: What this variant is, and how it differs from the source.
 
     Raises:
         SpecificationError: The graph is wrong; the message names the node.
@@ -122,12 +79,13 @@ class Layout:
     features: tuple[Feature, ...]
     latents: tuple[Latent, ...]
     derived: tuple[Derived, ...]
-    outcome: Bernoulli
+    outcome: Outcome
     covers: Covers = field(default_factory=Covers)
     source: str = ""
+    about: str = ""
 
     def __post_init__(self) -> None:
-        _check(self)
+        check_graph(self.features, self.latents, self.derived, self.outcome)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -147,9 +105,7 @@ class Layout:
     @cached_property
     def ordered(self) -> tuple[Derived, ...]:
         """Derived nodes, each after its parents."""
-        by_name = {node.name: node for node in self.derived}
-        order = TopologicalSorter({n.name: n.link.parents for n in self.derived}).static_order()
-        return tuple(by_name[name] for name in order if name in by_name)
+        return ordered(self.derived)
 
     @cached_property
     def digest(self) -> str:
@@ -157,57 +113,101 @@ class Layout:
         text = json.dumps(to_dict(self), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
+    @cached_property
+    def gates(self) -> frozenset[str]:
+        """Features that gates hang on, which are hence 0 or 1."""
+        return frozenset(node.link.when for node in self.derived if isinstance(node.link, Gate))
+
     def check_features(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Insist on finite features within their declared ranges.
 
         Args:
-            values: (instances, features), in the units of the features.
+            values: (instances, features), in the units of the features; NaN is a missing one.
 
         Returns:
-            The same as float64, C order.
+            The same as float64, C order; what was missing is filled by its declared rule.
 
         Raises:
-            ValueError: The shape is wrong, or a value is missing or out of range.
+            ValueError: The shape is wrong, or a value is out of range, or missing without a rule.
         """
-        array = np.ascontiguousarray(values, dtype=np.float64)
+        array = np.array(values, dtype=np.float64, order="C")
         if array.ndim != 2 or array.shape[1] != len(self.features):
             raise ValueError(
                 f"features have shape {array.shape}; layout {self.name} wants (instances, "
                 f"{len(self.features)}): {', '.join(self.feature_names)}"
             )
+        self._fill_missing(array)
         for column, feature in zip(array.T, self.features, strict=True):
             bad = np.flatnonzero(~((column >= feature.low) & (column <= feature.high)))
+            wanted = f"{feature.low:g} to {feature.high:g}"
+            if not bad.size and feature.name in self.gates:
+                bad = np.flatnonzero((column != 0.0) & (column != 1.0))
+                wanted = "0 or 1"
             if bad.size:
                 raise ValueError(
                     f"feature {feature.name} of row {bad[0]} is {column[bad[0]]:g} {feature.unit}; "
-                    f"layout {self.name} takes {feature.low:g} to {feature.high:g}"
+                    f"layout {self.name} takes {wanted}"
                 )
         return array
 
+    def check_outcomes(
+        self, values: npt.ArrayLike, features: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.float64]:
+        """Insist on one outcome of the layout's kind for every row of features.
 
-def check_outcomes(values: npt.ArrayLike, rows: int) -> npt.NDArray[np.float64]:
-    """Insist on one outcome, 0 or 1, a row of features.
+        Args:
+            values: (instances,): 0 or 1, successes of the trials, or scores.
+            features: (instances, features), as `check_features` gave them.
 
-    Raises:
-        ValueError: The number differs, or a value is neither 0 nor 1.
-    """
-    array = np.ascontiguousarray(values, dtype=np.float64)
-    if array.shape != (rows,):
-        raise ValueError(f"{array.shape} outcomes for {rows} rows of features")
-    bad = np.flatnonzero((array != 0.0) & (array != 1.0))
-    if bad.size:
-        raise ValueError(f"outcome {bad[0]} is {array[bad[0]]}; success is 1, failure 0")
-    return array
+        Returns:
+            The same as float64; scores nearer to 0 or 1 than the declared edge are moved there.
+
+        Raises:
+            ValueError: The number differs, or a value does not fit.
+        """
+        array = np.array(values, dtype=np.float64, order="C")
+        if array.shape != (len(features),):
+            raise ValueError(f"{array.shape} outcomes for {len(features)} rows of features")
+        match self.outcome:
+            case Bernoulli():
+                fits = (array == 0.0) | (array == 1.0)
+                wanted = "success is 1, failure 0"
+            case Binomial(_, trials):
+                most = features[:, self.feature_names.index(trials)]
+                fits = (array >= 0.0) & (array <= most) & (array == np.floor(array))
+                wanted = f"a whole number from 0 to {trials} is wanted"
+            case Beta(_, _, edge):
+                fits = (array >= 0.0) & (array <= 1.0)
+                if edge == 0.0:
+                    fits &= (array != 0.0) & (array != 1.0)
+                wanted = "a score within 0 and 1 is wanted" + ", without its ends" * (edge == 0.0)
+                array = np.where(fits, np.clip(array, edge, 1.0 - edge), array)
+        bad = np.flatnonzero(~fits)
+        if bad.size:
+            raise ValueError(f"outcome {bad[0]} is {array[bad[0]]:g}; {wanted}")
+        return array
+
+    def _fill_missing(self, array: npt.NDArray[np.float64]) -> None:
+        names = self.feature_names
+        for column, feature in zip(array.T, self.features, strict=True):
+            if feature.if_missing is not None:
+                column[np.isnan(column)] = feature.if_missing
+        for column, feature in zip(array.T, self.features, strict=True):
+            if feature.only_with:
+                shut = array[:, names.index(feature.only_with)] == 0.0
+                column[np.isnan(column) & shut] = feature.low
 
 
 def to_dict(layout: Layout) -> dict[str, Any]:
     """The specification as plain data, as a YAML file has it."""
     priors = {cls: name for name, cls in PRIORS.items()}
     links = {cls: name for name, cls in LINKS.items()}
+    outcomes = {cls: name for name, cls in OUTCOMES.items()}
     return {
         "name": layout.name,
         "variant": layout.variant,
         "source": layout.source,
+        "about": layout.about,
         "features": {f.name: _without_name(encode(f)) for f in layout.features},
         "latents": {
             n.name: {
@@ -215,6 +215,7 @@ def to_dict(layout: Layout) -> dict[str, Any]:
                 "unit": n.unit,
                 "prior": {priors[type(n.prior)]: encode(n.prior)},
                 "about": n.about,
+                "noiseless": n.noiseless,
             }
             for n in layout.latents
         },
@@ -222,7 +223,7 @@ def to_dict(layout: Layout) -> dict[str, Any]:
             n.name: {"unit": n.unit, "link": {links[type(n.link)]: encode(n.link)}}
             for n in layout.derived
         },
-        "outcome": {"bernoulli": encode(layout.outcome)},
+        "outcome": {outcomes[type(layout.outcome)]: encode(layout.outcome)},
         "covers": encode(layout.covers),
     }
 
@@ -234,16 +235,18 @@ def from_dict(data: object) -> Layout:
         SpecificationError: It is wrong; the message says where and lists the choices.
     """
     top = as_mapping(data, "layout")
-    keys = ("name", "variant", "source", "features", "latents", "derived", "outcome", "covers")
-    check_choices(top, dict.fromkeys(keys), "layout: key")
-    for key in ("name", "features", "latents", "derived", "outcome"):
+    needed = ("name", "features", "latents", "derived", "outcome")
+    check_choices(
+        top, dict.fromkeys((*needed, "variant", "source", "about", "covers")), "layout: key"
+    )
+    for key in needed:
         if key not in top:
             raise SpecificationError(f"layout: {key} missing")
-    outcome = decode_tagged({"bernoulli": Bernoulli}, top["outcome"], "outcome")
     return Layout(
         name=str(top["name"]),
         variant=str(top.get("variant", "")),
         source=str(top.get("source", "")),
+        about=str(top.get("about", "")),
         features=tuple(
             decode(Feature, {"name": name, **as_mapping(value, f"feature {name}")}, name)
             for name, value in as_mapping(top["features"], "features").items()
@@ -256,7 +259,7 @@ def from_dict(data: object) -> Layout:
             _derived(name, as_mapping(value, f"node {name}"))
             for name, value in as_mapping(top["derived"], "derived").items()
         ),
-        outcome=outcome,
+        outcome=decode_tagged(OUTCOMES, top["outcome"], "outcome"),
         covers=decode(Covers, top.get("covers", {}), "covers"),
     )
 
@@ -278,9 +281,8 @@ def decode_tagged(choices: Mapping[str, type[Any]], data: object, where: str) ->
 def _latent(name: str, data: Mapping[str, object]) -> Latent:
     prior = decode_tagged(PRIORS, data.get("prior", {}), f"prior of {name}")
     rest = {key: value for key, value in data.items() if key != "prior"}
-    check_choices(rest, dict.fromkeys(("kind", "unit", "about")), f"latent {name}: key")
     bare = decode(_LatentWords, rest, f"latent {name}")
-    return Latent(name, bare.kind, bare.unit, prior, bare.about)
+    return Latent(name, bare.kind, bare.unit, prior, bare.about, bare.noiseless)
 
 
 def _derived(name: str, data: Mapping[str, object]) -> Derived:
@@ -294,78 +296,11 @@ class _LatentWords:
     kind: Kind
     unit: str
     about: str = ""
+    noiseless: float = 0.0
 
 
 def _without_name(data: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in data.items() if key != "name"}
-
-
-def _check(layout: Layout) -> None:
-    roots = [*layout.features, *layout.latents]
-    names = [node.name for node in (*roots, *layout.derived)]
-    for name in names:
-        if not name or names.count(name) > 1:
-            raise SpecificationError(f"node {name!r} is declared {names.count(name)} times")
-    for node in layout.derived:
-        for parent in node.link.parents:
-            if parent not in names:
-                valid = ", ".join(sorted(names))
-                raise SpecificationError(
-                    f"node {node.name}: {parent!r} is no node of the layout; valid: {valid}"
-                )
-    try:
-        ordered = layout.ordered
-    except CycleError as error:
-        cycle = " -> ".join(cast("list[str]", error.args[1]))
-        raise SpecificationError(f"the graph has a cycle: {cycle}") from None
-    units = {node.name: node.unit for node in (*roots, *layout.derived)}
-    shares = {node.name: node.low >= 0 and node.high <= 1 for node in layout.features}
-    shares |= {n.name: n.prior.low >= 0 and n.prior.high <= 1 for n in layout.latents}
-    for node in ordered:
-        if problem := node.link.unit_problem(units, node.unit):
-            raise SpecificationError(f"node {node.name}: units differ: {problem}")
-        shares[node.name] = node.link.is_probability(shares)
-    _check_outcome(layout, shares)
-    _check_margins(layout)
-
-
-def _check_outcome(layout: Layout, shares: Mapping[str, bool]) -> None:
-    root = layout.outcome.probability
-    parents = {node.name: node.link.parents for node in layout.derived}
-    if root not in parents:
-        raise SpecificationError(
-            f"outcome: {root!r} is no derived node; valid: {', '.join(sorted(parents))}"
-        )
-    if not shares[root]:
-        raise SpecificationError(f"outcome: node {root} is not sure to be within [0, 1]")
-    reached: set[str] = set()
-    pending = [root]
-    while pending:
-        name = pending.pop()
-        if name not in reached:
-            reached.add(name)
-            pending.extend(parents.get(name, ()))
-    lost = [n for n in (*layout.feature_names, *layout.latent_names, *parents) if n not in reached]
-    if lost:
-        raise SpecificationError(
-            f"{', '.join(lost)}: no influence on the outcome; every node must reach {root}"
-        )
-    if not layout.latents:
-        raise SpecificationError("latents: a layout needs one at least")
-
-
-def _check_margins(layout: Layout) -> None:
-    """Demands must follow from features alone: margins are shown per instance."""
-    latent = set(layout.latent_names)
-    for node in layout.ordered:
-        if latent.intersection(node.link.parents):
-            latent.add(node.name)
-    for node in layout.ordered:
-        if isinstance(node.link, LogisticMargin) and node.link.demand in latent:
-            raise SpecificationError(
-                f"node {node.name}: demand {node.link.demand} depends on the agent; "
-                "a demand follows from features alone"
-            )
 
 
 def finite_range(prior: Prior) -> tuple[float | None, float | None]:

@@ -78,7 +78,7 @@ class Engine:
         Args:
             layout: What is measured.
             features: (instances, features).
-            outcomes: (instances,), 0 or 1; one at least.
+            outcomes: (instances,), as `Layout.check_outcomes` gave them; one at least.
             seed: Seed of the run, below 2^63.
             chains: Number of chains.
             draws: Draws of each chain.
@@ -90,9 +90,9 @@ class Engine:
         import nutpie
 
         from animalcat.layouts.backend import compat
-        from animalcat.layouts.backend.graph import FEATURES, OUTCOMES
+        from animalcat.layouts.backend.graph import FEATURES, OUTCOMES, outcome_type
 
-        data = {FEATURES: features, OUTCOMES: outcomes.astype(np.int64)}
+        data = {FEATURES: features, OUTCOMES: outcomes.astype(outcome_type(layout))}
         result = nutpie.sample(
             compiled.with_data(**data),
             draws=draws,

@@ -11,8 +11,10 @@ import yaml
 from animalcat.layouts.codec import SpecificationError, as_mapping, check_choices
 from animalcat.layouts.spec import Layout, from_dict
 
-LAYOUTS: Final = ("aaio",)
+LAYOUTS: Final = ("aaio", "object-permanence")
 """Names of the shipped layouts; each is a file here."""
+
+_TAGGED: Final = ("link", "prior", "outcome")
 
 
 def variants(name: str) -> tuple[str, ...]:
@@ -51,10 +53,16 @@ def _read(name: str) -> Mapping[str, Any]:
 
 
 def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The base with changes on top; another link, prior or outcome replaces the old one whole."""
     result = dict(base)
     for key, value in changes.items():
         old = base.get(key)
         if isinstance(old, dict) and isinstance(value, dict):
-            value = _merged(cast("dict[str, Any]", old), cast("dict[str, Any]", value))
-        result[key] = value
+            new = cast("dict[str, Any]", value)
+            if key in _TAGGED and not new.keys() & old.keys():
+                result[key] = new
+            else:
+                result[key] = _merged(cast("dict[str, Any]", old), new)
+        else:
+            result[key] = value
     return result

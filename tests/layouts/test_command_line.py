@@ -14,6 +14,7 @@ from scipy.stats import spearmanr
 from typer.testing import CliRunner, Result
 
 from animalcat.cli.layout import app
+from animalcat.layouts.library import LAYOUTS, variants
 
 # Means of navigationAbility and visualAbility and the success rate that Burden et al. 2023 print in
 # Figure 9, for the entrants whose outcomes are in the data folder.
@@ -79,8 +80,7 @@ def schema() -> dict[str, Any]:
 def test_list() -> None:
     rows = json.loads(run("list", "--json").stdout)
     assert [(row["name"], row["variant"]) for row in rows] == [
-        ("aaio", "scaled"),
-        ("aaio", "as-printed"),
+        (name, variant) for name in LAYOUTS for variant in variants(name)
     ]
     assert rows[0]["capabilities"] == ["navigationAbility", "visualAbility"]
     assert "as-printed" in run("list").stdout

@@ -46,8 +46,10 @@ def by_definition(layout: Layout, theta: Floats, features: Floats) -> Floats:
             case LogisticMargin(a, b, slope, shift):
                 margin = values[a] - values[b] + (values[shift] if shift else 0.0)
                 value = 1.0 / (1.0 + np.exp(-slope * margin))
-            case NoiseMixture(a, b, nu):
+            case NoiseMixture(a, b, float() as nu):
                 value = (1.0 - values[b]) * values[a] + values[b] * nu
+            case other:
+                raise AssertionError(other)
         values[node.name] = value
     return np.broadcast_to(values[layout.outcome.probability], (len(theta), len(features)))
 

@@ -13,7 +13,7 @@ import pytest
 from animalcat.layouts.codec import SpecificationError
 from animalcat.layouts.library import LAYOUTS, load_layout, variants
 from animalcat.layouts.links import LogisticMargin, NoiseMixture
-from animalcat.layouts.spec import Layout, check_outcomes, from_dict, to_dict
+from animalcat.layouts.spec import Layout, from_dict, to_dict
 
 Change = Callable[[dict[str, Any]], object]
 
@@ -56,7 +56,7 @@ def test_as_printed_has_slope_1_and_nothing_else_differs(aaio: Layout) -> None:
     for name in ("navigationPerformance", "visualPerformance"):
         link = data["derived"][name]["link"]["logistic_margin"]
         link["slope"] = to_dict(aaio)["derived"][name]["link"]["logistic_margin"]["slope"]
-    assert from_dict({**data, "variant": "scaled"}) == aaio
+    assert from_dict({**data, "variant": "scaled", "about": aaio.about}) == aaio
 
 
 def test_aaio_covers_its_69_instances_and_the_navigation_family(aaio: Layout) -> None:
@@ -112,7 +112,7 @@ def _margin(data: dict[str, Any]) -> dict[str, Any]:
             lambda d: d["outcome"]["bernoulli"].update(probability="rightLeftEffect"),
             ["rightLeftEffect", "[0, 1]"],
         ),
-        (lambda d: d["outcome"].update(beta={}), ["outcome", "'beta'", "bernoulli"]),
+        (lambda d: d["outcome"].update(gauss={}), ["outcome", "'gauss'", "bernoulli", "beta"]),
         (lambda d: d.pop("latents"), ["latents missing"]),
         (lambda d: d["features"].update(noiseLevel=d["features"]["XPos"]), ["'noiseLevel'", "2"]),
     ],
@@ -139,7 +139,7 @@ def test_a_demand_must_follow_from_features(aaio: Layout) -> None:
 def test_unknown_names_list_what_there_is() -> None:
     with pytest.raises(SpecificationError, match="'aiao' is unknown; valid: aaio"):
         load_layout("aiao")
-    with pytest.raises(SpecificationError, match="'printed' is unknown; valid: scaled, as-printed"):
+    with pytest.raises(SpecificationError, match="'printed' is unknown; valid: scaled, metres-15"):
         load_layout("aaio", "printed")
 
 
@@ -156,8 +156,9 @@ def test_features_are_checked_by_name_row_and_range(aaio: Layout) -> None:
         aaio.check_features([[1.0, 2.0]])
 
 
-def test_outcomes_are_0_or_1() -> None:
-    assert check_outcomes([True, False], 2).tolist() == [1.0, 0.0]
+def test_outcomes_are_0_or_1(aaio: Layout) -> None:
+    features = np.zeros((2, 4))
+    assert aaio.check_outcomes([True, False], features).tolist() == [1.0, 0.0]
     for bad in ([0.5, 1.0], [float("nan"), 1.0], [1.0]):
         with pytest.raises(ValueError):
-            check_outcomes(bad, 2)
+            aaio.check_outcomes(bad, features)

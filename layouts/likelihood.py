@@ -1,0 +1,83 @@
+"""How likely outcomes are, given the probability (or mean score) that a layout predicts."""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaln, xlog1py, xlogy
+
+from animalcat.layouts.spec import Bernoulli, Binomial, Layout
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+LEAST: Final = 1e-15
+"""Least probability of an outcome, so that no draw is ruled out for ever."""
+MEAN_EDGE: Final = 1e-9
+"""Nearest that the mean of a score comes to 0 and 1; the Beta distribution has none there."""
+LEAST_SIZE: Final = 1e-9
+"""Least sample size of a score; the Beta distribution has none at 0."""
+
+
+def log_density(
+    layout: Layout, p: Floats, size: Floats | None, features: Floats, outcomes: Floats
+) -> Floats:
+    """Log probability, or log density of scores, of every outcome under every draw.
+
+    Args:
+        layout: The layout.
+        p: (instances, draws), probability of success or mean score.
+        size: (instances, draws), sample size of scores; None where outcomes are no scores.
+        features: (instances, features).
+        outcomes: (instances,), as `Layout.check_outcomes` gave them.
+
+    Returns:
+        (instances, draws).
+    """
+    y = outcomes[:, np.newaxis]
+    if size is not None:
+        mean = np.clip(p, MEAN_EDGE, 1.0 - MEAN_EDGE)
+        size = np.maximum(size, LEAST_SIZE)
+        a, b = mean * size, (1.0 - mean) * size
+        scale = gammaln(size) - gammaln(a) - gammaln(b)
+        return scale + (a - 1.0) * np.log(y) + (b - 1.0) * np.log1p(-y)
+    if isinstance(layout.outcome, Binomial):
+        trials = features[:, [layout.feature_names.index(layout.outcome.trials)]]
+        ways = gammaln(trials + 1.0) - gammaln(y + 1.0) - gammaln(trials - y + 1.0)
+        share = np.clip(p, LEAST, 1.0 - LEAST)
+        return ways + xlogy(y, share) + xlog1py(trials - y, -share)
+    return np.log(np.maximum(np.where(y == 1.0, p, 1.0 - p), LEAST))
+
+
+def draw_outcomes(
+    layout: Layout,
+    p: Floats,
+    size: Floats | None,
+    features: Floats,
+    generator: np.random.Generator,
+) -> Floats:
+    """Draw an outcome for every instance and draw.
+
+    Args:
+        layout: The layout.
+        p: (instances, draws), probability of success or mean score.
+        size: (instances, draws), sample size of scores; None where outcomes are no scores.
+        features: (instances, features).
+        generator: Where randomness comes from.
+
+    Returns:
+        (instances, draws), of the layout's kind of outcome; scores stay within the layout's edge.
+    """
+    match layout.outcome:
+        case Bernoulli():
+            return (generator.random(p.shape) < p).astype(np.float64)
+        case Binomial(_, trials):
+            most = features[:, [layout.feature_names.index(trials)]].astype(np.int64)
+            return generator.binomial(most, np.clip(p, 0.0, 1.0)).astype(np.float64)
+        case _:
+            assert size is not None  # scores have one
+            mean = np.clip(p, MEAN_EDGE, 1.0 - MEAN_EDGE)
+            size = np.maximum(size, LEAST_SIZE)
+            edge = max(layout.outcome.edge, np.finfo(np.float64).eps)
+            return np.clip(generator.beta(mean * size, (1.0 - mean) * size), edge, 1.0 - edge)
