@@ -94,6 +94,8 @@ class ObjectKind:
         color: Default colour (rgb, 0 to 1).
         color_rule: random: drawn when it is not given; settable: the default when it is not
             given; fixed: what is given is ignored.
+        end_color: Colour at the final value of a goal whose value changes; `color` is the one at
+            the initial value.
         alpha: Opacity.
         reward: good, bad: plus or minus its diameter; decoy: 0; value: initial value, which
             changes with time; size: diameter, which changes; death, hot: zones; spawner, button:
@@ -120,6 +122,7 @@ class ObjectKind:
     friction: float = 0.6
     color: tuple[float, float, float] = (1.0, 1.0, 1.0)
     color_rule: ColorRule = "fixed"
+    end_color: tuple[float, float, float] | None = None
     alpha: float = 1.0
     reward: RewardRule = "none"
     goal: bool = False
@@ -365,16 +368,20 @@ _PILLAR: Final = Point(0.5, 1.3, 0.64)
 
 def _table() -> tuple[ObjectKind, ...]:
     # Unity also draws a yaw for plain multi goals; nothing can tell one from another.
-    # Colours: emission (233, 184, 35 and 100, 100, 100) and as much base under the frames' light.
+    # Emission at the initial and the final value, from the prefabs; that of RipenGoals starts grey.
     # They are placed before their value is set, with the prefab's: 3 (as a frame shows) and 0.
-    decay, ripen = (
+    bright, ending, dull = _rgb(233, 184, 35), _rgb(128, 190, 64), _rgb(100, 100, 100)
+    changing = (
         replace(
-            _goal(name, "goodGoalMulti", color, "value", color_rule="fixed", size_min=0.0),
+            _goal(name, "goodGoalMulti", first, "value", color_rule="fixed", size_min=0.0),
+            end_color=last,
             stand=value * SIZE_ADJUSTMENT,
         )
-        for name, color, value in (
-            ("DecayGoal", _rgb(255, 255, 60), 3.0),
-            ("RipenGoal", _rgb(144, 156, 169), 0.0),
+        for name, first, last, value in (
+            ("DecayGoal", bright, dull, 3.0),
+            ("RipenGoal", dull, bright, 0.0),
+            ("DecayGoalEpEnding", ending, dull, 3.0),
+            ("RipenGoalEpEnding", dull, ending, 0.0),
         )
     )
     return (
@@ -424,10 +431,7 @@ def _table() -> tuple[ObjectKind, ...]:
         _goal("DecoyGoal", "DecoyGoal", _GREY, "decoy"),
         _goal("DecoyGoalBounce", "DecoyGoalBounce", _GREY, "decoy"),
         _goal("DecoyGoalMulti", "DecoyGoal", _GREY, "decoy"),
-        decay,
-        ripen,
-        replace(decay, name="DecayGoalEpEnding"),
-        replace(ripen, name="RipenGoalEpEnding"),
+        *changing,
         _goal("GrowGoal", "GrowGoal", _YELLOW, "size", size_min=0.0, size_max=8.0),
         _goal("ShrinkGoal", "ShrinkGoal", _YELLOW, "size", size_min=0.0, size_max=8.0),
         _zone("DeathZone", _rgb(160, 20, 20), 0.88),

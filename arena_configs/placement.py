@@ -380,7 +380,7 @@ class _Builder:
             case "bad":
                 return -size.x
             case "value":
-                return item.initial_values[0]
+                return min(max(item.initial_values[0], 0.0), kind.size_max.x)
             case "death":
                 return -1.0
             case "hot":

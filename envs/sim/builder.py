@@ -164,18 +164,15 @@ def acts(kind: ObjectKind) -> bool:
 def _pickup(thing: PlacedObject) -> Pickup:
     """What section 2.1 says of each goal: its value, and which pickup ends the episode.
 
-    A RipenGoal loses value like a DecayGoal, as build 4.3.1 ships it. Goals whose value changes
+    Goals whose value changes
     end the episode as the first pickup, and a DecoyGoalMulti after any (inferred: each holds its
     own number of goals, which stays 1). A BadGoalMulti ends it through health alone.
     """
-    kind, item = thing.kind, thing.item
+    kind = thing.kind
     changing = kind.reward in _CHANGING
     ends = kind.name.endswith("EpEnding") or not (kind.multi or changing)
     needs = None if counts(kind) else math.inf if kind.reward == "bad" else 1.0
-    if kind.reward != "value":
-        return Pickup(thing.reward, ends, needs)
-    rate, final = -abs(item.change_rates[0]), min(item.final_values[0], thing.reward)
-    return Pickup(thing.reward, ends, needs, rate, item.delays[0], final)
+    return Pickup(thing.reward, ends, needs)
 
 
 def _body(thing: PlacedObject, local: tuple[Solid, ...], origin: Point, mass: float) -> Body:

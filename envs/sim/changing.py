@@ -1,7 +1,8 @@
-"""Goals that grow or shrink."""
+"""Goals that change while the arena is played: in size, or in value and colour."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _IMMOVABLE: Final = RAY_TAGS.index("Immovable")
 _LARGEST: Final = 8.0
+_GLEAM: Final = 0.1
 
 
 class Growing:
@@ -53,6 +55,44 @@ class Growing:
         self._done = raw >= self._final if self._rate > 0 else raw <= self._final
         self._size = (self._final if self._done else raw) * SIZE_ADJUSTMENT
         self._stage.resize(self._prop, self._size)
+
+
+class Aging:
+    """A Decay or Ripen goal: its value, and its colour with it, changes at every physics step.
+
+    After `delays` steps (rounded) each one adds the rate until the final value is reached, in
+    float32 with one rounding an operation. A RipenGoal loses value like a DecayGoal, as build
+    4.3.1 ships it; a final value above the initial one becomes that one.
+    Its emission goes from one colour to the other in linear light, a little brighter on the way.
+    """
+
+    def __init__(self, stage: Stage, prop: Prop) -> None:
+        """Change from now on, by the values of the goal's item."""
+        kind, item = prop.thing.kind, prop.thing.item
+        self._stage, self._prop = stage, prop
+        self._value = np.float32(prop.thing.reward)
+        self._final = np.float32(min(max(item.final_values[0], 0.0), prop.thing.reward))
+        self._rate = np.float32(-min(abs(item.change_rates[0]), kind.size_max.x))
+        self._span = self._value - self._final
+        self._wait = round(item.delays[0])
+        self._done = False
+        self._first = np.array(kind.color)
+        self._last = np.array(kind.end_color or kind.color)
+
+    def step(self) -> None:
+        """Change by one step's worth, if the time has come."""
+        self._wait -= 1
+        body = self._prop.bodies[0]
+        if self._wait >= 0 or self._done or body not in self._stage.goals:
+            return
+        self._value = max(self._value + self._rate, self._final)
+        self._done = self._value == self._final
+        goals = self._stage.goals
+        goals[body] = replace(goals[body], reward=float(self._value))
+        left = float((self._value - self._final) / self._span) if self._span > 0 else 0.0
+        between = _GLEAM * (0.5 - abs(left - 0.5))
+        color = left * self._first + (1.0 - left) * self._last + between
+        self._stage.scene.color[self._prop.rows[0]] = (*color, left)
 
 
 def held(stage: Stage, row: int, body: int) -> bool:

@@ -39,8 +39,11 @@ _FOG_LIGHT: Final = 0.6
 _FOG_TOP: Final = 0.62
 _FOG_DEPTH: Final = 0.32
 
-# Symbols on goals whose value changes: a black disc with four arrows on each of six sides of the
-# ball, of which one looks along +x. In radii; the ball's other axes are turned about x.
+# Goals whose value changes: the colour of what light falls on (linear), the same for all of them,
+# beneath what they send out. Symbols: a black disc with four arrows on each of six sides of the
+# ball, of which one looks along +x. In radii; the ball's other axes are turned about x. The disc
+# is full as long as the value is, and is gone with the change.
+_CHANGING_BASE: Final = (0.913, 0.723, 0.138)
 _SYMBOL: Final = 0.48
 _SYMBOL_TURN: Final = (0.79, 0.62)
 _ORANGE: Final = (0.98, 0.21, 0.045)
@@ -139,11 +142,15 @@ def _draw(
 
     faces = np.empty((7, 3), np.float32)
     slope = 1.0 / sqrt(hy * hy + hz * hz)
-    glows = style in (_EMISSIVE, _DECAYING, _RIPENING)
-    symbols = style in (_DECAYING, _RIPENING)
+    changing = style in (_DECAYING, _RIPENING)
     own = np.empty(3, np.float32)
     for channel in range(3):
-        own[channel] = color[channel] if glows else _to_linear(color[channel])
+        if changing:
+            own[channel] = _CHANGING_BASE[channel]
+        elif style == _EMISSIVE:
+            own[channel] = color[channel]
+        else:
+            own[channel] = _to_linear(color[channel])
     if style == _ZONE:
         for channel in range(3):
             own[channel] *= _FOG_LIGHT
@@ -185,8 +192,10 @@ def _draw(
                 size = sqrt(nx * nx + ny * ny + nz * nz)
                 nx, ny, nz = nx / size, ny / size, nz / size
                 _shade(style, own, m, nx, ny, nz, curved)
-                if symbols:
-                    _add_symbol(style, nx, ny, nz, curved)
+                if changing:
+                    for channel in range(3):
+                        curved[channel] += color[channel]
+                    _add_symbol(style, color[3], nx, ny, nz, curved)
                 shown = curved
             if style in (_ZONE, _TRANSPARENT):
                 alpha = color[3]
@@ -207,7 +216,7 @@ def _shade(
     style: int, own: Floats, m: Floats, nx: float, ny: float, nz: float, out: Floats
 ) -> None:
     """Light that a surface of colour `own` and local normal n sends out."""
-    if style in (_ZONE, _EMISSIVE, _DECAYING, _RIPENING):
+    if style in (_ZONE, _EMISSIVE):
         for channel in range(3):
             out[channel] = own[channel]
         return
@@ -226,8 +235,11 @@ def _shade(
 
 
 @njit(cache=True, error_model="numpy")
-def _add_symbol(style: int, nx: float, ny: float, nz: float, out: Floats) -> None:
-    """Draw the symbol of a goal whose value changes where it covers local direction n."""
+def _add_symbol(style: int, left: float, nx: float, ny: float, nz: float, out: Floats) -> None:
+    """Draw the symbol of a changing goal where it covers local direction n.
+
+    `left` is the share of the change that is still to come, and the radius of the black disc.
+    """
     a = _SYMBOL_TURN[0] * ny + _SYMBOL_TURN[1] * nz
     b = _SYMBOL_TURN[0] * nz - _SYMBOL_TURN[1] * ny
     nx, a, b = abs(nx), abs(a), abs(b)
@@ -248,7 +260,7 @@ def _add_symbol(style: int, nx: float, ny: float, nz: float, out: Floats) -> Non
     if head or shaft:
         for channel in range(3):
             out[channel] = _ORANGE[channel] if style == _DECAYING else _BLUE[channel]
-    elif p * p + q * q < 1.0 and not (q < 0.15 and p < 0.45):
+    elif p * p + q * q < left * left and not (q < 0.15 and p < 0.45):
         for channel in range(3):
             out[channel] = 0.0
 

@@ -29,29 +29,16 @@ class Pickup:
     """What touching a goal does.
 
     Attributes:
-        reward: Added to the episode's reward, at the start of the episode.
+        reward: Added to the episode's reward.
         ends: Whether it alone completes the arena.
         needs: How many pickups, this one included, complete the arena; None: one for each goal
             that counts (green and yellow ones). Unity's goals each hold this number, and only
             those that count are ever told another one than 1 (inferred, section 2.1).
-        rate: By how much the reward changes in a physics step.
-        delay: Physics steps before it begins to change.
-        final: Where it stops changing, if it does.
     """
 
     reward: float
     ends: bool
     needs: float | None = None
-    rate: float = 0.0
-    delay: float = 0.0
-    final: float = 0.0
-
-    def worth(self, steps: int) -> float:
-        """The reward after so many physics steps."""
-        changed = self.rate * max(0.0, steps - self.delay)
-        if self.rate < 0.0:
-            return max(self.reward + changed, self.final)
-        return min(self.reward + changed, self.final) if self.rate > 0.0 else self.reward
 
 
 class Episode:
@@ -131,12 +118,11 @@ class Episode:
 
     def collect(self, pickup: Pickup) -> None:
         """The agent touched a goal."""
-        worth = pickup.worth(self.steps)
-        if worth > 0.0:
+        if pickup.reward > 0.0:
             self._collected += 1
         needs = max(1, self._goals) if pickup.needs is None else pickup.needs
         ends = pickup.ends or self._collected >= needs
-        self._update(np.float32(worth), EndedBy.DEATH, completes=ends)
+        self._update(np.float32(pickup.reward), EndedBy.DEATH, completes=ends)
 
     def grant(self, reward: float, *, completes: bool = False) -> None:
         """An operation gives a reward, and may complete the arena."""

@@ -13,7 +13,7 @@ from animalcat.arena_configs.model import PER_COPY, Arena, Item, Point, Vector3
 from animalcat.arena_configs.placement import MAX_OBJECTS, OBJECT_TRIES, place
 from animalcat.envs.sim.builder import counts
 from animalcat.envs.sim.builds import in_build
-from animalcat.envs.sim.changing import Growing
+from animalcat.envs.sim.changing import Aging, Growing
 from animalcat.envs.sim.rules import Episode, is_dark
 from animalcat.envs.sim.scene import Shape
 from animalcat.envs.sim.spawners import Stockpiler, Tree
@@ -205,6 +205,8 @@ class World:
         match thing.kind.reward:
             case "size":
                 prop.movers.append(Growing(stage, prop))
+            case "value":
+                prop.movers.append(Aging(stage, prop))
             case "spawner" if thing.name == "SpawnerTree":
                 prop.movers.append(Tree(stage, prop, self._spawn, self.rng))
             case "spawner":

@@ -7,7 +7,8 @@ import time
 import numpy as np
 import pytest
 
-from animalcat.arena_configs.model import Arena, ArenaError, Item
+from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, Item
+from animalcat.arena_configs.sequence import merged
 from animalcat.envs.sim.builds import BUILDS, Build
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.sim.scene import Shape, tag_index
@@ -69,7 +70,7 @@ def test_decay_and_ripen_lose_value_by_step_and_keep_their_size(name: str, size:
     steps = list(play(environment, arena, 0, [FORWARD] * 80))
     assert steps[-1].ended_by is EndedBy.GOAL
     age = len(steps) - 1 - 10
-    assert steps[-1].reward == pytest.approx(2.5 - 0.005 * age, abs=1e-6)
+    assert steps[-1].reward == pytest.approx(2.5 - 0.005 * age, abs=1e-5)
     assert diameter(environment) == pytest.approx(size * 0.999)
 
 
@@ -87,6 +88,71 @@ def test_ep_ending_goals_end_even_when_they_are_worth_nothing() -> None:
     assert (ends[-1].ended_by, ends[-1].reward) == (EndedBy.GOAL, 0.0)
     goes_on = played(Arena(items=(start(), goal("DecayGoal", z=9, **worthless))), [FORWARD] * 80)
     assert goes_on[-1].ended_by is None
+
+
+EMITTED = {"DecayGoal": (233, 184, 35), "DecayGoalEpEnding": (128, 190, 64)}
+GREY = (100, 100, 100)
+
+
+@pytest.mark.parametrize("name", EMITTED)
+@pytest.mark.parametrize("kin", ["Decay", "Ripen"])
+def test_the_colour_of_a_changing_goal_follows_its_value(name: str, kin: str) -> None:
+    values = {"initial_values": 2.0, "final_values": 1.0, "change_rates": 0.05, "delays": 10}
+    first, last = np.array((EMITTED[name], GREY) if kin == "Decay" else (GREY, EMITTED[name])) / 255
+    item = goal(name.replace("Decay", kin), **values)
+    environment = still(Arena(items=(start(), item)), 0)
+    seen: list[np.ndarray] = []
+    for _ in range(10 + 20 + 5):
+        seen.append(environment.scene.color[0].copy())
+        environment.step(NOOP)
+    colors = np.array(seen)
+    assert colors[:11] == pytest.approx(np.tile((*first, 1.0), (11, 1)), abs=1e-6)
+    half = (first + last) / 2 + 0.05  # it gleams on the way
+    assert colors[20] == pytest.approx((*half, 0.5), abs=1e-5)
+    assert colors[30:] == pytest.approx(np.tile((*last, 0.0), (5, 1)), abs=1e-6)
+    assert (np.diff(colors[10:31, 3]) < 0).all()
+
+
+def test_the_camera_shows_a_goal_decay_and_ripen() -> None:
+    def frame(*items: Item) -> np.ndarray:
+        environment = SimEnvironment(ObservationSpec(CameraSpec(64), rays=None))
+        arena = Arena(items=(start(20, 12), *items))
+        camera = list(play(environment, arena, 0, [NOOP] * 40))[-1].observation.camera
+        assert camera is not None
+        return camera.astype(int)
+
+    def shown(name: str, delay: float) -> np.ndarray:
+        """The colour of most of the ball after 40 decisions."""
+        seen = frame(goal(name, z=16, change_rates=0.05, delays=delay))
+        return np.median(seen[(seen != frame()).any(axis=-1)], axis=0)
+
+    fresh, old = shown("DecayGoal", 1000), shown("DecayGoal", 0)
+    unripe, ripe = shown("RipenGoal", 1000), shown("RipenGoal", 0)
+    assert fresh == pytest.approx(ripe, abs=8)
+    assert old == pytest.approx(unripe, abs=8)
+    # What light falls on is yellow all the time.
+    assert fresh[:2].min() > 250 > old[:2].max() > old[2] > fresh[2] + 20
+
+
+def test_values_out_of_range_are_bounded_and_a_goal_without_span_turns_at_once() -> None:
+    item = goal("DecayGoal", initial_values=9.0, final_values=7.0, change_rates=-1e300)
+    environment = still(Arena(items=(start(), item)), 2)
+    assert environment.scene.color[0] == pytest.approx((*np.array(GREY) / 255, 0.0), abs=1e-6)
+    near = goal("DecayGoal", z=9, initial_values=9.0, final_values=7.0)
+    steps = played(Arena(items=(start(), near)), [FORWARD] * 80)
+    assert (steps[-1].ended_by, steps[-1].reward) == (EndedBy.GOAL, 5.0)
+
+
+def test_a_goal_of_a_later_arena_changes_from_its_own_start() -> None:
+    first = Arena(items=(start(20, 5), thing("GoodGoal", 20, 0, 8)), merge_next_arena=True)
+    second = Arena(items=(start(20, 5), goal("DecayGoal", z=9, delays=5)))
+    alone = played(second, [FORWARD] * 80)
+    sequence = merged(ArenaConfig(arenas={0: first, 1: second}))
+    steps = played(sequence, [FORWARD] * 160)
+    assert steps[-1].ended_by is EndedBy.GOAL
+    rewards = [step.reward for step in steps if step.reward]
+    assert rewards[0] == pytest.approx(0.999)
+    assert rewards[1] == pytest.approx(alone[-1].reward, abs=0.02)
 
 
 @pytest.mark.parametrize(("name", "sign", "first"), [("GrowGoal", 1, 0.5), ("ShrinkGoal", -1, 2.5)])
@@ -242,7 +308,8 @@ def test_a_dispenser_lets_goals_out_in_front() -> None:
 
 def test_moving_arenas_replay_bitwise_and_restore_quickly() -> None:
     names = ("SpawnerTree", "SpawnerDispenserTall", "GrowGoal", "DecayGoal", "LightBlock")
-    arena = Arena(items=tuple(Item(name=name) for name in names))
+    board = Item(name="SignBoard", symbol_names=("5x4",))
+    arena = Arena(items=(*(Item(name=name) for name in names), board))
     spec = ObservationSpec(camera=CameraSpec(16), rays=RaySpec(tags=18))
     actions = np.random.default_rng(2).integers(ACTIONS, size=200).tolist()
     one, two = SimEnvironment(spec), SimEnvironment(spec)
@@ -254,6 +321,8 @@ def test_moving_arenas_replay_bitwise_and_restore_quickly() -> None:
     assert time.perf_counter() - began < 2.0
     assert_same_steps([restored], steps[-1:])
     assert one.scene.center.tobytes() == two.scene.center.tobytes()
+    assert one.scene.color.tobytes() == two.scene.color.tobytes()
+    assert one.scene.pixels.tobytes() == two.scene.pixels.tobytes()
 
 
 def test_rows_keep_their_place_when_something_is_spawned() -> None:

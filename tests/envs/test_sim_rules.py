@@ -89,19 +89,6 @@ def test_a_bad_goal_ends_by_itself_or_by_the_health_it_takes(size: float, cause:
     assert float(episode.total) == pytest.approx(-size)
 
 
-def test_a_decaying_goal_is_worth_what_is_left_of_it() -> None:
-    pickup = Pickup(2.5, ends=False, rate=-0.005, delay=100, final=0.5)
-    assert [pickup.worth(steps) for steps in (0, 100, 200, 500, 5000)] == pytest.approx(
-        [2.5, 2.5, 2.0, 0.5, 0.5]
-    )
-    episode = Episode(0, goals=1)
-    for _ in range(200):
-        episode.tick()
-    episode.collect(pickup)
-    assert episode.take_reward() == 2.0
-    assert episode.ended_by is EndedBy.GOAL
-
-
 def test_a_hot_zone_charges_ten_times_the_decay() -> None:
     episode = Episode(250, goals=1)
     episode.burn()
