@@ -1,0 +1,153 @@
+"""Episodes begin, end and follow upon each other as in Unity, seen through an unmodified client."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from animalcat.arena_configs.model import Arena, ArenaConfig
+from animalcat.arena_configs.sequence import merged
+from animalcat.envs.testing import start, thing
+from animalcat.envs.types import ObservationSpec
+
+from .arenas import FORWARD, near_goal, spot, write
+from .compare import assert_same
+from .conftest import Client, Command, Drive, Seen
+from .expected import Game
+
+pytestmark = pytest.mark.slow
+
+IDLE: Command = ("step", 0, 0)
+AGAIN: Command = ("reset", "")
+HEALTH, V_UP, X, Y = 0, 2, 4, 5
+
+
+def first_of(message: Seen) -> list[float]:
+    """The vector observation of a message's decision."""
+    assert message.decision is not None
+    return [float(v) for v in message.decision.observations[-1]]
+
+
+def place(message: Seen) -> int:
+    """Where the agent stands in x."""
+    return round(first_of(message)[X])
+
+
+def starts(messages: Sequence[Seen]) -> list[int]:
+    """Where it stood when each episode began that began by itself, and in the first message."""
+    began = [messages[0]]
+    for message, after in pairwise(messages):
+        if message.terminal is not None:
+            began.append(message if message.decision is not None else after)
+    return [place(message) for message in began]
+
+
+def test_what_the_first_observation_shows(newest: Client, drive: Drive, tmp_path: Path) -> None:
+    """Section 4.6: nothing simulated on the very first; one physics step on after a reset."""
+    arena = Arena(time_limit=500, items=(start(),))
+    path = write(tmp_path, "arena.yml", arena)
+    record = drive(newest, [IDLE, AGAIN], arenas_configurations=path, useCamera=False)
+    first, _, again = record.messages
+    assert first.decision is not None
+    assert again.decision is not None
+    vector = first_of(first)
+    assert (vector[HEALTH], vector[V_UP], first.decision.reward) == (100.0, 0.0, 0.0)
+    assert vector[Y] == pytest.approx(0.51)
+    vector = first_of(again)
+    assert vector[HEALTH] == pytest.approx(99.96)
+    assert (vector[V_UP], vector[Y]) == pytest.approx((-0.1899216, 0.50620157))
+    assert again.decision.reward == pytest.approx(-1 / 2500)
+
+
+@pytest.mark.parametrize("period", [2, 5])
+def test_an_end_comes_alone_or_with_the_next_decision(
+    newest: Client, drive: Drive, tmp_path: Path, period: int
+) -> None:
+    """Goals and time-outs at every step of a decision; the client goes on by `step()`."""
+    arenas = [spot(10, time_limit=3), spot(20, time_limit=4), near_goal(2.0), near_goal(2.3)]
+    path = write(tmp_path, "arenas.yml", *arenas)
+    commands: Sequence[Command] = [("step", *FORWARD)] * 120
+    record = drive(
+        newest,
+        commands,
+        arenas_configurations=path,
+        useCamera=False,
+        decisionPeriod=period,
+    )
+    game = Game(ObservationSpec(rays=None, decision_period=period), arenas)
+    assert_same(newest, record.messages, game.follow(commands))
+    ends = [message for message in record.messages if message.terminal is not None]
+    assert {message.decision is None for message in ends} == {True, False}
+
+
+def test_arenas_follow_each_other(newest: Client, drive: Drive, tmp_path: Path) -> None:
+    """Section 1.7: the lowest first, then the next by its number, by reset as by an end."""
+    three = write(tmp_path, "three.yml", *(spot(x, time_limit=2) for x in (5, 10, 15)))
+    two = write(tmp_path, "two.yml", spot(25), spot(30))
+    record = drive(
+        newest,
+        [AGAIN, AGAIN, AGAIN, ("reset", two), AGAIN, ("reset", three), *[IDLE] * 16],
+        arenas_configurations=three,
+        useCamera=False,
+    )
+    # A new configuration goes on from the number played last: 0 before, so 1 of `two`.
+    assert [*map(place, record.messages[:7])] == [5, 10, 15, 5, 30, 25, 10]
+    # And from there on every end leads to the next.
+    assert starts(record.messages[6:]) == [10, 15, 5, 10, 15]
+
+
+def test_merged_arenas_are_one_episode(newest: Client, drive: Drive, tmp_path: Path) -> None:
+    arenas = (
+        near_goal(3).model_copy(update={"merge_next_arena": True, "pass_mark": 0.0}),
+        near_goal(5),
+        spot(30, time_limit=4),
+    )
+    path = write(tmp_path, "merged.yml", *arenas)
+    commands: Sequence[Command] = [("step", *FORWARD)] * 60
+    record = drive(newest, commands, arenas_configurations=path, useCamera=False)
+    config = ArenaConfig(arenas=dict(enumerate(arenas)))
+    game = Game(ObservationSpec(rays=None), [merged(config), arenas[2]])
+    assert_same(newest, record.messages, game.follow(commands))
+    ends = [message.terminal.reward for message in record.messages if message.terminal]
+    assert ends[0] > 0 > ends[1]
+    rewards = [message.decision.reward for message in record.messages[:30] if message.decision]
+    assert max(rewards) > 0.5, "the first of the two goals ended nothing"
+
+
+def test_random_order_plays_each_once_before_any_again(
+    newest: Client, drive: Drive, tmp_path: Path
+) -> None:
+    spots = [5, 10, 15, 20, 25, 30]
+    path = write(tmp_path, "random.yml", *(spot(x) for x in spots), randomize_arenas=True)
+
+    def order(seed: int) -> list[int]:
+        record = drive(newest, [AGAIN] * 11, arenas_configurations=path, useCamera=False, seed=seed)
+        return [place(message) for message in record.messages]
+
+    orders = [order(seed) for seed in (1, 1, 2)]
+    assert orders[0] == orders[1] != orders[2]
+    for played in orders:
+        assert played[0] == spots[0]
+        assert sorted(played[:6]) == spots
+        assert all(a != b for a, b in pairwise(played))
+
+
+def test_the_client_s_seed_decides_what_arenas_leave_to_chance(
+    newest: Client, drive: Drive, tmp_path: Path
+) -> None:
+    arena = Arena(time_limit=50, items=(thing("GoodGoal", -1, 0, -1),))
+    path = write(tmp_path, "chance.yml", arena)
+    seen = [
+        [
+            first_of(message)
+            for message in drive(
+                newest, [AGAIN, AGAIN], arenas_configurations=path, useCamera=False, seed=seed
+            ).messages
+        ]
+        for seed in (7, 7, 8)
+    ]
+    assert seen[0] == seen[1] != seen[2]
+    assert seen[0][1] != seen[0][2], "every episode draws anew"
