@@ -1,0 +1,100 @@
+"""Forward inference from draws, held-out splits, and layouts as assessors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from animalcat.layouts import scores
+from animalcat.layouts.baselines import Aggregate, Logistic
+from animalcat.layouts.evaluator import Evaluator
+from animalcat.layouts.instances import Instances
+from animalcat.layouts.predict import LayoutAssessor, held_out, predict, split, splits
+from animalcat.layouts.simulate import LayoutAgent, play
+from animalcat.layouts.spec import Layout
+
+Floats = npt.NDArray[np.float64]
+
+
+def test_predictions_are_means_and_quantiles_of_draws(
+    aaio: Layout, draw_instances: Callable[[int, int], Floats]
+) -> None:
+    features = draw_instances(2500, 1)  # more than are predicted at once
+    generator = np.random.default_rng(1)
+    draws = np.column_stack(
+        [node.prior.from_standard(generator.standard_normal(201)) for node in aaio.latents]
+    )
+    p = Evaluator(aaio).probability(draws, features)
+    found = predict(aaio, draws, features)
+    assert found.mean == pytest.approx(p.mean(axis=0))
+    low, high = np.quantile(p, [0.05, 0.95], axis=0, method="inverted_cdf")
+    assert found.low == pytest.approx(low)
+    assert found.high == pytest.approx(high)
+    # Weights are as good as draws that often.
+    twice = predict(aaio, np.concatenate([draws, draws[:50]]), features[:9])
+    weighted = predict(aaio, draws, features[:9], np.r_[np.full(50, 2.0), np.ones(151)])
+    for name in ("mean", "low", "high"):
+        assert getattr(weighted, name) == pytest.approx(getattr(twice, name))
+
+
+def test_splits() -> None:
+    once = split(2188, seed=1)
+    assert len(once.test) == 438
+    assert sorted([*once.train, *once.test]) == list(range(2188))
+    assert (split(2188, seed=1).test == once.test).all()
+    many = list(splits(69, seed=4, repeats=15))
+    assert len({tuple(part.test) for part in many}) == 15
+    assert all(len(part.test) == 14 for part in many)
+    # Each instance is held out about three times in fifteen.
+    assert np.bincount(np.concatenate([p.test for p in many]), minlength=69).max() <= 9
+
+    strata = ["rare"] * 10 + ["common"] * 90
+    for seed in range(20):
+        held = split(100, seed, strata=strata).test
+        assert len(held) == 20
+        assert 1 <= sum(strata[i] == "rare" for i in held) <= 3
+    for instances, share in ((1, 0.2), (10, 0.0), (10, 1.0)):
+        with pytest.raises(ValueError, match="cannot be split"):
+            split(instances, 1, share)
+    with pytest.raises(ValueError, match="3 strata for 4"):
+        split(4, 1, strata="abc")
+
+
+def test_a_layout_predicts_its_own_agents_nearly_as_well_as_can_be(
+    aaio: Layout, draw_instances: Callable[[int, int], Floats]
+) -> None:
+    instances = Instances(aaio.feature_names, draw_instances(300, 2))
+    agent = LayoutAgent(aaio, np.array([2.5, 1.7, 0.0, 0.05]))
+    y = play(agent, instances, np.random.default_rng(2))
+    p = agent.probability(instances)
+    found = {
+        assessor.name: held_out(assessor, instances, y, splits(300, 3, 3))
+        for assessor in (Aggregate(), Logistic(), LayoutAssessor(aaio, 1, by="live"))
+    }
+    # The expected Brier score, so that luck with the outcomes plays no part.
+    errors = {
+        name: scores.brier(h.predicted, p[h.rows]) + float(np.mean(p[h.rows] * (1 - p[h.rows])))
+        for name, h in found.items()
+    }
+    ours = found["aaio (scaled)"]
+    oracle = float(np.mean(p[ours.rows] * (1 - p[ours.rows])))
+    assert scores.skill(errors["aaio (scaled)"], errors["aggregate"], oracle) > 0.9
+    assert (ours.repeat == np.repeat([0, 1, 2], 60)).all()
+    assert (ours.outcomes == y[ours.rows]).all()
+
+
+@pytest.mark.slow
+def test_a_layout_by_nuts_predicts_as_the_live_posterior(
+    aaio: Layout, draw_instances: Callable[[int, int], Floats]
+) -> None:
+    instances = Instances(aaio.feature_names, draw_instances(120, 2))
+    agent = LayoutAgent(aaio, np.array([2.5, 1.7, 0.0, 0.05]))
+    y = play(agent, instances, np.random.default_rng(2))
+    nuts, live = (
+        LayoutAssessor(aaio, 1, by=by).fit(instances, y).predict(instances)
+        for by in ("nuts", "live")
+    )
+    assert np.abs(nuts - live).max() < 0.03
