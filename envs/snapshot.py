@@ -18,9 +18,11 @@ class Snapshot:
         seed: The episode's seed.
         actions: Every action so far, one a byte.
         idle: Physics steps that passed before the first observation.
+        carried: Reward brought along that counts toward pass marks.
     """
 
     arena: Arena
     seed: int
     actions: bytes
     idle: int = 0
+    carried: float = 0.0

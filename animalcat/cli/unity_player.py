@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,9 +27,10 @@ animalcat-unity plays Unity's part for the Python package animalai; a client sta
     AnimalAIEnvironment(file_name="{path}", arenas_configurations="arena.yaml")
 
 It takes the options of an Animal-AI build, and --cameraEncoding png|raw, --rayTags 12|18.
-Messages go to -logFile and to standard error. Exit codes: 0 the client closed; 1 a fault;
-2 an option or an arena is wrong; 3 something is not installed; 4 nobody listens at the port;
-5 the client went without closing; 6 the client speaks another version of the protocol.
+Messages go to standard error and to -logFile (the client's log_folder), by default
+{log}. Exit codes: 0 the client closed; 1 a fault; 2 an option or
+an arena is wrong; 3 something is not installed; 4 nobody listens at the port; 5 the client went
+without closing; 6 the client speaks another version of the protocol.
 """
 
 logger = logging.getLogger("animalcat.unity")
@@ -38,9 +40,23 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Be a build for the client at the port that the command line names; ends the process."""
     words = list(sys.argv[1:] if argv is None else argv)
     if {"-h", "--help"} & set(words):
-        print(USAGE.format(path=Path(sys.argv[0]).absolute()), end="")
-        raise SystemExit(0)
-    raise SystemExit(run(words))
+        print(USAGE.format(path=Path(sys.argv[0]).absolute(), log=default_log("PORT")), end="")
+        return
+    code = run(words)
+    logging.shutdown()
+    sys.stdout.flush()
+    # The client waits for the end of this process, and to take numba and PhysX apart takes long.
+    os._exit(code)
+
+
+def default_log(port: int | str) -> Path:
+    """Where messages go when the client names no file: a client shows nothing of its builds.
+
+    Args:
+        port: The client's port: clients side by side have different ones.
+    """
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache, "animalcat", f"Player-{port}.log")
 
 
 def run(words: Sequence[str]) -> int:
@@ -54,10 +70,11 @@ def run(words: Sequence[str]) -> int:
     """
     from animalcat.envs.mlagents.arguments import ArgumentsError, parse
 
+    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # else it writes of every client that closes
     _log_to(logging.StreamHandler())
     try:
         arguments = parse(words)
-        _log_to_file(arguments.log_file)
+        _log_to_file(arguments)
     except (ArgumentsError, OSError) as error:
         return _end(BAD_INPUT, error)
     if arguments.port is None:
@@ -126,14 +143,19 @@ def _missing(error: ImportError) -> str:
     return f"{error}: pip install 'animalcat[server]'"
 
 
-def _log_to_file(path: str) -> None:
-    """Also log to the file of `-logFile`, a new one as Unity writes it; "-": standard output."""
-    if path == "-":
+def _log_to_file(arguments: Arguments) -> None:
+    """Also log to a file, a new one as Unity writes it; "-" is standard output."""
+    if arguments.log_file == "-":
         _log_to(logging.StreamHandler(sys.stdout))
-    elif path:
-        file = Path(path)
+        return
+    file = Path(arguments.log_file or default_log(arguments.port or 0))
+    try:
         file.parent.mkdir(parents=True, exist_ok=True)
         _log_to(logging.FileHandler(file, mode="w", encoding="utf-8"))
+    except OSError as error:
+        if arguments.log_file:
+            raise
+        logger.warning("no log file: %s", error)
 
 
 def _log_to(handler: logging.Handler) -> None:

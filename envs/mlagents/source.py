@@ -77,8 +77,9 @@ class ConfigSource:
     """The client's configurations on the embedded simulator, with Unity's bookkeeping.
 
     The very first episode begins with nothing simulated. After a RESET command one physics step
-    without action has passed. After the end of an episode the next decision falls to where the
-    decision period puts it, and until then physics steps without action pass.
+    without action has passed, and what the episode broken off has earned still counts toward pass
+    marks. After the end of an episode the next decision falls to where the decision period puts
+    it, and until then physics steps without action pass.
 
     Source: reference/animal-ai.md sections 1.7 and 4.6. Episodes' seeds are drawn from the
     client's seed as `ArenaEnv` draws them from its own.
@@ -103,6 +104,7 @@ class ConfigSource:
         self._chance = np.random.default_rng([seed, ORDER])
         self._fresh = True
         self._left = 0
+        self._open = False
 
     def use(self, config: ArenaConfig) -> None:
         """Take other arenas, from the next episode on; the count of arenas goes on.
@@ -121,7 +123,7 @@ class ConfigSource:
         """
         idle = 0 if self._fresh else 1
         self._fresh = False
-        return self._start(idle)
+        return self._start(idle, self._environment.episode_return if self._open else 0.0)
 
     def restart(self) -> Turn:
         """Start the episode that follows upon one that is over.
@@ -141,15 +143,16 @@ class ConfigSource:
         """Free the simulator."""
         self._environment.close()
 
-    def _start(self, idle: int) -> Turn:
+    def _start(self, idle: int, carried: float = 0.0) -> Turn:
         arena = merged(self._config, self._order.next(self._chance))
         seed = int(self._seeds.integers(2**31))
-        return self._turn(self._environment.load(arena, seed, idle), idle)
+        return self._turn(self._environment.load(arena, seed, idle, carried), idle)
 
     def _turn(self, step: Step, due_at: int) -> Turn:
         """The step; `due_at`: at which physics step of its episode the next decision is due."""
+        self._open = step.phase is not Phase.LAST
         self._left = due_at - self._environment.physics_steps
-        return Turn(step, due=step.phase is Phase.LAST and self._left == 0)
+        return Turn(step, due=self._left == 0 and not self._open)
 
 
 def config_source(spec: ObservationSpec, seed: int) -> ConfigSource:

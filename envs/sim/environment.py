@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -50,9 +51,7 @@ class SimEnvironment:
         self._spec = spec
         self._build: Build = build
         self._world: World | None = None
-        self._arena: Arena | None = None
-        self._seed = 0
-        self._idle = 0
+        self._start: Snapshot | None = None
         self._actions = bytearray()
         if spec.rays is not None:
             from animalcat.envs.sim.rays import cast_rays
@@ -95,7 +94,16 @@ class SimEnvironment:
         """
         return self._loaded().episode.steps
 
-    def load(self, arena: Arena, seed: int, idle: int = 0) -> Step:
+    @property
+    def episode_return(self) -> float:
+        """The reward of the episode so far, with what was carried into it.
+
+        Raises:
+            RuntimeError: No arena is loaded.
+        """
+        return float(self._loaded().episode.total)
+
+    def load(self, arena: Arena, seed: int, idle: int = 0, carried: float = 0.0) -> Step:
         """Build an arena and start an episode; the step is FIRST.
 
         Args:
@@ -104,6 +112,8 @@ class SimEnvironment:
             seed: Seed of everything random in the episode.
             idle: Physics steps without action that pass before anything is seen. The step then
                 has their rewards, and is LAST if the episode is over by then.
+            carried: Reward that counts toward pass marks as if this episode had earned it: a
+                RESET command in Unity does not clear that of the episode it breaks off.
 
         Raises:
             ArenaError: The arena cannot be built, or the build refuses it.
@@ -115,9 +125,10 @@ class SimEnvironment:
             placements.append(place(one, rng))
         chance = np.random.default_rng([seed, _IN_PLAY])
         world = World(placements, chance, self._build)
+        world.episode.total = np.float32(carried)
         if idle:
             world.play(0, 0, idle)
-        self._world, self._arena, self._seed, self._idle = world, arena, seed, idle
+        self._world, self._start = world, Snapshot(arena, seed, b"", idle, carried)
         self._actions.clear()
         return self._step(Phase.FIRST, world)
 
@@ -140,8 +151,8 @@ class SimEnvironment:
             RuntimeError: No arena is loaded.
         """
         self._loaded()
-        assert self._arena is not None
-        return Snapshot(self._arena, self._seed, bytes(self._actions), self._idle)
+        assert self._start is not None
+        return replace(self._start, actions=bytes(self._actions))
 
     def restore(self, snapshot: Snapshot) -> Step:
         """Play an episode again up to a point, without sensors in between.
@@ -154,7 +165,7 @@ class SimEnvironment:
             ValueError: An action is out of range.
             RuntimeError: The episode is over before the actions are.
         """
-        first = self.load(snapshot.arena, snapshot.seed, snapshot.idle)
+        first = self.load(snapshot.arena, snapshot.seed, snapshot.idle, snapshot.carried)
         if not snapshot.actions:
             return first
         for action in snapshot.actions[:-1]:
@@ -163,7 +174,7 @@ class SimEnvironment:
 
     def close(self) -> None:
         """Free the arena; calling it twice is fine."""
-        self._world = self._arena = None
+        self._world = self._start = None
 
     def _loaded(self) -> World:
         if self._world is None:
