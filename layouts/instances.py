@@ -74,10 +74,19 @@ class Instances:
     def features(self, layout: Layout) -> Floats:
         """What a layout wants to know of the instances, checked: (instances, features).
 
+        A column that is not there counts as missing everywhere, where the layout has a rule for it.
+
         Raises:
             ValueError: A column is not there, or a value is missing or out of its range.
         """
-        return layout.check_features(self.select(layout.feature_names))
+        unknown = np.full(len(self), np.nan)
+        values = [
+            unknown
+            if feature.if_missing is not None and feature.name not in self
+            else self.column(feature.name)
+            for feature in layout.features
+        ]
+        return layout.check_features(np.stack(values, axis=1))
 
     def rows(self, rows: Rows) -> Instances:
         """Some of the instances, by number or by mask."""

@@ -15,7 +15,7 @@ from animalcat.layouts.instances import Instances
 from animalcat.layouts.live import LivePosterior
 from animalcat.layouts.randomness import rng
 from animalcat.layouts.scores import INTERVAL_SHARE
-from animalcat.layouts.spec import Layout
+from animalcat.layouts.spec import Binomial, Layout
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Rows: TypeAlias = npt.NDArray[np.int64]
@@ -68,6 +68,21 @@ def predict(
         p = evaluator.by_instance(theta, columns[block], np.float64)
         out[:, block] = (p @ share, *_quantiles(p, share))
     return Prediction(*out)
+
+
+def as_shares(layout: Layout, outcomes: npt.ArrayLike, features: npt.ArrayLike) -> Floats:
+    """Outcomes as predictions have them, (instances,): successes as a share of the trials.
+
+    Args:
+        layout: The layout.
+        outcomes: (instances,), of the layout's kind.
+        features: (instances, features).
+    """
+    checked = layout.check_features(features)
+    y = layout.check_outcomes(outcomes, checked)
+    if not isinstance(layout.outcome, Binomial):
+        return y
+    return y / checked[:, layout.feature_names.index(layout.outcome.trials)]
 
 
 class Fitted(Protocol):

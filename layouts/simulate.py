@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from animalcat.layouts.evaluator import Evaluator
 from animalcat.layouts.instances import Instances
+from animalcat.layouts.likelihood import draw_outcomes
 from animalcat.layouts.spec import Layout
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -21,7 +22,7 @@ class SimulatedAgent(Protocol):
     """Whoever has a probability of success for every instance."""
 
     def probability(self, instances: Instances, episode: int = 0) -> Floats:
-        """Probability of success, (instances,).
+        """Probability of success, or expected score, (instances,).
 
         Args:
             instances: Played one after another, in this order.
@@ -33,16 +34,25 @@ class SimulatedAgent(Protocol):
 def play(
     agent: SimulatedAgent, instances: Instances, generator: np.random.Generator, episode: int = 0
 ) -> Floats:
-    """Play instances one after another: (instances,), success 1, failure 0.
+    """Play instances one after another.
 
     Args:
         agent: Who plays.
         instances: What is played, in this order.
-        generator: Draws the outcomes, one number an instance.
+        generator: Draws the outcomes.
         episode: Number of the first of these episodes.
+
+    Returns:
+        (instances,): success 1, failure 0; of a `LayoutAgent`, also inside wrappers, whatever kind
+        of outcome its layout has.
     """
     p = agent.probability(instances, episode)
-    return (generator.uniform(size=len(p)) < p).astype(np.float64)
+    origin = agent
+    while isinstance(origin, Lapses | Drift | Hidden):
+        origin = origin.before if isinstance(origin, Drift) else origin.agent
+    if isinstance(origin, LayoutAgent):
+        return origin.outcomes(p, instances, generator)
+    return (generator.random(len(p)) < p).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,9 +87,19 @@ class LayoutAgent:
         return Evaluator(self.layout)
 
     def probability(self, instances: Instances, episode: int = 0) -> Floats:
-        """Probability of success, (instances,); whatever the episode."""
+        """Probability of success, or expected score, (instances,); whatever the episode."""
         features = instances.features(self.layout)
         return self._evaluator.probability(self.theta[np.newaxis], features)[0]
+
+    def outcomes(
+        self, probability: Floats, instances: Instances, generator: np.random.Generator
+    ) -> Floats:
+        """Draw outcomes of the layout's kind, (instances,), from what is expected of each."""
+        features = instances.features(self.layout)
+        columns = self._evaluator.columns(features)
+        size = self._evaluator.sample_sizes(self.theta[np.newaxis], columns)
+        p = probability[:, np.newaxis]
+        return draw_outcomes(self.layout, p, size, features, generator)[:, 0]
 
 
 def prior_agents(layout: Layout, count: int, generator: np.random.Generator) -> list[LayoutAgent]:

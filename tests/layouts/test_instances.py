@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from animalcat.layouts.instances import Instances, OutcomeTable, TableError, read_csv
+from animalcat.layouts.library import load_layout
 from animalcat.layouts.spec import Layout
+from animalcat.layouts.synthetic import op_battery
 
 TEXT = """instance,paradigm,words,depth,alice,bob
 one,short,10,1,1,0
@@ -67,3 +69,11 @@ def test_instances_are_checked(aaio: Layout) -> None:
     table = OutcomeTable(Instances(("a",), np.zeros((1, 1))), ("me",), np.zeros((1, 1)))
     with pytest.raises(TableError, match="no agent 'you'; agents: me"):
         table.of("you")
+
+
+def test_a_column_that_is_not_there_may_have_a_rule() -> None:
+    printed = load_layout("object-permanence", "as-printed")
+    battery = op_battery(1)
+    assert "chance" not in battery
+    features = battery.features(printed)
+    assert (features[:, printed.feature_names.index("chance")] == 0.5).all()

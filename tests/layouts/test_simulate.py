@@ -16,7 +16,7 @@ from animalcat.layouts.simulate import (
     play,
     prior_agents,
 )
-from animalcat.layouts.spec import Layout
+from animalcat.layouts.spec import Layout, from_dict
 from animalcat.layouts.synthetic import CAPABILITIES, PARADIGMS, op_battery, synthetic_agents
 
 # Brier score of the aggregate per agent in Table 8: p (1 - p) on the 438 test instances.
@@ -124,3 +124,41 @@ def test_wrappers(aaio: Layout, line: Instances) -> None:
     # One instance at a time is the same as all at once.
     single = [drift.probability(line.rows([i]), episode=i)[0] for i in range(len(line))]
     assert single == pytest.approx(path)
+
+
+def test_agents_of_a_layout_with_scores_score() -> None:
+    layout = from_dict(
+        {
+            "name": "essay",
+            "features": {"length": {"unit": "word", "low": 0, "high": 100}},
+            "latents": {
+                "stamina": {
+                    "kind": "capability",
+                    "unit": "word",
+                    "prior": {"scaled_beta": {"low": 0, "high": 100}},
+                },
+                "size": {
+                    "kind": "robustness",
+                    "unit": "1",
+                    "prior": {"scaled_beta": {"low": 1, "high": 50}},
+                    "noiseless": 50,
+                },
+            },
+            "derived": {
+                "mark": {
+                    "link": {
+                        "logistic_margin": {"ability": "stamina", "demand": "length", "slope": 0.1}
+                    }
+                }
+            },
+            "outcome": {"beta": {"mean": "mark", "sample_size": "size"}},
+        }
+    )
+    agent = LayoutAgent.of(layout, {"stamina": 50, "size": 20})
+    instances = Instances(("length",), np.full((4000, 1), 50.0))
+    y = play(agent, instances, np.random.default_rng(1))
+    assert y.mean() == pytest.approx(0.5, abs=0.01)
+    assert y.var() == pytest.approx(0.25 / 21, rel=0.1)  # mean (1 - mean) / (size + 1)
+    easier = play(Lapses(agent, 0.5, chance=0.9), instances, np.random.default_rng(1))
+    assert easier.mean() == pytest.approx(0.7, abs=0.01)
+    assert ((easier > 0) & (easier < 1)).all()
