@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
+from pydantic.alias_generators import to_camel
 
-from animalcat.arena_configs.catalogue import KINDS, canonical_name
+from animalcat.arena_configs.catalogue import KINDS, ObjectKind, canonical_name
 from animalcat.arena_configs.geometry import Solid, outside_by, overlaps
 from animalcat.arena_configs.loader import Loaded
 from animalcat.arena_configs.model import (
@@ -20,9 +21,14 @@ from animalcat.arena_configs.model import (
     Arena,
     ArenaConfig,
     ArenaError,
+    GrantContinuousReward,
     Item,
+    LimitedInvocations,
+    Operation,
+    OperationFromList,
     Problem,
     Severity,
+    ToggleObject,
 )
 from animalcat.arena_configs.outcome import success
 from animalcat.arena_configs.placement import (
@@ -39,6 +45,9 @@ from animalcat.arena_configs.signs import SYMBOLS, is_known
 TOP_SPEED: Final = 40.0
 """m/s that agent and goal never exceed together: 26.7 of the agent, 10 of a bouncing goal."""
 STEP_SECONDS: Final = 0.02
+
+_OPERATED: Final = ("SpawnerButton", "DataZone")
+"""What runs operations."""
 
 
 def check(
@@ -235,7 +244,11 @@ def _item(item: Item, field: str) -> Iterator[_Finding]:
             "unknown-symbol",
             (f"`{shown}` is {message}; use one of {', '.join(SYMBOLS)}, NxM or rows like 01/10"),
         )
-    if kind.fixed_size or kind.reward in ("value", "size") or name == "SignBoard":
+    yield from _operations(item.operations, f"{field}.operations", name)
+    if kind.reward in ("value", "size"):
+        yield from _changing(item, kind, field)
+        return
+    if kind.fixed_size or name == "SignBoard":
         return
     axes = "x" if kind.ball else "xyz"
     limits = {axis: (getattr(kind.size_min, axis), getattr(kind.size_max, axis)) for axis in axes}
@@ -251,6 +264,47 @@ def _item(item: Item, field: str) -> Iterator[_Finding]:
         low, high = limits[axis]
         message = f"{value:g} is not in {low:g}..{high:g} and is clamped{_more(clamped)}"
         yield f"{field}.sizes[{i}].{axis}", "warning", "clamped-size", message
+
+
+def _changing(item: Item, kind: ObjectKind, field: str) -> Iterator[_Finding]:
+    """Values of a goal that changes; sizes say nothing there."""
+    most = kind.size_max.x
+    for key, low in (("initial_values", 0.0), ("final_values", 0.0), ("change_rates", -most)):
+        values: tuple[float, ...] = getattr(item, key)
+        beyond = [i for i, value in enumerate(values) if not low <= value <= most]
+        if beyond:
+            first = values[beyond[0]]
+            message = f"{first:g} is not in {low:g}..{most:g} and is clamped{_more(beyond)}"
+            name = f"{field}.{to_camel(key)}[{beyond[0]}]"
+            yield name, "warning", "clamped-value", message
+
+
+def _operations(operations: Iterable[Operation], field: str, owner: str) -> Iterator[_Finding]:
+    if operations and owner not in _OPERATED:
+        message = f"{owner} does nothing with operations; only {' and '.join(_OPERATED)} do"
+        yield field, "warning", "no-effect", message
+        return
+    for index, operation in enumerate(operations):
+        yield from _operation(operation, f"{field}[{index}]", owner)
+
+
+def _operation(operation: Operation, field: str, owner: str) -> Iterator[_Finding]:
+    """What it does not do, what is odd inside it, and in what it spawns."""
+    match operation:
+        case GrantContinuousReward() if owner == "SpawnerButton":
+            message = (
+                "grantContinuousReward does nothing on a SpawnerButton: it pays for every step "
+                "inside a DataZone; use grantReward here, or put it on a DataZone"
+            )
+            yield field, "warning", "no-effect", message
+        case LimitedInvocations(operation=inner) if inner is not None:
+            yield from _operation(inner, f"{field}.operation", owner)
+        case OperationFromList(operations=several):
+            yield from _operations(several, f"{field}.operations", owner)
+        case ToggleObject(spawnable=spawned) if spawned is not None:
+            yield from _item(spawned, f"{field}.spawnable")
+        case _:
+            pass
 
 
 def _standing(placement: Placement) -> Iterator[_Finding]:

@@ -7,7 +7,17 @@ import pytest
 
 from animalcat.arena_configs.checks import check, check_config, check_loaded, max_return
 from animalcat.arena_configs.loader import load_text
-from animalcat.arena_configs.model import Arena, ArenaConfig, Item, Vector3
+from animalcat.arena_configs.model import (
+    Arena,
+    ArenaConfig,
+    GrantContinuousReward,
+    GrantReward,
+    Item,
+    LimitedInvocations,
+    OperationFromList,
+    ToggleObject,
+    Vector3,
+)
 from animalcat.arena_configs.outcome import success
 from animalcat.arena_configs.placement import place
 
@@ -76,6 +86,43 @@ def test_a_good_arena_is_clean() -> None:
 )
 def test_problems(subject: Arena, expected: tuple[str, str, str]) -> None:
     assert expected in found(subject)
+
+
+@pytest.mark.parametrize(
+    ("values", "field"),
+    [
+        ({"initial_values": (1e300,)}, "initialValues[0]"),
+        ({"initial_values": (2.0, -0.5)}, "initialValues[1]"),
+        ({"final_values": (1e300,)}, "finalValues[0]"),
+        ({"change_rates": (-1e300,)}, "changeRates[0]"),
+    ],
+)
+@pytest.mark.parametrize("name", ["DecayGoal", "GrowGoal"])
+def test_values_of_changing_goals_have_limits(
+    name: str, values: dict[str, tuple[float, ...]], field: str
+) -> None:
+    goal = ball(name).model_copy(update=values)
+    assert ("warning", "clamped-value", f"items[1].{field}") in found(arena(AGENT, goal))
+
+
+def test_operations_that_do_nothing_are_named_wherever_they_are() -> None:
+    pays = GrantContinuousReward(reward_per_step=0.1)
+    nested = OperationFromList(operations=(LimitedInvocations(operation=pays), GrantReward()))
+    button = ball("SpawnerButton").model_copy(update={"operations": (GrantReward(), pays, nested)})
+    zone = box("DataZone", 5, 30, 2, 2, 2).model_copy(update={"operations": (pays,)})
+    wall = box("Wall", 30, 30, 2, 2, 2).model_copy(update={"operations": (GrantReward(),)})
+    assert found(arena(AGENT, button, zone, wall)) == [
+        ("warning", "no-effect", "items[1].operations[1]"),
+        ("warning", "no-effect", "items[1].operations[2].operations[0].operation"),
+        ("warning", "no-effect", "items[3].operations"),
+    ]
+
+
+def test_what_an_operation_spawns_is_looked_over_too() -> None:
+    toggle = ToggleObject(spawnable=box("Wall", 20, 20, 1, 30, 1))
+    zone = box("DataZone", 5, 30, 2, 2, 2).model_copy(update={"operations": (toggle,)})
+    field = "items[1].operations[0].spawnable.sizes[0].y"
+    assert found(arena(AGENT, zone)) == [("warning", "clamped-size", field)]
 
 
 def test_repeating_blackouts_are_fine() -> None:
