@@ -35,7 +35,7 @@ class Kind(IntEnum):
     """What a frame is; the first four are requests, the others answers."""
 
     OPEN = 1
-    """JSON {backend, spec}: make the environment; answered by DONE."""
+    """JSON {backend, spec}: make the environment; answered by DONE with its versions."""
     LOAD = 2
     """JSON {arena, seed}: arena is YAML with one arena; answered by STEPS with one step."""
     STEP = 3
@@ -43,7 +43,7 @@ class Kind(IntEnum):
     HEALTH = 4
     """Nothing; answered by DONE."""
     DONE = 16
-    """Nothing."""
+    """Nothing; upon OPEN, JSON of what else than this installation plays: name -> version."""
     STEPS = 17
     """Packed steps."""
     ERROR = 18

@@ -68,10 +68,13 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _answer(environment: Environment | None, kind: Kind, body: bytes) -> tuple[Kind, bytes]:
-    if kind in (Kind.OPEN, Kind.HEALTH):
-        return Kind.DONE, b""
     if environment is None:
         raise RuntimeError("no environment is open")
+    if kind is Kind.OPEN:
+        # Only backends that stand on more than this installation have versions of their own.
+        return Kind.DONE, json.dumps(getattr(environment, "versions", {})).encode()
+    if kind is Kind.HEALTH:
+        return Kind.DONE, b""
     if kind is Kind.LOAD:
         request = json.loads(body)
         arena = merged(load_text(request["arena"], "worker").config)

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import IO, Final
 
 from animalcat.arena_configs.model import ArenaError
@@ -19,6 +19,8 @@ START_SECONDS: Final = 60.0
 """How long a worker may take to import and make its environment."""
 ANSWER_SECONDS: Final = 30.0
 """How long a worker may take for one load, or one list of actions."""
+UNITY_SECONDS: Final = 600.0
+"""The same of one that drives a Unity build: that has time-outs of its own, which say more."""
 CLOSE_SECONDS: Final = 5.0
 """How long a worker may take to end before it is killed."""
 
@@ -34,6 +36,11 @@ class WorkerClient:
 
     One request at a time. After a `WorkerFault` the process is gone, and the next `load` starts a
     new one.
+
+    Attributes:
+        backend: Name of the backend.
+        spec: What its observations hold.
+        versions: Of what else than this installation plays, once the worker is open.
     """
 
     def __init__(
@@ -42,7 +49,7 @@ class WorkerClient:
         spec: ObservationSpec,
         *,
         command: Sequence[str] = COMMAND,
-        answer_seconds: float = ANSWER_SECONDS,
+        answer_seconds: float | None = None,
     ) -> None:
         """Describe a worker; nothing is started.
 
@@ -50,12 +57,14 @@ class WorkerClient:
             backend: Name of the backend, for example "sim".
             spec: What its observations hold.
             command: Program that serves the socket `--fd`, by another interpreter for instance.
-            answer_seconds: How long it may take for one answer.
+            answer_seconds: How long it may take for one answer; by default what suits the backend.
         """
         self.backend = backend
         self.spec = spec
+        self.versions: Mapping[str, str] = {}
         self._command = tuple(command)
-        self._answer_seconds = answer_seconds
+        usual = UNITY_SECONDS if backend.startswith("unity:") else ANSWER_SECONDS
+        self._answer_seconds = usual if answer_seconds is None else answer_seconds
         self._process: _Process | None = None
 
     @classmethod
@@ -90,7 +99,8 @@ class WorkerClient:
         if self._process is None:
             self._process = await _Process.start(self._command)
             request = {"backend": self.backend, "spec": spec_to_json(self.spec)}
-            await self._ask(Kind.OPEN, json.dumps(request).encode(), START_SECONDS)
+            answer = await self._ask(Kind.OPEN, json.dumps(request).encode(), START_SECONDS)
+            self.versions = json.loads(answer or b"{}")
 
     async def load(self, arena_yaml: str, seed: int) -> Step:
         """Start an episode; an open one is dropped.
@@ -105,7 +115,7 @@ class WorkerClient:
         """
         await self.open()
         body = json.dumps({"arena": arena_yaml, "seed": seed}).encode()
-        (step,) = await self._ask(Kind.LOAD, body, self._answer_seconds)
+        (step,) = self._unpacked(await self._ask(Kind.LOAD, body, self._answer_seconds))
         return step
 
     async def step(self, actions: bytes) -> list[Step]:
@@ -123,7 +133,7 @@ class WorkerClient:
             raise ValueError(f"actions {list(actions)}: give at least one, each 0 to {ACTIONS - 1}")
         if self._process is None:
             raise WorkerFault("no worker is running; load an arena first")
-        return await self._ask(Kind.STEP, actions, self._answer_seconds)
+        return self._unpacked(await self._ask(Kind.STEP, actions, self._answer_seconds))
 
     async def health(self) -> None:
         """Return when the worker has answered.
@@ -141,17 +151,16 @@ class WorkerClient:
         if process is not None:
             await process.close()
 
-    async def _ask(self, kind: Kind, body: bytes, seconds: float) -> list[Step]:
+    async def _ask(self, kind: Kind, body: bytes, seconds: float) -> bytes:
+        """What the worker answers."""
         assert self._process is not None
         try:
             answer, data = await self._process.ask(kind, body, seconds)
-            if answer is Kind.STEPS:
-                return unpack_steps(data, self.spec)
         except asyncio.CancelledError:
             # The answer is still to come, and would be taken for the next request's.
             self._drop()
             raise
-        except (WorkerFault, ValueError) as fault:
+        except WorkerFault as fault:
             self._drop()
             raise WorkerFault(f"worker ({self.backend}): {fault}") from fault
         if answer is Kind.ERROR:
@@ -160,7 +169,14 @@ class WorkerClient:
                 raise ArenaError(error["message"])
             self._drop()
             raise WorkerFault(f"worker ({self.backend}): {error['message']}")
-        return []
+        return data
+
+    def _unpacked(self, data: bytes) -> list[Step]:
+        try:
+            return unpack_steps(data, self.spec)
+        except ValueError as error:
+            self._drop()
+            raise WorkerFault(f"worker ({self.backend}): {error}") from error
 
     def _drop(self) -> None:
         process, self._process = self._process, None

@@ -252,10 +252,11 @@ class SessionEngine:
         arena_yaml = await asyncio.to_thread(self._battery.arena_yaml, instance)
         spec = self.session.spec
         await asyncio.to_thread(self._parts.store.open_episode, episode, capabilities)
+        versions = {**self._parts.versions, **worker.versions}
         recorder = await asyncio.to_thread(
             EpisodeRecorder,
             recording_path(self._parts.data, episode.session, episode.number, episode.attempt),
-            episode_header(episode, spec, arena_yaml, instance.seed, self._parts.versions),
+            episode_header(episode, spec, arena_yaml, instance.seed, versions),
         )
         opening = EpisodeOpening(
             episode.number,

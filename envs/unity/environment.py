@@ -37,12 +37,15 @@ _FLOAT32: Final = 1e-4
 
 
 class UnityEnvironment:
-    """Plays arenas on a build; every episode has a build process of its own.
+    """Plays arenas on a build; every episode has a build process of its own unless one is kept.
 
     What is observed first is the state of a process's very first reset, as in the simulator. The
     file that a build gets holds one arena (or one sequence that merges) with every value
     explicit, so it draws nothing to place. What happens by chance in play comes from Unity's
     generator, seeded with the episode's seed modulo 2**31.
+
+    A build that is kept for all episodes is quicker. Then what is observed first is one physics
+    step on, as after any reset but the first, and that step's reward counts with the next one's.
 
     An arena that is not the one that was meant, and whatever fails in the build or on the way to
     it, is a `UnityFault`; the next `load` starts anew.
@@ -71,7 +74,8 @@ class UnityEnvironment:
         self._settings = UnitySettings() if settings is None else settings
         # Also where the agent has no rays: heading and goals are judged by them.
         self._rays = spec.rays or RaySpec()
-        self._witness = Witness(self._rays, spec.decision_period)
+        self._kept = self._settings.builds == "kept"
+        self._witness = Witness(self._rays, spec.decision_period, idle=int(self._kept))
         self._process: PlayerProcess | None = None
         self._open = False
         self._owed = 0.0
@@ -86,7 +90,12 @@ class UnityEnvironment:
     @property
     def versions(self) -> dict[str, str]:
         """What played: versions of the client, and name and digest of the build."""
-        return {**self._player().versions, "unity-build": identity(self._build)}
+        return {
+            **self._player().versions,
+            "unity-build": identity(self._build),
+            "unity-builds": self._settings.builds,
+            "unity-time-scale": str(self._settings.time_scale),
+        }
 
     def load(self, arena: Arena, seed: int) -> Step:
         """Start a build with an arena; the step is FIRST.
@@ -101,6 +110,9 @@ class UnityEnvironment:
         """
         self._witness.load(arena, seed)
         fixed = _fixed(arena, seed)
+        if self._kept and fixed.random_seed == 0:
+            # Only the start of a process takes a seed; this one is set once all is placed.
+            fixed = fixed.model_copy(update={"random_seed": seed % (_SEEDS - 1) + 1})
         limit = fixed.time_limit * STEPS_PER_UNIT
         self._decay = self._spec.decision_period / limit if limit > 0 else 0.0
         self._open = False
@@ -168,7 +180,7 @@ class UnityEnvironment:
                 "arguments": settings.arguments,
                 "start_seconds": settings.start_seconds,
                 "step_seconds": settings.step_seconds,
-                "spare": settings.spare,
+                "builds": settings.builds,
             }
             self._process = PlayerProcess(settings.interpreter(), options, settings.log_folder)
         return self._process

@@ -5,9 +5,9 @@ library, numpy and `animalai` (4.1.0, 5.0.1 or 6.x) and runs on Python 3.9 to 3.
 version of them can clash with ours. `python -I player.py --versions` and `--find-build` print
 JSON. What both sides need to talk is here and imports neither.
 
-Every episode has a build process of its own, made ready while the one before is played: only a
-process's very first reset starts an episode before any physics, and only its start takes a seed.
-It ends when the socket is closed, with all that it has started.
+Usually every episode has a build process of its own, made ready while the one before is played:
+only a process's very first reset starts an episode before any physics, and only its start takes
+a seed. It ends when the socket is closed, with all that it has started.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ class Options(NamedTuple):
         arguments: Further words of the build's command line.
         start_seconds: Longest wait for its first observation.
         step_seconds: Longest wait for any other.
-        spare: Whether the next build is started while an episode is played.
+        builds: "fresh": every episode has a build of its own; "spare": the same, and the next one
+            is started while an episode is played; "kept": one build plays them all.
     """
 
     build: str
@@ -80,7 +81,7 @@ class Options(NamedTuple):
     arguments: list[str]
     start_seconds: int
     step_seconds: int
-    spare: bool
+    builds: str
 
 
 class Seen(NamedTuple):
@@ -152,9 +153,8 @@ class Build:
         return self._error is None and (self._process is None or self._process.poll() is None)
 
     def begin(self, arena: str, seed: int) -> Seen:
-        """Start the episode."""
-        with open(self._arena, "w", encoding="utf-8") as file:
-            file.write(arena)
+        """Start its first episode."""
+        self._write(arena)
         self._seed = seed
         self._wanted.set()
         self._thread.join(self._options.start_seconds)
@@ -164,6 +164,12 @@ class Build:
             raise RuntimeError(
                 f"the build sent no observation within {self._options.start_seconds} s"
             )
+        return self._seen()
+
+    def again(self, arena: str) -> Seen:
+        """Start another episode, one physics step on as after any reset but the first."""
+        self._write(arena)
+        self._env.reset(self._arena)
         return self._seen()
 
     def step(self, move: int, turn: int) -> Seen:
@@ -194,6 +200,10 @@ class Build:
             self._process.wait()
         if self._reservation is not None:
             self._reservation.release()
+
+    def _write(self, arena: str) -> None:
+        with open(self._arena, "w", encoding="utf-8") as file:
+            file.write(arena)
 
     def _start(self) -> None:
         try:
@@ -324,14 +334,18 @@ class Player:
 
     def _load(self, arena: str, seed: int) -> Seen:
         assert self._options is not None, "open first"
+        builds = self._options.builds
+        if builds == "kept" and self._build is not None and self._build.well:
+            return self._build.again(arena)
         self._close(self._build)
-        self._build = self._spare
-        self._spare = None
+        self._build, self._spare = self._spare, None
         if self._build is None or not self._build.well:
             self._close(self._build)
             self._build = self._next(self._options)
         seen = self._build.begin(arena, seed)
-        if self._options.spare:
+        if builds == "kept":  # so that its first episode starts as the others do
+            return self._build.again(arena)
+        if builds == "spare":
             self._spare = self._next(self._options)
         return seen
 

@@ -47,9 +47,9 @@ class UnitySettings(BaseSettings):
     """Longest wait for the first observation of an episode."""
     step_seconds: int = Field(default=30, ge=1)
     """Longest wait for the answer to one decision."""
-    spare: bool = True
-    """Whether the next build is started while an episode is played: no waiting, twice the
-    memory."""
+    builds: Literal["spare", "fresh", "kept"] = "spare"
+    """Whether every episode has a build of its own (spare: and the next one is started while one
+    is played), or one is kept for all: quicker, but each starts a physics step late."""
     logs: Path | None = None
     """Where logs go; none: `logs` in the backend's folder."""
 

@@ -49,13 +49,15 @@ class Witness:
     from the first decision in which health falls by nothing but time.
     """
 
-    def __init__(self, rays: RaySpec, decision_period: int) -> None:
+    def __init__(self, rays: RaySpec, decision_period: int, idle: int = 0) -> None:
         """Make ready.
 
         Args:
             rays: What observations hold.
             decision_period: Physics steps of a decision.
+            idle: Physics steps without action before the first observation.
         """
+        self._idle = idle
         self._spec = ObservationSpec(None, rays, decision_period)
         self._rays = rays
         self._sim = SimEnvironment(self._spec)
@@ -70,7 +72,7 @@ class Witness:
         Raises:
             ArenaError: It cannot be built.
         """
-        self._expected = self._sim.load(arena, seed).observation
+        self._expected = self._sim.load(arena, seed, self._idle).observation
         first = episode_arenas(arena)[0]
         self._start = place(first, np.random.default_rng(seed)).agent
         self._decay = 0.0
