@@ -1,0 +1,95 @@
+"""What `animalai`'s constructor can ask for, the stand-in gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
+
+from .arenas import FORWARD, LEFT, near_goal, write
+from .compare import assert_same
+from .conftest import Client, Command, Drive, Record, available
+from .expected import Game
+
+pytestmark = pytest.mark.slow
+
+COMMANDS: tuple[Command, ...] = (("step", *FORWARD), ("step", *LEFT), ("reset", ""), ("step", 2, 1))
+CAMERA, RAYS = CameraSpec(16), RaySpec(2, 60.0)
+
+
+@pytest.fixture
+def arena(tmp_path: Path) -> Path:
+    """A file with a goal and two walls."""
+    return write(tmp_path, "arena.yml", near_goal(9))
+
+
+@pytest.mark.parametrize(
+    ("options", "spec"),
+    [
+        ({"useCamera": False}, ObservationSpec(None, None)),
+        ({"useCamera": False, "useRayCasts": True}, ObservationSpec(None, RAYS)),
+        # Unity's camera is empty without graphics; the simulator's is not.
+        ({"no_graphics": True}, ObservationSpec(CAMERA, None)),
+        ({"resolution": 1}, ObservationSpec(CameraSpec(4), None)),
+        ({"resolution": 0}, ObservationSpec(CameraSpec(84), None)),
+        (
+            {"raysPerSide": 4, "rayMaxDegrees": 100, "useRayCasts": True, "decisionPeriod": 5},
+            ObservationSpec(CAMERA, RaySpec(4, 100.0), 5),
+        ),
+        ({"additional_args": ["--cameraEncoding", "raw"]}, ObservationSpec(CAMERA, None)),
+        (
+            {"additional_args": ["--rayTags", "18"], "useRayCasts": True},
+            ObservationSpec(CAMERA, RaySpec(2, 60.0, 18)),
+        ),
+        # What changes nothing: window, speed, quality, and what no build knows.
+        (
+            {
+                "inference": True,
+                "timescale": 20,
+                "targetFrameRate": -1,
+                "captureFrameRate": 30,
+                "additional_args": ["-force-vulkan", "--receiveConfiguration", "--unheard-of", "1"],
+            },
+            ObservationSpec(CAMERA, None),
+        ),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
+)
+def test_the_client_gets_what_it_asks_for(
+    newest: Client, drive: Drive, arena: Path, options: dict[str, Any], spec: ObservationSpec
+) -> None:
+    record = drive(newest, COMMANDS, arenas_configurations=arena, **options)
+    assert "error" not in record.report
+    assert_same(newest, record.messages, Game(spec, [near_goal(9)]).follow(COMMANDS))
+
+
+@pytest.mark.parametrize("version", ["6.2.0", "4.1.0"])
+def test_grey_images_are_the_mean_of_the_colours(drive: Drive, arena: Path, version: str) -> None:
+    client = available(version)
+    grey, colour = (
+        drive(client, COMMANDS, arenas_configurations=arena, grayscale=grayscale)
+        for grayscale in (True, False)
+    )
+    channels = 0 if client.channels_first else 2
+    for one, other in zip(_images(grey), _images(colour), strict=True):
+        assert one.shape[channels] == 1
+        mean = other.mean(axis=channels, keepdims=True)
+        np.testing.assert_allclose(one, mean, atol=1.01 / 255)
+
+
+def test_a_log_is_written_where_it_is_asked_for(
+    newest: Client, drive: Drive, arena: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "a new folder"
+    drive(newest, arenas_configurations=arena, log_folder=str(folder))
+    text = (folder / "Player-0.log").read_text()
+    assert "mlagents-envs 1.0.0, seed 0" in text
+    assert "the client closed its environment" in text
+
+
+def _images(record: Record) -> list[np.ndarray]:
+    return [message.decision.observations[0] for message in record.messages if message.decision]
