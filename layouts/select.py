@@ -199,7 +199,7 @@ class Selector:
         theta = posterior.particles.copy()
         for i, node in enumerate(self.layout.latents):
             if node.kind == "robustness":
-                theta[:, i] = 0.0
+                theta[:, i] = node.noiseless
         p = self._evaluator.by_instance(_thinned(theta), self._columns, np.float32)
         return self._score(posterior.particles, posterior.weights, p)
 

@@ -11,7 +11,7 @@ import yaml
 from animalcat.layouts.codec import SpecificationError, as_mapping, check_choices
 from animalcat.layouts.spec import Layout, from_dict
 
-LAYOUTS: Final = ("aaio", "object-permanence")
+LAYOUTS: Final = ("aaio", "object-permanence", "melting-pot", "one-capability")
 """Names of the shipped layouts; each is a file here."""
 
 _TAGGED: Final = ("link", "prior", "outcome")
@@ -53,7 +53,10 @@ def _read(name: str) -> Mapping[str, Any]:
 
 
 def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The base with changes on top; another link, prior or outcome replaces the old one whole."""
+    """The base with changes on top.
+
+    Another link, prior or outcome replaces the old one whole; what is empty is taken away.
+    """
     result = dict(base)
     for key, value in changes.items():
         old = base.get(key)
@@ -63,6 +66,8 @@ def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, An
                 result[key] = new
             else:
                 result[key] = _merged(cast("dict[str, Any]", old), new)
+        elif value is None and isinstance(old, dict):
+            del result[key]
         else:
             result[key] = value
     return result
