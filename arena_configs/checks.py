@@ -236,19 +236,17 @@ def _item(item: Item, field: str) -> Iterator[_Finding]:
     kind = KINDS[name]
     unknown = [i for i, symbol in enumerate(item.symbol_names) if not is_known(symbol)]
     if name == "SignBoard" and unknown:
-        message = f"no symbol and no code of squares{_more(unknown)}; the board is left empty"
-        shown = item.symbol_names[unknown[0]][:60]
-        yield (
-            f"{field}.symbolNames[{unknown[0]}]",
-            "warning",
-            "unknown-symbol",
-            (f"`{shown}` is {message}; use one of {', '.join(SYMBOLS)}, NxM or rows like 01/10"),
+        message = (
+            f"`{item.symbol_names[unknown[0]][:60]}` is no symbol and no code of squares"
+            f"{_more(unknown)}: the board is left empty; use one of {', '.join(SYMBOLS)}, "
+            "NxM or rows like 01/10"
         )
+        yield f"{field}.symbolNames[{unknown[0]}]", "warning", "unknown-symbol", message
     yield from _operations(item.operations, f"{field}.operations", name)
     if kind.reward in ("value", "size"):
         yield from _changing(item, kind, field)
         return
-    if kind.fixed_size or name == "SignBoard":
+    if kind.fixed_size:
         return
     axes = "x" if kind.ball else "xyz"
     limits = {axis: (getattr(kind.size_min, axis), getattr(kind.size_max, axis)) for axis in axes}

@@ -333,7 +333,10 @@ class _Builder:
             return (), kind.size_min
         given = item.sizes[0] if item.sizes else _ANY_SIZE
         if kind.name == "SignBoard":
-            x, y, z = (c if c >= 0 else 1.0 for c in (given.x, given.y, given.z))
+            low, high = kind.size_min.x, kind.size_max.x
+            x, y, z = (
+                1.0 if c < 0 else min(max(c, low), high) for c in (given.x, given.y, given.z)
+            )
             return (Vector3(x=x, y=y, z=z),), Point(x, y, z)
         asked = [given.x, given.y, given.z]
         if kind.ball:

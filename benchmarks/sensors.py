@@ -13,9 +13,9 @@ import numpy.typing as npt
 from numba import njit
 
 from animalcat.envs.sim.camera import FIELD_OF_VIEW, render
-from animalcat.envs.sim.primitives import meet_box, meet_shell, meet_sphere
 from animalcat.envs.sim.rays import cast_rays
 from animalcat.envs.sim.scene import Primitive, Scene, Shape, Style
+from animalcat.envs.sim.sight import meet_box, meet_shell, meet_sphere
 from animalcat.envs.types import CameraSpec, RaySpec
 
 EYE: Final = (20.0, 0.49, 20.0)

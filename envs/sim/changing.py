@@ -76,8 +76,7 @@ class Aging:
         self._span = self._value - self._final
         self._wait = round(item.delays[0])
         self._done = False
-        self._first = np.array(kind.color)
-        self._last = np.array(kind.end_color or kind.color)
+        self._colors = tuple(zip(kind.color, kind.end_color or kind.color, strict=True))
 
     def step(self) -> None:
         """Change by one step's worth, if the time has come."""
@@ -91,8 +90,8 @@ class Aging:
         goals[body] = replace(goals[body], reward=float(self._value))
         left = float((self._value - self._final) / self._span) if self._span > 0 else 0.0
         between = _GLEAM * (0.5 - abs(left - 0.5))
-        color = left * self._first + (1.0 - left) * self._last + between
-        self._stage.scene.color[self._prop.rows[0]] = (*color, left)
+        mixed = [left * first + (1.0 - left) * last + between for first, last in self._colors]
+        self._stage.scene.color[self._prop.rows[0]] = (*mixed, left)
 
 
 def held(stage: Stage, row: int, body: int) -> bool:

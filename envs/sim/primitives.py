@@ -5,15 +5,15 @@ The light of the real build (fitted to its frames) is the sky's alone: no sun, n
 
 from __future__ import annotations
 
-from math import cos, floor, inf, radians, sin, sqrt
+from math import cos, inf, radians, sin, sqrt
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from animalcat.arena_configs.geometry import SHELL_INNER
 from animalcat.envs.sim.looks import ITSELF
+from animalcat.envs.sim.sight import NEAR, meet_box, meet_shell, meet_sphere, screen_bounds
 
 if TYPE_CHECKING:
     from animalcat.envs.sim.looks import Pieces
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float32]
     Bytes = npt.NDArray[np.uint8]
 
-_NEAR: Final = 0.01
 _SPHERE, _WEDGE, _SHELL = 1, 2, 3
 _ZONE, _EMISSIVE, _TRANSPARENT, _DECAYING, _RIPENING = 1, 2, 3, 4, 5
 _DARK, _OWN = 1, 2
@@ -124,7 +123,7 @@ def _draw(
     hx, hy, hz = float(half[0]), float(half[1]), float(half[2])
     if shape == _SPHERE:
         hy, hz = hx, hx
-    top, bottom, left, right = _screen_bounds(
+    top, bottom, left, right = screen_bounds(
         -rx, -ry, -rz, m, hx, hy, hz, sin_yaw, cos_yaw, focal, n
     )
     if top > bottom or left > right:
@@ -179,7 +178,7 @@ def _draw(
                 t, face = meet_shell(ox, oy, oz, dx, dy, dz, hx, hy, hz)
             else:
                 t, face = meet_box(ox, oy, oz, dx, dy, dz, hx, hy, hz, shape == _WEDGE)
-            if not _NEAR < t < depth[row, column]:
+            if not NEAR < t < depth[row, column]:
                 continue
             if face >= 0:
                 shown = faces[face]
@@ -348,7 +347,7 @@ def _draw_piece(
         c[axis] = center[axis] - (x if axis == 0 else y if axis == 1 else z)
         for k in range(3):
             c[axis] += m[axis, k] * middle[k]
-    top, bottom, first, last = _screen_bounds(
+    top, bottom, first, last = screen_bounds(
         c[0], c[1], c[2], m, scale[0] * half[0], scale[1] * half[1], scale[2] * half[2],
         sin_yaw, cos_yaw, focal, n,
     )  # fmt: skip
@@ -399,7 +398,7 @@ def _draw_piece(
                     leave = min(leave, at)
                 elif room[k] < 0.0:
                     leave = -inf
-            if enter >= leave or not _NEAR < enter < depth[row, column]:
+            if enter >= leave or not NEAR < enter < depth[row, column]:
                 continue
             shown = faces[face]
             if face == front:
@@ -431,148 +430,3 @@ def _pixel(panel: Floats, picture: npt.NDArray[np.int32], pixels: Bytes, y: floa
 def _to_linear(code: float) -> float:
     """Linear light of an sRGB code in 0..1."""
     return code / 12.92 if code <= 0.04045 else ((code + 0.055) / 1.055) ** 2.4
-
-
-@njit(cache=True, error_model="numpy")
-def _screen_bounds(
-    cx: float,
-    cy: float,
-    cz: float,
-    m: Floats,
-    hx: float,
-    hy: float,
-    hz: float,
-    sin_yaw: float,
-    cos_yaw: float,
-    focal: float,
-    n: int,
-) -> tuple[int, int, int, int]:
-    """First and last row, first and last column that a box (relative to the eye) can cover."""
-    corner = np.empty((8, 3))
-    for i in range(8):
-        lx = hx if i & 1 else -hx
-        ly = hy if i & 2 else -hy
-        lz = hz if i & 4 else -hz
-        wx = cx + m[0, 0] * lx + m[0, 1] * ly + m[0, 2] * lz
-        wz = cz + m[2, 0] * lx + m[2, 1] * ly + m[2, 2] * lz
-        corner[i, 0] = wx * cos_yaw - wz * sin_yaw
-        corner[i, 1] = cy + m[1, 0] * lx + m[1, 1] * ly + m[1, 2] * lz
-        corner[i, 2] = wx * sin_yaw + wz * cos_yaw
-    u0, u1, v0, v1 = inf, -inf, inf, -inf
-    for i in range(8):
-        a = corner[i]
-        if a[2] > _NEAR:
-            u, v = a[0] / a[2], a[1] / a[2]
-            u0, u1, v0, v1 = min(u0, u), max(u1, u), min(v0, v), max(v1, v)
-        for bit in (1, 2, 4):
-            b = corner[i ^ bit]
-            if a[2] > _NEAR >= b[2]:
-                # The edge passes the eye's plane: cut it there.
-                part = (a[2] - _NEAR) / (a[2] - b[2])
-                u = (a[0] + part * (b[0] - a[0])) / _NEAR
-                v = (a[1] + part * (b[1] - a[1])) / _NEAR
-                u0, u1, v0, v1 = min(u0, u), max(u1, u), min(v0, v), max(v1, v)
-    if u0 > u1:
-        return 0, -1, 0, -1
-    edge = 2.0 * n / focal
-    u0, u1 = max(u0, -edge), min(u1, edge)
-    v0, v1 = max(v0, -edge), min(v1, edge)
-    return (
-        max(floor(n / 2 - v1 * focal), 0),
-        min(floor(n / 2 - v0 * focal), n - 1),
-        max(floor(n / 2 + u0 * focal), 0),
-        min(floor(n / 2 + u1 * focal), n - 1),
-    )
-
-
-@njit(cache=True, error_model="numpy")
-def meet_sphere(
-    ox: float, oy: float, oz: float, dx: float, dy: float, dz: float, radius: float
-) -> tuple[float, int]:
-    """Where a ray enters a sphere; inf if it misses it or starts inside."""
-    a = dx * dx + dy * dy + dz * dz
-    b = ox * dx + oy * dy + oz * dz
-    c = ox * ox + oy * oy + oz * oz - radius * radius
-    room = b * b - a * c
-    if room < 0.0:
-        return inf, -1
-    return (-b - sqrt(room)) / a, -1
-
-
-@njit(cache=True, error_model="numpy")
-def meet_box(
-    ox: float,
-    oy: float,
-    oz: float,
-    dx: float,
-    dy: float,
-    dz: float,
-    hx: float,
-    hy: float,
-    hz: float,
-    wedge: bool,
-) -> tuple[float, int]:
-    """Where a ray enters a box or a wedge, and by which face: -x +x -y +y -z +z, slope."""
-    enter, leave, face = -inf, inf, 0
-    # Division by zero gives the infinities that keep a parallel ray in or out of its slab.
-    sign = 1.0 if dx > 0.0 else -1.0
-    enter, leave = (-sign * hx - ox) / dx, (sign * hx - ox) / dx
-    face = 0 if dx > 0.0 else 1
-    sign = 1.0 if dy > 0.0 else -1.0
-    near, far = (-sign * hy - oy) / dy, (sign * hy - oy) / dy
-    if near > enter:
-        enter, face = near, 2 if dy > 0.0 else 3
-    leave = min(leave, far)
-    sign = 1.0 if dz > 0.0 else -1.0
-    near, far = (-sign * hz - oz) / dz, (sign * hz - oz) / dz
-    if near > enter:
-        enter, face = near, 4 if dz > 0.0 else 5
-    leave = min(leave, far)
-    if wedge:
-        above, rate = hz * oy + hy * oz, hz * dy + hy * dz
-        at = -above / rate
-        if rate < 0.0:
-            if at > enter:
-                enter, face = at, 6
-        elif rate > 0.0:
-            leave = min(leave, at)
-        elif above > 0.0:
-            return inf, 0
-    if enter >= leave:
-        return inf, 0
-    return enter, face
-
-
-@njit(cache=True, error_model="numpy")
-def meet_shell(
-    ox: float,
-    oy: float,
-    oz: float,
-    dx: float,
-    dy: float,
-    dz: float,
-    hx: float,
-    hy: float,
-    hz: float,
-) -> tuple[float, int]:
-    """Where a ray meets a hollow cylinder along z: -1 outside, -2 inside, 4 or 5 an end's rim."""
-    ax, ay, bx, by = ox / hx, oy / hy, dx / hx, dy / hy
-    a, b, c = bx * bx + by * by, ax * bx + ay * by, ax * ax + ay * ay
-    best, face = inf, -1
-    room = b * b - a * (c - 1.0)
-    if room >= 0.0:
-        t = (-b - sqrt(room)) / a
-        if t > _NEAR and abs(oz + dz * t) <= hz:
-            best = t
-        room = b * b - a * (c - SHELL_INNER * SHELL_INNER)
-        if room >= 0.0:
-            t = (-b + sqrt(room)) / a
-            if _NEAR < t < best and abs(oz + dz * t) <= hz:
-                best, face = t, -2
-    if dz != 0.0:
-        t = (-hz - oz) / dz if dz > 0.0 else (hz - oz) / dz
-        if _NEAR < t < best:
-            out2 = (ax + bx * t) ** 2 + (ay + by * t) ** 2
-            if SHELL_INNER * SHELL_INNER <= out2 <= 1.0:
-                best, face = t, 4 if dz > 0.0 else 5
-    return best, face

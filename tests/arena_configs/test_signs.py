@@ -93,3 +93,15 @@ def test_an_unknown_symbol_is_a_warning() -> None:
     assert problem.severity == "warning"
     assert "`stra`" in problem.message
     assert "star" in problem.message
+
+
+def test_a_board_s_size_is_clamped_and_not_drawn() -> None:
+    asked = arena("star")
+    sizes = (Vector3(x=1, y=9, z=-1),)
+    board = asked.items[1].model_copy(update={"sizes": sizes})
+    asked = asked.model_copy(update={"items": (asked.items[0], board)})
+    placement = place(asked, np.random.default_rng(0))
+    assert placement.objects[0].size == (1.0, 2.5, 1.0)
+    assert placement.drawn == {}
+    found = check(asked, np.random.default_rng(0))
+    assert [p.field for p in found if p.code == "clamped-size"] == ["items[1].sizes[0].y"]
