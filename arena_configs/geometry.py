@@ -122,9 +122,9 @@ class Obstacles:
 
     def first_met(self, box: Solid, among: int | None = None) -> int | None:
         """Which of the first `among` (None: all) was added first of those that a box overlaps."""
-        x, y, z, right, top, far = _bounds(box)
-        limit = np.array([-right, -top, -far, -x, -y, -z]) - TOUCH
         n = len(self._solids) if among is None else among
+        x, y, z, right, top, far = _bounds(box)
+        limit = (-right - TOUCH, -top - TOUCH, -far - TOUCH, -x - TOUCH, -y - TOUCH, -z - TOUCH)
         near: list[int] = np.flatnonzero((self._rows[:n] < limit).all(1)).tolist()
         return next((i for i in near if overlaps(box, self._solids[i])), None)
 

@@ -9,7 +9,7 @@ clear (Unity tests its centre only), so that fixing a placement cannot take an o
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
@@ -153,10 +153,10 @@ def place(arena: Arena, rng: np.random.Generator) -> Placement:
     Raises:
         ArenaError: The agent found no free spot, or there are more than `MAX_OBJECTS` objects.
     """
-    asked = sum(item.copies for item in arena.items)
-    if asked > MAX_OBJECTS:
-        raise ArenaError(f"items: {asked} objects; at most {MAX_OBJECTS} are placed")
-    return _Builder(arena, rng).build()
+    copies = [item.copies for item in arena.items]
+    if sum(copies) > MAX_OBJECTS:
+        raise ArenaError(f"items: {sum(copies)} objects; at most {MAX_OBJECTS} are placed")
+    return _Builder(arena, copies, rng).build()
 
 
 def fix(arena: Arena, rng: np.random.Generator) -> Arena:
@@ -178,8 +178,8 @@ def fix(arena: Arena, rng: np.random.Generator) -> Arena:
 
 
 class _Builder:
-    def __init__(self, arena: Arena, rng: np.random.Generator) -> None:
-        self._arena = arena
+    def __init__(self, arena: Arena, copies: Sequence[int], rng: np.random.Generator) -> None:
+        self._arena, self._copies = arena, copies
         self._rng = rng
         self._drawn: dict[str, float] = {}
         self._objects: list[PlacedObject] = []
@@ -251,7 +251,7 @@ class _Builder:
             reason = "Animal-AI has no such object"
             self._skipped.append(Skipped(item.name, reason, (index, 0)))
             return
-        copies = item.copies
+        copies = self._copies[index]
         for copy in range(copies):
             one = item
             if copies > 1:
@@ -294,11 +294,12 @@ class _Builder:
                 item.model_copy(update=explicit),
                 source,
             )
-            blocker = self._blocker(thing)
+            box = _box(thing)
+            blocker = self._blocker(thing, box)
             if blocker is None:
                 thing = self._with_symbol(thing, field.format("symbolNames"))
                 self._objects.append(thing)
-                self._boxes.append(_box(thing))
+                self._boxes.append(box)
                 if not kind.zone:
                     for solid in thing.solids():
                         self._block(solid, f"{kind.name} {index}.{copy}")
@@ -361,7 +362,8 @@ class _Builder:
         color = _given_color(item)
         if color is not None or kind.color_rule != "random":
             return color
-        r, g, b = (self._draw(f"{field}.{channel}", 0.0, 255.0) for channel in "rgb")
+        r, g, b = self._rng.uniform(0.0, 255.0, 3).tolist()
+        self._drawn |= {f"{field}.r": r, f"{field}.g": g, f"{field}.b": b}
         return RGB(r=r, g=g, b=b)
 
     def _with_symbol(self, thing: PlacedObject, field: str) -> PlacedObject:
@@ -396,9 +398,9 @@ class _Builder:
         self._blockers.add(solid)
         self._labels.append(label)
 
-    def _blocker(self, thing: PlacedObject) -> str | None:
+    def _blocker(self, thing: PlacedObject, box: Solid) -> str | None:
         """What stands in the way: Unity tests a box around the first collider only."""
-        met = self._blockers.first_met(_box(thing), len(WALLS) if thing.kind.zone else None)
+        met = self._blockers.first_met(box, len(WALLS) if thing.kind.zone else None)
         return None if met is None else self._labels[met]
 
     def _clear(self, body: Solid) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -135,7 +136,10 @@ def make(thing: PlacedObject, origin: Point, mass: float) -> Built:
         mass: Kilograms; 0 for what cannot move.
     """
     kind = thing.kind
-    parts = tuple(solids(kind, _ORIGIN, thing.size, 0.0))
+    parts = solids(kind, _ORIGIN, thing.size, 0.0)
+    placed = thing.solids()
+    if origin != thing.position:
+        placed = solids(kind, origin, thing.size, thing.yaw)
     zone = None
     if kind.reward in ("death", "hot"):
         zone = Zone(thing.position, parts[0].half, thing.yaw, kind.reward == "death")
@@ -143,10 +147,7 @@ def make(thing: PlacedObject, origin: Point, mass: float) -> Built:
         None if kind.zone else _body(thing, parts, origin, mass),
         _pickup(thing) if kind.goal else None,
         zone,
-        tuple(
-            _primitive(thing, part, solid)
-            for part, solid in enumerate(solids(kind, origin, thing.size, thing.yaw))
-        ),
+        tuple(_primitive(thing, part, solid) for part, solid in enumerate(placed)),
         tuple(solid.center for solid in parts),
     )
 
@@ -227,6 +228,12 @@ def tunnel(half: Point) -> Surface:
         np.column_stack([circle * scale, np.full(_TUNNEL_FACETS, end * half.z)])
         for scale, end in ((1.0, -1), (1.0, 1), (SHELL_INNER, 1), (SHELL_INNER, -1))
     ]
+    return Surface(np.concatenate(rings).astype(np.float32), _tunnel_triangles())
+
+
+@cache
+def _tunnel_triangles() -> npt.NDArray[np.uint32]:
+    """Corners between neighbouring rings of a tunnel, the last and the first among them."""
     here = np.arange(_TUNNEL_FACETS)
     there = (here + 1) % _TUNNEL_FACETS
     triangles: list[npt.NDArray[np.int64]] = []
@@ -234,9 +241,7 @@ def tunnel(half: Point) -> Surface:
         a, b = ring * _TUNNEL_FACETS, (ring + 1) % 4 * _TUNNEL_FACETS
         triangles.append(np.stack([a + here, b + here, a + there], 1))
         triangles.append(np.stack([a + there, b + here, b + there], 1))
-    return Surface(
-        np.concatenate(rings).astype(np.float32), np.concatenate(triangles).astype(np.uint32)
-    )
+    return np.concatenate(triangles).astype(np.uint32)
 
 
 def _primitive(thing: PlacedObject, part: int, solid: Solid) -> Primitive:
@@ -269,7 +274,7 @@ def _sign(thing: PlacedObject) -> Picture:
 
 
 def _style(kind: ObjectKind) -> Style:
-    if kind.zone:
+    if kind.reward in ("death", "hot"):
         return Style.ZONE
     if kind.reward == "value":
         return Style.RIPENING if kind.name.startswith("Ripen") else Style.DECAYING

@@ -376,16 +376,18 @@ def _shape(collider: Collider, material: physx.PhysxMaterial) -> physx.PhysxColl
     unit = (1.0, 1.0, 1.0)
     match collider:
         case Box(half, center):
-            shape = physx.PhysxCollisionShapeBox(_swap(half), material)
-            shape.set_local_pose(Pose(_swap(center)))
-            return shape
+            return _at(physx.PhysxCollisionShapeBox(_swap(half), material), center)
         case Ball(radius, center):
-            shape = physx.PhysxCollisionShapeSphere(radius, material)
-            shape.set_local_pose(Pose(_swap(center)))
-            return shape
+            return _at(physx.PhysxCollisionShapeSphere(radius, material), center)
         case Hull(points):
             return physx.PhysxCollisionShapeConvexMesh(points[:, [0, 2, 1]], unit, material)
         case Surface(points, triangles):
             return physx.PhysxCollisionShapeTriangleMesh(
                 points[:, [0, 2, 1]], triangles, unit, material
             )
+
+
+def _at(shape: physx.PhysxCollisionShape, center: Vector) -> physx.PhysxCollisionShape:
+    if any(center):
+        shape.set_local_pose(Pose(_swap(center)))
+    return shape
