@@ -436,7 +436,7 @@ def _table() -> tuple[ObjectKind, ...]:
         _goal("ShrinkGoal", "ShrinkGoal", _YELLOW, "size", size_min=0.0, size_max=8.0),
         _zone("DeathZone", _rgb(160, 20, 20), 0.88),
         _zone("HotZone", _rgb(255, 134, 60), 0.56),
-        _zone("DataZone", (1.0, 1.0, 1.0), 0.3),
+        _zone("DataZone", (1.0, 1.0, 1.0), 0.416),
         _spawner("SpawnerTree", _TREE, _rgb(94, 55, 37), _TREE_PARTS),
         *(
             _spawner(name, extent, _rgb(48, 139, 203), _housing(extent))

@@ -11,7 +11,7 @@ from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, Item
 from animalcat.arena_configs.sequence import merged
 from animalcat.envs.sim.builds import BUILDS, Build
 from animalcat.envs.sim.environment import SimEnvironment
-from animalcat.envs.sim.scene import Shape, tag_index
+from animalcat.envs.sim.scene import Shape, Style, tag_index
 from animalcat.envs.testing import (
     FORWARD,
     NOOP,
@@ -350,6 +350,14 @@ def test_an_invisible_data_zone_is_not_drawn_but_felt_by_rays() -> None:
     assert (shown.camera != nothing.camera).any()
     assert hidden.rays is not None
     assert hidden.rays[16] == 1.0  # tag DataZone
+
+
+def test_a_data_zone_looks_like_a_transparent_wall() -> None:
+    """Their prefabs name the same material."""
+    scenes = [still(lone_arena(name), 0).scene for name in ("DataZone", "WallTransparent")]
+    zone, wall = ((int(s.style[0]), s.color[0].tolist()) for s in scenes)
+    assert zone == wall
+    assert zone[0] == Style.TRANSPARENT
 
 
 def test_builds_differ_in_masses_and_in_the_ramp_s_tag() -> None:
