@@ -9,7 +9,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NotRequired, TypedDict
 
 import numpy as np
@@ -32,6 +32,10 @@ PERIOD: Final = 3
 RAYS: Final = ObservationSpec(rays=RaySpec(), decision_period=PERIOD)
 CHUNK: Final = 100
 """Decisions between two looks at the clock; each chunk plays a fresh arena."""
+
+
+SIZES: Final = ((1, 5), (6, 10), (11, 20), (21, 40), (41, 300))
+"""Numbers of objects by which build times are told apart, the agent among them."""
 
 
 class Row(TypedDict):
@@ -96,9 +100,11 @@ def speed(quick: bool = False) -> list[Row]:
     data_dir = fidelity.data_folder()
     if data_dir is not None:
         found = files.arena_files(data_dir / files.SETS[0])[:: 10 if quick else 1]
-        real = _build_times([load_config(file).config.first for file in found])
+        arenas = [load_config(file).config.first for file in found]
+        real = _build_times(arenas)
         name = f"arena build, {len(found)} competition files"
         times.append(_row(name, real, "ms", None, "<= 2"))
+        times.extend(_by_objects(arenas, real))
     times.append(_row("restore 800 decisions", _restore_times(chunks // 4), "ms", None, "<= 100"))
     if sys.platform == "linux":
         times.append(_row("memory beyond imports", [_memory()], "MB", None, "<= 100"))
@@ -179,6 +185,15 @@ def _build_times(arenas: list[Arena]) -> list[float]:
     environment = SimEnvironment(ObservationSpec(rays=None))
     environment.load(arenas[0], 0)
     return [_milliseconds(lambda a=a: environment.load(a, 0)) for a in arenas]
+
+
+def _by_objects(arenas: list[Arena], times: list[float]) -> Iterator[Row]:
+    """Build times of arenas with few and with many objects."""
+    counts = [sum(item.copies for item in one.items) for one in arenas]
+    for low, high in SIZES:
+        some = [time for count, time in zip(counts, times, strict=True) if low <= count <= high]
+        if some:
+            yield _row(f"- {len(some)} of {low} to {high} objects", some, "ms", None)
 
 
 def _restore_times(times: int) -> list[float]:
