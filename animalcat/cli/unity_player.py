@@ -111,21 +111,18 @@ def _serve(arguments: Arguments, port: int) -> int:
         with Link(port) as link:
             link.connect()
             converse(link, arguments, config_source)
-    except (ClientClosed, SourceOver) as end:
+    except ClientClosed as end:
         logger.info("%s", end)
-        return 0
-    except ArenaError as error:
-        for problem in error.problems:
-            logger.error("%s", problem)
-        return BAD_INPUT if error.problems else _end(BAD_INPUT, error)
-    except (ChannelError, ClientError) as error:
-        return _end(BAD_INPUT, error)
+    except SourceOver:  # said already, like what the next two are about
+        pass
+    except (ArenaError, ChannelError, ClientError):
+        return BAD_INPUT
+    except VersionRefusedError:
+        return REFUSED
     except NobodyListensError as error:
         return _end(UNREACHABLE, error)
     except ClientGoneError as error:
         return _end(LOST, error)
-    except VersionRefusedError as error:
-        return _end(REFUSED, error)
     except ImportError as error:
         return _end(MISSING, _missing(error))
     except Exception:

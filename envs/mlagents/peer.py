@@ -14,6 +14,7 @@ from animalcat.envs.mlagents import channels
 from animalcat.envs.mlagents.arguments import Arguments
 from animalcat.envs.mlagents.channels import ChannelError
 from animalcat.envs.mlagents.encoding import Encoder
+from animalcat.envs.mlagents.source import SourceOver
 from animalcat.envs.mlagents.v1 import communicator_pb2 as pb
 from animalcat.envs.types import Phase
 
@@ -61,9 +62,10 @@ class ClientError(ValueError):
 def converse(connection: Connection, arguments: Arguments, make_source: MakeSource) -> None:
     """Be a build for one client, until one of the two ends it.
 
-    Whatever ends it is raised. A client that has seen something is told before, so that it ends
-    at once. One that has not is still in its constructor, where nobody can close it and its own
-    threads would wait for ever; it looks after the build every few seconds and finds it gone.
+    What ends it is raised; what this side ends it for is logged, and then the client is told, so
+    that it ends at once. One that has seen nothing yet is not told: it is still in its
+    constructor, where nobody can close it, and its own threads would wait for that for ever. It
+    looks after the build every few seconds and finds it gone.
 
     Args:
         connection: The client, connected.
@@ -81,11 +83,13 @@ def converse(connection: Connection, arguments: Arguments, make_source: MakeSour
     """
     client = connection.exchange(_greeting()).rl_initialization_input
     if _major(client.communication_version) != _major(COMMUNICATION_VERSION):
-        connection.stop()
-        raise VersionRefusedError(
+        refusal = VersionRefusedError(
             f"the client speaks version {client.communication_version!r} of ML-Agents' protocol, "
             f"this is version {COMMUNICATION_VERSION}: use mlagents-envs 0.30 to 1.x"
         )
+        _log(refusal)  # first: a client that finds out kills its build
+        connection.stop()
+        raise refusal
     # From here on the client waits for observations, and looks whether this process lives.
     begun = connection.begin(None)
     logger.info("client: mlagents-envs %s, seed %d", client.package_version, client.seed)
@@ -113,7 +117,8 @@ def _play(connection: Connection, source: Source, encoder: Encoder, request: pb.
                 pb.UnityOutput(rl_output=output, rl_initialization_output=brain)
             ).rl_input
             brain = None  # the client learns it with the first observations
-    except (ArenaError, ChannelError, ClientError):
+    except (ArenaError, ChannelError, ClientError, SourceOver) as error:
+        _log(error)
         if turn is not None:
             connection.stop()
         raise
@@ -178,6 +183,14 @@ def _brain() -> pb.InitializationOutput:
     actions = pb.ActionSpec(num_discrete_actions=len(BRANCHES), discrete_branch_sizes=BRANCHES)
     brain = pb.BrainParameters(brain_name=BEHAVIOUR, is_training=True, action_spec=actions)
     return pb.InitializationOutput(brain_parameters=[brain])
+
+
+def _log(error: Exception) -> None:
+    if isinstance(error, SourceOver):
+        logger.info("%s", error)
+        return
+    for problem in (isinstance(error, ArenaError) and error.problems) or (error,):
+        logger.error("%s", problem)
 
 
 def _major(version: str) -> str:

@@ -1,0 +1,71 @@
+"""The command line of a build."""
+
+from __future__ import annotations
+
+import pytest
+from animalai.environment import AnimalAIEnvironment
+
+from animalcat.envs.mlagents.arguments import Arguments, ArgumentsError, parse
+from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
+
+
+def test_what_animalai_gives_is_what_it_asked_for() -> None:
+    given = AnimalAIEnvironment.executable_args(
+        useCamera=True,
+        resolution=36,
+        grayscale=True,
+        useRayCasts=True,
+        raysPerSide=5,
+        rayMaxDegrees=90,
+        decisionPeriod=5,
+    )
+    head = ["-nographics", "-batchmode", "--mlagents-port", "5007", "-logFile", "/x/Player-2.log"]
+    spec = ObservationSpec(CameraSpec(36, grayscale=True), RaySpec(5, 90.0), 5)
+    assert parse([*head, *given]) == Arguments(spec, 5007, "/x/Player-2.log", plays=False)
+
+
+def test_what_is_missing_is_as_in_unity() -> None:
+    assert parse([]) == Arguments(ObservationSpec(None, None, 3), None, "", plays=True)
+    spec = parse(["--useCamera", "--useRayCasts"]).spec
+    assert spec == ObservationSpec(CameraSpec(84), RaySpec(2, 60.0, 12), 3)
+    assert parse(["--useCamera", "--resolution"]).spec.camera == CameraSpec(84)
+
+
+@pytest.mark.parametrize(("asked", "given"), [("1", 4), ("-3", 4), ("9999", 512), ("100", 100)])
+def test_a_resolution_is_clamped(asked: str, given: int) -> None:
+    assert parse(["--useCamera", "--resolution", asked]).spec.camera == CameraSpec(given)
+
+
+def test_what_no_build_knows_is_left_alone() -> None:
+    words = ["-force-vulkan", "--playerMode", "0", "--usecamera", "--seed", "7", "-job-worker", "1"]
+    assert parse(words) == Arguments(ObservationSpec(None, None, 3), plays=False)
+
+
+def test_options_of_unity_may_be_written_in_any_case() -> None:
+    assert parse(["-LOGFILE", "here.log"]).log_file == "here.log"
+
+
+def test_our_own_options() -> None:
+    arguments = parse(["--useRayCasts", "--rayTags", "18", "--cameraEncoding", "raw"])
+    assert arguments.spec.rays == RaySpec(tags=18)
+    assert arguments.encoding == "raw"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--resolution", "36", "--resolution", "36"], "--resolution is given twice"),
+        (["--useCamera", "--useCamera"], "--useCamera is given twice"),
+        (["--decisionPeriod", "3.5"], "--decisionPeriod 3.5: that is not a whole number"),
+        (["--decisionPeriod", "21"], "decision_period 21"),
+        (["--useRayCasts", "--raysPerSide", "0"], "0 rays a side"),
+        (["--useRayCasts", "--rayTags", "13"], "13 ray tags"),
+        (["--mlagents-port", "x"], "--mlagents-port x"),
+        (["--mlagents-port", "70000"], "--mlagents-port 70000"),
+        (["--cameraEncoding", "jpeg"], "the encodings are png, raw"),
+        (["--useCamera", "--resolution", "500", "--cameraEncoding", "raw"], "at most 400"),
+    ],
+)
+def test_what_cannot_be_is_named(words: list[str], message: str) -> None:
+    with pytest.raises(ArgumentsError, match=message):
+        parse(words)
