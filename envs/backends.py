@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from animalcat.envs.types import Environment, ObservationSpec
 
-BACKENDS: Final = ("sim", "unity:auto", "unity:PATH")
+AUTOMATIC: Final = "unity:auto"
+"""The Unity build of the settings, or one that is found where `animalai` looks."""
+BACKENDS: Final = ("sim", AUTOMATIC, "unity:PATH")
 """Names that `make_environment` knows; PATH is that of a build's executable."""
 
 
@@ -51,4 +53,4 @@ def unity_build(backend: str) -> Path:
         raise ValueError(f"there is no backend {backend!r}; the backends are: {names}")
     from animalcat.envs.unity.settings import UnitySettings, executable
 
-    return UnitySettings().find_build() if path == "auto" else executable(Path(path))
+    return UnitySettings().find_build() if backend == AUTOMATIC else executable(Path(path))

@@ -33,6 +33,7 @@ class Code(StrEnum):
     UNKNOWN_LAYOUT = "UNKNOWN_LAYOUT"
     UNKNOWN_EPISODE = "UNKNOWN_EPISODE"
     UNKNOWN_BACKEND = "UNKNOWN_BACKEND"
+    BUILD_NOT_ALLOWED = "BUILD_NOT_ALLOWED"
     NO_PROFILE = "NO_PROFILE"
     NOT_COVERED = "NOT_COVERED"
     AGENT_MISMATCH = "AGENT_MISMATCH"
@@ -70,6 +71,9 @@ CATALOGUE: Final[dict[Code, Public]] = {
     Code.UNKNOWN_LAYOUT: Public(StatusCode.NOT_FOUND, "No such layout."),
     Code.UNKNOWN_EPISODE: Public(StatusCode.NOT_FOUND, "No such episode."),
     Code.UNKNOWN_BACKEND: Public(StatusCode.NOT_FOUND, "No such backend."),
+    Code.BUILD_NOT_ALLOWED: Public(
+        StatusCode.PERMISSION_DENIED, "The server may not run that Unity build."
+    ),
     Code.NO_PROFILE: Public(StatusCode.FAILED_PRECONDITION, "The session has no profile yet."),
     Code.NOT_COVERED: Public(
         StatusCode.FAILED_PRECONDITION, "The layout covers no instance of the battery."

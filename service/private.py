@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Final
@@ -22,7 +22,9 @@ STARTING_SECONDS: Final = 20.0
 
 
 @contextmanager
-def server_for(address: str | None, data: Path | None = None) -> Generator[str]:
+def server_for(
+    address: str | None, data: Path | None = None, builds: Sequence[Path] = ()
+) -> Generator[str]:
     """The address of a server.
 
     A given address, else the server that works on the data directory, else a private server on a
@@ -33,6 +35,7 @@ def server_for(address: str | None, data: Path | None = None) -> Generator[str]:
     Args:
         address: Host and port of a server, if one was given.
         data: The data directory; by default that of the settings.
+        builds: Unity builds that a private server may run when a session names them.
 
     Raises:
         AnimalcatError: The private server did not start; the message is its own.
@@ -47,7 +50,7 @@ def server_for(address: str | None, data: Path | None = None) -> Generator[str]:
         return
     home.mkdir(parents=True, exist_ok=True)
     with (home / "server.log").open("w+b") as log:
-        process = _start(home, log)
+        process = _start(home, log, builds)
         try:
             yield _address(process, log)
         finally:
@@ -72,10 +75,10 @@ def _found(home: Path) -> str:
     return "" if holder is None else holder.address
 
 
-def _start(home: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
+def _start(home: Path, log: IO[bytes], builds: Sequence[Path]) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-P", "-m", "animalcat", "serve", "--private", "--port", "0"]
     return subprocess.Popen(
-        [*command, "--data", str(home)],
+        [*command, "--data", str(home), *(f"--allow-build={build}" for build in builds)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=log,

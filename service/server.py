@@ -148,7 +148,9 @@ async def _grpc_server(
     )
     library = BatteryLibrary(engines.parts.store, engines.battery_folder)
     gateway_pb2_grpc.add_AgentGatewayServicer_to_server(Gateway(engines), server)
-    sessions_pb2_grpc.add_SessionsServicer_to_server(Sessions(engines, library, clock), server)
+    sessions_pb2_grpc.add_SessionsServicer_to_server(
+        Sessions(engines, library, clock, settings.allowed_builds), server
+    )
     sessions_pb2_grpc.add_BatteriesServicer_to_server(Batteries(library, settings), server)
     results_pb2_grpc.add_ProfilesServicer_to_server(Profiles(engines), server)
     results_pb2_grpc.add_EpisodesServicer_to_server(Episodes(engines), server)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Final
 
 from pydantic import TypeAdapter
 
 from animalcat import names
+from animalcat.envs.backends import AUTOMATIC, unity_build
 from animalcat.service.battery_library import BatteryLibrary
 from animalcat.service.converters import (
     episode_to_proto,
@@ -19,13 +22,10 @@ from animalcat.service.converters import (
     spec_of_session_from_proto,
 )
 from animalcat.service.engines import Engines
-from animalcat.service.errors import Code, ServiceError, unknown
+from animalcat.service.errors import Code, ServiceError
 from animalcat.service.measurement import Measurement
 from animalcat.service.model import Session, SessionSpec
 from animalcat.v1 import sessions_pb2, sessions_pb2_grpc
-
-BACKENDS: Final = ("sim",)
-"""What can play arenas."""
 
 _SPEC: Final = TypeAdapter(SessionSpec)
 
@@ -34,11 +34,16 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
     """Test sessions."""
 
     def __init__(
-        self, engines: Engines, library: BatteryLibrary, clock: Callable[[], datetime]
+        self,
+        engines: Engines,
+        library: BatteryLibrary,
+        clock: Callable[[], datetime],
+        allowed_builds: Sequence[Path] = (),
     ) -> None:
         self._engines = engines
         self._library = library
         self._clock = clock
+        self._allowed_builds = allowed_builds
 
     async def CreateSession(  # noqa: N802
         self, request: sessions_pb2.CreateSessionRequest, context: Any
@@ -47,8 +52,7 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         if len(request.request_id) > 200:
             raise ServiceError(Code.INVALID_REQUEST, "request_id has more than 200 characters")
         spec = spec_of_session_from_proto(request.spec)
-        if spec.backend not in BACKENDS:
-            raise unknown(Code.UNKNOWN_BACKEND, "backend", spec.backend, list(BACKENDS))
+        await asyncio.to_thread(check_backend, spec.backend, self._allowed_builds)
         record = await self._library.find(spec.battery)
         spec = replace(spec, battery_digest=record.digest)
         battery = await self._engines.battery(record.digest)
@@ -123,6 +127,34 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         engine = await self._engines.get(names.parse_session(request.name))
         session: Session = await engine.cancel()
         return sessions_pb2.CancelSessionResponse(session=session_to_proto(session))
+
+
+def check_backend(backend: str, allowed_builds: Sequence[Path]) -> None:
+    """Refuse a backend that is not there, or that this server must not run.
+
+    Args:
+        backend: Its name.
+        allowed_builds: Unity builds that may be named by their path.
+
+    Raises:
+        ServiceError: It is refused; the message says what to do.
+    """
+    if backend == "sim":
+        return
+    try:
+        build = unity_build(backend)
+    except ValueError as error:
+        raise ServiceError(Code.UNKNOWN_BACKEND, str(error)) from error
+    allowed: set[Path] = set()
+    for path in allowed_builds:
+        with suppress(ValueError):  # one that is gone allows nothing
+            allowed.add(unity_build(f"unity:{path}"))
+    if backend != AUTOMATIC and build not in allowed:
+        raise ServiceError(
+            Code.BUILD_NOT_ALLOWED,
+            f"{build}: this server may not run it; start it with: serve --allow-build {build}, or "
+            f"let {AUTOMATIC} mean it: animalcat unity setup --build {build}",
+        )
 
 
 def session_id(spec: SessionSpec) -> str:

@@ -27,6 +27,9 @@ class Settings(BaseSettings):
     """Most files of one imported battery."""
     max_battery_bytes: int = Field(default=512 * 1024 * 1024, ge=1)
     """Most bytes of one imported battery."""
+    allowed_builds: tuple[Path, ...] = ()
+    """Unity builds that a session may name by path; that of `unity:auto` is always allowed. To
+    name one is to have the server run it."""
 
     @property
     def address(self) -> str:

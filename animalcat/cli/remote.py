@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -32,15 +32,23 @@ SessionArgument = Annotated[str, typer.Argument(metavar="SESSION", help="Id of a
 
 
 @contextmanager
-def client_for(server: str | None, data: Path | None) -> Generator[Client]:
-    """A client of the server that the options mean; errors end the command with a sentence."""
+def client_for(
+    server: str | None, data: Path | None, *, builds: Sequence[Path] = ()
+) -> Generator[Client]:
+    """A client of the server that the options mean; errors end the command with a sentence.
+
+    Args:
+        server: Host and port, if one was given.
+        data: The data directory, if one was given.
+        builds: Unity builds that a private server may run.
+    """
     # Brings the whole server, which a client of another machine's server does without.
     if not server:
         from animalcat.service.private import server_for
     else:
         server_for = _given
     try:
-        with server_for(server, data) as address, connect(address) as client:
+        with server_for(server, data, builds) as address, connect(address) as client:
             yield client
     except AnimalcatError as error:
         unreachable = error.code in ("UNAVAILABLE", "SHUTTING_DOWN")
@@ -50,7 +58,7 @@ def client_for(server: str | None, data: Path | None) -> Generator[Client]:
 
 
 @contextmanager
-def _given(server: str | None, data: Path | None) -> Generator[str]:
+def _given(server: str | None, data: Path | None, builds: Sequence[Path] = ()) -> Generator[str]:
     assert server, "only for a server that was given"
     yield server
 

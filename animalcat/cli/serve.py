@@ -27,6 +27,10 @@ def command(
         Path | None,
         typer.Option("--data", help="Data directory; else ANIMALCAT_HOME, .animalcat."),
     ] = None,
+    allow_build: Annotated[
+        list[Path] | None,
+        typer.Option(help="Unity build that sessions may name by path; may be repeated."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Say where it listens in JSON.")] = False,
     private: Annotated[
         bool, typer.Option(hidden=True, help="End with standard input; implies --json.")
@@ -34,7 +38,12 @@ def command(
 ) -> None:
     """Serve agents, operators and viewers until SIGTERM or Ctrl-C."""
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
-    given: dict[str, Any] = {"port": port, "host": host, "home": data}
+    given: dict[str, Any] = {
+        "port": port,
+        "host": host,
+        "home": data,
+        "allowed_builds": allow_build,
+    }
     settings = Settings(**{key: value for key, value in given.items() if value is not None})
 
     def ready(address: str) -> None:

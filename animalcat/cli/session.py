@@ -14,6 +14,7 @@ from animalcat.cli.output import FAILED, UNREACHABLE, fail, print_json, print_ro
 from animalcat.cli.remote import AsJson, Data, Server, SessionArgument, client_for, session_row
 from animalcat.cli.tables import NODE_COLUMNS, profile_rows
 from animalcat.client import Client
+from animalcat.envs.backends import AUTOMATIC
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
 from animalcat.errors import AnimalcatError
 from animalcat.service.settings import Settings
@@ -40,6 +41,9 @@ def run(
     policy: Annotated[str, typer.Option(help="variance or random.")] = "variance",
     random_share: Annotated[float, typer.Option(min=0, max=1, help="Share drawn at random.")] = 0.3,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the whole session.")] = 0,
+    backend: Annotated[
+        str, typer.Option(help="What plays: sim, unity:auto, or unity:PATH of a Unity build.")
+    ] = "sim",
     camera: Annotated[
         int | None, typer.Option(min=4, max=512, help="Side of a camera image; none if not given.")
     ] = None,
@@ -58,7 +62,8 @@ def run(
         rays=RaySpec(),
         decision_period=decision_period,
     )
-    with client_for(server, data) as client:
+    backend, builds = _backend(backend, server)
+    with client_for(server, data, builds=builds) as client:
         session = client.create_session(
             agent=agent,
             battery=_battery(client, battery, seed),
@@ -70,6 +75,7 @@ def run(
             policy=policy,
             random_share=random_share,
             seed=seed,
+            backend=backend,
             observation_spec=spec,
             action_timeout_seconds=action_timeout,
             record_pixels=record_pixels,
@@ -123,6 +129,18 @@ def cancel(
     """End a session; what it learnt stays."""
     with client_for(server, data) as client:
         _show(client.cancel_session(session), as_json)
+
+
+def _backend(backend: str, server: str | None) -> tuple[str, list[Path]]:
+    """A backend's name for the server, and the builds that a server of our own may run.
+
+    A path is meant from here unless the server was given, which may be on another machine.
+    """
+    kind, _, path = backend.partition(":")
+    if kind != "unity" or not path or f"{kind}:{path}" == AUTOMATIC or server:
+        return backend, []
+    build = Path(path).expanduser().absolute()
+    return f"{kind}:{build}", [build]
 
 
 def _battery(client: Client, battery: str, seed: int) -> str:
