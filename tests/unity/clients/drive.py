@@ -5,15 +5,18 @@ Runs in the client's own interpreter, Python 3.9 or later, and knows nothing of 
     python drive.py PLAN.json SEEN.npz
 
 The plan holds `environment` (keyword arguments of `AnimalAIEnvironment`), `commands` (each
-`["step", move, turn]` or `["reset", path]`, where an empty path sends no new arenas) and, for
-bad-input tests, `patch`: attributes of `UnityEnvironment` to set in this process.
+`["step", move, turn]`, `["reset", path]`, where an empty path sends no new arenas, or
+`["wait", path]`, until there is such a file) and, for tests of bad input, what to change in this
+process: `patch`, attributes of `UnityEnvironment`, and `package_version`.
 Prints one line of JSON: versions, behaviours, and the exception that ended it, if any.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
+import time
 from typing import Any
 
 import mlagents_envs
@@ -50,6 +53,10 @@ def command(env: AnimalAIEnvironment, behaviour: str, verb: str, *values: Any) -
     """Do one command of the plan."""
     if verb == "reset":
         env.reset(*values)
+        return
+    if verb == "wait":
+        while not os.path.exists(values[0]):
+            time.sleep(0.05)
         return
     awaiting = len(env.get_steps(behaviour)[0])
     if awaiting:
