@@ -13,9 +13,8 @@ from animalcat.layouts.spec import Bernoulli, Binomial, Layout
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 LEAST: Final = 1e-15
-"""Least probability of an outcome, so that no draw is ruled out for ever."""
-MEAN_EDGE: Final = 1e-9
-"""Nearest that the mean of a score comes to 0 and 1; the Beta distribution has none there."""
+"""Least probability of an outcome, so that no draw is ruled out for ever; and nearest that the
+mean of a score comes to 0 and 1, since the Beta distribution has none there."""
 LEAST_SIZE: Final = 1e-9
 """Least sample size of a score; the Beta distribution has none at 0."""
 
@@ -37,7 +36,7 @@ def log_density(
     """
     y = outcomes[:, np.newaxis]
     if size is not None:
-        mean = np.clip(p, MEAN_EDGE, 1.0 - MEAN_EDGE)
+        mean = np.clip(p, LEAST, 1.0 - LEAST)
         size = np.maximum(size, LEAST_SIZE)
         a, b = mean * size, (1.0 - mean) * size
         scale = gammaln(size) - gammaln(a) - gammaln(b)
@@ -77,7 +76,7 @@ def draw_outcomes(
             return generator.binomial(most, np.clip(p, 0.0, 1.0)).astype(np.float64)
         case _:
             assert size is not None  # scores have one
-            mean = np.clip(p, MEAN_EDGE, 1.0 - MEAN_EDGE)
+            mean = np.clip(p, LEAST, 1.0 - LEAST)
             size = np.maximum(size, LEAST_SIZE)
             edge = max(layout.outcome.edge, np.finfo(np.float64).eps)
             return np.clip(generator.beta(mean * size, (1.0 - mean) * size), edge, 1.0 - edge)

@@ -44,9 +44,9 @@ def check_graph(
     _check_names(features, latents, derived)
     nodes = ordered(derived)
     ranges = _check_nodes(features, latents, nodes)
-    _check_outcome(features, latents, derived, outcome, ranges)
     _check_margins(latents, nodes)
     _check_feature_inputs(features, nodes)
+    _check_outcome(features, latents, derived, outcome, ranges)
     _check_missing(features, derived, outcome)
 
 

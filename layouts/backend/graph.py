@@ -10,7 +10,7 @@ import numpy as np
 import pymc as pm
 
 from animalcat.layouts.expressions import Call, Expression
-from animalcat.layouts.likelihood import LEAST, LEAST_SIZE, MEAN_EDGE
+from animalcat.layouts.likelihood import LEAST, LEAST_SIZE
 from animalcat.layouts.priors import HalfNormal, Normal, Prior, ScaledBeta
 from animalcat.layouts.spec import Bernoulli, Beta, Binomial, Layout
 
@@ -48,7 +48,7 @@ def build_model(layout: Layout) -> pm.Model:
                 share = pm.math.clip(p, LEAST, 1.0 - LEAST)
                 pm.Binomial("outcome", n=values[trials], p=share, observed=outcomes)
             case Beta(_, sample_size):
-                mean = pm.math.clip(p, MEAN_EDGE, 1.0 - MEAN_EDGE)
+                mean = pm.math.clip(p, LEAST, 1.0 - LEAST)
                 size = pm.math.maximum(values[sample_size], LEAST_SIZE)
                 pm.Beta("outcome", mean * size, (1.0 - mean) * size, observed=outcomes)
     return model

@@ -1,122 +1,27 @@
-"""The compiled evaluator: right on AAIO, on made-up layouts, and equal to the PyMC graph."""
+"""The compiled evaluator on the shipped layouts, by hand."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from animalcat.layouts.evaluator import Evaluator
-from animalcat.layouts.links import (
-    ONE,
-    Link,
-    LogisticMargin,
-    LogScaled,
-    NoiseMixture,
-    Product,
-    Scaled,
-    WeightedSum,
-)
-from animalcat.layouts.priors import Normal, ScaledBeta
-from animalcat.layouts.spec import Bernoulli, Derived, Feature, Latent, Layout
+from animalcat.layouts.library import load_layout
+from animalcat.layouts.spec import Layout
 
 Floats = npt.NDArray[np.float64]
 
-
-def by_definition(layout: Layout, theta: Floats, features: Floats) -> Floats:
-    """P(success), (draws, instances), by the definitions of the links and nothing else."""
-    values: dict[str, Any] = {n: features[:, i] for i, n in enumerate(layout.feature_names)}
-    values |= {n: theta[:, i, np.newaxis] for i, n in enumerate(layout.latent_names)}
-    for node in layout.ordered:
-        match node.link:
-            case Scaled(a, factor):
-                value = factor * values[a]
-            case LogScaled(a, easiest, hardest, top):
-                value = top * np.log(easiest / values[a]) / math.log(easiest / hardest)
-            case WeightedSum(inputs, weights, constant):
-                value = constant + sum(w * values[a] for a, w in zip(inputs, weights, strict=True))
-            case Product(inputs):
-                value = math.prod(values[a] for a in inputs)
-            case LogisticMargin(a, b, slope, shift):
-                margin = values[a] - values[b] + (values[shift] if shift else 0.0)
-                value = 1.0 / (1.0 + np.exp(-slope * margin))
-            case NoiseMixture(a, b, float() as nu):
-                value = (1.0 - values[b]) * values[a] + values[b] * nu
-            case other:
-                raise AssertionError(other)
-        values[node.name] = value
-    return np.broadcast_to(values[layout.outcome.probability], (len(theta), len(features)))
+HIDDEN = [1.0, 0.0, 1.0, 10.0, 2.0, -1.0, 1.0, 2.0, 5.0]
+PLAIN = [0.0, 1.0, 0.0, 20.0, 0.5, 0.0, 0.0, math.nan, math.nan]
+AGENT = [20.0, 2.5, 3.0, 0.5, 0.6, 0.7, 30.0, 0.5, 0.2]
 
 
-@st.composite
-def layouts(draw: st.DrawFn) -> Layout:
-    """Layouts of one to three capabilities, with and without bias, noise and odd arithmetic."""
-    count = draw(st.integers(1, 3))
-    number = st.floats(0.1, 3.0).map(lambda x: round(x, 3))
-    features = [Feature(f"x{i}", "m", 0.1, 5.0) for i in range(count)]
-    latents: list[Latent] = []
-    derived: list[Derived] = []
-
-    def add(name: str, link: Link, unit: str = ONE) -> str:
-        derived.append(Derived(name, unit, link))
-        return name
-
-    performances: list[str] = []
-    for i in range(count):
-        prior = ScaledBeta(0.0, draw(number), draw(number), draw(number))
-        latents.append(Latent(f"ability{i}", "capability", "u", prior))
-        demand = draw(
-            st.sampled_from(
-                [
-                    Scaled(f"x{i}", draw(number)),
-                    LogScaled(f"x{i}", 5.0, 0.5, draw(number)),
-                ]
-            )
-        )
-        name = add(f"demand{i}", demand, "u")
-        if draw(st.booleans()):
-            name = add(f"more{i}", WeightedSum((name,), (draw(number),), draw(number)), "u")
-        shift = ""
-        if draw(st.booleans()):
-            features.append(Feature(f"side{i}", ONE, -1.0, 1.0))
-            latents.append(Latent(f"bias{i}", "bias", "u", Normal(draw(number), draw(number))))
-            shift = add(f"effect{i}", Product((f"bias{i}", f"side{i}")), "u")
-        margin = LogisticMargin(f"ability{i}", name, draw(number), shift)
-        performances.append(add(f"performance{i}", margin))
-    if draw(st.booleans()):
-        last = add("all", Product(tuple(performances)))
-    else:
-        weights = (1.0 / count,) * count
-        last = add("average", WeightedSum(tuple(performances), weights))
-    if draw(st.booleans()):
-        latents.append(Latent("noise", "robustness", ONE, ScaledBeta(0.0, 1.0)))
-        last = add("noisy", NoiseMixture(last, "noise", draw(st.floats(0.0, 1.0))))
-    outcome = Bernoulli(last)
-    return Layout("made-up", "", tuple(features), tuple(latents), tuple(derived), outcome)
-
-
-def random_values(layout: Layout, draws: int, instances: int) -> tuple[Floats, Floats]:
-    g = np.random.default_rng(1)
-    z = g.standard_normal((draws, len(layout.latents)))
-    theta = np.column_stack([n.prior.from_standard(z[:, i]) for i, n in enumerate(layout.latents)])
-    low = [f.low for f in layout.features]
-    high = [f.high for f in layout.features]
-    return theta, g.uniform(low, high, (instances, len(low)))
-
-
-@settings(max_examples=250, deadline=None)
-@given(layouts())
-def test_made_up_layouts_follow_the_definitions(layout: Layout) -> None:
-    theta, features = random_values(layout, 300, 7)
-    expected = by_definition(layout, theta, features)
-    got = Evaluator(layout).probability(theta, features)
-    np.testing.assert_allclose(got, expected, atol=1e-12)
+def logistic(x: float) -> float:
+    return 1.0 / (1.0 + math.exp(-x))
 
 
 def test_aaio_by_hand(aaio: Layout) -> None:
@@ -138,11 +43,12 @@ def test_extreme_margins_saturate(aaio: Layout) -> None:
 def test_likelihood_is_that_of_the_probabilities(
     aaio: Layout, draw_instances: Callable[[int, int], Floats]
 ) -> None:
-    theta, _ = random_values(aaio, 700, 1)
+    z = np.random.default_rng(1).standard_normal((700, 4))
+    theta = np.column_stack([n.prior.from_standard(z[:, i]) for i, n in enumerate(aaio.latents)])
     features = draw_instances(53, 2)
     y = np.random.default_rng(0).integers(0, 2, 53).astype(np.float64)
     evaluator = Evaluator(aaio)
-    p = by_definition(aaio, theta, features)
+    p = evaluator.probability(theta, features)
     expected = np.log(np.where(y == 1.0, p, 1.0 - p)).sum(axis=1)
     got = evaluator.log_likelihood(theta, evaluator.columns(features), y)
     np.testing.assert_allclose(got, expected, atol=1e-9)
@@ -161,32 +67,79 @@ def test_wrong_shapes_say_what_is_wanted(aaio: Layout) -> None:
         Evaluator(aaio).probability([[1.0, 2.0]], [[10.0, 1.0, 0.0, 0.0]])
 
 
-def pymc_probability(layout: Layout, theta: Floats, features: Floats) -> Floats:
-    """The same from the PyMC graph, draw by draw."""
-    import pymc as pm
-    import pytensor
-
-    from animalcat.layouts.backend.graph import probability
-
-    with pm.Model():
-        rows = pm.Data("features", features)
-        p: Any = probability(layout, rows)
-        nodes: list[Any] = [pm.modelcontext(None)[name] for name in layout.latent_names]
-    function: Any = pytensor.function(nodes, p, mode="FAST_COMPILE", on_unused_input="ignore")
-    return np.array([function(*row) for row in theta])
+def test_object_permanence_by_hand() -> None:
+    got = Evaluator(load_layout("object-permanence")).probability([AGENT], [HIDDEN, PLAIN])[0]
+    memory = logistic(6.9 / 4.4 * (2.5 - 2.0))
+    tracking = logistic(6.9 / 48.4 * (20.0 - 4 * 5))
+    navigation = 0.5 * 0.7 * logistic(6.9 / 56 * (30.0 - 10.0 - 0.5))
+    hidden = memory * tracking * navigation * logistic(6.9 / 6 * (3.0 - (5.0 - 2.0)))
+    plain = 0.6 * logistic(6.9 / 56 * (30.0 - 20.0)) * logistic(6.9 / 6 * (3.0 - (5.0 - 0.5)))
+    np.testing.assert_allclose(got, [0.8 * hidden + 0.1, 0.8 * plain + 0.1], atol=1e-12)
 
 
-@pytest.mark.slow
-def test_equals_the_pymc_graph_on_aaio(aaio: Layout) -> None:
-    theta, features = random_values(aaio, 50, 20)
-    got = Evaluator(aaio).probability(theta, features)
-    np.testing.assert_allclose(got, pymc_probability(aaio, theta, features), atol=1e-6)
+def test_object_permanence_as_printed_by_hand() -> None:
+    layout = load_layout("object-permanence", "as-printed")
+    rows = [[*HIDDEN, 0.3], [*PLAIN, math.nan]]
+    got = Evaluator(layout).probability([AGENT], rows)[0]
+    wanted: list[float] = []
+    for (ramp, lava, platform, distance, size, side, occluder, time, positions), nu in (
+        (HIDDEN, 0.3),
+        ([*PLAIN[:7], 0.0, 1.0], 0.5),
+    ):
+        op = logistic(2.5 - time) * logistic(48.4 - (48.4 - (20.0 - 4 * positions)) * occluder)
+        navigation = math.prod(
+            1 - (1 - a) * b for a, b in ((0.5, ramp), (0.6, lava), (0.7, platform))
+        ) * logistic(30.0 - distance + 0.5 * side)
+        wanted.append(0.8 * op * navigation * logistic(3.0 - (5 - size)) + 0.2 * nu)
+    np.testing.assert_allclose(got, wanted, atol=1e-12)
 
 
-@pytest.mark.slow
-@settings(max_examples=25, deadline=None, derandomize=True)
-@given(layouts())
-def test_equals_the_pymc_graph_on_made_up_layouts(layout: Layout) -> None:
-    theta, features = random_values(layout, 5, 4)
-    got = Evaluator(layout).probability(theta, features)
-    np.testing.assert_allclose(got, pymc_probability(layout, theta, features), atol=1e-6)
+def test_what_gates_keep_out_is_neither_demanded_nor_touched() -> None:
+    layout = load_layout("object-permanence")
+    evaluator = Evaluator(layout)
+    columns = evaluator.columns([HIDDEN, PLAIN])
+    none = math.nan
+    wanted = [[20.0, 2.0, 3.0, none, none, none, 10.0], [none, none, 4.5, none, none, none, 20.0]]
+    np.testing.assert_allclose(evaluator.demands(columns), wanted)
+    touched = evaluator.touched(columns)
+    names = np.array(layout.latent_names)
+    assert set(names[~touched[0]]) == {"lavaAbility"}
+    assert set(names[~touched[1]]) == {
+        *("OPAbility", "memoryAbility", "rampAbility", "platformAbility"),
+    }
+    # What is not touched has no influence: the same outcome whatever it is.
+    other = np.array([AGENT, AGENT])
+    other[1, ~touched[1]] = 0.01
+    p = evaluator.probability(other, [PLAIN])[:, 0]
+    assert p[0] == p[1]
+
+
+def test_the_base_chance_of_melting_pot_counts_for_every_absent_demand() -> None:
+    agent = [[0.5, 0.6, 0.7, 0.8, 0.9, 0.4, 0.3, 0.95, 10.0]]
+    demands = [[0] * 7, [1, 0, 0, 0, 0, 0, 1]]
+    printed = Evaluator(load_layout("melting-pot")).probability(agent, demands)[0]
+    np.testing.assert_allclose(printed, [0.95**7, 0.5 * 0.3 * 0.95**5])
+    once = Evaluator(load_layout("melting-pot", "base-once")).probability(agent, demands)[0]
+    np.testing.assert_allclose(once, [0.95, 0.95 * 0.5 * 0.3])
+
+
+def test_drawn_outcomes_have_the_mean_and_the_range_that_the_layout_says() -> None:
+    for name, variant, agent, row in (
+        ("one-capability", "success", [5.0, 0.2], [4.0]),
+        ("one-capability", "trials", [5.0, 0.2], [4.0, 12.0]),
+        ("one-capability", "score", [5.0, 3.0], [4.0]),
+    ):
+        layout = load_layout(name, variant)
+        evaluator = Evaluator(layout)
+        features = np.tile(row, (20_000, 1))
+        columns = evaluator.columns(features)
+        drawn = evaluator.simulate([agent], columns, np.random.default_rng(0))[:, 0]
+        assert (layout.check_outcomes(drawn, features) == drawn).all()
+        trials = row[1] if variant == "trials" else 1.0
+        p = evaluator.probability([agent], [row])[0, 0]
+        assert drawn.mean() / trials == pytest.approx(p, abs=0.01)
+        if variant == "score":
+            sizes = evaluator.sample_sizes([agent], columns)
+            assert sizes is not None
+            assert (sizes == 3.0).all()
+            assert drawn.var() == pytest.approx(p * (1 - p) / 4.0, rel=0.03)

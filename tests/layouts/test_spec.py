@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from animalcat.layouts.codec import SpecificationError
+from animalcat.layouts.expressions import FormulaError, bounds, parse
 from animalcat.layouts.library import LAYOUTS, load_layout, variants
 from animalcat.layouts.links import LogisticMargin, NoiseMixture
 from animalcat.layouts.spec import Layout, from_dict, to_dict
@@ -162,3 +163,183 @@ def test_outcomes_are_0_or_1(aaio: Layout) -> None:
     for bad in ([0.5, 1.0], [float("nan"), 1.0], [1.0]):
         with pytest.raises(ValueError):
             aaio.check_outcomes(bad, features)
+
+
+@pytest.fixture(scope="module")
+def op() -> Layout:
+    return load_layout("object-permanence")
+
+
+@pytest.mark.parametrize(
+    ("node", "link", "words"),
+    [
+        (
+            "OPPerformance",
+            {"gate": {"input": "hiddenPerformance", "when": "goalSize"}},
+            ["goalSize", "no feature within [0, 1]", "occluderPresence"],
+        ),
+        (
+            "OPPerformance",
+            {"gate": {"input": "hiddenPerformance", "when": "noiseLevel"}},
+            ["rampP"],
+        ),
+        ("OPDemand", {"gate": {"input": "numPositions", "when": "lavaPresence"}}, ["otherwise"]),
+        ("visualDemand", {"weighted_sum": {"inputs": ["timeUnderOcc"], "weights": [1]}}, ["unit"]),
+        ("performance", {"minimum": {"inputs": []}}, ["inputs"]),
+        ("performance", {"minimum": {"inputs": ["OPPerformance", "goalSize"]}}, ["goalSize", "m"]),
+        ("performance", {"maximum": {"inputs": ["rightLeftEffect"]}}, ["unit"]),
+        ("performance", {"generalised_mean": {"inputs": ["OPPerformance"]}}, ["power missing"]),
+        (
+            "performance",
+            {"generalised_mean": {"inputs": ["OPPerformance"], "power": 1e9}},
+            ["power", "maximum"],
+        ),
+        (
+            "taskPerformance",
+            {"noise_mixture": {"performance": "performance", "noise": "noiseLevel", "nu": 1.5}},
+            ["nu 1.5"],
+        ),
+        (
+            "taskPerformance",
+            {
+                "noise_mixture": {
+                    "performance": "performance",
+                    "noise": "noiseLevel",
+                    "nu": "performance",
+                }
+            },
+            ["no feature within"],
+        ),
+        ("performance", {"formula": {"formula": "OPPerformance + goalSize"}}, ["mixes", "'m'"]),
+        ("performance", {"formula": {"formula": "OPPerformance + 2"}}, ["[0, 1]", "0.5 to 3"]),
+        ("performance", {"formula": {"formula": "log(OPPerformance)"}}, ["log", "above 0"]),
+        ("performance", {"formula": {"formula": "1 / OPPerformance"}}, ["division"]),
+        ("performance", {"formula": {"formula": "sqrt(noiseLevel - 1)"}}, ["below 0"]),
+        ("performance", {"formula": {"formula": "exp(goalSize)"}}, ["exp", "unit 'm'"]),
+        ("visualDemand", {"formula": {"formula": "goalSize * goalDistance"}}, ["product of m and"]),
+        ("performance", {"formula": {"formula": "2 ** OPPerformance"}}, ["exponent"]),
+        ("performance", {"formula": {"formula": "goodness"}}, ["'goodness'", "valid", "goalSize"]),
+        ("performance", {"formula": {"formula": "1 +"}}, ["cannot be read", "clip(x, low, high)"]),
+    ],
+)
+def test_a_wrong_link_names_the_node_and_what_is_wrong(
+    op: Layout, node: str, link: dict[str, Any], words: list[str]
+) -> None:
+    data = copy.deepcopy(to_dict(op))
+    data["derived"][node]["link"] = link
+    with pytest.raises(SpecificationError) as caught:
+        from_dict(data)
+    for word in [node, *words]:
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "__import__('os').system('true')",
+        "goalSize.real",
+        "[x for x in (1,)][0]",
+        "lambda: 1",
+        "open('x')",
+        "logistic(x=1)",
+        "1 if goalSize else 2",
+        "'text'",
+        "True",
+        "1e999",
+        "goalSize @ 2",
+        "(" * 60 + "1" + ")" * 60 + " + " + "-" * 60 + "goalSize",
+        "1+" * 600 + "1",
+    ],
+)
+def test_a_formula_is_never_run(formula: str) -> None:
+    with pytest.raises(FormulaError):
+        parse(formula)
+
+
+def test_formulas_mean_what_they_say() -> None:
+    text = "clip(sqrt(abs(a - 2)) / 4, 0, 1) + min(a, b, 3) * -max(b ** 2, 0.5)"
+    assert bounds(parse(text), {"a": (3.0, 3.0), "b": (0.5, 0.5)}) == pytest.approx((0.0, 0.0))
+
+
+def test_missing_values_follow_the_declared_rule_and_no_other(op: Layout) -> None:
+    hidden = [0, 0, 0, 20.0, 2.0, 0, 1, 2.0, 3.0]
+    plain = [0, 0, 0, 20.0, 2.0, 0, 0, np.nan, np.nan]
+    filled = op.check_features([hidden, plain])
+    assert filled[0].tolist() == hidden
+    assert filled[1, 7:].tolist() == [0.0, 1.0]
+    with pytest.raises(ValueError, match="timeUnderOcc of row 0"):
+        op.check_features([[*hidden[:7], np.nan, 3.0]])
+    with pytest.raises(ValueError, match="occluderPresence of row 0"):
+        op.check_features([[*hidden[:6], np.nan, np.nan, np.nan]])
+    with pytest.raises(ValueError, match=r"rampPresence of row 0 is 0\.5.*0 or 1"):
+        op.check_features([[0.5, *hidden[1:]]])
+    printed = load_layout("object-permanence", "as-printed")
+    assert printed.check_features([[*plain[:8], 1.0, np.nan]])[0, 7:].tolist() == [0.0, 1.0, 0.5]
+
+
+def test_a_rule_for_missing_values_must_hold_in_the_graph(op: Layout) -> None:
+    data = copy.deepcopy(to_dict(op))
+    data["features"]["goalSize"]["only_with"] = "occluderPresence"
+    with pytest.raises(SpecificationError, match=r"goalSize.*also where occluderPresence is 0"):
+        from_dict(data)
+    data["features"]["goalSize"]["only_with"] = "goalDistance"
+    with pytest.raises(SpecificationError, match=r"goalSize.*no feature of a gate.*lavaPresence"):
+        from_dict(data)
+    data["features"]["goalSize"].update(only_with="", if_missing=9)
+    with pytest.raises(SpecificationError, match=r"if_missing 9.* is not in \[0.4, 5"):
+        from_dict(data)
+
+
+@pytest.mark.parametrize(
+    ("variant", "good", "bad"),
+    [
+        ("success", [1.0, 0.0], [0.5, 0.0]),
+        ("trials", [3.0, 0.0], [4.0, 0.0]),
+        ("trials", [3.0, 0.0], [1.5, 0.0]),
+        ("trials", [3.0, 0.0], [-1.0, 0.0]),
+        ("score", [0.5, 0.25], [1.01, 0.5]),
+        ("score", [0.5, 0.25], [np.nan, 0.5]),
+        ("score", [0.5, 0.25], [np.inf, 0.5]),
+    ],
+)
+def test_outcomes_are_of_the_layouts_kind(
+    variant: str, good: list[float], bad: list[float]
+) -> None:
+    layout = load_layout("one-capability", variant)
+    features = np.full((2, len(layout.features)), 3.0)
+    assert layout.check_outcomes(good, features).tolist() == good
+    with pytest.raises(ValueError, match=r"outcome 0 is .*wanted|success is 1"):
+        layout.check_outcomes(bad, features)
+
+
+def test_scores_of_exactly_0_and_1_go_to_the_declared_edge_or_are_refused() -> None:
+    layout = load_layout("one-capability", "score")
+    features = np.full((3, 1), 3.0)
+    assert layout.check_outcomes([0.0, 1.0, 0.9995], features).tolist() == [0.001, 0.999, 0.999]
+    data = to_dict(layout)
+    data["outcome"]["beta"]["edge"] = 0
+    strict = from_dict(data)
+    for bad in ([0.0, 0.5, 0.5], [1.0, 0.5, 0.5]):
+        with pytest.raises(ValueError, match=r"outcome 0 is .*without its ends"):
+            strict.check_outcomes(bad, features)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words"),
+    [
+        ({"binomial": {"probability": "taskPerformance", "trials": "tries"}}, ["tries", "diffic"]),
+        (
+            {"beta": {"mean": "taskPerformance", "sample_size": "difficulty"}},
+            ["no node", "ability"],
+        ),
+        ({"beta": {"mean": "taskPerformance", "sample_size": "noiseLevel", "edge": 1}}, ["edge"]),
+        ({"bernoulli": {}, "beta": {}}, ["exactly one"]),
+    ],
+)
+def test_a_wrong_outcome_is_named(outcome: dict[str, Any], words: list[str]) -> None:
+    data = copy.deepcopy(to_dict(load_layout("one-capability")))
+    data["outcome"] = outcome
+    with pytest.raises(SpecificationError) as caught:
+        from_dict(data)
+    for word in ["outcome", *words]:
+        assert word in str(caught.value)

@@ -1,0 +1,339 @@
+"""Made-up layouts of every link, prior and outcome: definitions, program and PyMC graph agree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from animalcat.layouts.evaluator import Evaluator
+from animalcat.layouts.library import LAYOUTS, load_layout, variants
+from animalcat.layouts.links import (
+    LINKS,
+    ONE,
+    Formula,
+    Gate,
+    GeneralisedMean,
+    Link,
+    LogisticMargin,
+    LogScaled,
+    Maximum,
+    Minimum,
+    NoiseMixture,
+    Product,
+    Scaled,
+    WeightedSum,
+)
+from animalcat.layouts.nodes import OUTCOMES
+from animalcat.layouts.priors import PRIORS, HalfNormal, Normal, ScaledBeta
+from animalcat.layouts.spec import (
+    Bernoulli,
+    Beta,
+    Binomial,
+    Derived,
+    Feature,
+    Latent,
+    Layout,
+    Outcome,
+)
+
+Floats = npt.NDArray[np.float64]
+Meaning = Callable[[dict[str, Any]], Any]
+
+MEANINGS: dict[str, Meaning] = {}
+"""What the formulas that were made up mean, by their text."""
+
+
+def logistic(x: Any) -> Any:
+    return 1.0 / (1.0 + np.exp(-x))
+
+
+def node_values(layout: Layout, theta: Floats, features: Floats) -> dict[str, Any]:
+    """Every node, (draws, instances), by the definitions of the links and nothing else."""
+    values: dict[str, Any] = {n: features[:, i] for i, n in enumerate(layout.feature_names)}
+    values |= {n: theta[:, i, np.newaxis] for i, n in enumerate(layout.latent_names)}
+    for node in layout.ordered:
+        match node.link:
+            case Scaled(a, factor):
+                value = factor * values[a]
+            case LogScaled(a, easiest, hardest, top):
+                value = top * np.log(easiest / values[a]) / math.log(easiest / hardest)
+            case WeightedSum(inputs, weights, constant):
+                value = constant + sum(w * values[a] for a, w in zip(inputs, weights, strict=True))
+            case Product(inputs):
+                value = math.prod(values[a] for a in inputs)
+            case Minimum(inputs):
+                value = np.min(np.broadcast_arrays(*(values[a] for a in inputs)), axis=0)
+            case Maximum(inputs):
+                value = np.max(np.broadcast_arrays(*(values[a] for a in inputs)), axis=0)
+            case GeneralisedMean(inputs, 0.0):
+                value = math.prod(values[a] for a in inputs) ** (1.0 / len(inputs))
+            case GeneralisedMean(inputs, power):
+                mean = sum(values[a] ** power for a in inputs) / len(inputs)
+                value = mean ** (1.0 / power)
+            case LogisticMargin(a, b, slope, shift):
+                value = logistic(slope * (values[a] - values[b] + values.get(shift, 0.0)))
+            case Gate(a, when, otherwise):
+                value = np.where(values[when] == 1.0, values[a], values.get(otherwise, 1.0))
+            case NoiseMixture(a, b, nu):
+                chance = values[nu] if isinstance(nu, str) else nu
+                value = (1.0 - values[b]) * values[a] + values[b] * chance
+            case Formula(text):
+                value = MEANINGS[text](values)
+            case other:
+                raise AssertionError(other)
+        values[node.name] = value
+    return values
+
+
+def by_definition(layout: Layout, theta: Floats, features: Floats) -> Floats:
+    values = node_values(layout, theta, features)
+    return np.broadcast_to(values[layout.outcome.parents[0]], (len(theta), len(features)))
+
+
+def log_density_by_definition(layout: Layout, theta: Floats, features: Floats, y: Floats) -> Floats:
+    values = node_values(layout, theta, features)
+    p = by_definition(layout, theta, features)
+    match layout.outcome:
+        case Bernoulli():
+            return stats.bernoulli.logpmf(y, p)
+        case Binomial(_, trials):
+            return stats.binom.logpmf(y, values[trials], p)
+        case Beta(_, sample_size):
+            size = values[sample_size]
+            return stats.beta.logpdf(y, p * size, (1.0 - p) * size)
+
+
+@st.composite
+def formulas(draw: st.DrawFn, names: list[str]) -> Formula:
+    """Formulas of shares, made share again by a logistic at the end."""
+
+    def leaf() -> tuple[str, Meaning]:
+        if draw(st.booleans()):
+            name = draw(st.sampled_from(names))
+            return name, lambda v: v[name]
+        number = round(draw(st.floats(0.1, 3.0)), 3)
+        return str(number), lambda v: number
+
+    def tree(depth: int) -> tuple[str, Meaning]:
+        if depth == 0:
+            return leaf()
+        kind = draw(st.sampled_from(["+", "-", "*", "/", "**", "max", "clip", "sqrt", "exp"]))
+        (a, fa), (b, fb) = tree(depth - 1), leaf()
+        match kind:
+            case "+":
+                return f"({a} + {b})", lambda v: fa(v) + fb(v)
+            case "-":
+                return f"({a} - {b})", lambda v: fa(v) - fb(v)
+            case "*":
+                return f"({a}) * -({b})", lambda v: fa(v) * -fb(v)
+            case "/":
+                return f"({a}) / (1 + abs({b}))", lambda v: fa(v) / (1.0 + np.abs(fb(v)))
+            case "**":
+                return f"({a}) ** 2", lambda v: fa(v) ** 2
+            case "max":
+                return f"max(min({a}, {b}), 0.2)", lambda v: np.maximum(
+                    np.minimum(fa(v), fb(v)), 0.2
+                )
+            case "clip":
+                return f"clip({a}, -0.5, 0.9)", lambda v: np.clip(fa(v), -0.5, 0.9)
+            case "sqrt":
+                return f"sqrt(abs({a}))", lambda v: np.sqrt(np.abs(fa(v)))
+            case _:
+                return f"log(2 + exp(-abs({a})))", lambda v: np.log(2 + np.exp(-np.abs(fa(v))))
+
+    text, meaning = tree(draw(st.integers(1, 3)))
+    text = f"logistic({text})"
+    MEANINGS[text] = lambda v: logistic(meaning(v))
+    return Formula(text)
+
+
+@st.composite
+def layouts(draw: st.DrawFn) -> Layout:
+    """Layouts of one to three capabilities with all that the specification offers."""
+    count = draw(st.integers(1, 3))
+    number = st.floats(0.1, 3.0).map(lambda x: round(x, 3))
+    features = [Feature(f"x{i}", "m", 0.1, 5.0) for i in range(count)]
+    latents: list[Latent] = []
+    derived: list[Derived] = []
+
+    def add(name: str, link: Link, unit: str = ONE) -> str:
+        derived.append(Derived(name, unit, link))
+        return name
+
+    performances: list[str] = []
+    for i in range(count):
+        prior = ScaledBeta(0.0, draw(number), draw(number), draw(number))
+        latents.append(Latent(f"ability{i}", "capability", "u", prior))
+        demand = draw(
+            st.sampled_from(
+                [
+                    Scaled(f"x{i}", draw(number)),
+                    LogScaled(f"x{i}", 5.0, 0.5, draw(number)),
+                ]
+            )
+        )
+        name = add(f"demand{i}", demand, "u")
+        if draw(st.booleans()):
+            name = add(f"more{i}", WeightedSum((name,), (draw(number),), draw(number)), "u")
+        shift = ""
+        if draw(st.booleans()):
+            features.append(Feature(f"side{i}", ONE, -1.0, 1.0))
+            latents.append(Latent(f"bias{i}", "bias", "u", Normal(draw(number), draw(number))))
+            shift = add(f"effect{i}", Product((f"bias{i}", f"side{i}")), "u")
+        margin = LogisticMargin(f"ability{i}", name, draw(number), shift)
+        last = add(f"performance{i}", margin)
+        if draw(st.booleans()):
+            features.append(Feature(f"present{i}", ONE, 0.0, 1.0))
+            otherwise = draw(st.sampled_from(["", *performances[:1]]))
+            last = add(f"gated{i}", Gate(last, f"present{i}", otherwise))
+        performances.append(last)
+    inputs = tuple(performances)
+    combination = draw(
+        st.sampled_from(
+            [
+                Product(inputs),
+                WeightedSum(inputs, (1.0 / count,) * count),
+                Minimum(inputs),
+                Maximum(inputs),
+                GeneralisedMean(inputs, draw(st.sampled_from([-3.0, -1.0, 0.0, 0.5, 2.0]))),
+            ]
+        )
+    )
+    last = add("all", combination)
+    if draw(st.booleans()):
+        formula = draw(formulas([last]))
+        if last in formula.parents:
+            last = add("own", formula)
+    if draw(st.booleans()):
+        latents.append(Latent("noise", "robustness", ONE, ScaledBeta(0.0, 1.0)))
+        nu: float | str = draw(st.floats(0.0, 1.0))
+        if draw(st.booleans()):
+            features.append(Feature("chance", ONE, 0.0, 1.0))
+            nu = "chance"
+        last = add("noisy", NoiseMixture(last, "noise", nu))
+    outcome: Outcome
+    match draw(st.sampled_from(list(OUTCOMES))):
+        case "bernoulli":
+            outcome = Bernoulli(last)
+        case "binomial":
+            features.append(Feature("trials", ONE, 1.0, 9.0))
+            outcome = Binomial(last, "trials")
+        case _:
+            latents.append(Latent("size", "robustness", ONE, HalfNormal(draw(number) * 9.0)))
+            outcome = Beta(last, "size", 0.01)
+    return Layout("made-up", "", tuple(features), tuple(latents), tuple(derived), outcome)
+
+
+def random_values(layout: Layout, draws: int, instances: int) -> tuple[Floats, Floats]:
+    g = np.random.default_rng(1)
+    z = g.standard_normal((draws, len(layout.latents)))
+    theta = np.column_stack([n.prior.from_standard(z[:, i]) for i, n in enumerate(layout.latents)])
+    low = [f.low for f in layout.features]
+    high = [f.high for f in layout.features]
+    features = g.uniform(low, high, (instances, len(low)))
+    for i, name in enumerate(layout.feature_names):
+        if name in layout.gates or (isinstance(layout.outcome, Binomial) and name == "trials"):
+            features[:, i] = np.round(features[:, i])
+    return theta, features
+
+
+def some_outcomes(layout: Layout, theta: Floats, features: Floats) -> Floats:
+    evaluator = Evaluator(layout)
+    drawn = evaluator.simulate(theta[:1], evaluator.columns(features), np.random.default_rng(2))
+    return layout.check_outcomes(drawn[:, 0], features)
+
+
+@settings(max_examples=250, deadline=None)
+@given(layouts())
+def test_made_up_layouts_follow_the_definitions(layout: Layout) -> None:
+    theta, features = random_values(layout, 300, 7)
+    evaluator = Evaluator(layout)
+    expected = by_definition(layout, theta, features)
+    np.testing.assert_allclose(evaluator.probability(theta, features), expected, atol=1e-10)
+    y = some_outcomes(layout, theta, features)
+    got = evaluator.pointwise(theta, evaluator.columns(features), y).T
+    wanted = log_density_by_definition(layout, theta, features, y)
+    sane = wanted > -25.0  # below, the evaluator keeps outcomes possible on purpose
+    np.testing.assert_allclose(got[sane], wanted[sane], atol=1e-6, rtol=1e-6)
+    total = evaluator.log_likelihood(theta, evaluator.columns(features), y)
+    np.testing.assert_allclose(total, got.sum(axis=1), atol=1e-8, rtol=1e-9)
+
+
+def pymc_log_density(layout: Layout, theta: Floats, features: Floats, y: Floats) -> Any:
+    """P and log density, both (draws, instances), from the PyMC graph."""
+    import pymc
+    import pytensor
+
+    from animalcat.layouts.backend.graph import (
+        FEATURES,
+        OUTCOMES,
+        build_model,
+        outcome_type,
+        probability,
+    )
+
+    pm: Any = pymc
+    model: Any = build_model(layout)
+    with model:
+        pm.set_data({FEATURES: features, OUTCOMES: y.astype(outcome_type(layout))})
+    with pm.Model() as other:
+        p: Any = probability(layout, pm.Data(FEATURES, features))
+    outputs: list[Floats] = []
+    for owner, output in (
+        (other, p),
+        (model, pm.logp(model["outcome"], model[OUTCOMES])),
+    ):
+        nodes = [owner[name] for name in layout.latent_names]
+        function: Any = pytensor.function(
+            nodes, output, mode="FAST_COMPILE", on_unused_input="ignore"
+        )
+        outputs.append(np.array([function(*row) for row in theta]))
+    return outputs
+
+
+def agree(layout: Layout) -> None:
+    theta, features = random_values(layout, 4, 5)
+    y = some_outcomes(layout, theta, features)
+    p, log_density = pymc_log_density(layout, theta, features, y)
+    evaluator = Evaluator(layout)
+    np.testing.assert_allclose(evaluator.probability(theta, features), p, atol=1e-6)
+    got = evaluator.pointwise(theta, evaluator.columns(features), y).T
+    sane = log_density > -25.0
+    np.testing.assert_allclose(got[sane], log_density[sane], atol=1e-6, rtol=1e-6)
+
+
+@pytest.mark.slow
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(layouts())
+def test_made_up_layouts_equal_their_pymc_graph(layout: Layout) -> None:
+    agree(layout)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "variant"), [(name, variant) for name in LAYOUTS for variant in variants(name)]
+)
+def test_shipped_layouts_equal_their_pymc_graph(name: str, variant: str) -> None:
+    agree(load_layout(name, variant))
+
+
+def test_the_made_up_layouts_hold_everything_that_a_specification_may() -> None:
+    seen: set[type[Any]] = set()
+
+    @settings(max_examples=300, deadline=None, derandomize=True, database=None)
+    @given(layouts())
+    def collect(layout: Layout) -> None:
+        seen.update(type(node.link) for node in layout.derived)
+        seen.update(type(node.prior) for node in layout.latents)
+        seen.add(type(layout.outcome))
+
+    collect()
+    assert seen == {*LINKS.values(), *PRIORS.values(), *OUTCOMES.values()}
