@@ -77,12 +77,18 @@ def as_shares(layout: Layout, outcomes: npt.ArrayLike, features: npt.ArrayLike) 
         layout: The layout.
         outcomes: (instances,), of the layout's kind.
         features: (instances, features).
+
+    Raises:
+        ValueError: An outcome does not fit, or a row has no trials.
     """
     checked = layout.check_features(features)
     y = layout.check_outcomes(outcomes, checked)
     if not isinstance(layout.outcome, Binomial):
         return y
-    return y / checked[:, layout.feature_names.index(layout.outcome.trials)]
+    trials = checked[:, layout.feature_names.index(layout.outcome.trials)]
+    if not trials.all():
+        raise ValueError(f"row {np.argmin(trials)} has no trials: it says nothing to score")
+    return y / trials
 
 
 class Fitted(Protocol):

@@ -16,6 +16,7 @@ from scipy.special import betaincinv, xlogy
 from scipy.stats import rankdata
 
 Floats: TypeAlias = npt.NDArray[np.float64]
+Rows: TypeAlias = npt.NDArray[np.int64]
 Metric: TypeAlias = Callable[[Floats, Floats], float]
 
 INTERVAL_SHARE: Final = 0.9
@@ -213,15 +214,32 @@ def bootstrap(
     outcomes: npt.ArrayLike,
     seed: int,
     repeats: int = 2000,
+    instances: npt.ArrayLike | None = None,
 ) -> Estimate:
     """A metric with its 90 % interval, by resampling instances (percentiles).
 
     Resamples in which the metric is NaN are left out.
+
+    Args:
+        metric: Of predictions and outcomes.
+        predicted: (predictions,).
+        outcomes: (predictions,).
+        seed: Of the resampling.
+        repeats: How often.
+        instances: (predictions,), which instance each is of, where one is predicted several times:
+            instances are then resampled with all their predictions.
     """
     p, y = _checked(predicted, outcomes)
     generator = np.random.default_rng(seed)
-    rows = generator.integers(len(y), size=(repeats, len(y)))
-    return _interval(metric(p, y), np.array([metric(p[r], y[r]) for r in rows]))
+    keys = np.arange(len(y)) if instances is None else np.asarray(instances)
+    order = np.argsort(keys, kind="stable")
+    starts = np.append(np.unique(keys[order], return_index=True)[1], len(y))
+    drawn = np.empty(repeats)
+    for i in range(repeats):
+        picked = generator.integers(len(starts) - 1, size=len(starts) - 1)
+        rows = order[_ranges(starts[picked], starts[picked + 1])]
+        drawn[i] = metric(p[rows], y[rows])
+    return _interval(metric(p, y), drawn)
 
 
 def compare_predictions(
@@ -253,6 +271,14 @@ def skill(ours: float, aggregate: float, oracle: float) -> float:
     return (aggregate - ours) / (aggregate - oracle) if aggregate > oracle else float("nan")
 
 
+def _ranges(starts: Rows, stops: Rows) -> Rows:
+    """start, start + 1, ..., stop - 1 of each range, one range after another."""
+    lengths = stops - starts
+    ends: Rows = np.cumsum(lengths)
+    shifts: Rows = np.repeat(stops - ends, lengths)
+    return np.arange(len(shifts)) + shifts
+
+
 def _interval(value: float, drawn: Floats) -> Estimate:
     tail = (1.0 - INTERVAL_SHARE) / 2.0
     kept = drawn[~np.isnan(drawn)]
@@ -274,7 +300,7 @@ def _checked(predicted: npt.ArrayLike, outcomes: npt.ArrayLike) -> tuple[Floats,
     return p, y
 
 
-def _groups(p: Floats, bins: int | None) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _groups(p: Floats, bins: int | None) -> tuple[Rows, Rows]:
     """The group of each prediction, and how many each group holds; empty groups are left out."""
     if bins is not None and bins < 1:
         raise ValueError(f"{bins} bins; 1 at least, or None for groups of equal predictions")

@@ -98,12 +98,12 @@ def test_bootstrap_intervals_cover() -> None:
     truth = np.linspace(0.05, 0.95, 150)
     expected = float(np.mean(truth * (1 - truth)))
     hits = 0
-    for seed in range(200):
+    for seed in range(100):
         y = (np.random.default_rng([7, seed]).uniform(size=150) < truth).astype(float)
-        found = scores.bootstrap(scores.brier, truth, y, seed, repeats=200)
+        found = scores.bootstrap(scores.brier, truth, y, seed, repeats=100)
         assert found.low <= found.value <= found.high
         hits += found.low <= expected <= found.high
-    assert 165 <= hits <= 195
+    assert 80 <= hits <= 98
 
 
 def test_comparing_two_predictions() -> None:

@@ -1,0 +1,134 @@
+"""Demand screening and the gate of predictive power, as in the Melting Pot paper."""
+
+from __future__ import annotations
+
+import json
+import math
+from importlib import resources
+
+import jsonschema
+import numpy as np
+import pytest
+
+from animalcat.layouts.fit import FitRequest, fit
+from animalcat.layouts.instances import Instances
+from animalcat.layouts.predict import HeldOut
+from animalcat.layouts.profile import Profile
+from animalcat.layouts.screening import NOT_READ, gated, predictive_power, screen
+from animalcat.layouts.spec import Layout
+
+REAL = (
+    "prosocial_newcomers",
+    "visitor",
+    "time_pressure",
+    "convention_following",
+    "teaching",
+    "forgiveness",
+    "reciprocity",
+)
+"""The seven demands that the paper keeps of 16."""
+TWINS = {"partner_choice": "time_pressure", "ostracism": "time_pressure", "sanctioning": "teaching"}
+"""Demands that are present in the same scenarios, as the paper says."""
+HARMLESS = ("resident", "cooperation", "public_goods", "turn_taking", "trust", "fairness")
+"""Six that do not go with lower scores; the paper does not name them."""
+
+
+def melting_pot() -> tuple[Instances, np.ndarray]:
+    """51 scenarios with 16 demands and the scores of 20 agents, 16 blocks each averaged."""
+    generator = np.random.default_rng(12)
+    columns = {name: (generator.random(51) < 0.3).astype(float) for name in (*REAL, *HARMLESS)}
+    ability = generator.uniform(0.3, 0.8, size=(20, len(REAL)))
+    hard = np.prod(
+        [np.where(columns[d] > 0, ability[:, [j]], 1.0) for j, d in enumerate(REAL)], axis=0
+    )
+    easy = 0.12 * sum(columns[name] for name in HARMLESS)
+    y = np.clip(0.3 * hard + easy + generator.normal(0, 0.02, hard.shape), 0, 1)
+    columns |= {twin: columns[name] for twin, name in TWINS.items()}
+    return Instances(tuple(columns), np.array(list(columns.values())).T), y
+
+
+def test_sixteen_demands_become_seven() -> None:
+    instances, y = melting_pot()
+    assert len(instances.columns) == 16
+    found = screen(instances, y)
+    assert found.kept == REAL
+    by_name = {demand.name: demand for demand in found.demands}
+    assert {d.name: d.of for d in found.demands if d.verdict == "duplicate"} == TWINS
+    assert "rises and falls with time_pressure" in by_name["ostracism"].reason
+    assert [d.name for d in found.demands if d.verdict == "no demand"] == list(HARMLESS)
+    for demand in found.demands:
+        assert demand.correlation is not None
+        direct = np.corrcoef(np.tile(instances.column(demand.name), len(y)), y.ravel())[0, 1]
+        assert demand.correlation.value == pytest.approx(direct)
+        assert demand.correlation.low < direct < demand.correlation.high
+    # One may say which of two to keep.
+    other = screen(instances, y, prefer=["sanctioning"])
+    assert set(other.kept) == set(REAL) - {"teaching"} | {"sanctioning"}
+
+
+def test_what_was_not_played_is_left_out() -> None:
+    instances, y = melting_pot()
+    y[np.random.default_rng(1).random(y.shape) < 0.3] = np.nan
+    found = screen(instances, y, demands=["visitor"])
+    played = np.isfinite(y)
+    x = np.tile(instances.column("visitor"), (len(y), 1))[played]
+    assert found.demands[0].correlation is not None
+    assert found.demands[0].correlation.value == pytest.approx(np.corrcoef(x, y[played])[0, 1])
+
+
+def test_constant_and_opposite_demands() -> None:
+    x = np.linspace(0, 1, 50)
+    instances = Instances(("far", "near", "flat"), np.column_stack([x, 3 - 2 * x, np.ones(50)]))
+    found = screen(instances, (x < 0.5).astype(float))
+    assert [d.verdict for d in found.demands] == ["kept", "duplicate", "constant"]
+    assert "rises and falls against far" in found.demands[1].reason
+    assert found.demands[2].correlation is None
+    assert "not sure" in screen(instances, np.tile([1.0, 0.0], 25)).demands[0].reason
+
+
+def test_bad_input_is_named() -> None:
+    instances = Instances(("a",), np.array([[1.0], [np.nan]]))
+    with pytest.raises(ValueError, match="demand a of row 1 is missing"):
+        screen(instances, [0, 1])
+    good = Instances(("a",), np.array([[1.0], [2.0]]))
+    with pytest.raises(ValueError, match="outcomes that differ"):
+        screen(good, [1, 1])
+    with pytest.raises(ValueError, match=r"shape \(1, 3\) for 2 instances"):
+        screen(good, [0, 1, 1])
+
+
+def test_a_profile_that_predicts_nothing_is_not_read(aaio: Layout) -> None:
+    generator = np.random.default_rng(2)
+    p = generator.uniform(size=300)
+    rows, repeat = np.arange(300), np.zeros(300, dtype=np.int64)
+    known = predictive_power(HeldOut(rows, p, (generator.random(300) < p).astype(float), repeat))
+    blind = predictive_power(HeldOut(rows, p, (generator.random(300) < 0.5).astype(float), repeat))
+    assert known.readable
+    assert not blind.readable
+    assert "is below 0.25" in blind.reason
+    same = predictive_power(HeldOut(rows, p, np.ones(300), repeat))
+    assert not same.readable
+    assert "all equal" in same.reason
+
+    profile = Profile.of_fit(fit(FitRequest(aaio, np.empty((0, 4)), [], seed=1)))
+    read, unread, silent = (gated(profile, power) for power in (known, blind, same))
+    assert read.status == {}
+    assert dict(unread.status) == dict.fromkeys(["navigationAbility", "visualAbility"], NOT_READ)
+    assert unread.diagnostics["predictive_power"]["readable"] is False
+    text = (resources.files("animalcat") / "schemas" / "profile.schema.json").read_text("utf-8")
+    for each in (read, unread, silent):
+        jsonschema.validate(json.loads(each.to_json()), json.loads(text))
+    assert math.isnan(same.r2.value)
+
+
+def test_predicting_an_instance_often_does_not_make_it_surer() -> None:
+    generator = np.random.default_rng(5)
+    p = generator.uniform(size=40)
+    y = (generator.random(40) < p).astype(float)
+    rows = np.arange(40)
+    once = predictive_power(HeldOut(rows, p, y, np.zeros(40, dtype=np.int64)))
+    often = predictive_power(
+        HeldOut(np.tile(rows, 9), np.tile(p, 9), np.tile(y, 9), np.repeat(np.arange(9), 40))
+    )
+    assert often.r2.value == pytest.approx(once.r2.value)
+    assert often.r2.high - often.r2.low == pytest.approx(once.r2.high - once.r2.low, rel=0.1)
