@@ -22,6 +22,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "arena": ("animalcat.cli.arena", "Check, measure, draw and play arena files."),
     "battery": ("animalcat.cli.battery", "List, build and import batteries."),
     "layout": ("animalcat.cli.layout", "List, show and fit measurement layouts."),
+    "unity": ("animalcat.cli.unity", "Set up, show and try the Unity backend."),
     "bench": ("animalcat.cli.bench", "Measure speed."),
 }
 """Command -> its module, which holds a Typer `app` of verbs or one `command`; and its help line."""
