@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from animalcat.layouts.adaptive.bank import Bank, History
+from animalcat.layouts.adaptive.policy import Chooser, Policy
+from animalcat.layouts.adaptive.stopping import Stopper, StoppingRule, Verdict
 from animalcat.layouts.codec import SpecificationError
 from animalcat.layouts.library import LAYOUTS, load_layout
 from animalcat.layouts.live import LivePosterior
 from animalcat.layouts.profile import Profile
-from animalcat.layouts.select import Policy, Selector
 from animalcat.layouts.spec import Layout
-from animalcat.layouts.stop import Stopper, StoppingRule, Verdict
 from animalcat.layouts.summary import NodeSummary
 from animalcat.service.battery import Battery
 from animalcat.service.errors import Code, ServiceError, unknown
@@ -34,7 +36,7 @@ def is_checkpoint(n: int) -> bool:
 
 
 class Measurement:
-    """Live posterior, selector and stopper of one session.
+    """Live posterior, chooser and stopper of one session.
 
     Its state follows from the spec, the battery and what was told in order; so telling the same
     again after a restart gives the same choices. One thread at a time; calls take milliseconds and
@@ -62,7 +64,7 @@ class Measurement:
         self._candidates = sorted(self._features)
         self._told: list[str] = []
         self._outcomes: list[bool] = []
-        self._build_selector()
+        self._build_chooser()
 
     @property
     def n(self) -> int:
@@ -90,7 +92,7 @@ class Measurement:
         """Never choose an instance that was not told of."""
         if instance in self._candidates and instance not in self._told:
             self._candidates.remove(instance)
-            self._build_selector()
+            self._build_chooser()
 
     def choose(self, number: int) -> Decision | None:
         """The next instance; None where none is left.
@@ -98,7 +100,7 @@ class Measurement:
         Args:
             number: Number of the episode that it is for; it keys the randomness.
         """
-        choice = self._selector.select(self._posterior, self._used(), number)
+        choice = self._chooser.choose(self._posterior, self._history(), number)
         if choice is None:
             return None
         return Decision(
@@ -112,7 +114,7 @@ class Measurement:
 
     def verdict(self) -> Verdict:
         """Whether it is enough."""
-        return self._stopper.verdict(self._posterior, self._selector, self._used())
+        return self._stopper.verdict(self._posterior, self._chooser, self._history())
 
     def summary(self) -> list[NodeSummary]:
         """Every node of the live posterior."""
@@ -140,18 +142,18 @@ class Measurement:
         """Start anew from draws of the posterior of the first n episodes."""
         self._posterior.reseed(draws, n)
 
-    def _used(self) -> list[int]:
-        return [self._place[instance] for instance in self._told]
+    def _history(self) -> History:
+        return History([self._place[instance] for instance in self._told])
 
-    def _build_selector(self) -> None:
+    def _build_chooser(self) -> None:
         self._place = {instance: k for k, instance in enumerate(self._candidates)}
         index = self._battery.index
-        self._selector = Selector(
+        bank = Bank(
             self.layout,
             np.array([self._features[instance] for instance in self._candidates], np.float64),
             [self._battery.instances[index[name]].paradigm for name in self._candidates],
-            self._policy,
         )
+        self._chooser = Chooser(bank, self._policy)
 
 
 def find_layout(name: str, variant: str = "") -> Layout:
@@ -171,15 +173,16 @@ def find_layout(name: str, variant: str = "") -> Layout:
 def _features(layout: Layout, battery: Battery) -> dict[str, Sequence[float]]:
     """Features of the instances that the layout covers, in its order of columns.
 
-    An instance that lacks a feature, or has one out of the layout's range, is not covered.
+    An instance that lacks a feature without a rule for it, or has one out of the layout's range,
+    is not covered.
     """
     covered: dict[str, Sequence[float]] = {}
     for instance in battery.instances:
         if instance.name not in layout.covers:
             continue
         row = [instance.features.get(f.name, np.nan) for f in layout.features]
-        if all(f.low <= x <= f.high for f, x in zip(layout.features, row, strict=True)):
-            covered[instance.name] = row
+        with contextlib.suppress(ValueError):
+            covered[instance.name] = layout.check_features([row])[0].tolist()
     return covered
 
 
@@ -194,11 +197,15 @@ def _policy(spec: SessionSpec) -> Policy:
             Code.INVALID_REQUEST,
             f"policy {spec.policy.name!r} is unknown; there are: variance, random",
         )
-    return Policy(spec.policy.name, spec.policy.random_share)
+    return Policy(spec.policy.name, random_share=spec.policy.random_share)
 
 
 def _rule(spec: SessionSpec) -> StoppingRule:
     try:
-        return StoppingRule(spec.stop.max_episodes, spec.stop.target_sd, spec.stop.futility)
+        return StoppingRule(
+            max_episodes=spec.stop.max_episodes,
+            target_sd=spec.stop.target_sd,
+            futility=spec.stop.futility,
+        )
     except ValueError as error:
         raise ServiceError(Code.INVALID_REQUEST, f"stop: {error}") from error

@@ -34,9 +34,11 @@ def moments(posterior: LivePosterior) -> tuple[Floats, Floats]:
     return np.array([n.mean for n in summary]), np.array([n.sd for n in summary])
 
 
-def by_importance(layout: Layout, features: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Mean and standard deviation by a million weighted draws of the prior."""
-    z = np.random.default_rng(5).standard_normal((1_000_000, len(layout.latents)))
+def by_importance(
+    layout: Layout, features: Floats, y: Floats, draws: int = 1_000_000
+) -> tuple[Floats, Floats]:
+    """Mean and standard deviation by weighted draws of the prior."""
+    z = np.random.default_rng(5).standard_normal((draws, len(layout.latents)))
     theta = np.column_stack([n.prior.from_standard(z[:, i]) for i, n in enumerate(layout.latents)])
     evaluator = Evaluator(layout)
     log_likelihood = evaluator.log_likelihood(theta, evaluator.columns(features), y)
@@ -60,6 +62,62 @@ def test_it_is_the_posterior(
     assert (np.abs(mean - expected_mean) / expected_sd).max() < 0.12
     assert np.abs(np.log(sd / expected_sd)).max() < 0.12
     assert posterior.moves >= 2
+
+
+@pytest.mark.parametrize(
+    ("name", "variant", "agent", "rows"),
+    [
+        ("one-capability", "trials", [6.0, 0.2], [[d, n] for d in (2, 5, 7) for n in (1, 5, 20)]),
+        ("one-capability", "score", [4.0, 8.0], [[d] for d in (0, 2, 3, 4, 6, 8, 10)]),
+        (
+            "object-permanence",
+            "corrected",
+            [20.0, 2.5, 3.0, 0.5, 0.6, 0.7, 30.0, 0.5, 0.2],
+            [
+                [r, 0, 1 - r, d, 2, s, 0, np.nan, np.nan]
+                for r in (0, 1)
+                for d, s in ((9, 1), (20, 0))
+            ]
+            + [[0, r, 0, 10, 4, 0, 1, 4 * r, p] for r in (0, 1) for p in (1, 8)],
+        ),
+    ],
+)
+def test_it_is_the_posterior_of_any_layout_and_kind_of_outcome(
+    name: str, variant: str, agent: list[float], rows: list[list[float]]
+) -> None:
+    layout = load_layout(name, variant)
+    evaluator = Evaluator(layout)
+    features = layout.check_features(np.tile(np.array(rows, dtype=np.float64), (3, 1)))
+    drawn = evaluator.simulate([agent], evaluator.columns(features), np.random.default_rng(3))
+    y = drawn[:, 0]
+    posterior = LivePosterior(layout, 1)
+    for i, row in enumerate(features):
+        posterior.update(row, y[i], i + 1)
+    assert [tell.outcome for tell in posterior.tells] == y.tolist()
+    mean, sd = moments(posterior)
+    expected_mean, expected_sd = by_importance(layout, features, y, draws=300_000)
+    assert (np.abs(mean - expected_mean) / expected_sd).max() < 0.12
+    assert np.abs(np.log(sd / expected_sd)).max() < 0.12
+
+    loaded = LivePosterior.load(layout, posterior.save())
+    for each in (posterior, loaded):
+        each.invalidate(7)
+    never = LivePosterior(layout, 1)
+    for i, row in enumerate(features):
+        if i != 6:
+            never.update(row, y[i], i + 1)
+    assert (posterior.particles == never.particles).all()
+    assert (loaded.weights == never.weights).all()
+
+
+def test_an_outcome_of_another_kind_is_refused() -> None:
+    posterior = LivePosterior(load_layout("one-capability", "score"), 0)
+    with pytest.raises(ValueError, match="within 0 and 1"):
+        posterior.update([3.0], 1.5, 1)
+    posterior.update([3.0], 1.0, 1)
+    assert posterior.tells[0].outcome == 0.999
+    with pytest.raises(ValueError, match="success is 1"):
+        LivePosterior(load_layout("one-capability"), 0).update([3.0], 0.5, 1)
 
 
 def test_without_outcomes_it_is_the_prior(aaio: Layout) -> None:

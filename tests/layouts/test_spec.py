@@ -175,8 +175,8 @@ def op() -> Layout:
     [
         (
             "OPPerformance",
-            {"gate": {"input": "hiddenPerformance", "when": "goalSize"}},
-            ["goalSize", "no feature within [0, 1]", "occluderPresence"],
+            {"gate": {"input": "hiddenPerformance", "when": "numPositions"}},
+            ["numPositions", "no feature within [0, 1]", "occluderPresence"],
         ),
         (
             "OPPerformance",
@@ -211,7 +211,11 @@ def op() -> Layout:
             ["no feature within"],
         ),
         ("performance", {"formula": {"formula": "OPPerformance + goalSize"}}, ["mixes", "'m'"]),
-        ("performance", {"formula": {"formula": "OPPerformance + 2"}}, ["[0, 1]", "0.5 to 3"]),
+        (
+            "taskPerformance",
+            {"formula": {"formula": "performance + 2 * noiseLevel"}},
+            ["[0, 1]", "0 to 3"],
+        ),
         ("performance", {"formula": {"formula": "log(OPPerformance)"}}, ["log", "above 0"]),
         ("performance", {"formula": {"formula": "1 / OPPerformance"}}, ["division"]),
         ("performance", {"formula": {"formula": "sqrt(noiseLevel - 1)"}}, ["below 0"]),
