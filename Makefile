@@ -102,7 +102,7 @@ lock: | $(filter .tools/bin/uv,$(UV))
 	printf 'animalai==6.2.0\nmlagents-envs-aai==1.0.0\n' | $(UV) pip compile --quiet --generate-hashes --no-emit-index-url --no-deps --python-version 3.14 - -o requirements-animalai.lock
 	printf 'filelock\ngrpcio\ngymnasium\nnumpy\npackaging\npillow\nprotobuf\ntqdm\n' | $(CLIENT_LOCK) --universal --python-version 3.11 --constraint requirements.lock - -o requirements-clients/animalai-6.2.0-needs.lock
 	printf 'animalai==5.0.1\n' | $(CLIENT_LOCK) --python-version 3.10.12 - -o requirements-clients/animalai-5.0.1.lock
-	printf 'animalai==4.1.0\nmlagents-envs==0.30.0\nprotobuf==3.20.3\n' | $(CLIENT_LOCK) --python-version 3.9 - -o requirements-clients/animalai-4.1.0.lock
+	printf 'animalai==4.1.0\nmlagents-envs==0.30.0\nprotobuf==3.20.3\ngrpcio<1.49\n' | $(CLIENT_LOCK) --python-version 3.9 - -o requirements-clients/animalai-4.1.0.lock
 
 clean:
 	rm -rf $(VENV) .clients .tools .pytest_cache .ruff_cache animalcat-demo
