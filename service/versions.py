@@ -27,9 +27,16 @@ def versions() -> dict[str, str]:
     return found
 
 
-def differences(recorded: Mapping[str, str]) -> tuple[Difference, ...]:
-    """Where recorded versions differ from those here, by name."""
-    here = versions()
+def differences(
+    recorded: Mapping[str, str], here: Mapping[str, str] | None = None
+) -> tuple[Difference, ...]:
+    """Where recorded versions differ from those here, by name.
+
+    Args:
+        recorded: Versions by package.
+        here: Those to compare them with; by default those of this installation.
+    """
+    here = versions() if here is None else here
     return tuple(
         Difference(name, recorded.get(name, ""), here.get(name, ""))
         for name in sorted({*recorded, *here})

@@ -37,15 +37,30 @@ class Source(NamedTuple):
 
 @app.command("list")
 def list_(
-    session: Annotated[str, typer.Argument(help="Session.")],
+    session: Annotated[
+        str, typer.Argument(help="Session, also one of `arena play`; all where left out.")
+    ] = "",
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the episodes of a session in the order they were played, all attempts."""
+    """List the episodes of a session in the order they were played, all attempts.
+
+    What a person played has the reason "person".
+    """
     with client_for(server, data) as client:
-        rows = [_row(episode) for episode in client.episodes(session)]
-    columns = ["episode", "attempt", "instance", "outcome", "return", "steps", "ended_by", "reason"]
+        rows = [_row(episode) for episode in client.episodes(session or None)]
+    columns = [
+        "session",
+        "episode",
+        "attempt",
+        "instance",
+        "outcome",
+        "return",
+        "steps",
+        "ended_by",
+        "reason",
+    ]
     print_rows(rows, columns, as_json=as_json)
 
 
@@ -64,6 +79,10 @@ def replay(
     resolution: Annotated[
         int, typer.Option(min=4, max=512, help="Side of the pictures in pixels.")
     ] = 84,
+    backend: Annotated[
+        str,
+        typer.Option(help="What plays it again; by default its own, and sim for a Unity build's."),
+    ] = "",
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -75,11 +94,11 @@ def replay(
         for source in _sources(what, episode, server, data):
             row = _summary(source)
             if check:
-                found = verify(source.recording)
+                found = verify(source.recording, backend=backend)
                 differs |= found.difference is not None
                 row["verification"] = _found(found)
             if pictures is not None:
-                row["frames"] = _render(source, pictures, resolution)
+                row["frames"] = _render(source, pictures, resolution, backend)
             rows.append(row)
             if not as_json:
                 _show(row)
@@ -159,17 +178,18 @@ def _streamed(client: Client, session: str, number: int, attempt: int) -> Record
     return Recording(header, tuple(steps), footer)
 
 
-def _render(source: Source, folder: Path, resolution: int) -> str:
+def _render(source: Source, folder: Path, resolution: int, backend: str) -> str:
     """Write a picture a step; the pattern of their names."""
     folder.mkdir(parents=True, exist_ok=True)
     stem = Path(source.label).stem
-    for number, image in enumerate(frames(source.recording, resolution)):
+    for number, image in enumerate(frames(source.recording, resolution, backend=backend)):
         Image.fromarray(image).save(folder / f"{stem}-{number:04}.png")
     return str(folder / f"{stem}-*.png")
 
 
 def _row(episode: sessions_pb2.EpisodeSummary) -> dict[str, Any]:
     return {
+        "session": names.parse_episode(episode.name).session,
         "episode": episode.episode,
         "attempt": episode.attempt,
         "instance": episode.instance,
@@ -215,6 +235,14 @@ def _found(found: Verification) -> dict[str, Any]:
             "recorded": found.difference.recorded,
             "replayed": found.difference.replayed,
         },
+        "backend": found.backend,
+        "course": found.course
+        and {
+            "metres": found.course.metres,
+            "ended_by": [end and end.name.lower() for end in found.course.ended_by],
+            "return": list(found.course.episode_return),
+            "steps": list(found.course.steps),
+        },
         "versions": {v.name: {"recorded": v.recorded, "here": v.here} for v in found.versions},
     }
 
@@ -228,6 +256,8 @@ def _show(row: dict[str, Any]) -> None:
     )
     if "verification" in row:
         found = row["verification"]
+        if found["backend"] != row["backend"]:
+            typer.echo(f"  played again on {found['backend']}; recorded on {row['backend']}")
         if found["equal"]:
             typer.echo(f"  verified: all numbers of {found['steps']} steps came out again")
         else:
@@ -235,6 +265,14 @@ def _show(row: dict[str, Any]) -> None:
             typer.echo(
                 f"  differs at step {first['step']}: {first['field']} was {first['recorded']}, "
                 f"now {first['replayed']}"
+            )
+        if found["course"] and not found["equal"]:
+            course = found["course"]
+            was, now = (str(end or "nothing").replace("_", " ") for end in course["ended_by"])
+            typer.echo(
+                f"  at most {course['metres']:.3g} m apart; ended by {was} after "
+                f"{course['steps'][0]} decisions with return {course['return'][0]:.6g}, now by "
+                f"{now} after {course['steps'][1]} with {course['return'][1]:.6g}"
             )
         for name, version in found["versions"].items():
             typer.echo(

@@ -393,6 +393,18 @@ def versions() -> dict[str, str]:
     return found
 
 
+def find_build() -> dict[str, str]:
+    """A build that the client finds or downloads; or the error, where it does not."""
+    search: Any = import_module("animalai.executable")
+    if not hasattr(search, "find_or_download_executable"):
+        return {"error": "this version of animalai downloads no builds"}
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            return {"build": os.path.abspath(search.find_or_download_executable())}
+    except Exception as error:  # noqa: BLE001  told to who asked
+        return {"error": str(error).strip().split("\n\n")[0]}
+
+
 def pack(seen: Seen) -> bytes:
     """What a build sent as bytes."""
     shape = (0, 0, 0) if seen.camera is None else seen.camera.shape
@@ -481,10 +493,7 @@ def main(arguments: list[str]) -> None:
         environment_class()
         print(json.dumps(versions()))
     elif arguments == ["--find-build"]:
-        search: Any = import_module("animalai.executable")
-        with contextlib.redirect_stdout(sys.stderr):
-            found = search.find_or_download_executable()
-        print(json.dumps({"build": os.path.abspath(found)}))
+        print(json.dumps(find_build()))
     else:
         # Ctrl-C in the terminal is the parent's to answer.
         signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -119,7 +119,15 @@ def download_build(python: Path) -> Path:
         UnityError: There is none, and none could be downloaded.
     """
     command = [str(python), "-I", player.__file__, "--find-build"]
-    return Path(json.loads(_run(command, DOWNLOAD_SECONDS))["build"])
+    answer = json.loads(_run(command, DOWNLOAD_SECONDS))
+    if "build" not in answer:
+        why = " ".join(answer["error"].split()).rstrip(".")
+        raise UnityError(
+            f"no Unity build was found and none could be downloaded ({why}). Fetch one from "
+            "Animal-AI's releases where there is a network, unpack it here, and name it: "
+            "animalcat unity setup --build PATH"
+        )
+    return Path(answer["build"])
 
 
 def _commands(client: Client, base: Path, folder: Path, python: Path) -> list[list[str]]:

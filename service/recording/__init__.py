@@ -1,10 +1,11 @@
 """Recordings of episodes: one mcap file each, written while it plays, read, and verified."""
 
 from animalcat.service.recording.reader import Recording, RecordingError, read_episode
-from animalcat.service.recording.verify import Difference, Verification, frames, verify
+from animalcat.service.recording.verify import Course, Difference, Verification, frames, verify
 from animalcat.service.recording.writer import EpisodeRecorder, compact
 
 __all__ = [
+    "Course",
     "Difference",
     "EpisodeRecorder",
     "Recording",
