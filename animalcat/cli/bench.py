@@ -10,7 +10,7 @@ import typer
 
 from animalcat.cli.output import fail, print_json, print_rows, progress_console
 
-PARTS: Final = ("simulator", "sensors", "layouts", "service")
+PARTS: Final = ("simulator", "sensors", "layouts", "service", "unity")
 COLUMNS: Final = ("name", "median", "p99", "unit", "baseline", "ratio", "target", "note")
 
 

@@ -81,7 +81,7 @@ def converse(connection: Connection, arguments: Arguments, make_source: MakeSour
         ChannelError: Its side channels cannot be read.
         ClientError: It sent an action that does not exist.
     """
-    client = connection.exchange(_greeting()).rl_initialization_input
+    client = connection.exchange(greeting()).rl_initialization_input
     if _major(client.communication_version) != _major(COMMUNICATION_VERSION):
         refusal = VersionRefusedError(
             f"the client speaks version {client.communication_version!r} of ML-Agents' protocol, "
@@ -105,7 +105,7 @@ def converse(connection: Connection, arguments: Arguments, make_source: MakeSour
 
 def _play(connection: Connection, source: Source, encoder: Encoder, request: pb.RlInput) -> None:
     turn: Turn | None = None
-    brain: pb.InitializationOutput | None = _brain()
+    introduced: pb.InitializationOutput | None = introduction()
     try:
         while True:
             _heed(request.side_channel, source)
@@ -114,9 +114,9 @@ def _play(connection: Connection, source: Source, encoder: Encoder, request: pb.
             infos = pb.RlOutput.ListAgentInfo(value=[encoder.info(one.step) for one in turns])
             output = pb.RlOutput(agent_infos={BEHAVIOUR: infos})
             request = connection.exchange(
-                pb.UnityOutput(rl_output=output, rl_initialization_output=brain)
+                pb.UnityOutput(rl_output=output, rl_initialization_output=introduced)
             ).rl_input
-            brain = None  # the client learns it with the first observations
+            introduced = None  # the client learns it with the first observations
     except (ArenaError, ChannelError, ClientError, SourceOver) as error:
         _log(error)
         if turn is not None:
@@ -160,7 +160,8 @@ def _heed(side_channel: bytes, source: Source) -> None:
             logger.warning("side channel %s is unknown: a message is left unread", channel)
 
 
-def _greeting() -> pb.UnityOutput:
+def greeting() -> pb.UnityOutput:
+    """The first message of a build: who it is."""
     return pb.UnityOutput(
         rl_initialization_output=pb.InitializationOutput(
             name="AcademySingleton",
@@ -179,7 +180,8 @@ def _greeting() -> pb.UnityOutput:
     )
 
 
-def _brain() -> pb.InitializationOutput:
+def introduction() -> pb.InitializationOutput:
+    """What comes along with the first observations: the one kind of agent and its actions."""
     actions = pb.ActionSpec(num_discrete_actions=len(BRANCHES), discrete_branch_sizes=BRANCHES)
     brain = pb.BrainParameters(brain_name=BEHAVIOUR, is_training=True, action_spec=actions)
     return pb.InitializationOutput(brain_parameters=[brain])

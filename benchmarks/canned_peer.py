@@ -1,0 +1,48 @@
+"""The quickest build there can be: it answers a client with one message made beforehand.
+
+`python -m animalcat.benchmarks.canned_peer OPTIONS`, with the options of a build.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import grpc
+
+from animalcat.benchmarks.simulator import arena
+from animalcat.envs.mlagents.arguments import parse
+from animalcat.envs.mlagents.encoding import Encoder
+from animalcat.envs.mlagents.link import METHOD
+from animalcat.envs.mlagents.peer import BEHAVIOUR, greeting, introduction
+from animalcat.envs.mlagents.v1 import communicator_pb2 as pb
+from animalcat.envs.sim.environment import SimEnvironment
+
+
+def main() -> None:
+    """Be a build in which nothing ever changes, until the client closes."""
+    arguments = parse(sys.argv[1:])
+    options = (("grpc.enable_http_proxy", 0),)
+    with grpc.insecure_channel(f"localhost:{arguments.port}", options=options) as channel:
+        exchange: Any = channel.unary_unary  # untyped for bytes
+        call = exchange(METHOD)  # bytes both ways: nothing is decoded
+        step = SimEnvironment(arguments.spec).load(arena(), 0)
+        info = Encoder(channels_first=True).info(step)
+        infos = {BEHAVIOUR: pb.RlOutput.ListAgentInfo(value=[info])}
+        told = pb.UnityOutput(
+            rl_output=pb.RlOutput(agent_infos=infos), rl_initialization_output=introduction()
+        )
+        call(_message(greeting()))
+        call(_message(None))
+        frame, end = _message(told), pb.UnityMessage(header=pb.Header(status=400))
+        while call(frame) != end.SerializeToString():
+            pass
+
+
+def _message(output: pb.UnityOutput | None) -> bytes:
+    message = pb.UnityMessage(header=pb.Header(status=200), unity_output=output)
+    return message.SerializeToString()
+
+
+if __name__ == "__main__":
+    main()
