@@ -4,3 +4,23 @@ import numpy.typing as npt
 _Floats = npt.NDArray[np.float64]
 
 def rankdata(a: npt.ArrayLike, method: str = ...) -> _Floats: ...
+
+class _Interval:
+    low: float
+    high: float
+
+class _BinomTestResult:
+    def proportion_ci(self, confidence_level: float = ..., method: str = ...) -> _Interval: ...
+
+def binomtest(k: int, n: int) -> _BinomTestResult: ...
+
+class _KstestResult:
+    pvalue: float
+
+def kstest(rvs: npt.ArrayLike, cdf: str) -> _KstestResult: ...
+
+class _SpearmanResult:
+    statistic: float
+    pvalue: float
+
+def spearmanr(a: npt.ArrayLike, b: npt.ArrayLike) -> _SpearmanResult: ...

@@ -1,0 +1,214 @@
+"""Simulation-based calibration: do intervals cover the truth as often as they say?
+
+Agents are drawn from the prior, play, and are measured. If a layout's posterior is right, the place
+of the truth in the posterior is uniform, and a 90 % interval holds it in 90 % of the agents (Talts
+et al. 2018).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import binomtest, kstest
+
+from animalcat.layouts.evaluator import Evaluator
+from animalcat.layouts.fit import FitRequest, fit
+from animalcat.layouts.live import LivePosterior
+from animalcat.layouts.randomness import rng
+from animalcat.layouts.spec import Layout
+from animalcat.layouts.summary import HDI_SHARE, NodeSummary
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Bools: TypeAlias = npt.NDArray[np.bool_]
+EngineName: TypeAlias = Literal["live", "nuts"]
+
+POOLED: Final = (0.88, 0.92)
+"""Where the coverage of all nodes together has to lie."""
+CONFIDENCE: Final = 0.99
+"""Of the exact interval of a node's coverage."""
+LEAST_P: Final = 1e-3
+"""A smaller p-value of uniformity, times the number of nodes, is a failure."""
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """What became of the simulated agents.
+
+    Attributes:
+        layout: The layout.
+        engine: What measured them: the live posterior, or NUTS.
+        outcomes: How many outcomes each agent had.
+        seed: Seed of the agents.
+        places: (agents, latents): posterior probability below the truth.
+        covered: (agents, latents): whether the reported 90 % interval holds the truth.
+        left_out: Agents whose fit did not converge, and who are in neither array.
+    """
+
+    layout: Layout
+    engine: EngineName
+    outcomes: int
+    seed: int
+    places: Floats
+    covered: Bools
+    left_out: int = 0
+
+    @property
+    def coverage(self) -> Floats:
+        """(latents,): share of the agents whose interval holds the truth."""
+        return self.covered.mean(axis=0)
+
+    @property
+    def pooled(self) -> float:
+        """Coverage of all nodes together."""
+        return float(self.covered.mean())
+
+    @property
+    def uniformity(self) -> Floats:
+        """(latents,): p-values of the places being uniform (Kolmogorov and Smirnov)."""
+        return np.array([kstest(column, "uniform").pvalue for column in self.places.T])
+
+    def interval(self, latent: int) -> tuple[float, float]:
+        """The exact 99 % interval of a node's coverage (Clopper and Pearson)."""
+        hits = int(self.covered[:, latent].sum())
+        found = binomtest(hits, len(self.covered)).proportion_ci(CONFIDENCE, method="exact")
+        return found.low, found.high
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is not as it should be; empty: calibrated."""
+        found: list[str] = []
+        names = self.layout.latent_names
+        for i, (name, p) in enumerate(zip(names, self.uniformity, strict=True)):
+            low, high = self.interval(i)
+            if not low <= HDI_SHARE <= high:
+                found.append(
+                    f"{name}: intervals hold the truth in {self.coverage[i]:.1%} of the agents "
+                    f"({low:.3f} to {high:.3f}), not in {HDI_SHARE:.0%}"
+                )
+            if p * len(names) < LEAST_P:
+                found.append(f"{name}: the truth's place in the posterior is uneven (p {p:.1g})")
+        low, high = POOLED
+        # With few agents the pooled coverage wanders further than that by chance.
+        slack = 2.6 * np.sqrt(HDI_SHARE * (1 - HDI_SHARE) / self.covered.size)
+        if not min(low, HDI_SHARE - slack) <= self.pooled <= max(high, HDI_SHARE + slack):
+            found.append(f"pooled coverage {self.pooled:.3f} is not within {low} and {high}")
+        return tuple(found)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready summary."""
+        nodes = {
+            name: {
+                "coverage": float(self.coverage[i]),
+                "interval": list(self.interval(i)),
+                "uniformity": float(self.uniformity[i]),
+            }
+            for i, name in enumerate(self.layout.latent_names)
+        }
+        return {
+            "layout": {
+                "name": self.layout.name,
+                "variant": self.layout.variant,
+                "digest": self.layout.digest,
+            },
+            "engine": self.engine,
+            "agents": len(self.covered),
+            "left_out": self.left_out,
+            "outcomes": self.outcomes,
+            "seed": self.seed,
+            "pooled": self.pooled,
+            "nodes": nodes,
+            "problems": list(self.problems),
+        }
+
+
+def calibrate(
+    layout: Layout,
+    instances: npt.ArrayLike,
+    *,
+    agents: int,
+    outcomes: int,
+    seed: int,
+    engine: EngineName = "live",
+    particles: int = 2000,
+    done: Callable[[], object] | None = None,
+) -> Calibration:
+    """Measure agents drawn from the prior.
+
+    Args:
+        layout: The layout.
+        instances: (instances, features): each agent plays random ones of them, none twice.
+        agents: How many agents.
+        outcomes: How many instances each plays.
+        seed: Agents, instances and outcomes follow from it; agent i is the same whatever `agents`.
+        engine: What measures them: `live`, or `nuts` (4 x 500 draws; slower).
+        particles: Of the live posterior.
+        done: Called after each agent.
+
+    Raises:
+        ValueError: There are fewer instances than `outcomes`.
+    """
+    features = layout.check_features(instances)
+    if not 0 < outcomes <= len(features):
+        raise ValueError(f"{outcomes} outcomes of {len(features)} instances")
+    evaluator = Evaluator(layout)
+    places: list[Floats] = []
+    covered: list[list[bool]] = []
+    for agent in range(agents):
+        generator = rng(seed, "calibration", agent)
+        z = generator.standard_normal((1, len(layout.latents)))
+        truth = np.array([n.prior.from_standard(z[:, i])[0] for i, n in enumerate(layout.latents)])
+        rows = features[generator.permutation(len(features))[:outcomes]]
+        y = evaluator.simulate(truth[np.newaxis], evaluator.columns(rows), generator)[:, 0]
+        measured = (_live if engine == "live" else _nuts)(layout, rows, y, agent, particles)
+        if measured is not None:
+            draws, weights, nodes = measured
+            places.append(weights @ (draws < truth))
+            covered.append([n.hdi[0] <= t <= n.hdi[1] for n, t in zip(nodes, truth, strict=True)])
+        if done is not None:
+            done()
+    return Calibration(
+        layout,
+        engine,
+        outcomes,
+        seed,
+        np.array(places),
+        np.array(covered),
+        agents - len(places),
+    )
+
+
+def spread(layout: Layout, count: int, generator: np.random.Generator) -> Floats:
+    """Instances all over the declared ranges of the features: (count, features).
+
+    Features without a unit are codes: the ends of their range, and 0 within it.
+    """
+    columns: list[Floats] = []
+    for feature in layout.features:
+        if feature.unit == "1":
+            codes = sorted({feature.low, feature.high} | ({0.0} if feature.low < 0 else set()))
+            columns.append(generator.choice(np.array(codes), count))
+        else:
+            columns.append(generator.uniform(feature.low, feature.high, count))
+    return np.stack(columns, axis=1)
+
+
+_Measured: TypeAlias = tuple[Floats, Floats, list[NodeSummary]] | None
+
+
+def _live(layout: Layout, rows: Floats, y: Floats, seed: int, particles: int) -> _Measured:
+    posterior = LivePosterior(layout, seed, particles)
+    for episode, (row, outcome) in enumerate(zip(rows, y, strict=True), 1):
+        posterior.update(row, outcome, episode)
+    return posterior.particles, posterior.weights, posterior.summary()
+
+
+def _nuts(layout: Layout, rows: Floats, y: Floats, seed: int, particles: int) -> _Measured:
+    result = fit(FitRequest(layout, rows, y, seed, draws=500, tune=500), cores=1)
+    if not result.converged:
+        return None
+    draws = result.flat_draws
+    return draws, np.full(len(draws), 1.0 / len(draws)), result.nodes

@@ -1,0 +1,1 @@
+"""What papers on measurement layouts print, and the same worked out here."""

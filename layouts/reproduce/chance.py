@@ -1,0 +1,56 @@
+"""The papers' chance of success where noise decides: 1 - the average of the outcomes at hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.layouts.instances import Instances
+from animalcat.layouts.predict import Assessor, Fitted
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+CHANCE: Final = "chance"
+"""The column that layouts as printed read nu from."""
+
+
+def with_chance(instances: Instances, chance: float) -> Instances:
+    """The same instances with a column `chance`, whatever it was before."""
+    kept = [column for column in instances.columns if column != CHANCE]
+    values = np.column_stack([instances.select(kept), np.full(len(instances), chance)])
+    return Instances((*kept, CHANCE), values, instances.paradigms, instances.names)
+
+
+def average_chance(outcomes: Floats) -> float:
+    """1 - the average outcome."""
+    return 1.0 - float(np.mean(outcomes))
+
+
+@dataclass(frozen=True, eq=False)
+class AverageChance:
+    """An assessor that is told 1 - the average of what it learns from; no more than it may know."""
+
+    assessor: Assessor
+
+    @property
+    def name(self) -> str:
+        """Name of the assessor."""
+        return self.assessor.name
+
+    def fit(self, instances: Instances, outcomes: Floats) -> Fitted:
+        """Learn from outcomes."""
+        chance = average_chance(outcomes)
+        return _Fitted(self.assessor.fit(with_chance(instances, chance), outcomes), chance)
+
+
+@dataclass(frozen=True, eq=False)
+class _Fitted:
+    fitted: Fitted
+    chance: float
+
+    def predict(self, instances: Instances) -> Floats:
+        """Probability of success, (instances,)."""
+        return self.fitted.predict(with_chance(instances, self.chance))

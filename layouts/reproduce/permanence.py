@@ -1,0 +1,239 @@
+"""The 30 synthetic agents on their battery: Tables 1 and 8 of Burden et al. 2023."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.layouts.evaluator import Evaluator
+from animalcat.layouts.fit import FitRequest, fit
+from animalcat.layouts.instances import Instances
+from animalcat.layouts.predict import FittedLayout, Split, split
+from animalcat.layouts.randomness import rng
+from animalcat.layouts.reproduce.chance import average_chance, with_chance
+from animalcat.layouts.scores import brier
+from animalcat.layouts.spec import Layout
+from animalcat.layouts.synthetic import SyntheticAgent, op_battery, synthetic_agents
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+REGENERATIONS: Final = 5
+"""How often battery, outcomes and split are drawn anew."""
+_DRAWS: Final = 500
+"""Draws of each of the four chains; 1,750 outcomes leave little to smooth."""
+_ROUNDS: Final = 40
+_TRIED: Final = 400
+_KEPT: Final = 40
+"""Of the search for the best profile: rounds, profiles in each, and how many of them stay."""
+_FAR: Final = 15.0
+"""As far as it goes from the prior's middle, in its standard deviations."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentScore:
+    """What was found about an agent in one regeneration.
+
+    Attributes:
+        number: The agent's number.
+        layout: Brier score of the layout on the held-out instances.
+        aggregate: The same of the agent's average on the others.
+        oracle: The same of who knows the agent's rule.
+        best: The same of the layout with the profile that predicts the agent's rule best.
+        errors: By capability, estimate minus truth as a share of the range, where a truth is
+            settled.
+        converged: Whether the fit passed the gate.
+    """
+
+    number: int
+    layout: float
+    aggregate: float
+    oracle: float
+    best: float
+    errors: dict[str, float]
+    converged: bool
+
+
+def regenerate(
+    layout: Layout,
+    seed: int,
+    regeneration: int,
+    *,
+    agents: Sequence[SyntheticAgent] | None = None,
+    done: Callable[[], object] | None = None,
+) -> list[AgentScore]:
+    """Draw the battery and the agents' outcomes; fit by NUTS to 80 % of them, predict the others.
+
+    Args:
+        layout: A layout of object permanence.
+        seed: Seed of everything.
+        regeneration: Number of the regeneration; each has draws of its own.
+        agents: Which agents; all 30 where not given.
+        done: Called after each agent.
+    """
+    own = int(rng(seed, "regeneration", regeneration).integers(2**31))
+    battery = op_battery(own)
+    # The same partition for all agents, as in the paper.
+    part = split(len(battery), own)
+    scores: list[AgentScore] = []
+    for agent in agents or synthetic_agents():
+        generator = rng(own, "outcomes", agent.number)
+        scores.append(_score(layout, battery, part, agent, generator, own))
+        if done is not None:
+            done()
+    return scores
+
+
+def _score(
+    layout: Layout,
+    battery: Instances,
+    part: Split,
+    agent: SyntheticAgent,
+    generator: np.random.Generator,
+    seed: int,
+) -> AgentScore:
+    truth = agent.probability(battery)
+    outcomes = (generator.random(len(battery)) < truth).astype(np.float64)
+    train, test = outcomes[part.train], outcomes[part.test]
+    told = with_chance(battery, average_chance(train))
+    known = told.rows(part.train).features(layout)
+    result = fit(FitRequest(layout, known, train, seed, draws=_DRAWS, tune=_DRAWS))
+    draws = result.flat_draws
+    fitted = FittedLayout(layout, draws, np.full(len(draws), 1.0 / len(draws)))
+    means = dict(zip(layout.latent_names, draws.mean(axis=0), strict=True))
+    shares = {
+        node.name: (means[node.name] - node.prior.low) / (node.prior.high - node.prior.low)
+        for node in layout.latents
+        if node.name in agent.truth and math.isfinite(node.prior.high - node.prior.low)
+    }
+    return AgentScore(
+        agent.number,
+        brier(fitted.predict(told.rows(part.test)), test),
+        brier(np.full(len(test), train.mean()), test),
+        brier(truth[part.test], test),
+        brier(_best(fitted, told.rows(part.test), truth[part.test], generator), test),
+        {name: float(share - agent.truth[name]) for name, share in shares.items()},
+        result.converged,
+    )
+
+
+def _best(
+    fitted: FittedLayout, instances: Instances, truth: Floats, generator: np.random.Generator
+) -> Floats:
+    """What the profile predicts that is nearest to an agent's rule: (instances,).
+
+    A search by cross-entropy from the posterior, in the space where the prior is standard normal.
+    """
+    layout = fitted.layout
+    evaluator = Evaluator(layout)
+    columns = evaluator.columns(instances.features(layout))
+    rows = generator.choice(len(fitted.draws), _TRIED, p=fitted.weights)
+    nodes = layout.latents
+    z = np.stack([n.prior.to_standard(fitted.draws[rows, i]) for i, n in enumerate(nodes)], axis=1)
+    z += generator.standard_normal(z.shape)
+    best, least = truth, math.inf
+    for _ in range(_ROUNDS):
+        z = np.clip(z, -_FAR, _FAR)
+        theta = np.stack([n.prior.from_standard(z[:, i]) for i, n in enumerate(nodes)], axis=1)
+        p = evaluator.by_instance(theta, columns, np.float64)
+        apart = np.mean((p - truth[:, np.newaxis]) ** 2, axis=0)
+        order = np.argsort(apart)[:_KEPT]
+        if apart[order[0]] < least:
+            best, least = p[:, order[0]], float(apart[order[0]])
+        kept = z[order]
+        z = kept.mean(axis=0) + 1.2 * kept.std(axis=0) * generator.standard_normal(z.shape)
+    return best
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """An agent's Brier scores: means over the regenerations."""
+
+    number: int
+    layout: float
+    aggregate: float
+    oracle: float
+    best: float
+
+
+def table_8(scores: Iterable[Sequence[AgentScore]]) -> list[TableRow]:
+    """Means over regenerations, agent by agent.
+
+    Args:
+        scores: What `regenerate` gave, of the same agents in the same order.
+    """
+    return [
+        TableRow(
+            rows[0].number,
+            *(
+                float(np.mean([getattr(row, name) for row in rows]))
+                for name in ("layout", "aggregate", "oracle", "best")
+            ),
+        )
+        for rows in zip(*scores, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """(aggregate - layout) / (aggregate - reference), of the means over the agents.
+
+    0 is no better than the average, 1 as good as the reference.
+
+    Attributes:
+        oracle: The reference is who knows the agents' rules, also what the layout cannot express.
+        best: The reference is the best profile of the layout: what inference could reach.
+    """
+
+    oracle: float
+    best: float
+
+
+def skill(rows: Sequence[TableRow]) -> Skill:
+    """Skill over some agents."""
+    columns = [(r.layout, r.aggregate, r.oracle, r.best) for r in rows]
+    layout, aggregate, oracle, best = np.mean(columns, axis=0)
+    gained = aggregate - layout
+    return Skill(float(gained / (aggregate - oracle)), float(gained / (aggregate - best)))
+
+
+@dataclass(frozen=True, slots=True)
+class CapabilityError:
+    """Root mean squared error of a capability, as a share of its range.
+
+    Attributes:
+        capability: Its name.
+        overall: Over all agents with a settled truth.
+        included: Over those whose description uses only what the layout knows.
+    """
+
+    capability: str
+    overall: float
+    included: float
+
+
+def table_1(
+    scores: Iterable[Sequence[AgentScore]], agents: Sequence[SyntheticAgent] | None = None
+) -> list[CapabilityError]:
+    """Errors of the capabilities over all regenerations.
+
+    Args:
+        scores: What `regenerate` gave.
+        agents: All who may be in the scores.
+    """
+    known = {agent.number for agent in agents or synthetic_agents() if agent.known}
+    rows = [row for regeneration in scores for row in regeneration]
+    names = dict.fromkeys(name for row in rows for name in row.errors)
+
+    def root(name: str, among: Sequence[AgentScore]) -> float:
+        errors = [row.errors[name] for row in among if name in row.errors]
+        return float(np.sqrt(np.mean(np.square(errors)))) if errors else math.nan
+
+    return [
+        CapabilityError(name, root(name, rows), root(name, [r for r in rows if r.number in known]))
+        for name in names
+    ]
