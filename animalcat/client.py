@@ -246,9 +246,14 @@ class Client:
         )
         return self._run(self._profiles.ExportProfile, request).content
 
-    def episodes(self, session: SessionLike) -> list[sessions_pb2.EpisodeSummary]:
-        """The episodes of a session in the order they were played, all attempts."""
-        request = results_pb2.ListEpisodesRequest(parent=session_name(session))
+    def episodes(self, session: SessionLike | None = None) -> list[sessions_pb2.EpisodeSummary]:
+        """The episodes of a session in the order they were played, all attempts.
+
+        Args:
+            session: Which, a person's (`animalcat arena play`) too; None for those of all.
+        """
+        parent = names.EVERY_SESSION if session is None else session_name(session)
+        request = results_pb2.ListEpisodesRequest(parent=parent)
         return list(self._run(self._episodes.ListEpisodes, request).episodes)
 
     def stream_episode(

@@ -12,6 +12,9 @@ from typing import Final, NamedTuple
 MAX_COMPONENT: Final = 100
 """Most characters of one component."""
 
+EVERY_SESSION: Final = "sessions/-"
+"""Stands for all sessions where episodes are listed."""
+
 _COMPONENT: Final = re.compile(r"[A-Za-z0-9._-]{1,100}", re.ASCII)
 _EPISODE: Final = re.compile(r"(0|[1-9][0-9]{0,8})(?:-(0|[1-9][0-9]{0,8}))?", re.ASCII)
 _NOT_COMPONENT: Final = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)

@@ -9,9 +9,10 @@ from animalcat import names
 from animalcat.service.converters import episode_to_proto
 from animalcat.service.engines import Engines
 from animalcat.service.errors import Code, ServiceError
+from animalcat.service.person import recordings
 from animalcat.service.play import recording_path
 from animalcat.service.recording import RecordingError, read_episode
-from animalcat.v1 import results_pb2, results_pb2_grpc
+from animalcat.v1 import results_pb2, results_pb2_grpc, sessions_pb2
 
 
 class Episodes(results_pb2_grpc.EpisodesServicer):
@@ -23,11 +24,16 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
     async def ListEpisodes(  # noqa: N802
         self, request: results_pb2.ListEpisodesRequest, context: Any
     ) -> results_pb2.ListEpisodesResponse:
-        """The episodes of a session, in order, all attempts."""
-        session = names.parse_session(request.parent)
-        await self._engines.stored(session)
-        episodes = await asyncio.to_thread(self._engines.parts.store.episodes, session)
-        return results_pb2.ListEpisodesResponse(episodes=map(episode_to_proto, episodes))
+        """The episodes of a session, a person's too, or of all; in order, all attempts."""
+        if request.parent != names.EVERY_SESSION:
+            found = await self._episodes(names.parse_session(request.parent))
+            return results_pb2.ListEpisodesResponse(episodes=found)
+        known = [session.id for session in reversed(await self._engines.sessions())]
+        played = await asyncio.to_thread(recordings.sessions, self._engines.parts.data)
+        answer = results_pb2.ListEpisodesResponse()
+        for session in [*known, *(one for one in played if one not in known)]:
+            answer.episodes.extend(await self._episodes(session))
+        return answer
 
     # The stub of the generated code knows generators only; gRPC takes coroutines as well.
     async def StreamEpisode(  # noqa: N802  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -35,14 +41,9 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
     ) -> None:
         """The steps of one recorded episode."""
         session, number, attempt = names.parse_episode(request.name)
-        await self._engines.stored(session)
+        episodes = await self._episodes(session)
         if attempt is None:
-            attempts = [
-                e.attempt
-                for e in await asyncio.to_thread(self._engines.parts.store.episodes, session)
-                if e.number == number
-            ]
-            attempt = max(attempts, default=0)
+            attempt = max((e.attempt for e in episodes if e.episode == number), default=0)
         path = recording_path(self._engines.parts.data, session, number, attempt)
         try:
             recording = await asyncio.to_thread(read_episode, path)
@@ -58,3 +59,18 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
             await context.write(results_pb2.StreamEpisodeResponse(step=step))
         if recording.footer is not None:
             await context.write(results_pb2.StreamEpisodeResponse(footer=recording.footer))
+
+    async def _episodes(self, session: str) -> list[sessions_pb2.EpisodeSummary]:
+        """Those of a session of the store, or else of a person's.
+
+        Raises:
+            ServiceError: There is no such session.
+        """
+        parts = self._engines.parts
+        if await asyncio.to_thread(parts.store.session, session) is None:
+            played = await asyncio.to_thread(recordings.episodes, parts.data, session)
+            if played:
+                return played
+        await self._engines.stored(session)
+        found = await asyncio.to_thread(parts.store.episodes, session)
+        return [episode_to_proto(episode) for episode in found]

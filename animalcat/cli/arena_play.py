@@ -20,10 +20,10 @@ from animalcat import names
 from animalcat.arena_configs.model import Arena, ArenaError
 from animalcat.cli.output import MISSING, fail
 from animalcat.service.person import Game, PageServer
+from animalcat.service.person.recordings import SESSION_PREFIX
 from animalcat.service.person.terminal import play as play_keys
 from animalcat.service.settings import Settings
 
-SESSION_PREFIX: Final = "play-"
 _KEY: Final = re.compile(r"\x1b\[[A-D]|.", re.DOTALL)
 
 

@@ -153,7 +153,7 @@ class ListEpisodesRequest(_message.Message):
 
     PARENT_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
-    """Resource name "sessions/{session}"."""
+    """Resource name "sessions/{session}", a person's too; "sessions/-" is every session."""
     def __init__(
         self,
         *,

@@ -874,7 +874,7 @@ class Decision(_message.Message):
     predicted: _builtins.float
     """Predicted probability of success."""
     reason: _builtins.str
-    """"informative" or "random"."""
+    """"informative" or "random"; "person" where a person chose the arena and played it."""
     @_builtins.property
     def margins(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
         """Per capability, its posterior mean minus the instance's demand, in the unit."""

@@ -38,6 +38,7 @@ BACKEND: Final = "sim"
 PERIOD: Final = 3
 """Physics steps of a decision, as agents have by default."""
 ACTIONS_PER_SECOND: Final = 1.0 / (PERIOD * PHYSICS_STEP)
+FULL_HEALTH: Final = 100.0
 SECONDS_PER_UNIT: Final = 0.1
 """Seconds in a unit of an arena's time limit."""
 
@@ -54,7 +55,8 @@ class View:
         health: 0 to 100.
         reward: Of the last decision.
         episode_return: Sum of the rewards so far.
-        seconds_left: Until the time limit; None where there is none.
+        seconds_left: Until health runs out with the time, in merged arenas too, if nothing is won
+            or lost on the way; None where time costs nothing.
         ended_by: Why the episode is over; None while it runs.
         passed: Whether it was a success; None while it runs.
         speed: In m/s.
@@ -186,7 +188,6 @@ class Game:
     def _seen(self, step: Step, number: int, total: float) -> View:
         seen, limit = step.observation, self._played.time_limit
         assert seen.camera is not None  # the specification has one
-        gone = number * PERIOD * PHYSICS_STEP
         over = step.ended_by is not None
         return View(
             episode=self._number,
@@ -194,7 +195,9 @@ class Game:
             health=seen.health,
             reward=step.reward,
             episode_return=total,
-            seconds_left=max(0.0, limit * SECONDS_PER_UNIT - gone) if limit > 0 else None,
+            seconds_left=limit * SECONDS_PER_UNIT * seen.health / FULL_HEALTH
+            if limit > 0
+            else None,
             ended_by=step.ended_by,
             passed=success(total, self._played.pass_mark) if over else None,
             speed=float(np.linalg.norm(seen.velocity)),

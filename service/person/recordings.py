@@ -1,0 +1,57 @@
+"""What persons have played, as their recordings tell: no store knows of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from animalcat import names
+from animalcat.service.recording import Recording, RecordingError, read_episode
+from animalcat.v1 import sessions_pb2, types_pb2
+
+SESSION_PREFIX: Final = "play-"
+"""With what the ids of persons' sessions begin."""
+REASON: Final = "person"
+"""Stands for the reason of the selector's choice: a person chose, and played."""
+
+
+def sessions(data: Path) -> list[str]:
+    """Ids of persons' sessions in a data directory, sorted."""
+    folders = (data / "recordings").glob(f"{SESSION_PREFIX}*")
+    return sorted(folder.name for folder in folders if any(folder.glob("*.mcap")))
+
+
+def episodes(data: Path, session: str) -> list[sessions_pb2.EpisodeSummary]:
+    """A person's episodes in the order they were played; none where there is no such session.
+
+    Args:
+        data: Data directory.
+        session: Id of a session, already checked to be a component.
+    """
+    if not session.startswith(SESSION_PREFIX):
+        return []
+    found: dict[tuple[int, int], sessions_pb2.EpisodeSummary] = {}
+    for path in (data / "recordings" / session).glob("*.mcap"):
+        try:
+            _, number, attempt = names.parse_episode(f"sessions/{session}/episodes/{path.stem}")
+            found[number, attempt or 0] = _summary(read_episode(path), number, attempt or 0)
+        except (names.BadNameError, RecordingError, OSError):
+            continue  # not an episode's, or cut before it began
+    return [found[key] for key in sorted(found)]
+
+
+def _summary(recording: Recording, number: int, attempt: int) -> sessions_pb2.EpisodeSummary:
+    header, footer = recording.header, recording.footer
+    summary = sessions_pb2.EpisodeSummary(
+        name=header.name,
+        episode=number,
+        attempt=attempt,
+        instance=header.instance,
+        steps=max(0, len(recording.steps) - 1),
+        decision=sessions_pb2.Decision(instance=header.instance, reason=REASON),
+    )
+    if footer is not None:
+        summary.outcome = footer.outcome or types_pb2.OUTCOME_UNSPECIFIED
+        summary.episode_return = footer.episode_return
+        summary.ended_by = footer.ended_by
+    return summary
