@@ -9,14 +9,15 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from animalcat.layouts.adaptive.bank import Bank, History
+from animalcat.layouts.adaptive.policy import Chooser, Policy
+from animalcat.layouts.adaptive.stopping import Stopper, StoppingRule
 from animalcat.layouts.backend.engine import default_engine
 from animalcat.layouts.evaluator import Evaluator
 from animalcat.layouts.fit import FitRequest, fit
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.live import LivePosterior
-from animalcat.layouts.select import Policy, Selector
 from animalcat.layouts.spec import Layout
-from animalcat.layouts.stop import Stopper, StoppingRule
 
 AGENT: Final = (3.0, 1.3, 0.3, 0.1)
 """The simulated agent: navigationAbility, visualAbility, rightLeftBias, noiseLevel."""
@@ -49,17 +50,18 @@ def session(layout: Layout, n: int, episodes: int, seed: int) -> list[float]:
     y = outcomes(layout, features, seed)
     posterior = LivePosterior(layout, seed)
     paradigms = [f"p{i % 4}" for i in range(n)]
-    selector = Selector(layout, features, paradigms, Policy(repeats=n < episodes))
+    bank = Bank(layout, features, paradigms)
+    chooser = Chooser(bank, Policy(exposures=0 if n < episodes else 1))
     stopper = Stopper(layout, StoppingRule(max_episodes=episodes, target_sd=0.0, futility=0.0))
     used: list[int] = []
     taken: list[float] = []
-    choice = selector.select(posterior, used, 0)
+    choice = chooser.choose(posterior, History(used), 0)
     while choice is not None and len(used) < episodes:
         used.append(choice.index)
         start = time.perf_counter()
         posterior.update(features[choice.index], bool(y[choice.index]), len(used))
-        stopper.verdict(posterior, selector, used)
-        choice = selector.select(posterior, used, len(used))
+        stopper.verdict(posterior, chooser, History(used))
+        choice = chooser.choose(posterior, History(used), len(used))
         taken.append(1e3 * (time.perf_counter() - start))
     return taken
 

@@ -1,4 +1,4 @@
-"""Intervals cover what they claim although the selector is adaptive and stopping optional."""
+"""Intervals cover what they claim although the chooser is adaptive and stopping optional."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from animalcat.layouts.adaptive.bank import Bank, History
+from animalcat.layouts.adaptive.policy import Chooser
+from animalcat.layouts.adaptive.stopping import Stopper, StoppingRule
 from animalcat.layouts.evaluator import Evaluator
 from animalcat.layouts.live import LivePosterior
-from animalcat.layouts.select import Selector
 from animalcat.layouts.spec import Layout
-from animalcat.layouts.stop import Stopper, StoppingRule
 
 Floats = npt.NDArray[np.float64]
 AGENTS = 60
@@ -24,7 +25,7 @@ def test_coverage_at_the_stopping_time(
 ) -> None:
     features = draw_instances(300, 1)
     paradigms = [f"p{i % 5}" for i in range(300)]
-    selector = Selector(aaio, features, paradigms)
+    chooser = Chooser(Bank(aaio, features, paradigms))
     stopper = Stopper(aaio, StoppingRule(max_episodes=60, target_sd=0.15, futility=0.02))
     evaluator = Evaluator(aaio)
     hits: list[bool] = []
@@ -36,8 +37,8 @@ def test_coverage_at_the_stopping_time(
         y = generator.uniform(size=300) < evaluator.probability([truth], features)[0]
         posterior = LivePosterior(aaio, agent, particles=1000)
         used: list[int] = []
-        while not stopper.verdict(posterior, selector, used).stop:
-            choice = selector.select(posterior, used, len(used) + 1)
+        while not stopper.verdict(posterior, chooser, History(used)).stop:
+            choice = chooser.choose(posterior, History(used), len(used) + 1)
             assert choice is not None
             used.append(choice.index)
             posterior.update(features[choice.index], bool(y[choice.index]), len(used))

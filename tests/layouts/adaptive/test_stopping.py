@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from animalcat.layouts.adaptive.bank import Bank, History
+from animalcat.layouts.adaptive.policy import Chooser, Policy
+from animalcat.layouts.adaptive.stopping import Stopper, StoppingRule, Verdict
 from animalcat.layouts.live import LivePosterior
-from animalcat.layouts.select import Policy, Selector
 from animalcat.layouts.spec import Layout
-from animalcat.layouts.stop import Stopper, StoppingRule, Verdict
 
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]
@@ -23,14 +24,16 @@ def session(
 ) -> tuple[Verdict, int, LivePosterior]:
     """Play until the stopper says stop."""
     posterior = LivePosterior(layout, 3)
-    selector = Selector(layout, features, ["p"] * len(features), Policy(repeats=repeats))
+    chooser = Chooser(
+        Bank(layout, features, ["p"] * len(features)), Policy(exposures=0 if repeats else 1)
+    )
     stopper = Stopper(layout, rule)
     used: list[int] = []
     while True:
-        verdict = stopper.verdict(posterior, selector, used)
+        verdict = stopper.verdict(posterior, chooser, History(used))
         if verdict.stop:
             return verdict, len(used), posterior
-        choice = selector.select(posterior, used, len(used) + 1)
+        choice = chooser.choose(posterior, History(used), len(used) + 1)
         assert choice is not None
         used.append(choice.index)
         posterior.update(features[choice.index], bool(y[choice.index]), len(used))
@@ -67,8 +70,8 @@ def test_an_exhausted_battery_is_the_limit(aaio: Layout, draw_instances: Draw, p
     assert episodes == 8
     assert verdict.reason == "the battery is exhausted"
     assert "measuring" not in verdict.status.values()
-    empty = Selector(aaio, np.empty((0, 4)), [])
-    verdict = Stopper(aaio, rule).verdict(LivePosterior(aaio, 0), empty, [])
+    empty = Chooser(Bank(aaio, np.empty((0, 4)), []))
+    verdict = Stopper(aaio, rule).verdict(LivePosterior(aaio, 0), empty, History())
     assert verdict.stop
     assert set(verdict.status.values()) == {"limited by the battery"}
 
@@ -97,9 +100,9 @@ def test_an_agent_that_is_all_noise_is_limited_by_noise(aaio: Layout, draw_insta
 
 def test_it_goes_on_while_there_is_something_to_learn(aaio: Layout, draw_instances: Draw) -> None:
     features = draw_instances(50, 5)
-    selector = Selector(aaio, features, ["p"] * 50)
+    chooser = Chooser(Bank(aaio, features, ["p"] * 50))
     rule = StoppingRule(target_sd=0.2, futility=0.01)
-    verdict = Stopper(aaio, rule).verdict(LivePosterior(aaio, 0), selector, [])
+    verdict = Stopper(aaio, rule).verdict(LivePosterior(aaio, 0), chooser, History())
     assert not verdict.stop
     assert verdict.reason == ""
     assert set(verdict.status.values()) == {"measuring"}

@@ -1,4 +1,4 @@
-"""Selection: the score is the expected drop of variance, the propensity is the truth."""
+"""Choosing: the score is the expected drop of variance, the propensity is the truth."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from animalcat.layouts.adaptive.bank import Bank, History
+from animalcat.layouts.adaptive.policy import Chooser, Policy
 from animalcat.layouts.evaluator import Evaluator
 from animalcat.layouts.live import LivePosterior
-from animalcat.layouts.select import Policy, Selector
 from animalcat.layouts.spec import Layout
 
 Floats = npt.NDArray[np.float64]
@@ -40,7 +41,7 @@ def test_the_score_is_the_expected_drop_of_variance(
     aaio: Layout, draw_instances: Draw, posterior: LivePosterior
 ) -> None:
     features = draw_instances(10, 2)
-    scores = Selector(aaio, features, PARADIGMS).scores(posterior)
+    scores = Chooser(Bank(aaio, features, PARADIGMS)).informant.scores(posterior)
     p = Evaluator(aaio).probability(posterior.particles, features)
     ability, now = posterior.particles[:, :2], posterior.weights
     for i in range(10):
@@ -65,8 +66,8 @@ def test_propensities_sum_to_1_over_what_is_left(
     policy: Policy,
     used: list[int],
 ) -> None:
-    selector = Selector(aaio, draw_instances(10, 2), PARADIGMS, policy)
-    propensities = selector.propensities(posterior, used)
+    chooser = Chooser(Bank(aaio, draw_instances(10, 2), PARADIGMS), policy)
+    propensities = chooser.propensities(posterior, History(used))
     assert propensities.sum() == pytest.approx(1.0)
     assert (propensities[used] == 0.0).all()
 
@@ -74,14 +75,14 @@ def test_propensities_sum_to_1_over_what_is_left(
 def test_choices_follow_their_propensities(
     aaio: Layout, draw_instances: Draw, posterior: LivePosterior
 ) -> None:
-    selector = Selector(aaio, draw_instances(10, 2), PARADIGMS)
+    chooser = Chooser(Bank(aaio, draw_instances(10, 2), PARADIGMS))
     used = [0, 4]
-    expected = selector.propensities(posterior, used)
+    expected = chooser.propensities(posterior, History(used))
     trials = 4000
     counts = np.zeros(10)
     reasons: Counter[str] = Counter()
     for episode in range(trials):
-        choice = selector.select(posterior, used, episode)
+        choice = chooser.choose(posterior, History(used), episode)
         assert choice is not None
         assert choice.propensity == pytest.approx(expected[choice.index])
         counts[choice.index] += 1
@@ -94,16 +95,16 @@ def test_choices_follow_their_propensities(
 def test_informative_choices_are_the_best_of_paradigms_that_are_due(
     aaio: Layout, draw_instances: Draw, posterior: LivePosterior
 ) -> None:
-    selector = Selector(aaio, draw_instances(10, 2), PARADIGMS, Policy(random_share=0.0))
-    total = selector.scores(posterior).total
-    first = selector.select(posterior, set(), 0)
+    chooser = Chooser(Bank(aaio, draw_instances(10, 2), PARADIGMS), Policy(random_share=0.0))
+    total = chooser.informant.scores(posterior).total
+    first = chooser.choose(posterior, History(), 0)
     assert first is not None
     assert first.index == int(np.argmax(total))
     assert first.propensity == 1.0
     assert first.score == pytest.approx(total.max())
     # With two plays of a paradigm more than of another, it must wait.
     used = [0, 1]
-    waiting = selector.select(posterior, used, 1)
+    waiting = chooser.choose(posterior, History(used), 1)
     assert waiting is not None
     assert waiting.index == 4 + int(np.argmax(total[4:]))
 
@@ -112,15 +113,15 @@ def test_equal_instances_share_the_choice(
     aaio: Layout, draw_instances: Draw, posterior: LivePosterior
 ) -> None:
     features = np.repeat(draw_instances(1, 2), 10, axis=0)
-    selector = Selector(aaio, features, PARADIGMS, Policy(random_share=0.0))
-    np.testing.assert_allclose(selector.propensities(posterior, []), 0.1)
+    chooser = Chooser(Bank(aaio, features, PARADIGMS), Policy(random_share=0.0))
+    np.testing.assert_allclose(chooser.propensities(posterior, History()), 0.1)
 
 
 def test_margins_are_ability_minus_demand(
     aaio: Layout, draw_instances: Draw, posterior: LivePosterior
 ) -> None:
     features = draw_instances(10, 2)
-    choice = Selector(aaio, features, PARADIGMS).select(posterior, set(), 3)
+    choice = Chooser(Bank(aaio, features, PARADIGMS)).choose(posterior, History(), 3)
     assert choice is not None
     distance, size, behind, _ = features[choice.index]
     mean = {node.name: node.mean for node in posterior.summary()}
@@ -136,19 +137,19 @@ def test_a_battery_that_is_used_up_gives_none(
     aaio: Layout, draw_instances: Draw, posterior: LivePosterior
 ) -> None:
     features = draw_instances(10, 2)
-    selector = Selector(aaio, features, PARADIGMS)
-    used: set[int] = set()
+    chooser = Chooser(Bank(aaio, features, PARADIGMS))
+    used: list[int] = []
     for episode in range(10):
-        choice = selector.select(posterior, used, episode)
+        choice = chooser.choose(posterior, History(used), episode)
         assert choice is not None
         assert choice.index not in used
-        used.add(choice.index)
-    assert selector.select(posterior, used, 10) is None
-    assert selector.propensities(posterior, used).sum() == 0.0
-    repeating = Selector(aaio, features, PARADIGMS, Policy(repeats=True))
-    assert repeating.select(posterior, used, 10) is not None
-    empty = Selector(aaio, np.empty((0, 4)), [])
-    assert empty.select(posterior, [], 0) is None
+        used.append(choice.index)
+    assert chooser.choose(posterior, History(used), 10) is None
+    assert chooser.propensities(posterior, History(used)).sum() == 0.0
+    repeating = Chooser(Bank(aaio, features, PARADIGMS), Policy(exposures=0))
+    assert repeating.choose(posterior, History(used), 10) is not None
+    empty = Chooser(Bank(aaio, np.empty((0, 4)), []))
+    assert empty.choose(posterior, History(), 0) is None
 
 
 def test_probabilities_are_filled_again_only_after_a_move(
@@ -158,20 +159,20 @@ def test_probabilities_are_filled_again_only_after_a_move(
     features = draw_instances(30, 3)
     y = play(features, [4.0, 1.5, 0.0, 0.05], 3)
     posterior = LivePosterior(aaio, 1)
-    selector = Selector(aaio, features, ["p"] * 30)
+    chooser = Chooser(Bank(aaio, features, ["p"] * 30))
     moves: set[int] = set()
     for i in range(30):
         posterior.update(features[i], bool(y[i]), i)
         moves.add(posterior.moves)
-        fresh = Selector(aaio, features, ["p"] * 30).scores(posterior)
-        np.testing.assert_array_equal(selector.scores(posterior).total, fresh.total)
+        fresh = Chooser(Bank(aaio, features, ["p"] * 30)).informant.scores(posterior)
+        np.testing.assert_array_equal(chooser.informant.scores(posterior).total, fresh.total)
     assert len(moves) > 1
 
 
 def test_wrong_arguments_are_refused(aaio: Layout, draw_instances: Draw) -> None:
     with pytest.raises(ValueError, match="2 paradigms, 3 instances"):
-        Selector(aaio, draw_instances(3, 0), ["a", "b"])
-    with pytest.raises(ValueError, match="'best' is unknown; valid: variance, random"):
+        Chooser(Bank(aaio, draw_instances(3, 0), ["a", "b"]))
+    with pytest.raises(ValueError, match="'best' is unknown; valid: variance, information"):
         Policy("best")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="random_share"):
         Policy(random_share=1.5)

@@ -1,0 +1,1 @@
+"""Adaptive testing: what to play next, and when it is enough."""

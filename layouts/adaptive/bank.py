@@ -1,0 +1,115 @@
+"""The instances of a battery, prepared once so that every episode can choose among them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.layouts.evaluator import Evaluator
+from animalcat.layouts.spec import Layout
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+
+class Bank:
+    """Instances to choose from; they never change.
+
+    Instances with equal features tell the same: what they tell is worked out once for all of them.
+
+    Attributes:
+        layout: What is measured.
+        paradigms: The paradigm of each instance.
+        variants: Per instance, the group of instances that differ in looks or mirror image alone.
+        seconds: (instances,), how long an episode is expected to take.
+        distinct: (distinct, columns): the prepared columns of each distinct instance.
+        place: (instances,): the row in `distinct` of each instance.
+        demands: (instances, capabilities): NaN where an instance demands nothing of a capability.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        features: npt.ArrayLike,
+        paradigms: Sequence[str],
+        *,
+        variants: Sequence[str] = (),
+        seconds: npt.ArrayLike | None = None,
+    ) -> None:
+        """Prepare the instances.
+
+        Args:
+            layout: What is measured.
+            features: (instances, features), in the layout's order and units.
+            paradigms: The paradigm of each instance, for balance.
+            variants: The group of variants that each instance is of; empty: each is its own.
+            seconds: (instances,), how long an episode is expected to take; by default all equal.
+
+        Raises:
+            ValueError: A feature is out of range, or the lengths differ.
+        """
+        self.layout = layout
+        self.paradigms = tuple(paradigms)
+        self.variants = tuple(variants) or tuple(map(str, range(len(self.paradigms))))
+        self.evaluator = Evaluator(layout)
+        values = np.asarray(features, dtype=np.float64).reshape(-1, len(layout.features))
+        columns = self.evaluator.columns(values)
+        n = len(columns)
+        self.seconds = np.ones(n) if seconds is None else np.asarray(seconds, dtype=np.float64)
+        for what, length in (
+            ("paradigms", len(self.paradigms)),
+            ("variants", len(self.variants)),
+            ("seconds", len(self.seconds)),
+        ):
+            if length != n:
+                raise ValueError(f"{length} {what}, {n} instances")
+        if not (np.isfinite(self.seconds) & (self.seconds > 0.0)).all():
+            raise ValueError("seconds of an episode must be above 0")
+        if n:
+            self.distinct, place = np.unique(columns, axis=0, return_inverse=True)
+            self.place: Ints = np.ravel(place).astype(np.int64)
+        else:
+            self.distinct, self.place = columns, np.empty(0, np.int64)
+        self.demands = self.evaluator.demands(self.distinct)[self.place]
+
+    def __len__(self) -> int:
+        return len(self.paradigms)
+
+    @cached_property
+    def members(self) -> dict[str, Ints]:
+        """Rows of each paradigm, the paradigms in order of their names."""
+        names = np.array(self.paradigms)
+        return {str(name): np.flatnonzero(names == name) for name in np.unique(names)}
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What was played, in order, with repeats as often as they were played, and what is being.
+
+    Attributes:
+        played: Rows with a known outcome.
+        pending: Rows of episodes that are being played now.
+    """
+
+    played: Sequence[int] = ()
+    pending: Sequence[int] = ()
+
+    @property
+    def started(self) -> tuple[int, ...]:
+        """Rows of every episode that was begun."""
+        return (*self.played, *self.pending)
+
+    def exposures(self, size: int) -> Ints:
+        """How often each instance was begun, (instances,)."""
+        return np.bincount(np.array(self.started, dtype=np.int64), minlength=size)
+
+    def plays(self, bank: Bank) -> Counter[str]:
+        """How often each paradigm was begun."""
+        return Counter(bank.paradigms[i] for i in self.started)

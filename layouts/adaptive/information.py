@@ -1,0 +1,324 @@
+"""What each instance would tell: the expected drop of variance, and the expected information.
+
+An outcome y with probability P(y | agent) lowers the posterior variance of an ability by
+Var_y(E[ability | y]) on average. For success and failure that is Cov(ability, p)^2 / (p (1 - p)):
+one weighted sum an instance, without logarithms. Bias and noise are marginalised by summing over
+whole particles. Scores and counts go through a table of P(y | agent) for each instance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import xlogy
+
+from animalcat.layouts.adaptive.bank import Bank
+from animalcat.layouts.kernels import weighted_sums
+from animalcat.layouts.likelihood import draw_outcomes, log_density
+from animalcat.layouts.live import LivePosterior
+from animalcat.layouts.randomness import rng
+from animalcat.layouts.spec import Bernoulli, Binomial, Layout
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+PARTICLES: Final = 1000
+"""Particles that scores are worked out with; the posterior's are thinned to about as many."""
+
+LARGE: Final = 4000
+"""Distinct instances above which a first look with few particles picks those worth a second."""
+FIRST_LOOK: Final = 250
+"""Particles of the first look."""
+SECOND_LOOK: Final = 1000
+"""Instances that get a second look, shared among the paradigms."""
+
+PENDING_EXACT: Final = 3
+"""Pending episodes whose outcomes are all gone through; of more, 8 draws are taken."""
+BINS: Final = 8
+"""Quantile bins of an ability that information about it is worked out with."""
+NODES: Final = 64
+"""Scores drawn from the prediction to stand for all."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """What every instance would tell, given a posterior.
+
+    Attributes:
+        drops: (instances, capabilities): expected drop of variance, in the unit squared.
+        total: (instances,): their sum in shares of the squared range.
+        predicted: (instances,): probability of success, or mean score.
+        variance: (capabilities,): variance now, in the unit squared.
+        mean: (capabilities,): mean now, in the unit.
+    """
+
+    drops: Floats
+    total: Floats
+    predicted: Floats
+    variance: Floats
+    mean: Floats
+
+
+class Informant:
+    """Works scores out, once per state of the posterior. One thread at a time."""
+
+    def __init__(self, bank: Bank) -> None:
+        self.bank = bank
+        self._filled: list[tuple[Floats, int, Floats | npt.NDArray[np.float32]]] = []
+        self._scored: tuple[Floats, Floats, tuple[int, ...], Scores] | None = None
+
+    def scores(self, posterior: LivePosterior, pending: Sequence[int] = ()) -> Scores:
+        """Expected drops of variance.
+
+        Args:
+            posterior: What is known.
+            pending: Instances being played, whose outcomes will be known before this one's.
+        """
+        theta, weights, waiting = posterior.particles, posterior.weights, tuple(sorted(pending))
+        kept = self._scored
+        if kept is None or kept[0] is not theta or kept[1] is not weights or kept[2] != waiting:
+            made = self._scores(theta, weights, waiting, posterior.seed)
+            self._scored = kept = (theta, weights, waiting, made)
+        return kept[3]
+
+    def noiseless(self, posterior: LivePosterior) -> Scores:
+        """The same if the agent had no noise: tells noise from a battery that cannot tell."""
+        theta = posterior.particles.copy()
+        for i, node in enumerate(self.bank.layout.latents):
+            if node.kind == "robustness":
+                theta[:, i] = node.noiseless
+        ability = posterior.particles[:, list(self.bank.layout.capabilities)]
+        made = self._judge(theta, ability, posterior.weights, PARTICLES, None)
+        return _expanded(made, self.bank.place)
+
+    def information(self, posterior: LivePosterior, about: Sequence[int]) -> Floats:
+        """Expected information of an outcome about each of some capabilities, summed, in nats.
+
+        Each ability is cut into bins of equal probability; what an outcome tells of the bin is at
+        most what it tells of the ability, and nearly that where outcomes change slowly with it.
+
+        Args:
+            posterior: What is known.
+            about: Places of the capabilities among the capabilities.
+
+        Returns:
+            (instances,).
+        """
+        layout = self.bank.layout
+        thin = _thinned(posterior.particles, PARTICLES)
+        weights = _thinned(posterior.weights, PARTICLES)
+        weights = weights / weights.sum()
+        masks = [m for k in about for m in _bins(thin[:, layout.capabilities[k]], weights)]
+        shares = np.array([weights @ m for m in masks])
+        sums = np.empty((len(self.bank.distinct), 1 + len(masks)))
+        rows = np.vstack([weights, *(weights * m for m in masks)])
+        gains = np.zeros(len(sums))
+        if isinstance(layout.outcome, Bernoulli):
+            p = self._probabilities(posterior.particles, PARTICLES)
+            weighted_sums(p, rows, sums)
+            within = sums[:, 1:] / shares
+            gains = len(about) * _entropy(sums[:, 0]) - _entropy(within) @ shares
+        else:
+            for i, table in enumerate(_tables(self.bank, thin, weights, self.bank.distinct)):
+                joint = rows @ table.T
+                within = joint[1:] / shares[:, np.newaxis]
+                whole = -xlogy(joint[0], joint[0]).sum()
+                gains[i] = len(about) * whole + (xlogy(within, within).sum(axis=1) @ shares)
+        return np.maximum(gains, 0.0)[self.bank.place]
+
+    def _scores(
+        self, theta: Floats, weights: Floats, pending: tuple[int, ...], seed: int
+    ) -> Scores:
+        bank = self.bank
+        ability = theta[:, list(bank.layout.capabilities)]
+        if len(bank.distinct) <= LARGE:
+            parts = self._marginal(theta, ability, weights, PARTICLES, None, pending, seed)
+            return _expanded(parts, bank.place)
+        first = self._marginal(theta, ability, weights, FIRST_LOOK, None, pending, seed)
+        rows = _promising(first.total, bank)
+        second = self._marginal(theta, ability, weights, PARTICLES, rows, pending, seed)
+        total = np.minimum(first.total, second.total.min())
+        drops, predicted = first.drops.copy(), first.predicted.copy()
+        total[rows], drops[rows], predicted[rows] = second.total, second.drops, second.predicted
+        whole = Scores(drops, total, predicted, second.variance, second.mean)
+        return _expanded(whole, bank.place)
+
+    def _marginal(
+        self,
+        theta: Floats,
+        ability: Floats,
+        weights: Floats,
+        count: int,
+        rows: Ints | None,
+        pending: tuple[int, ...],
+        seed: int,
+    ) -> Scores:
+        """Scores averaged over the outcomes of pending episodes."""
+        if not pending:
+            return self._judge(theta, ability, weights, count, rows)
+        futures = self._futures(theta, weights, pending, seed)
+        parts = [(share, self._judge(theta, ability, w, count, rows)) for share, w in futures]
+
+        def mean(name: str) -> Floats:
+            return np.asarray(sum(share * getattr(part, name) for share, part in parts))
+
+        return Scores(*(mean(f) for f in ("drops", "total", "predicted", "variance", "mean")))
+
+    def _futures(
+        self, theta: Floats, weights: Floats, pending: tuple[int, ...], seed: int
+    ) -> list[tuple[float, Floats]]:
+        """What the weights may be once the pending outcomes are known, each with its share."""
+        columns = self.bank.distinct[self.bank.place[list(pending)]]
+        if not isinstance(self.bank.layout.outcome, Bernoulli) or len(pending) > PENDING_EXACT:
+            generator = rng(seed, "pending", len(pending))
+            draws = generator.choice(len(theta), 8, p=weights)
+            outcomes = self.bank.evaluator.simulate(theta[draws], columns, generator).T
+        else:
+            outcomes = np.array(list(product((0.0, 1.0), repeat=len(pending))))
+        made: list[tuple[float, Floats]] = []
+        for row in outcomes:
+            likelihood = self.bank.evaluator.log_likelihood(theta, columns, row)
+            posterior = weights * np.exp(likelihood - likelihood.max())
+            chance = float(posterior.sum()) * float(np.exp(likelihood.max()))
+            made.append((chance, posterior / posterior.sum()))
+        if len(pending) > PENDING_EXACT or not isinstance(self.bank.layout.outcome, Bernoulli):
+            return [(1.0 / len(made), w) for _, w in made]
+        total = sum(chance for chance, _ in made)
+        return [(chance / total, w) for chance, w in made]
+
+    def _judge(
+        self, theta: Floats, ability: Floats, weights: Floats, count: int, rows: Ints | None
+    ) -> Scores:
+        """Scores of distinct instances (all, or some rows), with about `count` particles."""
+        layout = self.bank.layout
+        thin = _thinned(weights, count)
+        thin = thin / thin.sum()
+        sample = _thinned(ability, count)
+        mean = thin @ sample
+        centred = sample - mean
+        weightings = np.vstack([thin, (centred * thin[:, np.newaxis]).T])
+        if isinstance(layout.outcome, Bernoulli):
+            p = self._probabilities(theta, count, rows)
+            sums = np.empty((len(p), 1 + ability.shape[1]))
+            weighted_sums(p, weightings, sums)
+            predicted = np.clip(sums[:, 0], 0.0, 1.0)
+            spread = np.maximum(predicted * (1.0 - predicted), 1e-9)
+            drops = sums[:, 1:] ** 2 / spread[:, np.newaxis]
+        else:
+            columns = self.bank.distinct if rows is None else self.bank.distinct[rows]
+            drops, predicted = _by_tables(self.bank, _thinned(theta, count), columns, weightings)
+        spans = np.array([layout.latents[i].prior.span for i in layout.capabilities])
+        return Scores(drops, drops @ spans**-2.0, predicted, thin @ centred**2, mean)
+
+    def _probabilities(
+        self, theta: Floats, count: int, rows: Ints | None = None
+    ) -> npt.NDArray[np.float32]:
+        """(instances, particles); those of all instances are kept until the particles move."""
+        columns = self.bank.distinct
+        if rows is not None:
+            columns = columns[rows]
+            return self.bank.evaluator.by_instance(_thinned(theta, count), columns, np.float32)
+        for made_of, particles, p in self._filled:
+            if made_of is theta and particles == count:
+                return p.astype(np.float32, copy=False)
+        p = self.bank.evaluator.by_instance(_thinned(theta, count), columns, np.float32)
+        self._filled = [kept for kept in self._filled if kept[0] is theta] + [(theta, count, p)]
+        return p
+
+
+def _by_tables(
+    bank: Bank, theta: Floats, columns: Floats, weightings: Floats
+) -> tuple[Floats, Floats]:
+    """Drops of variance and predicted means where outcomes are counts or scores."""
+    drops = np.empty((len(columns), len(weightings) - 1))
+    for i, table in enumerate(_tables(bank, theta, weightings[0], columns)):
+        joint = weightings @ table.T  # (weightings, outcomes)
+        drops[i] = (joint[1:] ** 2 / np.maximum(joint[0], 1e-12)).sum(axis=1)
+    return drops, bank.evaluator.by_instance(theta, columns, np.float64) @ weightings[0]
+
+
+def _tables(bank: Bank, theta: Floats, weights: Floats, columns: Floats) -> Iterator[Floats]:
+    """Per distinct instance, how likely outcomes are: (outcomes, particles).
+
+    For counts, every outcome (or 65 of more) and its probability. For scores, some outcomes drawn
+    from the prediction, and their densities by how likely the drawing was: their densities may have
+    poles at 0 and 1, where no fixed grid is fine enough.
+    """
+    evaluator, width = bank.evaluator, len(bank.layout.features)
+    outcomes = _counts if isinstance(bank.layout.outcome, Binomial) else _scores
+    for row in columns:
+        one = row[np.newaxis]
+        p = evaluator.by_instance(theta, one, np.float64)
+        size = evaluator.sample_sizes(theta, one)
+        y, log_width = outcomes(bank.layout, row[:width], p[0], size, weights)
+        sizes = None if size is None else np.repeat(size, len(y), axis=0)
+        features = np.repeat(one[:, :width], len(y), axis=0)
+        log_table = log_density(bank.layout, np.repeat(p, len(y), axis=0), sizes, features, y)
+        if size is not None:
+            log_table -= log_table.max(axis=1, keepdims=True)
+            log_width = -np.log(len(y) * (np.exp(log_table) @ weights))
+        yield np.exp(log_table + log_width[:, np.newaxis])
+
+
+def _counts(
+    layout: Layout, features: Floats, p: Floats, size: Floats | None, weights: Floats
+) -> tuple[Floats, Floats]:
+    """Counts that stand for all, and the logarithm of how many each stands for."""
+    assert isinstance(layout.outcome, Binomial)
+    trials = int(features[layout.feature_names.index(layout.outcome.trials)])
+    counts = np.unique(np.linspace(0, trials, min(trials + 1, 65)).round())
+    return counts, np.log(np.gradient(counts) if len(counts) > 1 else np.ones(1))
+
+
+def _scores(
+    layout: Layout, features: Floats, p: Floats, size: Floats | None, weights: Floats
+) -> tuple[Floats, Floats]:
+    """Scores drawn from the prediction, the same way every time; their share is not known yet."""
+    assert size is not None  # scores have one
+    steps = (np.arange(NODES) + 0.5) / NODES
+    rows = np.minimum(np.digitize(steps, np.cumsum(weights)), len(weights) - 1)
+    fixed = np.random.default_rng(0)
+    y = draw_outcomes(layout, p[np.newaxis, rows], size[:, rows], features[np.newaxis], fixed)
+    return y[0], np.zeros(NODES)
+
+
+def _promising(total: Floats, bank: Bank) -> Ints:
+    """Distinct rows that score best, as many of each paradigm."""
+    share = max(1, SECOND_LOOK // max(1, len(bank.members)))
+    rows: set[int] = set()
+    for members in bank.members.values():
+        own = np.unique(bank.place[members])
+        best = own if len(own) <= share else own[np.argpartition(-total[own], share - 1)[:share]]
+        rows.update(best.tolist())
+    return np.array(sorted(rows), dtype=np.int64)
+
+
+def _expanded(scores: Scores, place: Ints) -> Scores:
+    """From distinct instances to all."""
+    drops, total, predicted = (a[place] for a in (scores.drops, scores.total, scores.predicted))
+    return Scores(drops, total, predicted, scores.variance, scores.mean)
+
+
+def _bins(ability: Floats, weights: Floats) -> list[Floats]:
+    """Masks of quantile bins, each of some weight."""
+    order = np.argsort(ability, kind="stable")
+    ranks = np.empty(len(order), np.int64)
+    before = np.cumsum(weights[order]) - 0.5 * weights[order]
+    ranks[order] = np.minimum((before * BINS).astype(np.int64), BINS - 1)
+    return [(ranks == b).astype(np.float64) for b in range(BINS) if (weights @ (ranks == b)) > 0]
+
+
+def _entropy(p: Floats) -> Floats:
+    """Entropy of success and failure, in nats."""
+    q = np.clip(p, 0.0, 1.0)
+    return -xlogy(q, q) - xlogy(1.0 - q, 1.0 - q)
+
+
+def _thinned(array: Floats, count: int) -> Floats:
+    """Every so manieth row; after systematic resampling equal particles lie side by side."""
+    return array[:: max(1, len(array) // count)]

@@ -1,0 +1,261 @@
+"""A policy as plain data, the selector it stands for, and the choices that selector makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.layouts.adaptive.bank import Bank, History
+from animalcat.layouts.adaptive.information import Informant
+from animalcat.layouts.adaptive.selectors import (
+    Balanced,
+    Best,
+    Branch,
+    CoolDown,
+    Criterion,
+    Information,
+    Listed,
+    Mixture,
+    PerSecond,
+    Selector,
+    Threshold,
+    Uniform,
+    VarianceDrop,
+    View,
+    propensities,
+    stratified_random,
+)
+from animalcat.layouts.live import LivePosterior
+from animalcat.layouts.randomness import rng
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+Name: TypeAlias = Literal["variance", "information", "threshold", "stratified", "random", "listed"]
+POLICIES: Final[Mapping[Name, str]] = {
+    "variance": "largest expected drop of capability variance",
+    "information": "most expected information about capabilities",
+    "threshold": "hardest demand nearest to the estimated ability",
+    "stratified": "random, as many of each paradigm",
+    "random": "random",
+    "listed": "in the order of a list",
+}
+"""Names of policies, and what each chooses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How to choose.
+
+    Attributes:
+        name: One of `POLICIES`.
+        random_share: Share of stratified random draws under the first three, so that a layout that
+            is wrong shows.
+        balance: By how many plays a paradigm may be ahead of the least played one and still be
+            chosen for what it tells; None: by any number.
+        exposures: How often an instance may be played; 0: any number of times.
+        cool_down: Episodes during which variants of what was played wait.
+        per_second: Whether what an instance tells counts per expected second of its episode.
+        about: Capabilities that "information" is about; empty: all.
+        order: Rows, for "listed".
+    """
+
+    name: Name = "variance"
+    random_share: float = 0.3
+    balance: int | None = 1
+    exposures: int = 1
+    cool_down: int = 0
+    per_second: bool = False
+    about: tuple[str, ...] = ()
+    order: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.name not in get_args(Name):
+            raise ValueError(f"policy {self.name!r} is unknown; valid: {', '.join(POLICIES)}")
+        if not 0.0 <= self.random_share <= 1.0:
+            raise ValueError(f"random_share {self.random_share} is not in [0, 1]")
+        for what in ("balance", "exposures", "cool_down"):
+            if (getattr(self, what) or 0) < 0:
+                raise ValueError(f"{what} {getattr(self, what)} is below 0")
+        if self.about and self.name != "information":
+            raise ValueError('"about" goes with the policy "information" alone')
+        if bool(self.order) != (self.name == "listed"):
+            raise ValueError('"order" goes with the policy "listed", which needs it')
+
+    def selector(self) -> Selector:
+        """The selector that it stands for."""
+        match self.name:
+            case "listed":
+                return Listed(self.order)
+            case "random":
+                return self._rested(Uniform())
+            case "stratified":
+                return self._rested(stratified_random())
+            case _:
+                best: Selector = Best(self._criterion())
+                if self.balance is not None:
+                    best = Balanced(best, self.balance)
+                share = self.random_share
+                return self._rested(Mixture(((1.0 - share, best), (share, stratified_random()))))
+
+    def _criterion(self) -> Criterion:
+        made: Criterion
+        match self.name:
+            case "information":
+                made = Information(self.about)
+            case "threshold":
+                return Threshold()  # a distance: it is not the more for taking less time
+            case _:
+                made = VarianceDrop()
+        return PerSecond(made) if self.per_second else made
+
+    def _rested(self, selector: Selector) -> Selector:
+        return CoolDown(selector, self.cool_down) if self.cool_down else selector
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A chosen instance, and why.
+
+    Attributes:
+        index: Its row.
+        score: Expected drop of variance, summed over capabilities in shares of their range.
+        propensity: Probability with which the policy chose it here.
+        predicted: Predicted probability of success, or mean score.
+        margins: Per capability that it demands, posterior mean minus demand, in its unit.
+        reason: Which draw it was, for example "informative" or "random".
+        alternatives: The best others: rows and scores.
+    """
+
+    index: int
+    score: float
+    propensity: float
+    predicted: float
+    margins: Mapping[str, float]
+    reason: str
+    alternatives: tuple[tuple[int, float], ...] = ()
+
+
+class Chooser:
+    """Applies one policy to one bank. It may serve several posteriors; one thread at a time."""
+
+    def __init__(self, bank: Bank, policy: Policy | None = None) -> None:
+        """Make ready.
+
+        Args:
+            bank: What can be played.
+            policy: How to choose; by default `Policy()`.
+        """
+        self.bank = bank
+        self.policy = policy or Policy()
+        self.informant = Informant(bank)
+        self._selector = self.policy.selector()
+        self._fallback = stratified_random()
+
+    def choose(
+        self, posterior: LivePosterior, history: History, episode: int, *, distrust: bool = False
+    ) -> Choice | None:
+        """Choose the next instance.
+
+        Args:
+            posterior: What is known.
+            history: What was played and what is being.
+            episode: Number of the episode to come; it keys the randomness.
+            distrust: The layout is contradicted, so that what instances would tell is not known:
+                the choice is stratified random.
+
+        Returns:
+            The choice, or None where no instance is left.
+        """
+        branches = self._branches(posterior, history, distrust)
+        if not branches:
+            return None
+        generator = rng(posterior.seed, "select", episode)
+        shares = np.array([b.share for b in branches])
+        branch = branches[_drawn(shares, generator.random())]
+        index = _drawn(branch.probabilities, generator.random())
+        scores = self.informant.scores(posterior, history.pending)
+        chances = propensities(branches, len(self.bank))
+        return Choice(
+            index=index,
+            score=float(scores.total[index]),
+            propensity=float(chances[index]),
+            predicted=float(scores.predicted[index]),
+            margins=self._margins(scores.mean, index),
+            reason=branch.reason,
+            alternatives=self._alternatives(scores.total, self.available(history), index),
+        )
+
+    def choose_several(
+        self, posterior: LivePosterior, history: History, episode: int, count: int
+    ) -> list[Choice]:
+        """Choose for several slots at once; each counts on those before it being played.
+
+        Args:
+            posterior: What is known.
+            history: What was played and what is being.
+            episode: Number of the first episode to come.
+            count: How many at most.
+        """
+        made: list[Choice] = []
+        for number in range(episode, episode + count):
+            pending = (*history.pending, *(choice.index for choice in made))
+            choice = self.choose(posterior, History(history.played, pending), number)
+            if choice is None:
+                break
+            made.append(choice)
+        return made
+
+    def propensities(
+        self, posterior: LivePosterior, history: History, *, distrust: bool = False
+    ) -> Floats:
+        """Probability with which each instance is chosen next, (instances,); 0 if none is left."""
+        return propensities(self._branches(posterior, history, distrust), len(self.bank))
+
+    def available(self, history: History) -> Mask:
+        """Which instances may be played now, (instances,)."""
+        if not self.policy.exposures:
+            return np.ones(len(self.bank), dtype=np.bool_)
+        return history.exposures(len(self.bank)) < self.policy.exposures
+
+    def _branches(
+        self, posterior: LivePosterior, history: History, distrust: bool
+    ) -> tuple[Branch, ...]:
+        allowed = self.available(history)
+        if not allowed.any():
+            return ()
+        view = View(posterior, self.bank, history, self.informant)
+        return (self._fallback if distrust else self._selector).branches(view, allowed)
+
+    def _margins(self, mean: Floats, index: int) -> dict[str, float]:
+        layout = self.bank.layout
+        margins = mean - self.bank.demands[index]
+        return {
+            layout.latents[i].name: float(margins[k])
+            for k, i in enumerate(layout.capabilities)
+            if np.isfinite(margins[k])
+        }
+
+    @staticmethod
+    def _alternatives(
+        total: Floats, available: Mask, index: int, count: int = 3
+    ) -> tuple[tuple[int, float], ...]:
+        rest = available.copy()
+        rest[index] = False
+        rows: Ints = np.flatnonzero(rest)
+        if len(rows) > count:
+            rows = rows[np.argpartition(-total[rows], count - 1)[:count]]
+        best = rows[np.argsort(-total[rows], kind="stable")]
+        return tuple((int(row), float(total[row])) for row in best)
+
+
+def _drawn(probabilities: Floats, u: float) -> int:
+    """The index that a uniform number picks; never one of probability 0."""
+    possible = np.flatnonzero(probabilities)
+    total = np.cumsum(probabilities[possible])
+    return int(possible[min(int(np.sum(total <= u * total[-1])), possible.size - 1)])

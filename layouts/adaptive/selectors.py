@@ -1,0 +1,298 @@
+"""Selectors: each gives every instance a probability of being next; combinators wrap others.
+
+A selector sees a `View` and which instances are allowed, and answers with branches: alternatives
+among which chance decides. So the propensity of a choice is always the truth, however selectors
+are combined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.layouts.adaptive.bank import Bank, History
+from animalcat.layouts.adaptive.information import Informant, Scores
+from animalcat.layouts.live import LivePosterior
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+_TIE: Final = 1e-9
+"""Scores this near to the best, in shares of it, count as equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a selector may look at.
+
+    Attributes:
+        posterior: What is known of the agent.
+        bank: What can be played.
+        history: What was played.
+        informant: Works out what each instance would tell.
+    """
+
+    posterior: LivePosterior
+    bank: Bank
+    history: History
+    informant: Informant
+
+    @property
+    def scores(self) -> Scores:
+        """What each instance would tell, pending episodes allowed for."""
+        return self.informant.scores(self.posterior, self.history.pending)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Branch:
+    """One alternative: taken with `share`, then an instance by `probabilities`, which sum to 1.
+
+    Attributes:
+        share: Probability of the branch.
+        reason: Why an instance is chosen in it, in a word.
+        probabilities: (instances,).
+    """
+
+    share: float
+    reason: str
+    probabilities: Floats
+
+
+class Selector(Protocol):
+    """Whatever can choose the next instance."""
+
+    def branches(self, view: View, allowed: Mask) -> tuple[Branch, ...]:
+        """How it would choose.
+
+        Args:
+            view: What it may look at.
+            allowed: (instances,), some of them True.
+
+        Returns:
+            Branches whose shares sum to 1; nothing where it has no instance to offer.
+        """
+        ...
+
+
+class Criterion(Protocol):
+    """How much each instance is worth: the larger, the better."""
+
+    def worth(self, view: View) -> Floats:
+        """(instances,)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class VarianceDrop:
+    """Expected drop of the variance of all capabilities, each in shares of its range."""
+
+    def worth(self, view: View) -> Floats:
+        """(instances,)."""
+        return view.scores.total
+
+
+@dataclass(frozen=True, slots=True)
+class Information:
+    """Expected information about capabilities, in nats.
+
+    Attributes:
+        about: Their names; empty: all.
+    """
+
+    about: tuple[str, ...] = ()
+
+    def worth(self, view: View) -> Floats:
+        """(instances,).
+
+        Raises:
+            ValueError: A name is no capability of the layout.
+        """
+        layout = view.bank.layout
+        names = [layout.latents[i].name for i in layout.capabilities]
+        if unknown := [name for name in self.about if name not in names]:
+            raise ValueError(f"{unknown[0]!r} is no capability; there are: {', '.join(names)}")
+        places = [k for k, name in enumerate(names) if not self.about or name in self.about]
+        return view.informant.information(view.posterior, places)
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """Nearness of an instance's hardest demand to the estimated ability.
+
+    The hardest demand is the one with the least margin, in shares of the capability's range.
+    """
+
+    def worth(self, view: View) -> Floats:
+        """(instances,): 0 where the margin is 0, less where it is not; least where none is."""
+        layout = view.bank.layout
+        spans = np.array([layout.latents[i].prior.span for i in layout.capabilities])
+        margins = (view.scores.mean - view.bank.demands) / spans
+        hardest = np.fmin.reduce(margins, axis=1, initial=np.inf)
+        return -np.minimum(np.abs(hardest), 10.0)
+
+
+@dataclass(frozen=True, slots=True)
+class PerSecond:
+    """The worth by another criterion, which is at least 0, for each expected second of play."""
+
+    criterion: Criterion
+
+    def worth(self, view: View) -> Floats:
+        """(instances,)."""
+        return self.criterion.worth(view) / view.bank.seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The instance of most worth; equal ones share the choice."""
+
+    criterion: Criterion
+    reason: str = "informative"
+
+    def branches(self, view: View, allowed: Mask) -> tuple[Branch, ...]:
+        """One branch, on the best."""
+        worth = np.where(allowed, self.criterion.worth(view), -np.inf)
+        best = worth >= worth.max() - _TIE * abs(worth.max())
+        return (Branch(1.0, self.reason, _uniform(best)),)
+
+
+@dataclass(frozen=True, slots=True)
+class Uniform:
+    """Any instance, all with the same probability."""
+
+    reason: str = "random"
+
+    def branches(self, view: View, allowed: Mask) -> tuple[Branch, ...]:
+        """One branch."""
+        return (Branch(1.0, self.reason, _uniform(allowed)),)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The instances of a list, in its order, each as often as it stands there.
+
+    Attributes:
+        order: Rows.
+    """
+
+    order: tuple[int, ...]
+    reason: str = "listed"
+
+    def branches(self, view: View, allowed: Mask) -> tuple[Branch, ...]:
+        """One branch on the next of the list; none after its end."""
+        left = list(view.history.started)
+        for row in self.order:
+            if row in left:
+                left.remove(row)
+            elif allowed[row]:
+                return (Branch(1.0, self.reason, _uniform(np.arange(len(allowed)) == row)),)
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Balanced:
+    """Only paradigms that were played at most `slack` times more than the least played one.
+
+    With `evenly`, chance first picks the paradigm, all with the same probability: then a random
+    choice is stratified by paradigm.
+    """
+
+    selector: Selector
+    slack: int = 1
+    evenly: bool = False
+
+    def branches(self, view: View, allowed: Mask) -> tuple[Branch, ...]:
+        """The other selector's, among the paradigms that are due."""
+        members, plays = view.bank.members, view.history.plays(view.bank)
+        open_ones = [name for name, rows in members.items() if allowed[rows].any()]
+        if not open_ones:
+            return ()
+        least = min(plays[name] for name in open_ones)
+        due = [name for name in open_ones if plays[name] <= least + self.slack]
+        masks = [_only(allowed, members[name]) for name in due]
+        if not self.evenly:
+            return self.selector.branches(view, np.logical_or.reduce(masks))
+        offers = [self.selector.branches(view, mask) for mask in masks]
+        return _merged([(1.0 / len(offers), offer) for offer in offers])
+
+
+@dataclass(frozen=True, slots=True)
+class CoolDown:
+    """Not the variants of what was played last, as long as there is anything else.
+
+    Attributes:
+        selector: Who chooses among the rest.
+        episodes: How many of the last episodes count.
+    """
+
+    selector: Selector
+    episodes: int = 5
+
+    def branches(self, view: View, allowed: Mask) -> tuple[Branch, ...]:
+        """The other selector's, among what is rested."""
+        last = view.history.started[-self.episodes :] if self.episodes else ()
+        tired = {view.bank.variants[row] for row in last}
+        rested = allowed & np.array([v not in tired for v in view.bank.variants], dtype=np.bool_)
+        return self.selector.branches(view, rested if rested.any() else allowed)
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """One of several selectors, by chance.
+
+    Attributes:
+        parts: Share and selector; the shares sum to 1.
+    """
+
+    parts: tuple[tuple[float, Selector], ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        total = sum(share for share, _ in self.parts)
+        if abs(total - 1.0) > 1e-9 or any(share < 0.0 for share, _ in self.parts):
+            raise ValueError(f"shares of a mixture must be at least 0 and sum to 1, not {total}")
+
+    def branches(self, view: View, allowed: Mask) -> tuple[Branch, ...]:
+        """Branches of all parts of some share."""
+        offers = [(s, part.branches(view, allowed)) for s, part in self.parts if s > 0.0]
+        kept = [(share, offer) for share, offer in offers if offer]
+        whole = sum(share for share, _ in kept)
+        return tuple(
+            Branch(share / whole * b.share, b.reason, b.probabilities)
+            for share, offer in kept
+            for b in offer
+        )
+
+
+def stratified_random() -> Selector:
+    """Any instance of the paradigms played least, each paradigm with the same probability."""
+    return Balanced(Uniform(), slack=0, evenly=True)
+
+
+def propensities(branches: Sequence[Branch], size: int) -> Floats:
+    """Probability of every instance over all branches, (instances,)."""
+    return np.asarray(sum((b.share * b.probabilities for b in branches), np.zeros(size)))
+
+
+def _merged(offers: Sequence[tuple[float, tuple[Branch, ...]]]) -> tuple[Branch, ...]:
+    """One branch for each reason."""
+    totals: dict[str, tuple[float, Floats]] = {}
+    for share, offer in offers:
+        for b in offer:
+            weight = share * b.share
+            before, sums = totals.get(b.reason, (0.0, np.zeros(len(b.probabilities))))
+            totals[b.reason] = (before + weight, sums + weight * b.probabilities)
+    return tuple(Branch(share, reason, sums / share) for reason, (share, sums) in totals.items())
+
+
+def _uniform(mask: Mask) -> Floats:
+    return mask / np.count_nonzero(mask)
+
+
+def _only(allowed: Mask, rows: npt.NDArray[np.int64]) -> Mask:
+    mask = np.zeros(len(allowed), dtype=np.bool_)
+    mask[rows] = allowed[rows]
+    return mask

@@ -1,0 +1,272 @@
+"""Deciding that it is enough, with a status for every capability."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.layouts.adaptive.bank import History
+from animalcat.layouts.adaptive.information import Informant, Scores
+from animalcat.layouts.adaptive.policy import Chooser
+from animalcat.layouts.live import LivePosterior
+from animalcat.layouts.spec import Layout
+from animalcat.layouts.summary import hdi
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+Status: TypeAlias = Literal[
+    "measuring",
+    "measured",
+    "budget",
+    "limited by the battery",
+    "limited by noise",
+    "layout contradicted",
+]
+
+HORIZON: Final = 25
+"""Episodes that futility looks ahead."""
+
+WORTHWHILE: Final = 0.1
+"""Share by which standard deviations would have to fall without noise for noise to be the limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoppingRule:
+    """When measuring is enough.
+
+    Attributes:
+        max_episodes: Budget of episodes.
+        target_sd: A capability is measured at this standard deviation, in shares of its range;
+            0: never.
+        targets: Targets of single capabilities, instead of `target_sd`.
+        target_width: A capability is measured only when its 90 % interval is no wider than this
+            share of its range; 0: widths do not count.
+        futility: A capability is given up where its standard deviation is expected to fall by less
+            than this share over the next 25 episodes; 0: never.
+        max_seconds: Budget of time; 0: none.
+        stop_at_alarm: Whether a layout that the alarm says is contradicted ends the session.
+        combine: With "any", what comes first of the budgets, and of all capabilities being measured
+            or given up, ends the session. With "all", each that is set must have come.
+    """
+
+    max_episodes: int = 100
+    target_sd: float = 0.1
+    targets: Mapping[str, float] = field(default_factory=dict[str, float])
+    target_width: float = 0.0
+    futility: float = 0.01
+    max_seconds: float = 0.0
+    stop_at_alarm: bool = False
+    combine: Literal["any", "all"] = "any"
+
+    def __post_init__(self) -> None:
+        if self.max_episodes < 1:
+            raise ValueError(f"max_episodes {self.max_episodes} must be 1 at least")
+        shares = {"target_sd": self.target_sd, "futility": self.futility}
+        shares |= {f"target of {name}": value for name, value in self.targets.items()}
+        for name, value in shares.items():
+            if not 0.0 <= value < 1.0:
+                raise ValueError(f"{name} {value} is not in [0, 1)")
+        if not 0.0 <= self.target_width <= 1.0:
+            raise ValueError(f"target_width {self.target_width} is not in [0, 1]")
+        if not 0.0 <= self.max_seconds < float("inf"):
+            raise ValueError(f"max_seconds {self.max_seconds} must be a number of 0 or more")
+        if self.combine not in ("any", "all"):
+            raise ValueError(f"combine {self.combine!r} is unknown; valid: any, all")
+        if self.combine == "all" and self.target_width and not (self.target_sd or self.targets):
+            raise ValueError('target_width needs a target_sd: with "all" it would never be met')
+
+    def target(self, name: str) -> float:
+        """Target of one capability, in shares of its range."""
+        return self.targets.get(name, self.target_sd)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether to stop.
+
+    Attributes:
+        stop: Whether.
+        reason: Why, in words; empty while it goes on.
+        status: Per capability.
+        expected_fall: Per capability, by which share its standard deviation is expected to fall
+            over the next 25 episodes.
+        episodes_needed: Per capability, how many more episodes its target is expected to take; None
+            where the battery cannot reach it.
+    """
+
+    stop: bool
+    reason: str
+    status: Mapping[str, Status]
+    expected_fall: Mapping[str, float]
+    episodes_needed: Mapping[str, int | None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _State:
+    """What conditions look at. Arrays hold a value for each capability."""
+
+    rule: StoppingRule
+    measured: Mask
+    futile: Mask
+    played: int
+    seconds: float
+
+
+class _Condition(Protocol):
+    def __call__(self, state: _State) -> str: ...
+
+
+class Stopper:
+    """Applies one rule."""
+
+    def __init__(self, layout: Layout, rule: StoppingRule) -> None:
+        """Make ready.
+
+        Raises:
+            ValueError: The rule names a capability that the layout has not.
+        """
+        names = [layout.latents[i].name for i in layout.capabilities]
+        if unknown := sorted(set(rule.targets) - set(names)):
+            raise ValueError(f"target of {unknown[0]}: no capability; there are {', '.join(names)}")
+        self.layout = layout
+        self.rule = rule
+        self._names = names
+
+    def verdict(
+        self,
+        posterior: LivePosterior,
+        chooser: Chooser,
+        history: History,
+        *,
+        seconds: float = 0.0,
+        contradicted: bool = False,
+    ) -> Verdict:
+        """Judge after an episode.
+
+        Args:
+            posterior: What is known.
+            chooser: What could be played next.
+            history: What was played; repeats count for the budget.
+            seconds: How long the session has taken.
+            contradicted: The alarm says that the layout does not describe the agent.
+        """
+        columns = list(self.layout.capabilities)
+        theta, weights = posterior.particles[:, columns], posterior.weights
+        sd = np.sqrt(weights @ (theta - weights @ theta) ** 2)
+        spans = np.array([self.layout.latents[i].prior.span for i in columns])
+        target = np.array([self.rule.target(name) for name in self._names])
+        measured = sd <= target * spans
+        if self.rule.target_width:
+            widths = np.array([np.ptp(hdi(theta[:, k], weights)) for k in range(len(columns))])
+            measured &= widths <= self.rule.target_width * spans
+        measured &= not contradicted
+        left = chooser.available(history)
+        scores = chooser.informant.scores(posterior, history.pending)
+        fall = _expected_fall(scores, left)
+        futile = (fall < self.rule.futility) & (self.rule.futility > 0.0)
+        state = _State(self.rule, measured, futile, len(history.played), seconds)
+
+        reason = _reason(state)
+        if contradicted and self.rule.stop_at_alarm:
+            reason = "the layout does not describe this agent"
+        elif not left.any() and not measured.all():
+            reason = "the battery is exhausted"
+        return Verdict(
+            stop=bool(reason),
+            reason=reason,
+            status=self._status(state, reason, contradicted, posterior, chooser.informant),
+            expected_fall=dict(zip(self._names, fall.tolist(), strict=True)),
+            episodes_needed={
+                name: 0 if measured[k] else needed(scores, left, k, target[k] * spans[k])
+                for k, name in enumerate(self._names)
+            },
+        )
+
+    def _status(
+        self,
+        state: _State,
+        reason: str,
+        contradicted: bool,
+        posterior: LivePosterior,
+        informant: Informant,
+    ) -> dict[str, Status]:
+        rest: list[Status] = ["measuring"] * len(self._names)
+        if contradicted:
+            rest = ["layout contradicted"] * len(self._names)
+        elif reason and (_episodes(state) or _seconds(state)):
+            rest = ["budget"] * len(self._names)
+        elif reason and not state.measured.all():
+            rest = _limits(posterior, informant)
+        return {
+            name: "measured" if state.measured[k] else rest[k] for k, name in enumerate(self._names)
+        }
+
+
+def _settled(state: _State) -> str:
+    if state.measured.all():
+        return "every capability is measured"
+    if (state.measured | state.futile).all():
+        return (
+            f"{HORIZON} more episodes are expected to lower no standard deviation that is "
+            f"still above its target by {state.rule.futility:.1%}"
+        )
+    return ""
+
+
+def _episodes(state: _State) -> str:
+    most = state.rule.max_episodes
+    return f"the budget of {most} episodes is used up" if state.played >= most else ""
+
+
+def _seconds(state: _State) -> str:
+    most = state.rule.max_seconds
+    return f"the budget of {most:g} s is used up" if 0.0 < most <= state.seconds else ""
+
+
+def _reason(state: _State) -> str:
+    """Why the rule says stop; empty where it does not."""
+    conditions: list[_Condition] = [_settled, _episodes]
+    if state.rule.max_seconds:
+        conditions.append(_seconds)
+    met = [condition(state) for condition in conditions]
+    if state.rule.combine == "any":
+        return next(filter(None, met), "")
+    return "; ".join(met) if all(met) else ""
+
+
+def _limits(posterior: LivePosterior, informant: Informant) -> list[Status]:
+    """What stands in the way: the same battery would tell more about an agent without noise.
+
+    The whole battery is asked, as it was before anything was played.
+    """
+    everything = np.ones(len(informant.bank), dtype=np.bool_)
+    noisy = _expected_fall(informant.scores(posterior), everything)
+    clean = _expected_fall(informant.noiseless(posterior), everything)
+    by_noise = (clean >= WORTHWHILE) & (clean > 2.0 * noisy)
+    return ["limited by noise" if noise else "limited by the battery" for noise in by_noise]
+
+
+def needed(scores: Scores, left: Mask, capability: int, target: float) -> int | None:
+    """How many of the best instances left lower a standard deviation to its target.
+
+    Every drop is taken at today's posterior, as for futility. None where all of them do not.
+    """
+    variance = max(float(scores.variance[capability]), 1e-300)
+    shares = np.sort(scores.drops[left, capability] / variance)[::-1]
+    after = np.sqrt(variance * np.cumprod(np.clip(1.0 - shares, 0.0, 1.0)))
+    reached = np.flatnonzero(after <= target)
+    return int(reached[0]) + 1 if reached.size else None
+
+
+def _expected_fall(scores: Scores, left: Mask) -> Floats:
+    """Share by which standard deviations fall if each capability's best instances are played.
+
+    Every drop is taken at today's posterior, so it is somewhat hopeful: what is futile by it is.
+    """
+    shares = scores.drops[left] / np.maximum(scores.variance, 1e-300)
+    best = np.sort(shares, axis=0)[::-1][:HORIZON]
+    return 1.0 - np.sqrt(np.prod(np.clip(1.0 - best, 0.0, 1.0), axis=0))

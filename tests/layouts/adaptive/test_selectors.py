@@ -1,0 +1,259 @@
+"""Selectors: every policy is a distribution over what is allowed; combinators narrow or mix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from animalcat.layouts.adaptive.bank import Bank, History
+from animalcat.layouts.adaptive.policy import POLICIES, Chooser, Policy
+from animalcat.layouts.adaptive.selectors import (
+    Best,
+    CoolDown,
+    Information,
+    Listed,
+    Mixture,
+    PerSecond,
+    Threshold,
+    Uniform,
+    VarianceDrop,
+    View,
+    propensities,
+    stratified_random,
+)
+from animalcat.layouts.evaluator import Evaluator
+from animalcat.layouts.library import load_layout
+from animalcat.layouts.live import LivePosterior
+from animalcat.layouts.spec import Layout
+
+Floats = npt.NDArray[np.float64]
+Draw = Callable[[int, int], Floats]
+Play = Callable[[Floats, list[float], int], Floats]
+PARADIGMS = ["a", "a", "a", "a", "b", "b", "b", "c", "c", "d"]
+
+
+@pytest.fixture
+def posterior(aaio: Layout, draw_instances: Draw, play: Play) -> LivePosterior:
+    features = draw_instances(20, 1)
+    y = play(features, [3.0, 1.2, 0.3, 0.1], 1)
+    posterior = LivePosterior(aaio, 5, particles=1000)
+    for i in range(20):
+        posterior.update(features[i], bool(y[i]), i + 1)
+    return posterior
+
+
+@pytest.fixture
+def chooser(aaio: Layout, draw_instances: Draw) -> Chooser:
+    variants = [f"v{i // 2}" for i in range(10)]
+    bank = Bank(
+        aaio, draw_instances(10, 2), PARADIGMS, variants=variants, seconds=np.arange(1.0, 11.0)
+    )
+    return Chooser(bank)
+
+
+def view(chooser: Chooser, posterior: LivePosterior, played: tuple[int, ...] = ()) -> View:
+    return View(posterior, chooser.bank, History(played), chooser.informant)
+
+
+EVERY = np.ones(10, dtype=np.bool_)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_policy_is_a_distribution_over_what_is_left(
+    name: str, chooser: Chooser, posterior: LivePosterior
+) -> None:
+    order = (3, 9, 1) if name == "listed" else ()
+    policy = Policy(name, order=order)  # pyright: ignore[reportArgumentType]
+    other = Chooser(chooser.bank, policy)
+    chances = other.propensities(posterior, History([3, 4]))
+    assert chances.sum() == pytest.approx(1.0)
+    assert not chances[[3, 4]].any()
+    choice = other.choose(posterior, History([3, 4]), 3)
+    assert choice is not None
+    assert choice.propensity == pytest.approx(chances[choice.index])
+    assert choice.index not in {row for row, _ in choice.alternatives}
+    scores = [score for _, score in choice.alternatives]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_a_list_is_played_in_its_order_and_ends(chooser: Chooser, posterior: LivePosterior) -> None:
+    listed = Chooser(chooser.bank, Policy("listed", order=(3, 3, 1), exposures=2))
+    played: list[int] = []
+    while (choice := listed.choose(posterior, History(played), len(played))) is not None:
+        assert choice.propensity == 1.0
+        played.append(choice.index)
+    assert played == [3, 3, 1]
+
+
+def test_nearest_threshold_is_the_least_margin(
+    chooser: Chooser, posterior: LivePosterior, aaio: Layout
+) -> None:
+    mean = posterior.weights @ posterior.particles[:, :2]
+    margins = (mean - chooser.bank.demands) / [5.3, 1.9]
+    distance = np.abs(margins.min(axis=1))
+    nearest = np.isclose(distance, distance.min())
+    (branch,) = Best(Threshold()).branches(view(chooser, posterior), EVERY)
+    np.testing.assert_allclose(branch.probabilities, nearest / nearest.sum())
+
+
+def test_information_is_mutual_information_with_binned_abilities(
+    chooser: Chooser, posterior: LivePosterior, aaio: Layout, draw_instances: Draw
+) -> None:
+    worth = Information(("visualAbility",)).worth(view(chooser, posterior))
+    p = Evaluator(aaio).probability(posterior.particles, draw_instances(10, 2))
+    weights, ability = posterior.weights, posterior.particles[:, 1]
+    order = np.argsort(ability)
+    before = np.cumsum(weights[order]) - weights[order] / 2
+    bins = np.empty(len(order), dtype=int)
+    bins[order] = np.minimum(8 * before, 7).astype(int)
+
+    def entropy(q: float) -> float:
+        return -sum(x * np.log(x) for x in (q, 1 - q) if x > 0)
+
+    for i in range(10):
+        within = 0.0
+        for b in range(8):
+            share = weights[bins == b].sum()
+            within += share * entropy(float(weights[bins == b] @ p[bins == b, i] / share))
+        assert worth[i] == pytest.approx(entropy(float(weights @ p[:, i])) - within, abs=1e-5)
+    both = Information().worth(view(chooser, posterior))
+    other = Information(("navigationAbility",)).worth(view(chooser, posterior))
+    np.testing.assert_allclose(both, worth + other, atol=1e-6)
+    with pytest.raises(ValueError, match="no capability; there are: navigationAbility"):
+        Information(("rightLeftBias",)).worth(view(chooser, posterior))
+
+
+def test_cost_divides_the_worth(chooser: Chooser, posterior: LivePosterior) -> None:
+    looked = view(chooser, posterior)
+    np.testing.assert_allclose(
+        PerSecond(VarianceDrop()).worth(looked) * np.arange(1.0, 11.0), VarianceDrop().worth(looked)
+    )
+
+
+def test_variants_rest_while_there_is_anything_else(
+    chooser: Chooser, posterior: LivePosterior
+) -> None:
+    rested = CoolDown(Uniform(), episodes=2)
+    chances = propensities(rested.branches(view(chooser, posterior, (0, 4, 9)), EVERY), 10)
+    np.testing.assert_allclose(chances, [1 / 6] * 4 + [0, 0] + [1 / 6] * 2 + [0, 0])
+    only = np.arange(10) == 5
+    chances = propensities(rested.branches(view(chooser, posterior, (4,)), only), 10)
+    assert chances[5] == 1.0
+
+
+def test_stratified_random_gives_paradigms_equal_chances(
+    chooser: Chooser, posterior: LivePosterior
+) -> None:
+    chances = propensities(stratified_random().branches(view(chooser, posterior), EVERY), 10)
+    np.testing.assert_allclose(chances, [1 / 16] * 4 + [1 / 12] * 3 + [1 / 8] * 2 + [1 / 4])
+
+
+def test_a_mixture_without_one_part_is_the_others(
+    chooser: Chooser, posterior: LivePosterior
+) -> None:
+    mixed = Mixture(((0.5, Listed(())), (0.5, Uniform())))
+    (branch,) = mixed.branches(view(chooser, posterior), EVERY)
+    assert (branch.share, branch.reason) == (1.0, "random")
+    with pytest.raises(ValueError, match="sum to 1"):
+        Mixture(((0.5, Uniform()),))
+
+
+def test_distrust_chooses_at_random(chooser: Chooser, posterior: LivePosterior) -> None:
+    chances = chooser.propensities(posterior, History(), distrust=True)
+    expected = propensities(stratified_random().branches(view(chooser, posterior), EVERY), 10)
+    np.testing.assert_allclose(chances, expected)
+
+
+def test_equal_instances_are_worked_out_once(aaio: Layout, draw_instances: Draw) -> None:
+    features = np.repeat(draw_instances(5, 2), 4, axis=0)
+    bank = Bank(aaio, features, ["p"] * 20)
+    assert len(bank.distinct) == 5
+    scores = Chooser(bank).informant.scores(LivePosterior(aaio, 1))
+    np.testing.assert_array_equal(
+        scores.total.reshape(5, 4), scores.total[::4].repeat(4).reshape(5, 4)
+    )
+    single = Chooser(Bank(aaio, features[::4], ["p"] * 5)).informant.scores(LivePosterior(aaio, 1))
+    np.testing.assert_array_equal(scores.total[::4], single.total)
+
+
+def test_pending_episodes_count(
+    aaio: Layout, posterior: LivePosterior, draw_instances: Draw
+) -> None:
+    """What is being played tells less a second time, by exactly what its outcomes would tell."""
+    features = draw_instances(6, 4)
+    bank = Bank(aaio, features, ["p"] * 6)
+    informant = Chooser(bank).informant
+    scores = informant.scores(posterior, (2,))
+    p = Evaluator(aaio).probability(posterior.particles, features)
+    expected = np.zeros((6, 2))
+    for chances in (p[:, 2], 1.0 - p[:, 2]):
+        weights = posterior.weights * chances
+        share, weights = weights.sum(), weights / weights.sum()
+        centred = posterior.particles[:, :2] - weights @ posterior.particles[:, :2]
+        mean = weights @ p
+        covariance = (weights[:, np.newaxis] * centred).T @ p
+        expected += share * (covariance**2 / (mean * (1 - mean))).T
+    np.testing.assert_allclose(scores.drops, expected, rtol=2e-3, atol=1e-7)
+    assert scores.total[2] < informant.scores(posterior).total[2]
+
+
+def test_several_slots_get_different_instances(chooser: Chooser, posterior: LivePosterior) -> None:
+    choices = chooser.choose_several(posterior, History([1]), 2, 4)
+    rows = [choice.index for choice in choices]
+    assert len(set(rows)) == 4
+    assert 1 not in rows
+    assert len(chooser.choose_several(posterior, History(list(range(8))), 9, 4)) == 2
+
+
+@pytest.mark.parametrize("layout", ["aaio", "object-permanence"])
+def test_a_large_bank_is_searched_in_two_looks(layout: str) -> None:
+    """The best of a large bank is nearly as good as the best by all particles."""
+    spec = load_layout(layout)
+    generator = np.random.default_rng(0)
+    lows = np.array([f.low for f in spec.features])
+    highs = np.array([min(f.high, f.low + 60) for f in spec.features])
+    features = lows + (highs - lows) * generator.uniform(size=(6000, len(lows)))
+    binary = [i for i, f in enumerate(spec.features) if (f.low, f.high) == (0, 1)]
+    features[:, binary] = features[:, binary].round()
+    bank = Bank(spec, features, [f"p{i % 3}" for i in range(6000)])
+    posterior = LivePosterior(spec, 3)
+    found = Chooser(bank).informant.scores(posterior).total
+    half = Bank(spec, features[:3000], ["p"] * 3000), Bank(spec, features[3000:], ["p"] * 3000)
+    full = np.concatenate([Chooser(part).informant.scores(posterior).total for part in half])
+    best = int(np.argmax(found))
+    assert found[best] == full[best]
+    assert full[best] >= 0.95 * full.max()
+
+
+@pytest.mark.parametrize("name", ["variance", "information"])
+def test_scores_between_0_and_1_are_chosen_by_what_they_tell(name: str) -> None:
+    """The drop by a table of outcomes equals one by drawn outcomes."""
+    spec = load_layout("melting-pot")
+    generator = np.random.default_rng(1)
+    lows, highs = (np.array([getattr(f, end) for f in spec.features]) for end in ("low", "high"))
+    features = (lows + (highs - lows) * generator.uniform(size=(12, len(lows)))).round()
+    bank = Bank(spec, features, ["p"] * 12)
+    posterior = LivePosterior(spec, 4, particles=1000)
+    chooser = Chooser(bank, Policy(name))  # pyright: ignore[reportArgumentType]
+    choice = chooser.choose(posterior, History(), 1)
+    assert choice is not None
+    assert choice.propensity > 0.0
+    row = int(np.argmax(chooser.informant.scores(posterior).total))
+    columns = bank.distinct[[bank.place[row]]]
+    ability = posterior.particles[:, list(spec.capabilities)]
+    drops: list[Floats] = []
+    for draw in generator.choice(1000, 300):
+        theta = posterior.particles[[draw]]
+        y = bank.evaluator.simulate(theta, columns, generator)[:, 0]
+        weights = np.exp(bank.evaluator.pointwise(posterior.particles, columns, y)[0])
+        weights /= weights.sum()
+        drops.append((weights @ ability - ability.mean(axis=0)) ** 2)
+    expected = np.mean(drops, axis=0)
+    error = np.std(drops, axis=0) / np.sqrt(len(drops))
+    found = chooser.informant.scores(posterior).drops[row]
+    # 64 outcomes stand for all, so that a drop has an error of an eighth of its own spread.
+    assert (np.abs(found - expected) <= 4 * error + 0.5 * np.std(drops, axis=0)).all()
+    assert found.sum() == pytest.approx(expected.sum(), rel=0.4)
