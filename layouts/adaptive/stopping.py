@@ -163,11 +163,12 @@ class Stopper:
         if self.rule.target_width:
             widths = np.array([np.ptp(hdi(theta[:, k], weights)) for k in range(len(columns))])
             measured &= widths <= self.rule.target_width * spans
-        measured &= not contradicted
         left = chooser.available(history)
         scores = chooser.informant.scores(posterior, history.pending)
         fall = _expected_fall(scores, left)
         futile = (fall < self.rule.futility) & (self.rule.futility > 0.0)
+        if contradicted:  # then standard deviations mean nothing
+            measured, futile = np.zeros((2, len(columns)), dtype=np.bool_)
         state = _State(self.rule, measured, futile, len(history.played), seconds)
 
         reason = _reason(state)

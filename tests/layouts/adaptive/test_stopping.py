@@ -9,8 +9,10 @@ import numpy.typing as npt
 import pytest
 
 from animalcat.layouts.adaptive.bank import Bank, History
+from animalcat.layouts.adaptive.bound import reach
 from animalcat.layouts.adaptive.policy import Chooser, Policy
 from animalcat.layouts.adaptive.stopping import Stopper, StoppingRule, Verdict
+from animalcat.layouts.evaluator import Evaluator
 from animalcat.layouts.live import LivePosterior
 from animalcat.layouts.spec import Layout
 
@@ -110,8 +112,119 @@ def test_it_goes_on_while_there_is_something_to_learn(aaio: Layout, draw_instanc
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"max_episodes": 0}, {"target_sd": -0.1}, {"futility": float("nan")}]
+    "wrong",
+    [
+        {"max_episodes": 0},
+        {"target_sd": -0.1},
+        {"futility": float("nan")},
+        {"max_seconds": -1},
+        {"target_width": 1.5},
+        {"combine": "some"},
+    ],
 )
 def test_contradictory_rules_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
         StoppingRule(**wrong)  # pyright: ignore[reportArgumentType]
+
+
+def half_known(
+    layout: Layout, features: Floats, y: Floats
+) -> tuple[LivePosterior, Chooser, History]:
+    """A posterior after every instance of a battery but one."""
+    posterior = LivePosterior(layout, 3)
+    for i in range(len(y) - 1):
+        posterior.update(features[i], bool(y[i]), i + 1)
+    bank = Bank(layout, features, ["p"] * len(y))
+    return posterior, Chooser(bank), History(range(len(y) - 1))
+
+
+@pytest.fixture
+def known(aaio: Layout, draw_instances: Draw, play: Play) -> tuple[LivePosterior, Chooser, History]:
+    features = draw_instances(60, 7)
+    return half_known(aaio, features, play(features, [3.0, 1.2, 0.0, 0.1], 7))
+
+
+def test_a_capability_can_have_a_target_of_its_own(
+    aaio: Layout, known: tuple[LivePosterior, Chooser, History]
+) -> None:
+    rule = StoppingRule(target_sd=0.99, targets={"visualAbility": 0.01}, futility=0.0)
+    verdict = Stopper(aaio, rule).verdict(*known)
+    assert not verdict.stop
+    assert verdict.status == {"navigationAbility": "measured", "visualAbility": "measuring"}
+    assert verdict.episodes_needed == {"navigationAbility": 0, "visualAbility": None}
+    with pytest.raises(ValueError, match=r"rightLeftBias: no capability; there are navigation"):
+        Stopper(aaio, StoppingRule(targets={"rightLeftBias": 0.1}))
+
+
+def test_an_interval_may_have_to_be_narrow_too(
+    aaio: Layout, known: tuple[LivePosterior, Chooser, History]
+) -> None:
+    wide = StoppingRule(target_sd=0.99, target_width=1.0)
+    assert Stopper(aaio, wide).verdict(*known).stop
+    narrow = StoppingRule(target_sd=0.99, target_width=0.01, futility=0.0)
+    assert not Stopper(aaio, narrow).verdict(*known).stop
+
+
+def test_time_is_a_budget(aaio: Layout, known: tuple[LivePosterior, Chooser, History]) -> None:
+    stopper = Stopper(aaio, StoppingRule(target_sd=0.0, futility=0.0, max_seconds=60))
+    assert not stopper.verdict(*known, seconds=59.0).stop
+    verdict = stopper.verdict(*known, seconds=60.0)
+    assert verdict.reason == "the budget of 60 s is used up"
+    assert set(verdict.status.values()) == {"budget"}
+
+
+def test_all_conditions_may_have_to_be_met(
+    aaio: Layout, known: tuple[LivePosterior, Chooser, History]
+) -> None:
+    early = StoppingRule(max_episodes=59, target_sd=0.99, combine="all")
+    assert Stopper(aaio, early).verdict(*known).stop
+    late = StoppingRule(max_episodes=60, target_sd=0.99, combine="all")
+    assert not Stopper(aaio, late).verdict(*known).stop
+    assert Stopper(aaio, StoppingRule(max_episodes=60, target_sd=0.99)).verdict(*known).stop
+
+
+def test_a_contradicted_layout_measures_nothing(
+    aaio: Layout, known: tuple[LivePosterior, Chooser, History]
+) -> None:
+    verdict = Stopper(aaio, StoppingRule(target_sd=0.99)).verdict(*known, contradicted=True)
+    assert not verdict.stop
+    assert set(verdict.status.values()) == {"layout contradicted"}
+    rule = StoppingRule(target_sd=0.99, stop_at_alarm=True)
+    verdict = Stopper(aaio, rule).verdict(*known, contradicted=True)
+    assert verdict.reason == "the layout does not describe this agent"
+
+
+def test_how_many_episodes_are_needed(aaio: Layout, draw_instances: Draw) -> None:
+    """As many of the best instances as the first two, each by its own drop, take to the target."""
+    bank = Bank(aaio, draw_instances(40, 5), ["p"] * 40)
+    posterior, chooser = LivePosterior(aaio, 1), Chooser(bank)
+    scores = chooser.informant.scores(posterior)
+    best = np.sort(scores.drops[:, 0] / scores.variance[0])[::-1]
+    target = float(np.sqrt(scores.variance[0] * (1 - best[0]) * (1 - best[1]))) / 5.3
+    rule = StoppingRule(targets={"navigationAbility": target * 1.0001})
+    verdict = Stopper(aaio, rule).verdict(posterior, chooser, History())
+    assert verdict.episodes_needed["navigationAbility"] == 2
+
+
+def test_the_bound_of_a_battery_is_near_what_it_leaves(aaio: Layout, draw_instances: Draw) -> None:
+    """The median agent's standard deviation after the whole battery is no less than the bound."""
+    features = draw_instances(100, 8)
+    bank = Bank(aaio, features, ["p"] * 100)
+    bounds = {r.name: r for r in reach(bank, StoppingRule(target_sd=0.1))}
+    evaluator = Evaluator(aaio)
+    left: list[Floats] = []
+    for agent in range(20):
+        generator = np.random.default_rng([3, agent])
+        z = generator.standard_normal((1, 4))
+        truth = [float(n.prior.from_standard(z[:, i])[0]) for i, n in enumerate(aaio.latents)]
+        y = generator.uniform(size=100) < evaluator.probability([truth], features)[0]
+        posterior = LivePosterior(aaio, agent, particles=500)
+        for i in range(100):
+            posterior.update(features[i], bool(y[i]), i)
+        left.append(np.array([node.sd for node in posterior.summary()[:2]]))
+    medians = np.median(left, axis=0)
+    for name, median in zip(("navigationAbility", "visualAbility"), medians, strict=True):
+        assert 0.4 * median < bounds[name].sd < 1.5 * median
+    assert 0.0 <= bounds["visualAbility"].agents <= 1.0
+    more = {r.name: r for r in reach(bank, StoppingRule(target_sd=0.1), plays=4)}
+    assert more["visualAbility"].sd < bounds["visualAbility"].sd
