@@ -24,7 +24,7 @@ def blocks(language: str) -> list[str]:
 def test_the_page_can_be_followed(executable: str, tmp_path: Path, version: str) -> None:
     client = available(version)
     names = ["play.py"] if version == "4.1.0" else ["play.py", "gym_play.py"]
-    [arena], scripts, [printed] = blocks("yaml"), blocks("python"), blocks("text")
+    arena, scripts, printed = blocks("yaml")[0], blocks("python"), blocks("text")[0]
     (tmp_path / "arena.yml").write_text(arena)
     outputs = []
     for name, script in zip(names, scripts, strict=False):
