@@ -3,15 +3,15 @@
 The floor is a grid. A cell is taken where the agent's sphere, anywhere in the cell, would be in
 something that can be neither pushed, nor rolled over, nor walked through, so a way that exists is
 always found; gaps up to some 0.3 m too narrow pass as well. What the agent may rise on (a ramp, a
-tunnel's back, a step lower than half a metre) sends it flying over walls at full speed: once it
-can get to one of these, or starts on high, nothing is said about the arena. Where there are
-blocks to push, a DeathZone is no bar: they bridge it, or bring the goal out.
+tunnel's back, a step less than half a metre above where it starts) sends it flying over walls at
+full speed: once it can get to one of these, nothing is said about the arena. From on high it goes
+over all that is lower, zones too. Where there are blocks to push, a DeathZone is no bar: they
+bridge it, or bring the goal out. A goal that bounces may be wherever its own flood fill leads.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -28,8 +28,6 @@ FIRM_MASS: Final = 10_000.0
 """Kilograms from which the agent's push moves nothing; what cannot move at all has mass 0."""
 RAMP_MASS: Final = 1_000.0
 """Kilograms below which an object is a block that is there to be pushed."""
-STEP_TOP: Final = AGENT_RADIUS + 2 * LIFT
-"""Metres: the agent's sphere can roll up on what is lower."""
 FLAT_TOP: Final = 0.05
 """Metres: what is lower does not make the agent leave the floor."""
 
@@ -39,58 +37,95 @@ _SLACK: Final = CELL * math.sqrt(0.5)
 _CENTERS: Final = (np.arange(_CELLS) + 0.5) * CELL
 _DIAGONALLY: Final = np.ones((3, 3), np.int_)
 
+Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 
 def unreachable_goals(placement: Placement) -> tuple[PlacedObject, ...]:
     """Goals with a positive reward that the agent cannot touch, as far as the floor tells.
 
-    Goals that move by themselves are left out: those that bounce, and those above a ramp or a
-    tunnel. So are arenas in which something may appear later.
+    Goals that may be anywhere are left out: those above a ramp or a tunnel, and those that bounce
+    and may get to what throws them up. So are arenas in which something may appear later.
 
     Args:
         placement: An arena with everything in its place.
     """
-    slopes = [s for t in placement.objects for s in t.solids() if s.shape in _SLOPING]
     goals = [
         thing
         for thing in placement.objects
-        if thing.kind.goal and thing.reward > 0 and not thing.kind.bounce
-        if not any(_covers(slope, thing.position) for slope in slopes)
+        if thing.kind.goal and thing.reward > 0 and not _on_slope(placement, thing)
     ]
+    if not goals or any(t.item.operations or t.kind.reward == "button" for t in placement.objects):
+        return ()
     start = placement.agent.position
-    if (
-        not goals
-        or start.y - AGENT_RADIUS > STEP_TOP
-        or any(t.item.operations or t.kind.reward == "button" for t in placement.objects)
-    ):
+    foot = _height(start, AGENT_RADIUS)
+    ways = _ways(placement, start, AGENT_RADIUS, foot, by_zones=foot == 0.0)
+    if ways is None:
         return ()
-    ways = _ways(placement)
-    if any(ways[_within(solid, 0.0)].any() for solid in _lifting(placement)):
-        return ()
+    away = ndimage.distance_transform_edt(~ways) * CELL
     firm = [solid for thing in placement.objects if _firm(thing) for solid in thing.solids()]
-    return tuple(goal for goal in goals if not _touched(goal, ways, firm))
+    return tuple(goal for goal in goals if not _touched(placement, goal, away, firm, foot))
 
 
-def _ways(placement: Placement) -> Mask:
-    """Cells, by x and z, that the agent can get to along the floor."""
+def _on_slope(placement: Placement, goal: PlacedObject) -> bool:
+    """Whether it lies on a ramp or a tunnel, not on the floor inside the tunnel."""
+    lies_low = goal.position.y - goal.size.x / 2 <= FLAT_TOP
+    slopes = (s for t in placement.objects for s in t.solids() if s.shape in _SLOPING)
+    return any(
+        _covers(slope, goal.position) and not (lies_low and slope.shape == "shell")
+        for slope in slopes
+    )
+
+
+def _ways(
+    placement: Placement, start: Point, radius: float, foot: float, *, by_zones: bool
+) -> Mask | None:
+    """Cells, by x and z, that a ball can get to along the floor; None where it may fly.
+
+    Args:
+        placement: The arena.
+        start: Where the ball is.
+        radius: Its radius, metres.
+        foot: How high it starts above the floor; what it stands on and what is lower bars no way.
+        by_zones: Whether a DeathZone bars its way, if there is no block to bridge it.
+    """
+    slack = radius - _SLACK
     free = np.ones((_CELLS, _CELLS), np.bool_)
-    edge = int((AGENT_RADIUS - _SLACK) / CELL + 0.5)
-    free[:edge] = free[-edge:] = free[:, :edge] = free[:, -edge:] = False
+    edge = max(0, int(slack / CELL + 0.5))
+    free[:edge] = free[_CELLS - edge :] = free[:, :edge] = free[:, _CELLS - edge :] = False
     blocks = any(0.0 < t.kind.mass < RAMP_MASS and not t.kind.goal for t in placement.objects)
+    step = foot + radius + 2 * LIFT
+    lifting: list[Solid] = []
     for thing in placement.objects:
-        deadly = thing.kind.reward == "death" and not blocks
-        if not (deadly or _firm(thing)):
-            continue
+        deadly = thing.kind.reward == "death" and by_zones and not blocks
+        bars = deadly or _firm(thing)
         for solid in thing.solids():
-            if deadly or (solid.center.y + solid.half.y > STEP_TOP):
-                free[_within(solid, _reach(solid) - _SLACK)] = False
+            top = solid.center.y + solid.half.y
+            if bars and (deadly or top > step):
+                free[_within(solid, _reach(solid, radius) - _SLACK)] = False
+            elif thing.kind.zone or thing.kind.goal or _under(solid, start, foot):
+                continue
+            elif solid.shape in _SLOPING or FLAT_TOP < top <= step:
+                lifting.append(solid)
     labels, _ = ndimage.label(free, _DIAGONALLY)
-    start = placement.agent.position
     # Where it starts may be taken, by a zone that it only leaves: then from all around it.
-    around = _near(start.x, start.z, AGENT_RADIUS + _SLACK)
+    around = _near(start.x, start.z, radius + _SLACK)
     here = np.unique(labels[around])
-    return np.isin(labels, here[here > 0])
+    ways = np.isin(labels, here[here > 0])
+    return None if any(ways[_within(solid, 0.0)].any() for solid in lifting) else ways
+
+
+def _height(center: Point, radius: float) -> float:
+    """How high above the floor a ball stands, metres; 0 for what stands on it."""
+    height = center.y - radius - LIFT
+    return height if height > FLAT_TOP else 0.0
+
+
+def _under(solid: Solid, start: Point, foot: float) -> bool:
+    """Whether a ball that starts at a height stands on this: it can roll off, and not come back."""
+    top = solid.center.y + solid.half.y
+    flat = solid.shape not in _SLOPING
+    return flat and foot > 0.0 and top <= foot + 2 * LIFT and _covers(solid, start)
 
 
 def _firm(thing: PlacedObject) -> bool:
@@ -102,22 +137,12 @@ def _firm(thing: PlacedObject) -> bool:
     return fixed and boxes and not kind.zone and foot <= FLAT_TOP
 
 
-def _lifting(placement: Placement) -> Iterator[Solid]:
-    """What the agent may rise on, if it gets there."""
-    for thing in placement.objects:
-        for solid in thing.solids():
-            low = solid.center.y + solid.half.y <= STEP_TOP
-            rises = solid.shape in _SLOPING or (low and solid.center.y + solid.half.y > FLAT_TOP)
-            if rises and not thing.kind.zone and not thing.kind.goal:
-                yield solid
-
-
-def _reach(solid: Solid) -> float:
-    """How near, seen from above, the centre of the agent on the floor comes to touch a solid."""
-    above = AGENT_RADIUS - (solid.center.y + solid.half.y)
-    below = solid.center.y - solid.half.y - AGENT_RADIUS
+def _reach(solid: Solid, radius: float) -> float:
+    """How near, seen from above, the centre of a ball on the floor comes to touch a solid."""
+    above = radius - (solid.center.y + solid.half.y)
+    below = solid.center.y - solid.half.y - radius
     gap = max(above, below, 0.0)
-    return math.sqrt(max(0.0, AGENT_RADIUS**2 - gap**2))
+    return math.sqrt(max(0.0, radius**2 - gap**2))
 
 
 def _within(solid: Solid, margin: float) -> tuple[slice, slice] | Mask:
@@ -134,15 +159,31 @@ def _near(x: float, z: float, distance: float) -> Mask:
     return np.hypot((_CENTERS - x)[:, None], (_CENTERS - z)[None, :]) <= distance
 
 
-def _touched(goal: PlacedObject, ways: Mask, firm: list[Solid]) -> bool:
-    """Whether the agent touches a goal from one of the cells that it can get to."""
+def _touched(
+    placement: Placement, goal: PlacedObject, away: Array, firm: list[Solid], foot: float
+) -> bool:
+    """Whether the agent may touch a goal.
+
+    Args:
+        placement: The arena.
+        goal: The goal.
+        away: Metres from each cell to the nearest one that the agent can get to.
+        firm: What nothing moves.
+        foot: How high above the floor the agent may be.
+    """
     radius = goal.size.x / 2
+    reach = AGENT_RADIUS + radius + _SLACK
+    x, _, z = goal.position
+    if goal.kind.bounce:
+        height = _height(goal.position, radius)
+        rolls = _ways(placement, goal.position, radius, height, by_zones=False)
+        return rolls is None or bool((away[rolls] <= reach + _SLACK).any())
     low = max((_top_under(goal, solid) for solid in firm), default=0.0)
-    height = max(0.0, min(goal.position.y, low + radius) - AGENT_RADIUS - LIFT)
+    height = max(0.0, min(goal.position.y, low + radius) - AGENT_RADIUS - LIFT - foot)
     span = (AGENT_RADIUS + radius) ** 2 - height**2
     if span <= 0.0:
         return False
-    return bool(ways[_near(goal.position.x, goal.position.z, math.sqrt(span) + _SLACK)].any())
+    return bool((away[_near(x, z, math.sqrt(span) + _SLACK)] == 0.0).any())
 
 
 def _top_under(goal: PlacedObject, solid: Solid) -> float:
