@@ -72,12 +72,23 @@ def test_protobuf_classes_stay_at_the_border() -> None:
     assert seen <= MAY_SEE_PROTOBUF
 
 
+def test_messages_of_ml_agents_are_seen_by_the_stand_in_alone() -> None:
+    seen = [
+        str(path.relative_to(ROOT))
+        for folder in (*FOLDERS, "animalcat")
+        for path in modules(folder)
+        if any(name.startswith("animalcat.envs.mlagents.v1") for name in imports(path))
+    ]
+    assert all(path.startswith("envs/mlagents/") for path in seen)
+
+
 @pytest.mark.parametrize(
     ("module", "unwanted"),
     [
         ("animalcat", ["sapien", "numba", "pymc", "pydantic", "sqlalchemy", "yaml", "pandas"]),
         ("animalcat.cli.main", ["sapien", "numba", "pymc", "grpc", "pydantic"]),
         ("animalcat.cli.agent", ["sapien", "numba", "pymc", "pydantic", "sqlalchemy", "yaml"]),
+        ("animalcat.cli.unity_player", ["sapien", "numba", "pymc", "grpc", "pydantic"]),
         ("animalcat.layouts.live", ["pymc", "nutpie", "grpc", "pandas"]),
         ("animalcat.service.server", ["pymc", "nutpie", "pytensor"]),
     ],

@@ -68,15 +68,24 @@ def run(words: Sequence[str]) -> int:
     Returns:
         The exit code.
     """
-    from animalcat.envs.mlagents.arguments import ArgumentsError, parse
+    from animalcat.envs.mlagents.arguments import (
+        LOG_FILE,
+        PORT,
+        ArgumentsError,
+        parse,
+        word_after,
+    )
 
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # else it writes of every client that closes
     _log_to(logging.StreamHandler())
+    log, port = word_after(LOG_FILE, words), word_after(PORT, words)
     try:
+        _log_to_file(log, default_log(port if port.isdigit() else 0))
         arguments = parse(words)
-        _log_to_file(arguments)
-    except (ArgumentsError, OSError) as error:
+    except ArgumentsError as error:
         return _end(BAD_INPUT, error)
+    except OSError as error:
+        return _end(BAD_INPUT, f"-logFile {log} cannot be written: {error.strerror}")
     if arguments.port is None:
         return _end(
             BAD_INPUT, "no --mlagents-port: a Python client starts this program, see --help"
@@ -140,19 +149,19 @@ def _missing(error: ImportError) -> str:
     return f"{error}: pip install 'animalcat[server]'"
 
 
-def _log_to_file(arguments: Arguments) -> None:
+def _log_to_file(path: str, usual: Path) -> None:
     """Also log to a file, a new one as Unity writes it; "-" is standard output."""
-    if arguments.log_file == "-":
+    if path == "-":
         _log_to(logging.StreamHandler(sys.stdout))
         return
-    file = Path(arguments.log_file or default_log(arguments.port or 0))
+    file = Path(path or usual)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         _log_to(logging.FileHandler(file, mode="w", encoding="utf-8"))
     except OSError as error:
-        if arguments.log_file:
+        if path:
             raise
-        logger.warning("no log file: %s", error)
+        logger.warning("no log at %s: %s", file, error.strerror)
 
 
 def _log_to(handler: logging.Handler) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, Literal
 
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
@@ -53,14 +54,12 @@ class Arguments:
     Attributes:
         spec: What is perceived.
         port: The client's port on this machine; None without one.
-        log_file: Path of the log, "-" for standard output, "" where none is given.
         plays: Whether a person is to play (playerMode 1) instead of the client.
         encoding: How camera images are sent.
     """
 
     spec: ObservationSpec
     port: int | None = None
-    log_file: str = ""
     plays: bool = True
     encoding: Encoding = "png"
 
@@ -94,10 +93,21 @@ def parse(argv: Sequence[str]) -> Arguments:
     return Arguments(
         spec,
         _port(found.get(PORT)),
-        found.get(LOG_FILE, ""),
         numbers["--playerMode"] > 0,
         encoding,
     )
+
+
+def word_after(option: str, argv: Sequence[str]) -> str:
+    """What is given for an option, unchecked, and "" without it.
+
+    For what must be known of a command line that may be wrong: where to write that it is.
+
+    Args:
+        option: `PORT` or `LOG_FILE`; it is found in any case.
+        argv: The words after the program's name.
+    """
+    return next((value for word, value in pairwise(argv) if word.lower() == option), "")
 
 
 def _options(argv: Sequence[str]) -> dict[str, str]:

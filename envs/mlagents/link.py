@@ -6,7 +6,6 @@ Source: reference/animal-ai.md sections 6.1, 6.3 and 6.6.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
 from typing import Any, Final, Self
 
 import grpc
@@ -64,15 +63,16 @@ class Link:
     def __exit__(self, *_: object) -> None:
         self._channel.close()
 
-    def connect(self, seconds: float = CONNECT_SECONDS) -> None:
+    def connect(self, seconds: float | None = None) -> None:
         """Wait until the client is there.
 
         Args:
-            seconds: How long.
+            seconds: How long; None for `CONNECT_SECONDS`.
 
         Raises:
             NobodyListensError: It was not.
         """
+        seconds = CONNECT_SECONDS if seconds is None else seconds
         try:
             grpc.channel_ready_future(self._channel).result(timeout=seconds)
         except grpc.FutureTimeoutError:
@@ -81,27 +81,23 @@ class Link:
                 "Python client first, or give it the same port (base_port + worker_id)"
             ) from None
 
-    def exchange(self, output: pb.UnityOutput) -> pb.UnityInput:
+    def exchange(self, output: pb.UnityOutput | None) -> pb.UnityInput:
         """Say something and wait for the answer.
+
+        Args:
+            output: What to say; None for a bare sign of life.
 
         Raises:
             ClientClosed: The answer is that the client closes.
             ClientGoneError: There is no client any more.
         """
-        # Not by `begin`: a call that blocks needs no thread that watches it, and is quicker.
-        return _answer(lambda: self._call(_message(_GOING_ON, output)))
-
-    def begin(self, output: pb.UnityOutput | None) -> Callable[[], pb.UnityInput]:
-        """Say something, and wait for the answer later.
-
-        Args:
-            output: What to say; None for a bare sign of life.
-
-        Returns:
-            What waits for the answer; it raises as `exchange` does.
-        """
-        call = self._call.future(_message(_GOING_ON, output))
-        return lambda: _answer(call.result)
+        try:
+            message: pb.UnityMessage = self._call(_message(_GOING_ON, output))
+        except grpc.RpcError as error:
+            raise ClientGoneError(_gone(error)) from None
+        if message.header.status != _GOING_ON:
+            raise ClientClosed("the client closed its environment")
+        return message.unity_input
 
     def stop(self, seconds: float = STOP_SECONDS) -> None:
         """Tell the client that there is nothing more to come.
@@ -116,16 +112,6 @@ class Link:
 
 def _message(status: int, output: pb.UnityOutput | None) -> pb.UnityMessage:
     return pb.UnityMessage(header=pb.Header(status=status), unity_output=output)
-
-
-def _answer(receive: Callable[[], pb.UnityMessage]) -> pb.UnityInput:
-    try:
-        message = receive()
-    except grpc.RpcError as error:
-        raise ClientGoneError(_gone(error)) from None
-    if message.header.status != _GOING_ON:
-        raise ClientClosed("the client closed its environment")
-    return message.unity_input
 
 
 def _gone(error: Any) -> str:

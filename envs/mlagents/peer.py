@@ -38,12 +38,8 @@ MakeSource = Callable[["ObservationSpec", int], "Source"]
 class Connection(Protocol):
     """What a conversation needs of a `Link`."""
 
-    def exchange(self, output: pb.UnityOutput) -> pb.UnityInput:
+    def exchange(self, output: pb.UnityOutput | None) -> pb.UnityInput:
         """Say something and wait for the answer."""
-        ...
-
-    def begin(self, output: pb.UnityOutput | None) -> Callable[[], pb.UnityInput]:
-        """Say something, and wait for the answer later."""
         ...
 
     def stop(self) -> None:
@@ -90,15 +86,19 @@ def converse(connection: Connection, arguments: Arguments, make_source: MakeSour
         _log(refusal)  # first: a client that finds out kills its build
         connection.stop()
         raise refusal
-    # From here on the client waits for observations, and looks whether this process lives.
-    begun = connection.begin(None)
     logger.info("client: mlagents-envs %s, seed %d", client.package_version, client.seed)
     # Clients before 1.0 take images as height, width, channels (section 6.8).
     channels_first = not client.package_version.startswith("0.")
     encoder = Encoder(channels_first=channels_first, encoding=arguments.encoding)
-    source = make_source(arguments.spec, client.seed)
+    # Now, while the client waits for the second message without a limit of time: on a machine's
+    # first start numba compiles for half a minute. Whatever goes wrong, that message must come.
     try:
-        _play(connection, source, encoder, begun().rl_input)
+        source = make_source(arguments.spec, client.seed)
+    except BaseException:
+        connection.stop()
+        raise
+    try:
+        _play(connection, source, encoder, connection.exchange(None).rl_input)
     finally:
         source.close()
 

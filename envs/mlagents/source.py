@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import threading
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from zlib import crc32
 
@@ -14,8 +16,13 @@ if TYPE_CHECKING:
     from animalcat.arena_configs.model import ArenaConfig
     from animalcat.envs.sim.environment import SimEnvironment
 
+logger = logging.getLogger(__name__)
+
 ORDER: Final = crc32(b"order")
 """Sets what random orders draw apart from what episodes draw."""
+
+_SLOW_SECONDS: Final = 4.0
+_COMPILING: Final = "getting ready: the first start on a machine compiles for half a minute"
 
 
 class SourceOver(Exception):  # noqa: N818  an end, not an error
@@ -156,14 +163,24 @@ class ConfigSource:
 
 
 def config_source(spec: ObservationSpec, seed: int) -> ConfigSource:
-    """The simulator, with the arena of `ArenaEnv` for a client that brings none.
+    """The simulator, ready: with the arena of `ArenaEnv` for a client that brings none.
 
     Args:
         spec: What is perceived.
         seed: The client's seed.
     """
-    from animalcat.arena_configs.loader import load_text
-    from animalcat.envs.gym import NAVIGATION
-    from animalcat.envs.sim.environment import SimEnvironment
+    note = threading.Timer(_SLOW_SECONDS, logger.info, (_COMPILING,))
+    note.daemon = True
+    note.start()
+    try:
+        from animalcat.arena_configs.loader import load_text
+        from animalcat.envs.gym import NAVIGATION
+        from animalcat.envs.sim.environment import SimEnvironment
 
-    return ConfigSource(SimEnvironment(spec), load_text(NAVIGATION, "").config, seed)
+        config = load_text(NAVIGATION, "").config
+        environment = SimEnvironment(spec)
+        environment.load(config.first, 0)  # which compiles; the first episode loads anew
+        environment.step(0)
+    finally:
+        note.cancel()
+    return ConfigSource(environment, config, seed)

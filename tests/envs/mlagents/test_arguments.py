@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from animalai.environment import AnimalAIEnvironment
 
-from animalcat.envs.mlagents.arguments import Arguments, ArgumentsError, parse
+from animalcat.envs.mlagents.arguments import LOG_FILE, Arguments, ArgumentsError, parse, word_after
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
 
 
@@ -21,11 +21,12 @@ def test_what_animalai_gives_is_what_it_asked_for() -> None:
     )
     head = ["-nographics", "-batchmode", "--mlagents-port", "5007", "-logFile", "/x/Player-2.log"]
     spec = ObservationSpec(CameraSpec(36, grayscale=True), RaySpec(5, 90.0), 5)
-    assert parse([*head, *given]) == Arguments(spec, 5007, "/x/Player-2.log", plays=False)
+    assert parse([*head, *given]) == Arguments(spec, 5007, plays=False)
+    assert word_after(LOG_FILE, [*head, *given]) == "/x/Player-2.log"
 
 
 def test_what_is_missing_is_as_in_unity() -> None:
-    assert parse([]) == Arguments(ObservationSpec(None, None, 3), None, "", plays=True)
+    assert parse([]) == Arguments(ObservationSpec(None, None, 3), None, plays=True)
     spec = parse(["--useCamera", "--useRayCasts"]).spec
     assert spec == ObservationSpec(CameraSpec(84), RaySpec(2, 60.0, 12), 3)
     assert parse(["--useCamera", "--resolution"]).spec.camera == CameraSpec(84)
@@ -42,7 +43,9 @@ def test_what_no_build_knows_is_left_alone() -> None:
 
 
 def test_options_of_unity_may_be_written_in_any_case() -> None:
-    assert parse(["-LOGFILE", "here.log"]).log_file == "here.log"
+    assert word_after(LOG_FILE, ["-LOGFILE", "here.log"]) == "here.log"
+    with pytest.raises(ArgumentsError, match="-logFile is given twice"):
+        parse(["-logfile", "a.log", "-logFile", "b.log"])
 
 
 def test_our_own_options() -> None:

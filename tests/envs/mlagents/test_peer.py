@@ -284,3 +284,16 @@ def test_nobody_listening_is_found_out() -> None:
     port = free_port()
     with Link(port) as link, pytest.raises(NobodyListensError, match=str(port)):
         link.connect(0.3)
+
+
+def test_a_build_that_cannot_get_ready_says_so_before_it_ends() -> None:
+    def make(spec: ObservationSpec, seed: int) -> ConfigSource:
+        raise ImportError("no PhysX here")
+
+    build = Build(make=make)
+    client = Client(build)  # its constructor waits for the second message without a limit
+    client.unity._communicator.timeout_wait = 1
+    with pytest.raises(UnityTimeOutException):
+        client.reset()
+    assert isinstance(build.end(), ImportError)
+    client.unity.close()
