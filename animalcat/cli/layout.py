@@ -13,82 +13,23 @@ import typer
 from rich.progress import Progress
 
 from animalcat.arena_configs.outcome import success
+from animalcat.cli import layout_reproduce, layout_show
 from animalcat.cli.layout_table import covered_instances
 from animalcat.cli.outcome_table import read_pass_marks, read_rewards
 from animalcat.cli.output import FAILED, fail, print_json, print_rows, progress_console
-from animalcat.layouts.codec import SpecificationError
 from animalcat.layouts.fit import FitRequest, FitResult
 from animalcat.layouts.fit import fit as fit_layout
-from animalcat.layouts.library import LAYOUTS, load_layout, variants
 from animalcat.layouts.profile import Profile
-from animalcat.layouts.spec import Layout, to_dict
+from animalcat.layouts.spec import Layout
 
 app = typer.Typer(help="List, show and fit measurement layouts.", no_args_is_help=True)
-
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Name = Annotated[str, typer.Argument(help="Name of a layout; see `layout list`.")]
-Variant = Annotated[str, typer.Option(help="Variant of the layout; the default one if not given.")]
-
-
-@app.command("list")
-def list_layouts(as_json: Json = False) -> None:
-    """List the layouts and their variants."""
-    rows = [
-        {
-            "name": name,
-            "variant": variant,
-            "capabilities": [layout.latents[i].name for i in layout.capabilities],
-            "features": list(layout.feature_names),
-            "source": layout.source,
-            "digest": layout.digest,
-        }
-        for name in LAYOUTS
-        for variant in variants(name)
-        for layout in [load_layout(name, variant)]
-    ]
-    if not as_json:
-        rows = [{**row, "capabilities": ", ".join(row["capabilities"])} for row in rows]
-    print_rows(rows, ["name", "variant", "capabilities", "source"], as_json=as_json)
-
-
-@app.command()
-def show(name: Name, variant: Variant = "", as_json: Json = False) -> None:
-    """Show a layout: nodes, units, priors, linking functions, covered instances."""
-    layout = _load(name, variant)
-    if as_json:
-        print_json({**to_dict(layout), "digest": layout.digest})
-        return
-    typer.echo(f"{layout.name} ({layout.variant}): {layout.source}\n{layout.digest}")
-    features = [
-        {
-            "feature": f.name,
-            "unit": f.unit,
-            "range": f"{f.low:g} to {f.high:g}",
-            "meaning": f.about,
-        }
-        for f in layout.features
-    ]
-    latents = [
-        {"node": n.name, "kind": n.kind, "unit": n.unit, "prior": str(n.prior), "meaning": n.about}
-        for n in layout.latents
-    ]
-    derived = [
-        {"node": n.name, "unit": n.unit, "linking function": str(n.link)} for n in layout.ordered
-    ]
-    for title, rows in (
-        ("What instances ask for", features),
-        ("Cognitive profile", latents),
-        ("What follows", derived),
-    ):
-        print_rows(rows, list(rows[0]), as_json=False, title=title)
-    typer.echo(f"Outcome: success with probability {layout.outcome.probability}")
-    covered = [*layout.covers.instances, *(f"family {name}" for name in layout.covers.families)]
-    typer.echo(f"Covers: {', '.join(covered)}")
-
+app.command("list")(layout_show.list_layouts)
+app.command("show")(layout_show.show)
+app.command("reproduce")(layout_reproduce.command)
 
 @app.command()
 def fit(
-    name: Name,
+    name: layout_show.Name,
     battery: Annotated[Path, typer.Option(help="Folder of arena files, INSTANCE.yaml.")],
     outcomes: Annotated[
         Path, typer.Option(help="CSV of final rewards: a column `instance`, one for each agent.")
@@ -97,14 +38,14 @@ def fit(
         Path | None,
         typer.Option(help="CSV of `instance`, `pass_mark`; the arenas' own if not given."),
     ] = None,
-    variant: Variant = "",
+    variant: layout_show.Variant = "",
     agent: Annotated[list[str] | None, typer.Option(help="Only these agents.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the fits.")] = 0,
-    as_json: Json = False,
+    as_json: layout_show.Json = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write JSON here.")] = None,
 ) -> None:
     """Fit a layout to the final rewards of agents; exit code 1 when a fit has not converged."""
-    layout = _load(name, variant)
+    layout = layout_show.load(name, variant)
     rewards = read_rewards(outcomes)
     agents = _chosen(rewards, agent or [], outcomes)
     table = covered_instances(layout, battery, rewards)
@@ -138,13 +79,6 @@ def fit(
         typer.echo(f"warning: {entry['agent']}: not converged: {reasons}", err=True)
     if bad:
         raise typer.Exit(FAILED)
-
-
-def _load(name: str, variant: str) -> Layout:
-    try:
-        return load_layout(name, variant)
-    except SpecificationError as error:
-        fail(str(error))
 
 
 def _chosen(table: pd.DataFrame, wanted: Sequence[str], path: Path) -> list[str]:

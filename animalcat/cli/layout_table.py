@@ -45,9 +45,12 @@ def covered_instances(layout: Layout, battery: Path, rewards: pd.DataFrame) -> p
     rows = {name: {**i.features, "pass_mark": i.pass_mark} for name, i in found.items()}
     table = pd.DataFrame.from_dict(rows, orient="index")
     features = list(layout.feature_names)
-    if bad := [n for n, i in found.items() if not set(features) <= i.features.keys()]:
+    needed = {f.name for f in layout.features if f.if_missing is None and not f.only_with}
+    if bad := [n for n, i in found.items() if not needed <= i.features.keys()]:
         why = next((p for p in made.problems if p.startswith(bad[0])), bad[0]) if made else bad[0]
-        fail(f"{battery}: {why}; the layout needs {', '.join(features)}")
+        fail(f"{battery}: {why}; the layout needs {', '.join(sorted(needed))}")
+    for name in set(features).difference(table.columns):
+        table[name] = float("nan")  # the layout's rule says what holds
     try:
         layout.check_features(table[features].to_numpy())
     except ValueError as error:

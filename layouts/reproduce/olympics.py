@@ -159,15 +159,14 @@ def figure_6a(
         instances, outcomes = table.of(agent)
         own = int(rng(seed, "entrant", number).integers(2**31))
         parts = list(splits(len(instances), own, repeats))
-        layout_s, aggregate = (
-            held_out(assessor, instances, outcomes, parts) for assessor in (ours, Aggregate())
-        )
+        by_layout = held_out(ours, instances, outcomes, parts)
+        by_average = held_out(Aggregate(), instances, outcomes, parts)
         scores.append(
             EntrantScore(
                 agent,
                 float(outcomes.mean()),
-                brier(layout_s.predicted, layout_s.outcomes),
-                brier(aggregate.predicted, aggregate.outcomes),
+                brier(by_layout.predicted, by_layout.outcomes),
+                brier(by_average.predicted, by_average.outcomes),
             )
         )
         if done is not None:
