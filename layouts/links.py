@@ -155,8 +155,11 @@ class WeightedSum:
         return (low if abs(low) > 1e-12 else 0.0, high if abs(high - 1.0) > 1e-12 else 1.0)
 
     def __str__(self) -> str:
-        terms = [f"{w:g} {name}" for name, w in zip(self.inputs, self.weights, strict=True)]
-        return " + ".join([f"{self.constant:g}"] * (self.constant != 0.0) + terms)
+        text = f"{self.constant:g}" if self.constant else ""
+        for name, weight in zip(self.inputs, self.weights, strict=True):
+            sign = (" - " if text else "-") if weight < 0 else " + " if text else ""
+            text += sign + ("" if abs(weight) == 1.0 else f"{abs(weight):g} ") + name
+        return text
 
 
 @dataclass(frozen=True, slots=True)

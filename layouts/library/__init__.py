@@ -1,9 +1,10 @@
-"""The layouts that are shipped, each a YAML file with its variants."""
+"""The layouts that are shipped, as YAML with variants; users' own files have the same form."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import resources
+from pathlib import Path
 from typing import Any, Final, cast
 
 import yaml
@@ -17,39 +18,63 @@ LAYOUTS: Final = ("aaio", "object-permanence", "melting-pot", "one-capability")
 _TAGGED: Final = ("link", "prior", "outcome")
 
 
-def variants(name: str) -> tuple[str, ...]:
-    """Variants of a shipped layout, the default first.
-
-    Raises:
-        SpecificationError: No such layout.
-    """
-    data = _read(name)
-    return (str(data["variant"]), *as_mapping(data.get("variants", {}), "variants"))
-
-
-def load_layout(name: str, variant: str = "") -> Layout:
-    """A shipped layout.
+def variants(name: str | Path) -> tuple[str, ...]:
+    """Variants of a layout, the default first.
 
     Args:
-        name: One of `LAYOUTS`.
+        name: One of `LAYOUTS`, or a YAML file of the same form.
+
+    Raises:
+        SpecificationError: No such layout, or the file is wrong.
+    """
+    data = _read(name)
+    return (str(data.get("variant", "")), *as_mapping(data.get("variants") or {}, "variants"))
+
+
+def load_layout(name: str | Path, variant: str = "") -> Layout:
+    """A layout that is shipped, or one of your own.
+
+    Args:
+        name: One of `LAYOUTS`, or a YAML file of the same form (its name ends in .yaml or .yml).
         variant: One of its variants; the default one where empty.
 
     Raises:
-        SpecificationError: No such layout or variant.
+        SpecificationError: No such layout or variant, or the file is wrong.
     """
     data = dict(_read(name))
-    changes = as_mapping(data.pop("variants", {}), "variants")
-    if variant and variant != data["variant"]:
-        check_choices({variant: None}, {str(data["variant"]): None, **changes}, "variant")
+    default = str(data.get("variant", ""))
+    changes = as_mapping(data.pop("variants", None) or {}, "variants")
+    if variant and variant != default:
+        check_choices({variant: None}, {default: None, **changes}, "variant")
         data = _merged(data, as_mapping(changes[variant], variant)) | {"variant": variant}
-    return from_dict(data)
+    try:
+        return from_dict(data)
+    except SpecificationError as error:
+        if str(name) in LAYOUTS:
+            raise
+        raise SpecificationError(f"{name}: {error}") from None
 
 
-def _read(name: str) -> Mapping[str, Any]:
-    if name not in LAYOUTS:
-        raise SpecificationError(f"layout {name!r} is unknown; valid: {', '.join(LAYOUTS)}")
-    text = resources.files(__name__).joinpath(f"{name}.yaml").read_text(encoding="utf-8")
-    return as_mapping(yaml.safe_load(text), name)
+def is_file(name: str | Path) -> bool:
+    """Whether a layout's name is that of a file."""
+    return isinstance(name, Path) or name.endswith((".yaml", ".yml"))
+
+
+def _read(name: str | Path) -> Mapping[str, Any]:
+    try:
+        if is_file(name):
+            text = Path(name).read_text(encoding="utf-8")
+        elif name in LAYOUTS:
+            text = resources.files(__name__).joinpath(f"{name}.yaml").read_text(encoding="utf-8")
+        else:
+            raise SpecificationError(
+                f"layout {name!r} is unknown; valid: {', '.join(LAYOUTS)}, or a file NAME.yaml"
+            )
+        return as_mapping(yaml.safe_load(text), str(name))
+    except OSError as error:
+        raise SpecificationError(f"{name}: cannot be read: {error.strerror}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise SpecificationError(f"{name}: is no YAML: {error}") from None
 
 
 def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

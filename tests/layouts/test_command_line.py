@@ -93,10 +93,29 @@ def test_show() -> None:
     assert "logistic(1 x" in run("show", "aaio", "--variant", "as-printed").stdout
     data = json.loads(run("show", "aaio", "--json").stdout)
     assert data["derived"]["taskPerformance"]["link"]["noise_mixture"]["nu"] == 0.5
-    for wrong in (("show", "aiao"), ("show", "aaio", "--variant", "steep")):
+    assert "fine where occluderPresence is 0" in run("show", "object-permanence").stdout
+    for wrong in (("show", "aiao"), ("show", "none.yaml"), ("show", "aaio", "--variant", "steep")):
         result = run(*wrong)
         assert result.exit_code == 2
-        assert "valid: " in result.stderr
+        assert "valid: " in result.stderr or "cannot be read" in result.stderr
+
+
+def test_a_layout_of_ones_own_is_shown_and_drawn(tmp_path: Path) -> None:
+    text = (resources.files("animalcat") / "layouts/library/one-capability.yaml").read_text("utf-8")
+    own = tmp_path / "own.yaml"
+    own.write_text(text.replace("name: one-capability", "name: mine"))
+    assert run("show", own).stdout.startswith("mine (success)")
+    assert run("show", own, "--variant", "trials", "-o", tmp_path / "own.svg").stdout == ""
+    assert "trials" in (tmp_path / "own.svg").read_text()
+    assert run("show", own, "-o", tmp_path / "none" / "own.svg").exit_code == 2
+    assert run("show", own, "-o", tmp_path / "own.doc").exit_code == 2
+    own.write_text(text.replace("demand: difficulty", "demand: dificulty"))
+    wrong = run("show", own)
+    assert wrong.exit_code == 2
+    for word in ("own.yaml", "node performance", "'dificulty'", "difficulty"):
+        assert word in wrong.stderr
+    own.write_text("features: [")
+    assert "own.yaml: is no YAML" in run("show", own).stderr
 
 
 @pytest.fixture

@@ -8,15 +8,38 @@ class Legend:
 
 class Axes:
     def legend(
-        self, *, handles: Sequence[Patch] = ..., loc: str = ..., fontsize: float = ...
+        self,
+        *,
+        handles: Sequence[Patch] = ...,
+        loc: str = ...,
+        fontsize: float = ...,
+        **style: Any,
     ) -> Legend: ...
     def set(self, **properties: Any) -> list[Any]: ...
     def grid(self, *, color: str = ..., linewidth: float = ...) -> None: ...
     def set_facecolor(self, color: str) -> None: ...
     def add_patch(self, p: Patch) -> Patch: ...
     def plot(
-        self, x: Sequence[float], y: Sequence[float], *, color: str, lw: float, ls: str
+        self,
+        x: Sequence[float],
+        y: Sequence[float],
+        *,
+        color: str,
+        lw: float,
+        ls: str,
+        marker: str = ...,
     ) -> list[Any]: ...
+    def fill_between(
+        self,
+        x: Sequence[float],
+        y1: Sequence[float],
+        y2: Sequence[float],
+        *,
+        color: str,
+        alpha: float,
+        lw: float,
+    ) -> Any: ...
+    def set_title(self, label: str, *, loc: str = ..., fontsize: float = ...) -> Any: ...
     def annotate(
         self,
         text: str,
@@ -33,3 +56,5 @@ class Axes:
         annotation_clip: bool = ...,
         bbox: Mapping[str, Any] | None = ...,
     ) -> Any: ...
+    def text(self, x: float, y: float, s: str, **style: Any) -> Any: ...
+    def set_axis_off(self) -> None: ...
