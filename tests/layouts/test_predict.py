@@ -84,17 +84,3 @@ def test_a_layout_predicts_its_own_agents_nearly_as_well_as_can_be(
     assert scores.skill(errors["aaio (scaled)"], errors["aggregate"], oracle) > 0.9
     assert (ours.repeat == np.repeat([0, 1, 2], 60)).all()
     assert (ours.outcomes == y[ours.rows]).all()
-
-
-@pytest.mark.slow
-def test_a_layout_by_nuts_predicts_as_the_live_posterior(
-    aaio: Layout, draw_instances: Callable[[int, int], Floats]
-) -> None:
-    instances = Instances(aaio.feature_names, draw_instances(120, 2))
-    agent = LayoutAgent(aaio, np.array([2.5, 1.7, 0.0, 0.05]))
-    y = play(agent, instances, np.random.default_rng(2))
-    nuts, live = (
-        LayoutAssessor(aaio, 1, by=by).fit(instances, y).predict(instances)
-        for by in ("nuts", "live")
-    )
-    assert np.abs(nuts - live).max() < 0.03

@@ -1,0 +1,181 @@
+"""Comparing agents: differences, ranks and trajectories; and layouts, by PSIS-LOO."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy.stats import norm
+
+from animalcat.layouts.compare import (
+    Posterior,
+    differences,
+    plot_trajectory,
+    ranking,
+    trajectory,
+)
+from animalcat.layouts.evaluator import Evaluator
+from animalcat.layouts.fit import FitRequest, FitResult, fit
+from animalcat.layouts.instances import Instances, OutcomeTable
+from animalcat.layouts.library import load_layout
+from animalcat.layouts.live import LivePosterior
+from animalcat.layouts.loo import Loo, compare_layouts, loo
+from animalcat.layouts.posterior_table import fit_all, posterior_table
+from animalcat.layouts.predict import LayoutAssessor
+from animalcat.layouts.profile import Profile
+from animalcat.layouts.simulate import LayoutAgent, play
+from animalcat.layouts.spec import Layout
+
+Floats = npt.NDArray[np.float64]
+Draw = Callable[[int, int], Floats]
+
+
+def normal(name: str, mean: float, sd: float, seed: int) -> Posterior:
+    draws = np.random.default_rng(seed).normal(mean, sd, (20000, 1))
+    return Posterior(name, "d" * 64, ("skill",), ("m",), draws)
+
+
+def test_a_difference_of_two_normals() -> None:
+    (found,) = differences(normal("a", 3, 0.3, 1), normal("b", 2.5, 0.4, 2))
+    assert (found.node, found.unit) == ("skill", "m")
+    assert found.mean == pytest.approx(0.5, abs=0.01)
+    assert found.more == pytest.approx(norm.cdf(1.0), abs=0.01)
+    half = 1.645 * 0.5
+    assert found.hdi == pytest.approx((0.5 - half, 0.5 + half), abs=0.06)
+    (same,) = differences(normal("a", 3, 0.3, 1), normal("a", 3, 0.3, 1))
+    assert same.more == pytest.approx(0.5)
+    assert same.mean == 0
+    assert same.hdi[0] < 0 < same.hdi[1]  # one agent measured twice, not with itself
+
+
+def test_a_ranking() -> None:
+    agents = [normal("low", 0, 1, 1), normal("top", 9, 1, 2), normal("mid", 0.5, 1, 3)]
+    found = ranking(agents, "skill")
+    assert [entry.name for entry in found] == ["top", "mid", "low"]
+    assert found[0].probabilities == (1.0, 0.0, 0.0)
+    assert found[0].interval == (1, 1)
+    assert found[1].interval == (2, 3)
+    assert found[1].probabilities[1] == pytest.approx(norm.cdf(0.5 / math.sqrt(2)), abs=0.02)
+    for entry in found:
+        assert sum(entry.probabilities) == pytest.approx(1)
+        expected = sum((k + 1) * p for k, p in enumerate(entry.probabilities))
+        assert entry.rank == pytest.approx(expected)
+
+
+def test_a_trajectory_and_its_picture() -> None:
+    agents = [normal(f"at {k}", k / 2, 0.2, k) for k in range(4)]
+    (path,) = trajectory(agents, [0, 10, 20, 40])
+    assert path.steps == (0, 10, 20, 40)
+    assert path.rise[0] is None
+    assert all(rise is not None and rise > 0.9 for rise in path.rise[1:])
+    assert all(a < b for a, b in pairwise(path.mean))
+    for low, mean, high in zip(path.low, path.mean, path.high, strict=True):
+        assert high - low == pytest.approx(2 * 1.645 * 0.2, rel=0.1)
+        assert low < mean < high
+    figure = plot_trajectory([path, path])
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["skill (m)"] * 2
+    for wrong in ([0, 10], [0, 10, 10, 20]):
+        with pytest.raises(ValueError, match="4 checkpoints want as many rising steps"):
+            trajectory(agents, wrong)
+
+
+def test_only_one_layout_compares() -> None:
+    mine = normal("mine", 0, 1, 1)
+    with pytest.raises(ValueError, match=r"mine was measured with layout dddd.*yours with eeee"):
+        differences(mine, replace(mine, name="yours", layout="e" * 64))
+    with pytest.raises(ValueError, match="nothing to compare"):
+        ranking([], "skill")
+    with pytest.raises(ValueError, match="no node 'height'; nodes: skill"):
+        ranking([mine], "height")
+    with pytest.raises(ValueError, match="mine: no profile"):
+        Posterior.of_profile("mine", {"nodes": {}})
+
+
+def test_live_posteriors_and_their_profiles_compare_alike(
+    aaio: Layout, draw_instances: Draw
+) -> None:
+    instances = Instances(aaio.feature_names, draw_instances(80, 3))
+    found: list[list[Posterior]] = []
+    for k, ability in enumerate((1.0, 4.5)):
+        agent = LayoutAgent(aaio, np.array([ability, 1.5, 0.0, 0.05]))
+        live = LivePosterior(aaio, 1, particles=1000)
+        y = play(agent, instances, np.random.default_rng(k))
+        for i, row in enumerate(instances.values):
+            live.update(row, y[i], i)
+        profile = json.loads(Profile.of_live(live).to_json())
+        found.append([Posterior.of_live("a", live), Posterior.of_profile("a", profile)])
+    assert [p.approximate for p in found[0]] == [False, True]
+    drawn, stood_for = (differences(*pair) for pair in zip(*found, strict=True))
+    assert drawn[0].more < 0.05
+    for a, b in zip(drawn, stood_for, strict=True):
+        assert a.mean == pytest.approx(b.mean, abs=0.05)
+        assert a.more == pytest.approx(b.more, abs=0.05)
+
+
+def test_layouts_are_told_apart_by_what_they_leave_out() -> None:
+    generator = np.random.default_rng(1)
+    good, bad = generator.normal(-0.4, 0.2, 200), generator.normal(-0.6, 0.2, 200)
+    k = np.r_[0.9, np.zeros(199)]
+    rows = compare_layouts([Loo("bad", bad, np.zeros(200), 3), Loo("good", good, k, 4)])
+    assert [row.name for row in rows] == ["good", "bad"]
+    assert (rows[0].behind, rows[0].behind_se, rows[0].doubtful) == (0, 0, 1)
+    assert rows[1].behind == pytest.approx(good.sum() - bad.sum())
+    assert rows[1].behind_se == pytest.approx(math.sqrt(200) * (good - bad).std())
+    with pytest.raises(ValueError, match="the same outcomes"):
+        compare_layouts([Loo("a", good, k, 1), Loo("b", bad[:9], k[:9], 1)])
+
+
+def exact(layout: Layout, features: Floats, y: Floats, left_out: int) -> float:
+    """Log predictive density of one outcome, by leaving it out."""
+    kept = np.arange(len(y)) != left_out
+    draws = fit(FitRequest(layout, features[kept], y[kept], seed=left_out)).flat_draws
+    p = Evaluator(layout).probability(draws, features[[left_out]]).mean()
+    return math.log(p if y[left_out] == 1 else 1 - p)
+
+
+@pytest.mark.slow
+def test_fits_of_a_table(aaio: Layout, draw_instances: Draw) -> None:
+    """One test for all that needs compiled models: compiling takes longer than the rest."""
+    instances = Instances(aaio.feature_names, draw_instances(150, 4))
+    agent = LayoutAgent(aaio, np.array([2.0, 1.6, 0.0, 0.02]))
+    y = play(agent, instances, np.random.default_rng(4))
+    table = OutcomeTable(instances, ("me", "winner"), np.stack([y, np.ones(150)]))
+    fits = fit_all(aaio, table, seed=1)
+
+    # Table 2 of Tesic et al., for agents of which one always succeeds.
+    rows = posterior_table(fits)
+    assert [(row.agent, row.node) for row in rows] == [
+        (agent, node) for agent in table.agents for node in aaio.latent_names
+    ]
+    for row in rows:
+        assert row.low < row.mean < row.high
+        assert row.rhat < 1.01
+        assert min(row.ess_bulk, row.ess_tail) > 400
+    assert abs(rows[0].mean - 2.0) < rows[0].high - rows[0].low  # 3.8 standard deviations
+    assert rows[4].mean > rows[0].mean  # navigationAbility of the winner
+
+    # Leaving one out by importance sampling is leaving it out.
+    mine: FitResult = fits["me"]
+    estimated = loo(mine, instances.values, y)
+    assert estimated.doubtful == 0
+    assert 0.5 < estimated.effective < 6  # of four latent nodes, two of which matter here
+    for i in (0, 50, 100):
+        assert estimated.elpd[i] == pytest.approx(exact(aaio, instances.values, y, i), abs=0.02)
+    with pytest.raises(ValueError, match="149 outcomes; fitted were 150"):
+        loo(mine, instances.values[1:], y[1:])
+
+    # NUTS predicts as the live posterior.
+    nuts = LayoutAssessor(aaio, 1).fit(instances, y).predict(instances)
+    live = LayoutAssessor(aaio, 1, by="live").fit(instances, y).predict(instances)
+    assert np.abs(nuts - live).max() < 0.03
+
+    # The layout that made the outcomes predicts them better than one with other slopes.
+    flat = load_layout("aaio", "as-printed")
+    other = loo(fit(FitRequest(flat, instances.values, y, seed=1)), instances.values, y)
+    assert compare_layouts([other, estimated])[0].name == "aaio (scaled)"
