@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CLIENTS = ROOT / ".clients"
 SCRIPTS = Path(__file__).resolve().parent / "clients"
 VERSIONS = ("6.2.0", "6.2.0-python3.14", "5.0.1", "4.1.0")
-PATIENCE = 60
+PATIENCE = 150
 """Seconds after which a client that does not come back fails its test."""
 
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 BAD_INPUT, UNREACHABLE, LOST, REFUSED = 2, 4, 5, 6
 """Exit codes, as `animalcat-unity --help` tells them."""
-SOON = 20.0
+SOON = 30.0
 """Seconds within which an orphan must be gone; a client's own time-out is 60."""
 
 
@@ -98,7 +98,6 @@ def test_a_bad_arena_file_is_named_with_its_line(
     bad.write_text(arena.read_text().replace("timeLimit: 100", "timeLimit: soon"))
     lines = bad.read_text().splitlines()
     line = 1 + next(number for number, text in enumerate(lines) if "soon" in text)
-    began = time.monotonic()
     record = drive(
         available(version),
         [] if when == "at the start" else [("step", 1, 0), ("reset", bad)],
@@ -107,8 +106,7 @@ def test_a_bad_arena_file_is_named_with_its_line(
         log_folder=str(tmp_path),
         useCamera=False,
     )
-    assert time.monotonic() - began < 50, "a clean stop, not a time-out of 60 s"
-    name, message = record.report["error"]
+    name, message = record.report["error"]  # a clean stop; a time-out has another name
     if when == "later":
         assert name == "UnityCommunicatorStoppedException"
         assert record.report["returncode"] == BAD_INPUT
@@ -169,14 +167,26 @@ def test_an_unknown_client_version_is_served(
     assert "9.9.9.dev0" in log_of(tmp_path)
 
 
-@pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM])
-def test_a_killed_client_takes_its_build_along(
-    newest: Client, executable: str, arena: Path, tmp_path: Path, port: int, sign: signal.Signals
+@pytest.mark.parametrize(
+    ("sign", "said"),
+    [
+        (signal.SIGKILL, "the client went without closing"),
+        (signal.SIGINT, "the client closed its environment"),
+    ],
+)
+def test_a_client_that_is_ended_takes_its_build_along(
+    newest: Client,
+    executable: str,
+    arena: Path,
+    tmp_path: Path,
+    port: int,
+    sign: signal.Signals,
+    said: str,
 ) -> None:
     process = waiting_client(newest, executable, arena, tmp_path, port)
     try:
         [build] = stand_ins(port)
-        process.send_signal(sign)
+        process.send_signal(sign)  # in mid-episode
         process.wait(SOON)
         # A child of the killed client is nobody's here: psutil waits for its end.
         psutil.wait_procs([build], timeout=SOON)
@@ -184,7 +194,7 @@ def test_a_killed_client_takes_its_build_along(
     finally:
         process.kill()
         process.communicate()
-    assert "went without closing" in log_of(tmp_path)
+    assert said in log_of(tmp_path)
 
 
 def test_two_workers_on_one_port(
