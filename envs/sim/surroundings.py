@@ -76,13 +76,14 @@ def sky_light(resolution: int, focal: float) -> tuple[Floats, Floats]:
     return shortening.astype(np.float32), sky.astype(np.float32)
 
 
+@njit(cache=True, error_model="numpy", nogil=True)
 def clear_depth(y: float, resolution: int, focal: float) -> Floats:
     """(n, n) depth of the floor seen from height y, infinite where it is not seen."""
-    slope = (resolution / 2 - np.arange(resolution) - 0.5) / focal
-    with np.errstate(divide="ignore"):
-        at = (FLOOR - y) / slope
-    rows = np.where(at > 0.0, at, np.inf).astype(np.float32)
-    return np.repeat(rows[:, None], resolution, axis=1)
+    depth = np.empty((resolution, resolution), np.float32)
+    for row in range(resolution):
+        at = (FLOOR - y) / ((resolution / 2 - row - 0.5) / focal)
+        depth[row] = at if at > 0.0 else inf
+    return depth
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
@@ -104,10 +105,51 @@ def draw_surroundings(
     primitives were drawn. `light`, (n, n, 3) and linear, is written.
     """
     n = len(depth)
+    fence = _look_at_fence(x, z, yaw, focal, n)
+    for row in range(n):
+        v = (n / 2 - row - 0.5) / focal
+        floor_at = (FLOOR - y) / v if v * (FLOOR - y) > 0.0 else inf
+        # The floor's pattern fades where a pixel covers more than a brick.
+        footprint = floor_at * floor_at / (focal * max(y - FLOOR, 0.05))
+        sharp = min(1.0, 0.4 * _BRICK_Z / footprint)
+        clear = min(1.0, 2.0 * _JOINT_HALF / footprint)
+        before, shade = (inf, inf), 0.0
+        for column in range(n):
+            if depth[row, column] < np.float32(floor_at):
+                continue
+            dx, dz, at, top, east, north, post, gap = fence[column]
+            height = y + v * at
+            if floor_at < at:
+                line, brick, joint = _brick(x + dx * floor_at, z + dz * floor_at)
+                if before != (line, brick):  # neighbours often lie on one brick
+                    before, shade = (line, brick), _shade(line, brick)
+                bright = 1.0 + _BRICK_SPREAD * sharp * shade
+                for channel in range(3):
+                    value = _BRICK[channel] * bright
+                    if joint:
+                        value *= 1.0 - clear * (1.0 - _JOINT[channel])
+                    light[row, column, channel] = value
+            elif height > top:
+                sun = dx * _SUN[0] + dz * _SUN[2]
+                c = (sun + v * _SUN[1]) * shortening[row, column]
+                phase = 0.75 + 0.75 * c * c
+                for channel in range(3):
+                    light[row, column, channel] = sky[row, column, channel] * phase
+            else:
+                _fence_light(height, east, north, post > 0.0, gap > 0.0, light[row, column])
+
+
+@njit(cache=True, error_model="numpy")
+def _look_at_fence(x: float, z: float, yaw: float, focal: float, n: int) -> npt.NDArray[np.float64]:
+    """(n, 8), for each column: its pixels lie in one upright plane and meet the fence at one depth.
+
+    Its direction's x and z, 1 long ahead; the fence's depth and top there, its normal's x and z,
+    and whether a post (1) or a gap between pickets is met.
+    """
     sin_yaw, cos_yaw = sin(radians(yaw)), cos(radians(yaw))
+    found = np.empty((n, 8))
     for column in range(n):
         u = (column + 0.5 - n / 2) / focal
-        # A column's pixels lie in one upright plane: it meets the fence at one depth.
         dx, dz = sin_yaw + u * cos_yaw, cos_yaw - u * sin_yaw
         at, east, north, along = _meet_fence(x, z, dx, dz, _FENCE_POST)
         between = (along + 1.0 + _POST_HALF) % 14.0
@@ -117,24 +159,10 @@ def draw_surroundings(
             at, east, north, along = _meet_fence(x, z, dx, dz, _FENCE_PICKETS)
             top = _PICKET_TOP
         gap = not post and (along + 1.0) % 1.0 < 0.14
-        sun0 = _SUN[0] * dx + _SUN[2] * dz
-        for row in range(n):
-            v = (n / 2 - row - 0.5) / focal
-            floor_at = (FLOOR - y) / v if v * (FLOOR - y) > 0.0 else inf
-            if depth[row, column] < np.float32(floor_at):
-                continue
-            height = y + v * at
-            if floor_at < at:
-                _floor_light(
-                    x + dx * floor_at, z + dz * floor_at, floor_at, y, focal, light[row, column]
-                )
-            elif height > top:
-                c = (sun0 + v * _SUN[1]) * shortening[row, column]
-                phase = 0.75 + 0.75 * c * c
-                for channel in range(3):
-                    light[row, column, channel] = sky[row, column, channel] * phase
-            else:
-                _fence_light(height, east, north, post, gap, light[row, column])
+        found[column, 0], found[column, 1], found[column, 2], found[column, 3] = dx, dz, at, top
+        found[column, 4], found[column, 5] = east, north
+        found[column, 6], found[column, 7] = post, gap
+    return found
 
 
 @njit(cache=True, error_model="numpy")
@@ -167,21 +195,20 @@ def _fence_light(
 
 
 @njit(cache=True, error_model="numpy")
-def _floor_light(x: float, z: float, at: float, y: float, focal: float, out: Floats) -> None:
-    """Light of the floor at a place; its pattern fades where a pixel covers more than a brick."""
+def _brick(x: float, z: float) -> tuple[float, float, bool]:
+    """Course and number of the brick at a place of the floor, and whether it is a joint there."""
     course = (z + 1.0) / _BRICK_Z
     line = floor(course)
-    place = (x + 1.0) / _BRICK_X + 0.5 * (line % 2.0)
+    place = (x + 1.0) / _BRICK_X + 0.5 * (line - 2.0 * floor(0.5 * line))
     brick = floor(place)
-    # A hash of the brick's number gives its shade.
-    shade = sin(line * 12.9898 + brick * 78.233) * 43758.5453
-    shade = 2.0 * (shade - floor(shade)) - 1.0
-    footprint = at * at / (focal * max(y - FLOOR, 0.05))
-    sharp = min(1.0, 0.4 * _BRICK_Z / footprint)
     across = abs(course - line - 0.5)
     along = abs(place - brick - 0.5)
     joint = across > 0.5 - _JOINT_HALF / _BRICK_Z or along > 0.5 - _JOINT_HALF / _BRICK_X
-    clear = min(1.0, 2.0 * _JOINT_HALF / footprint) if joint else 0.0
-    for channel in range(3):
-        value = _BRICK[channel] * (1.0 + _BRICK_SPREAD * sharp * shade)
-        out[channel] = value * (1.0 - clear * (1.0 - _JOINT[channel]))
+    return line, brick, joint
+
+
+@njit(cache=True, error_model="numpy")
+def _shade(line: float, brick: float) -> float:
+    """A brick's own brightness, -1 to 1: a hash of its number."""
+    shade = sin(line * 12.9898 + brick * 78.233) * 43758.5453
+    return 2.0 * (shade - floor(shade)) - 1.0
