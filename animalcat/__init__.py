@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from animalcat.envs.types import CameraSpec, Observation, ObservationSpec, RaySpec
     from animalcat.errors import AnimalcatError
     from animalcat.evaluation import EvaluationSummary, PlayedEpisode
-    from animalcat.remote_env import RemoteEnv, SessionOver
+    from animalcat.remote_env import RemoteEnv
+    from animalcat.remote_episodes import SessionOver
 
 __all__ = [
     "Agent",
@@ -46,7 +47,7 @@ _HOME = {
     "PlayedEpisode": "evaluation",
     "RaySpec": "envs.types",
     "RemoteEnv": "remote_env",
-    "SessionOver": "remote_env",
+    "SessionOver": "remote_episodes",
     "connect": "client",
 }
 

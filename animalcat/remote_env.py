@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Coroutine, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import gymnasium
 
-from animalcat.client import SessionLike, connect
+from animalcat.client import SessionLike
 from animalcat.envs.spaces import (
     GymAction,
     GymObservation,
@@ -18,15 +17,10 @@ from animalcat.envs.spaces import (
     to_action,
     to_gym,
 )
+from animalcat.envs.types import Observation
 from animalcat.errors import AnimalcatError
-from animalcat.evaluation import EvaluationStream
-from animalcat.v1 import gateway_pb2, types_pb2
-
-_T = TypeVar("_T")
-
-
-class SessionOver(Exception):  # noqa: N818  no error: the session has what it wanted
-    """The session has ended: `reset` has no further episode."""
+from animalcat.evaluation import Welcome
+from animalcat.remote_episodes import RemoteEpisodes
 
 
 class RemoteEnv(gymnasium.Env[GymObservation, GymAction]):
@@ -74,32 +68,25 @@ class RemoteEnv(gymnasium.Env[GymObservation, GymAction]):
                 at once.
             ValueError: The session has no such sensor.
         """
-        self._client = connect(address)
+        self._episodes = RemoteEpisodes(address, session, agent=agent)
+        spec = self.welcome.observation_spec
         try:
-            self._stream = EvaluationStream(self._client.connection.channel, uuid.uuid4().hex)
-            target = self._client.find_session(session)
-            name = target.spec.agent if agent is None else agent
-            self.welcome = self._run(self._stream.open(target.name, name, None))
-            if self.welcome.slots != 1:
-                raise AnimalcatError(
-                    f"the session plays {self.welcome.slots} episodes at once; "
-                    "a Gymnasium environment plays one"
-                )
-            spec = self.welcome.observation_spec
             self._sensors = choose_sensors(spec, sensors)
-        except BaseException:
-            self._client.close()
+        except ValueError:
+            self.close()
             raise
         self.observation_space = observation_space(spec, self._sensors)
         self.action_space = action_space(flat=flat_actions)
-        self._frame: gateway_pb2.EvaluateResponse | None = None
-        self._start: gateway_pb2.EpisodeStart | None = None
-        self._steps = 0
+
+    @property
+    def welcome(self) -> Welcome:
+        """What the service said before the first episode."""
+        return self._episodes.welcome
 
     @property
     def session_over(self) -> bool:
         """Whether no episode will follow. Between episodes it waits for the service to decide."""
-        return self._start is None and self._next_frame().HasField("session_end")
+        return self._episodes.over
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -119,23 +106,14 @@ class RemoteEnv(gymnasium.Env[GymObservation, GymAction]):
             AnimalcatError: The episode is not over, or the server fails.
         """
         super().reset(seed=seed)
-        if self._start is None:
-            frame = self._next_frame()
-            if frame.HasField("session_end"):
-                over = frame.session_end
-                raise SessionOver(
-                    f"{over.session} is {over.state} after {over.episodes} episodes that counted"
-                )
-            self._frame = None
-            self._start = frame.episode_start
-            self._steps = 0
-        elif self._steps > 0:
+        opening = self._episodes.opening or self._episodes.begin()
+        info, observation = opening
+        if self._episodes.steps > 0:
             raise AnimalcatError(
-                f"episode {self._start.episode} is not over: step until terminated or truncated; "
+                f"episode {info.episode} is not over: step until terminated or truncated; "
                 "a service's episodes are played to their end"
             )
-        info = self._stream.episode_info(self._start)
-        return self._seen(self._start.observation), {
+        return self._seen(observation), {
             "number": info.episode,
             "agent_seed": info.seed,
             "time_budget_steps": info.time_budget_steps,
@@ -152,39 +130,20 @@ class RemoteEnv(gymnasium.Env[GymObservation, GymAction]):
             ValueError: The action is not in the action space.
             AnimalcatError: No episode is open, or the server fails.
         """
-        if self._start is None:
+        opening = self._episodes.opening
+        if opening is None:
             raise AnimalcatError("no episode is open: call reset() first")
-        number = to_action(action)
-        frame = self._run(self._turn(number))
-        info: dict[str, Any] = {"number": self._start.episode}
-        if frame.HasField("ask"):
-            self._steps = frame.ask.step
-            return self._seen(frame.ask.observation), frame.ask.reward, False, False, info
-        end = frame.episode_end
-        self._start = None
-        truncated = end.truncated or end.fault
-        info["fault"] = end.fault
-        # A backend that failed has nothing more to show.
-        seen = self._seen(end.observation) if end.HasField("observation") else self._last
-        return seen, end.reward, not truncated, truncated, info
+        answer = self._episodes.act(bytes((to_action(action),)))
+        info: dict[str, Any] = {"number": opening.info.episode}
+        if answer.ended:
+            info["fault"] = answer.fault
+        truncated = answer.truncated or answer.fault
+        terminated = answer.ended and not truncated
+        return self._seen(answer.observation), answer.reward, terminated, truncated, info
 
     def close(self) -> None:
         """Leave the session; an open episode is voided. Calling it twice is fine."""
-        self._client.close()
+        self._episodes.close()
 
-    async def _turn(self, action: int) -> gateway_pb2.EvaluateResponse:
-        await self._stream.act(0, self._steps, bytes((action,)))
-        return await self._stream.receive()
-
-    def _next_frame(self) -> gateway_pb2.EvaluateResponse:
-        """What follows an episode: the next one's start, or the session's end."""
-        if self._frame is None:
-            self._frame = self._run(self._stream.receive())
-        return self._frame
-
-    def _seen(self, message: types_pb2.Observation) -> GymObservation:
-        self._last = to_gym(self._stream.observation(message), self._sensors)
-        return self._last
-
-    def _run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
-        return self._client.connection.run(coroutine)
+    def _seen(self, observation: Observation) -> GymObservation:
+        return to_gym(observation, self._sensors)

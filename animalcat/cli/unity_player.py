@@ -31,6 +31,9 @@ Messages go to standard error and to -logFile (the client's log_folder), by defa
 {log}. Exit codes: 0 the client closed; 1 a fault; 2 an option or
 an arena is wrong; 3 something is not installed; 4 nobody listens at the port; 5 the client went
 without closing; 6 the client speaks another version of the protocol.
+
+With ANIMALCAT_SERVER=HOST:PORT and ANIMALCAT_SESSION=ID in the environment the arenas are those that
+the session of that server chooses, and the outcomes are the session's.
 """
 
 logger = logging.getLogger("animalcat.unity")
@@ -113,19 +116,26 @@ def _serve(arguments: Arguments, port: int) -> int:
             NobodyListensError,
         )
         from animalcat.envs.mlagents.peer import ClientError, VersionRefusedError, converse
-        from animalcat.envs.mlagents.source import SourceOver, config_source
+        from animalcat.envs.mlagents.source import SourceFailedError, SourceOver, config_source
+        from animalcat.session_source import source_maker
     except ImportError as error:
         return _end(MISSING, _missing(error))
     try:
+        make_source = source_maker() or config_source
+    except ValueError as error:
+        return _end(BAD_INPUT, error)
+    try:
         with Link(port) as link:
             link.connect()
-            converse(link, arguments, config_source)
+            converse(link, arguments, make_source)
     except ClientClosed as end:
         logger.info("%s", end)
     except SourceOver:  # said already, like what the next two are about
         pass
     except (ArenaError, ChannelError, ClientError):
         return BAD_INPUT
+    except SourceFailedError as error:
+        return UNREACHABLE if error.unreachable else BAD_INPUT
     except VersionRefusedError:
         return REFUSED
     except NobodyListensError as error:

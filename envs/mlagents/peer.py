@@ -14,7 +14,7 @@ from animalcat.envs.mlagents import channels
 from animalcat.envs.mlagents.arguments import Arguments
 from animalcat.envs.mlagents.channels import ChannelError
 from animalcat.envs.mlagents.encoding import Encoder
-from animalcat.envs.mlagents.source import SourceOver
+from animalcat.envs.mlagents.source import SourceFailedError, SourceOver
 from animalcat.envs.mlagents.v1 import communicator_pb2 as pb
 from animalcat.envs.types import Phase
 
@@ -73,6 +73,7 @@ def converse(connection: Connection, arguments: Arguments, make_source: MakeSour
         ClientGoneError: The client is gone.
         VersionRefusedError: It speaks another version.
         SourceOver: There is nothing more to play.
+        SourceFailedError: What plays has failed.
         ArenaError: Its arenas cannot be read or built.
         ChannelError: Its side channels cannot be read.
         ClientError: It sent an action that does not exist.
@@ -94,7 +95,9 @@ def converse(connection: Connection, arguments: Arguments, make_source: MakeSour
     # first start numba compiles for half a minute. Whatever goes wrong, that message must come.
     try:
         source = make_source(arguments.spec, client.seed)
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, (SourceFailedError, SourceOver)):
+            _log(error)
         connection.stop()
         raise
     try:
@@ -117,7 +120,7 @@ def _play(connection: Connection, source: Source, encoder: Encoder, request: pb.
                 pb.UnityOutput(rl_output=output, rl_initialization_output=introduced)
             ).rl_input
             introduced = None  # the client learns it with the first observations
-    except (ArenaError, ChannelError, ClientError, SourceOver) as error:
+    except (ArenaError, ChannelError, ClientError, SourceFailedError, SourceOver) as error:
         _log(error)
         if turn is not None:
             connection.stop()

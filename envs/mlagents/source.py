@@ -29,6 +29,18 @@ class SourceOver(Exception):  # noqa: N818  an end, not an error
     """There is nothing more to play; the message says why."""
 
 
+class SourceFailedError(Exception):
+    """What plays the episodes has failed; the message says how, and what to do.
+
+    Attributes:
+        unreachable: Whether nobody answers where the episodes come from.
+    """
+
+    def __init__(self, message: str, *, unreachable: bool = False) -> None:
+        super().__init__(message)
+        self.unreachable = unreachable
+
+
 class Turn(NamedTuple):
     """A step, and when the agent decides again.
 
@@ -59,6 +71,7 @@ class Source(Protocol):
         Raises:
             ArenaError: The arena cannot be built.
             SourceOver: There is no other.
+            SourceFailedError: What plays has failed.
         """
         ...
 
@@ -68,11 +81,16 @@ class Source(Protocol):
         Raises:
             ArenaError: The arena cannot be built.
             SourceOver: There is no other.
+            SourceFailedError: What plays has failed.
         """
         ...
 
     def step(self, action: int) -> Turn:
-        """Take one decision: 3 x move + turn."""
+        """Take one decision: 3 x move + turn.
+
+        Raises:
+            SourceFailedError: What plays has failed.
+        """
         ...
 
     def close(self) -> None:

@@ -1,0 +1,169 @@
+"""A session's episodes, asked for one decision after another instead of answered frame by frame."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Coroutine
+from typing import Any, NamedTuple, TypeVar
+
+from animalcat.client import SessionLike, connect
+from animalcat.envs.agents.base import EpisodeInfo
+from animalcat.envs.types import Observation, ObservationSpec
+from animalcat.errors import AnimalcatError
+from animalcat.evaluation import EvaluationStream
+from animalcat.v1 import gateway_pb2
+
+_T = TypeVar("_T")
+
+
+class SessionOver(Exception):  # noqa: N818  no error: the session has what it wanted
+    """The session has ended: there is no further episode."""
+
+
+class Opening(NamedTuple):
+    """How an episode begins.
+
+    Attributes:
+        info: What the agent may know of it.
+        observation: What it perceives first.
+    """
+
+    info: EpisodeInfo
+    observation: Observation
+
+
+class Answer(NamedTuple):
+    """What came of the latest actions.
+
+    Attributes:
+        reward: Since the observation before.
+        observation: What is perceived now; of a fault, what was perceived last.
+        ended: Whether the episode is over.
+        truncated: Whether time ran out.
+        fault: Whether the backend failed, so that the episode does not count.
+    """
+
+    reward: float
+    observation: Observation
+    ended: bool = False
+    truncated: bool = False
+    fault: bool = False
+
+
+class RemoteEpisodes:
+    """The seat of a session's one agent, for code that asks for the next step itself.
+
+    Attributes:
+        welcome: What the service said first.
+        opening: How the open episode began; None while there is none.
+        steps: Decisions taken in it.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        session: SessionLike = "",
+        *,
+        agent: str | None = None,
+        observation_spec: ObservationSpec | None = None,
+    ) -> None:
+        """Connect and take the seat.
+
+        Args:
+            address: Of the server, "host:port".
+            session: Which; may be empty where exactly one session waits for an agent.
+            agent: Name of the agent; by default the one that the session is for.
+            observation_spec: What the agent needs to see; None: whatever the session shows.
+
+        Raises:
+            AnimalcatError: No server answers, or it refuses; the session plays several episodes
+                at once.
+        """
+        self._client = connect(address)
+        try:
+            self._stream = EvaluationStream(self._client.connection.channel, uuid.uuid4().hex)
+            target = self._client.find_session(session)
+            name = target.spec.agent if agent is None else agent
+            self.welcome = self._run(self._stream.open(target.name, name, observation_spec))
+            if self.welcome.slots != 1:
+                raise AnimalcatError(
+                    f"the session plays {self.welcome.slots} episodes at once; "
+                    "a single environment plays one"
+                )
+        except BaseException:
+            self._client.close()
+            raise
+        self.opening: Opening | None = None
+        self.steps = 0
+        self._counted = self.welcome.episodes_done
+        self._next: gateway_pb2.EvaluateResponse | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether no episode will follow. Between episodes it waits for the service to decide."""
+        return self.opening is None and self._decision().HasField("session_end")
+
+    @property
+    def spent(self) -> bool:
+        """Whether the session has had its most episodes; known before its profile is made."""
+        return self.opening is None and self._counted >= self.welcome.max_episodes
+
+    def begin(self) -> Opening:
+        """Start the episode that the service has chosen.
+
+        Raises:
+            SessionOver: There is no further episode.
+            AnimalcatError: The server fails.
+        """
+        frame = self._decision()
+        if frame.HasField("session_end"):
+            over = frame.session_end
+            raise SessionOver(
+                f"{over.session} is {over.state} after {over.episodes} episodes that counted"
+            )
+        self._next = None
+        start = frame.episode_start
+        self._last = self._stream.observation(start.observation)
+        self.opening = Opening(self._stream.episode_info(start), self._last)
+        self.steps = 0
+        return self.opening
+
+    def act(self, actions: bytes) -> Answer:
+        """Take decisions, until the episode ends or the list does.
+
+        Args:
+            actions: One byte an action, 0 to 8; 1 to `evaluation.MAX_ACTIONS` of them.
+
+        Raises:
+            AnimalcatError: No episode is open, or the server fails.
+        """
+        if self.opening is None:
+            raise AnimalcatError("no episode is open: begin one first")
+        frame = self._run(self._turn(actions))
+        if frame.HasField("ask"):
+            self.steps = frame.ask.step
+            self._last = self._stream.observation(frame.ask.observation)
+            return Answer(frame.ask.reward, self._last)
+        end = frame.episode_end
+        self.opening = None
+        self._counted += not end.fault
+        if end.HasField("observation"):  # a backend that failed has nothing more to show
+            self._last = self._stream.observation(end.observation)
+        return Answer(end.reward, self._last, ended=True, truncated=end.truncated, fault=end.fault)
+
+    def close(self) -> None:
+        """Leave the session; an open episode is voided. Calling it twice is fine."""
+        self._client.close()
+
+    async def _turn(self, actions: bytes) -> gateway_pb2.EvaluateResponse:
+        await self._stream.act(0, self.steps, actions)
+        return await self._stream.receive()
+
+    def _decision(self) -> gateway_pb2.EvaluateResponse:
+        """What follows an episode: the next one's start, or the session's end."""
+        if self._next is None:
+            self._next = self._run(self._stream.receive())
+        return self._next
+
+    def _run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
+        return self._client.connection.run(coroutine)
