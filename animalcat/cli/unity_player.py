@@ -32,8 +32,8 @@ Messages go to standard error and to -logFile (the client's log_folder), by defa
 an arena is wrong; 3 something is not installed; 4 nobody listens at the port; 5 the client went
 without closing; 6 the client speaks another version of the protocol.
 
-With ANIMALCAT_SERVER=HOST:PORT and ANIMALCAT_SESSION=ID in the environment the arenas are those that
-the session of that server chooses, and the outcomes are the session's.
+With ANIMALCAT_SERVER=HOST:PORT and ANIMALCAT_SESSION=ID in the environment, that session chooses
+the arenas and takes the outcomes.
 """
 
 logger = logging.getLogger("animalcat.unity")
