@@ -13,7 +13,7 @@ import typer
 from rich.progress import Progress
 
 from animalcat.arena_configs.outcome import success
-from animalcat.cli import layout_reproduce, layout_show
+from animalcat.cli import layout_check, layout_compare, layout_reproduce, layout_show
 from animalcat.cli.layout_table import covered_instances
 from animalcat.cli.outcome_table import read_pass_marks, read_rewards
 from animalcat.cli.output import FAILED, fail, print_json, print_rows, progress_console
@@ -22,10 +22,13 @@ from animalcat.layouts.fit import fit as fit_layout
 from animalcat.layouts.profile import Profile
 from animalcat.layouts.spec import Layout
 
-app = typer.Typer(help="List, show and fit measurement layouts.", no_args_is_help=True)
+app = typer.Typer(help="Show, fit, check and compare measurement layouts.", no_args_is_help=True)
 app.command("list")(layout_show.list_layouts)
 app.command("show")(layout_show.show)
+app.command("check")(layout_check.command)
+app.command("compare")(layout_compare.command)
 app.command("reproduce")(layout_reproduce.command)
+
 
 @app.command()
 def fit(

@@ -21,7 +21,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "agent": ("animalcat.cli.agent", "Run an agent against a server."),
     "arena": ("animalcat.cli.arena", "Check, measure, draw and play arena files."),
     "battery": ("animalcat.cli.battery", "List, build and import batteries."),
-    "layout": ("animalcat.cli.layout", "List, show and fit measurement layouts."),
+    "layout": ("animalcat.cli.layout", "Show, fit, check and compare measurement layouts."),
     "unity": ("animalcat.cli.unity", "Set up, show and try the Unity backend."),
     "bench": ("animalcat.cli.bench", "Measure speed."),
 }
