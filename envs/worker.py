@@ -9,8 +9,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import select
 import signal
 import socket
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -21,6 +23,8 @@ from animalcat.arena_configs.sequence import merged
 from animalcat.envs.frames import HEADER, Kind, pack_steps, spec_from_json
 from animalcat.envs.types import Environment, ObservationSpec, Phase, Step
 
+GRACE_SECONDS: Final = 3.0
+"""How long closing the environment may take when the parent is gone."""
 SPIN_SECONDS: Final = 0.0005
 """How long to look for the next request before sleeping."""
 
@@ -64,7 +68,17 @@ def main(argv: Sequence[str] | None = None) -> None:
     # Ctrl-C in the terminal reaches the whole process group; the parent decides when to end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with socket.socket(fileno=arguments.fd) as connection:
+        threading.Thread(target=_end_with_parent, args=[connection.fileno()], daemon=True).start()
         serve(connection, make_environment)
+
+
+def _end_with_parent(fd: int) -> None:
+    """End this process a moment after its parent, though its environment be stuck in a step."""
+    poll = select.poll()
+    poll.register(fd, select.POLLHUP)
+    poll.poll()
+    time.sleep(GRACE_SECONDS)
+    os._exit(1)
 
 
 def _answer(environment: Environment | None, kind: Kind, body: bytes) -> tuple[Kind, bytes]:

@@ -149,7 +149,10 @@ def _minor(python: Path) -> int:
     if python == Path(sys.executable):
         return sys.version_info.minor
     code = "import sys; print(sys.version_info.minor if sys.version_info.major == 3 else -1)"
-    return int(_run([str(python), "-I", "-c", code]))
+    minor = int(_run([str(python), "-c", code]))
+    if minor < 0:
+        raise UnityError(f"{python} is not a Python 3; name another interpreter: --python")
+    return minor
 
 
 def _run(command: Sequence[str], seconds: float = 900) -> str:
