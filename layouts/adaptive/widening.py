@@ -1,0 +1,63 @@
+"""A layout that admits of something else in some strata: for agents that it does not describe."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.layouts.links import Formula
+from animalcat.layouts.nodes import Derived, Feature, Latent
+from animalcat.layouts.priors import ScaledBeta
+from animalcat.layouts.spec import Beta, Layout
+
+INSIDE: Final = "inContradictedStratum"
+"""The feature that a widened layout has more: 1 where predictions fail."""
+
+
+def widened(layout: Layout) -> Layout:
+    """The layout with a way out: in contradicted strata a share of outcomes has a rate of its own.
+
+    There the expected outcome is (1 - share) x what the layout says + share x rate; with a share of
+    1 such instances tell nothing about the capabilities. Elsewhere nothing changes.
+
+    Args:
+        layout: What was contradicted.
+
+    Returns:
+        A layout with one feature more, the last: `INSIDE`.
+    """
+    inner = layout.outcome.parents[0]
+    unit = ScaledBeta(0.0, 1.0)
+    share, rate = "contradictedShare", "contradictedRate"
+    formula = Formula(f"clip({inner} + {INSIDE} * {share} * ({rate} - {inner}), 0, 1)")
+    field = "mean" if isinstance(layout.outcome, Beta) else "probability"
+    return replace(
+        layout,
+        variant=f"{layout.variant}, widened" if layout.variant else "widened",
+        features=(
+            *layout.features,
+            Feature(INSIDE, "1", 0.0, 1.0, about="1 in strata where predictions failed"),
+        ),
+        latents=(
+            *layout.latents,
+            Latent(
+                share, "robustness", "1", unit, about="share of outcomes that have their own rate"
+            ),
+            Latent(rate, "bias", "1", unit, about="rate of those"),
+        ),
+        derived=(*layout.derived, Derived("widenedPerformance", "1", formula)),
+        outcome=replace(layout.outcome, **{field: "widenedPerformance"}),
+    )
+
+
+def with_strata(features: npt.ArrayLike, inside: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Features of a widened layout.
+
+    Args:
+        features: (instances, features) of the layout as it was.
+        inside: (instances,): whether the instance is in a contradicted stratum.
+    """
+    return np.column_stack([np.asarray(features, np.float64), np.asarray(inside, np.float64)])
