@@ -35,8 +35,8 @@ SHIFTS: Final = np.array([-2.0, -1.0, 1.0, 2.0])
 TILTS: Final = np.array([-0.9, -0.45, 0.45, 0.9])
 """Bets on counts and scores: slope of the density of their place in the predicted distribution."""
 QUIET: Final = 16
-"""First outcomes that no stake is laid on: predictions are the prior's, and a surprising agent is no
-wrong layout."""
+"""First outcomes that no stake is laid on: they are predicted by the prior, and an agent that
+surprises the prior is no wrong layout."""
 RESTARTS: Final = (16, 48, 112, 240)
 """Episodes after which stakes on all instances together are laid anew, for agents that change."""
 FEW: Final = 6
