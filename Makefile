@@ -47,13 +47,13 @@ PYTHON310 ?= $(call newest,3.10)
 PYTHON314 ?= $(call newest,3.14)
 
 unity-clients: $(CLIENTS)/animalai-6.2.0/.installed \
-  $(if $(PYTHON39),$(CLIENTS)/animalai-4.1.0/.installed,skip-4.1.0-PYTHON39) \
-  $(if $(PYTHON310),$(CLIENTS)/animalai-5.0.1/.installed,skip-5.0.1-PYTHON310) \
-  $(if $(PYTHON314),$(CLIENTS)/animalai-6.2.0-python3.14/.installed,skip-6.2.0-PYTHON314)
+  $(if $(PYTHON39),$(CLIENTS)/animalai-4.1.0/.installed,skip-4.1.0-3.9) \
+  $(if $(PYTHON310),$(CLIENTS)/animalai-5.0.1/.installed,skip-5.0.1-3.10) \
+  $(if $(PYTHON314),$(CLIENTS)/animalai-6.2.0-python3.14/.installed,skip-6.2.0-3.14)
 
 # Only with CI=true, and only of 4.1.0, is a missing interpreter a failure.
 skip-%:
-	@set -- $(subst -, ,$*); echo "unity-clients: animalai $$1 is skipped: its Python was not found; give the path: make unity-clients $$2=..." >&2; \
+	@set -- $(subst -, ,$*); echo "unity-clients: animalai $$1 on Python $$2 is skipped: there is no such Python here; give a path: make unity-clients PYTHON$(subst .,,$(lastword $(subst -, ,$*)))=..." >&2; \
 	  [ "$$CI $$1" != "true 4.1.0" ]
 
 $(CLIENTS)/animalai-6.2.0/.installed: INTERPRETER = $(PYTHON)
