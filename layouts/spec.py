@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -110,7 +110,7 @@ class Layout:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the canonical JSON of the specification."""
-        text = json.dumps(to_dict(self), sort_keys=True, separators=(",", ":"))
+        text = json.dumps(_as_floats(to_dict(self)), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
     @cached_property
@@ -297,6 +297,17 @@ class _LatentWords:
     unit: str
     about: str = ""
     noiseless: float = 0.0
+
+
+def _as_floats(value: Any) -> Any:
+    """The same with every number a float: 0 in Python is the 0.0 that YAML is read as."""
+    if isinstance(value, Mapping):
+        entries = cast("Mapping[str, Any]", value)
+        return {key: _as_floats(entry) for key, entry in entries.items()}
+    if isinstance(value, list):
+        return [_as_floats(entry) for entry in cast("list[Any]", value)]
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return float(value) if is_number else value
 
 
 def _without_name(data: dict[str, Any]) -> dict[str, Any]:
