@@ -15,7 +15,7 @@ from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
 
 from .arenas import FORWARD, LEFT, RIGHT, near_goal, spot, write
 from .compare import assert_same
-from .conftest import Client, Drive, free_port
+from .conftest import Client, Command, Drive, available, free_port
 from .expected import Game
 
 pytestmark = pytest.mark.slow
@@ -63,6 +63,24 @@ def test_the_real_builds_own_trace_comes_out_at_the_client(
     traced = [[float(v) for v in list(row.values())[3:]] for row in rows]
     seen = [message.decision.observations[0][1:] for message in record.messages[1:]]  # pyright: ignore[reportOptionalMemberAccess]
     np.testing.assert_allclose(seen, traced, atol=1e-3)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("version", ["6.2.0", "4.1.0"])
+def test_real_arena_files_are_taken_by_path_and_as_text(
+    drive: Drive, data_dir: Path, version: str
+) -> None:
+    """A sample of the competition's and of O-PIAAGETS', in one process."""
+    folders = (data_dir / name for name in ("animal-ai-competition", "o-piaagets"))
+    files = [file for folder in folders for file in sorted(folder.rglob("*.y*ml"))[::60]]
+    assert len(files) > 20
+    commands: list[Command] = [
+        command for file in files for command in (("reset", file), ("step", *FORWARD))
+    ]
+    client = available(version)
+    record = drive(client, commands, arenas_configurations=files[0], useCamera=False)
+    assert "error" not in record.report
+    assert all(message.decision for message in record.messages[1::2]), "each begins an episode"
 
 
 def played(client: Client, agent: str, executable: str, arena: Path) -> list[dict[str, float]]:

@@ -1,0 +1,169 @@
+"""`animalcat/Arena-v0`, one or several, and `animalai`'s own wrappers on the stand-in: the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import gymnasium
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import animalcat  # noqa: F401  makes the environment known
+from animalcat.envs.gym import ArenaEnv
+
+from .conftest import Client, Drive, free_port
+
+pytestmark = pytest.mark.slow
+
+CHANCE = """\
+!ArenaConfig
+arenas:
+  0: !Arena
+    timeLimit: 250
+    items:
+    - !Item
+      name: Agent
+      positions: [!Vector3 {x: 20, y: 0, z: 5}]
+      rotations: [0]
+    - !Item
+      name: GoodGoal
+      positions: [!Vector3 {x: 20, y: 0, z: 10.5}]
+      sizes: [!Vector3 {x: -1, y: -1, z: -1}]
+    - !Item
+      name: Wall
+      positions: [!Vector3 {x: -1, y: 0, z: 30}, !Vector3 {x: -1, y: 0, z: 35}]
+      sizes: [!Vector3 {x: 3, y: 2, z: 1}, !Vector3 {x: 5, y: 4, z: 1}]
+"""
+"""A goal within 40 decisions; its size and reward, and places and colours of walls are drawn."""
+SIGHT = {"camera": True, "resolution": 16}
+ENVIRONMENTS = 2
+"""In a vector environment, with the seeds 0 and 1; `animalai` counts its seeds like that too."""
+
+Array = npt.NDArray[Any]
+Seen = dict[str, Array]
+
+
+def turning(step: int) -> list[int]:
+    """The actions of clients/wrapped.py."""
+    return [1, int(step % 3 == 2)]
+
+
+@pytest.fixture
+def arena(tmp_path: Path) -> Path:
+    path = tmp_path / "chance.yml"
+    path.write_text(CHANCE)
+    return path
+
+
+def as_animalai(seen: dict[str, Array]) -> Seen:
+    """What the wrapper makes of an observation: (C, H, W) from 0 to 1, and health as a number."""
+    camera = np.moveaxis(seen["camera"], -1, -3) / np.float32(255)
+    return {**seen, "camera": camera.astype(np.float32), "health": seen["health"][..., 0]}
+
+
+def third_episode(env: gymnasium.Env[Any, Any], seed: int) -> dict[str, Array]:
+    """The episode after the two resets that `animalai` does when it wraps an environment."""
+    env.reset(seed=seed)
+    env.reset()
+    diary = as_animalai(env.reset()[0])
+    diary = {f"reset/{key}": value for key, value in diary.items()}
+    for step in range(40):
+        seen, reward, terminated, truncated, _ = env.step(np.array(turning(step)))
+        diary |= {f"{step}/{key}": value for key, value in as_animalai(seen).items()}
+        diary |= {f"{step}/reward": np.array(reward), f"{step}/terminated": np.array(terminated)}
+        assert not truncated
+        if terminated:
+            break
+    return diary
+
+
+def assert_same(found: Seen, wanted: Seen) -> None:
+    assert found.keys() == wanted.keys()
+    for name, value in wanted.items():
+        if name.endswith("reward"):  # a double here, a single on the wire
+            np.testing.assert_allclose(found[name], value, atol=1e-6, err_msg=name)
+        else:
+            np.testing.assert_array_equal(found[name], value, err_msg=name)
+
+
+def test_animalais_wrapper(newest: Client, executable: str, arena: Path, tmp_path: Path) -> None:
+    path = tmp_path / "seen.npz"
+    newest.run("wrapped.py", "single", executable, str(free_port()), arena, path)
+    env = gymnasium.make("animalcat/Arena-v0", arena=arena, animalai_reset=True, **SIGHT)
+    wanted = third_episode(env, seed=0)
+    assert any(value for name, value in wanted.items() if name.endswith("terminated"))
+    assert_same(dict(np.load(path)), wanted)
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_animalais_vector_environment(
+    newest: Client, executable: str, arena: Path, tmp_path: Path, kind: str
+) -> None:
+    path = tmp_path / "seen.npz"
+    newest.run("wrapped.py", kind, executable, str(free_port()), arena, path)
+    env = ArenaEnv(arena, animalai_reset=True, **SIGHT)
+    one, other = (third_episode(env, seed) for seed in range(ENVIRONMENTS))
+    steps = one.keys() & other.keys()  # of one that is over, animalai shows its next episode
+    assert not np.array_equal(one["0/camera"], other["0/camera"])
+    found = dict(np.load(path))
+    assert_same(
+        {name: found[name] for name in steps},
+        {name: np.stack([one[name], other[name]]) for name in steps},
+    )
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_our_vector_environment(arena: Path, kind: Literal["sync", "async"]) -> None:
+    env = ArenaEnv(arena, **SIGHT)
+    both = [[env.reset(seed=seed)[0]] for seed in range(ENVIRONMENTS)]
+    for seed, episode in enumerate(both):
+        env.reset(seed=seed)
+        ended = False
+        while not ended:
+            seen, reward, ended, _, _ = env.step(turning(len(episode) - 1))
+            episode.append((seen, reward, ended))
+    envs = gymnasium.make_vec("animalcat/Arena-v0", ENVIRONMENTS, kind, arena=arena, **SIGHT)
+    try:
+        assert envs.metadata["autoreset_mode"] is gymnasium.vector.AutoresetMode.NEXT_STEP
+        first, _ = envs.reset(seed=0)
+        for index, episode in enumerate(both):
+            assert_same({k: v[index] for k, v in first.items()}, episode[0])
+        for step in range(max(map(len, both)) - 1):
+            batch = np.array([turning(step)] * ENVIRONMENTS)
+            seen, reward, terminated, truncated, _ = envs.step(batch)
+            assert not truncated.any()
+            for index, episode in enumerate(both):
+                if step + 1 < len(episode):
+                    wanted, due, ended = episode[step + 1]
+                    assert_same({k: v[index] for k, v in seen.items()}, wanted)
+                    assert reward[index] == due
+                    assert terminated[index] == ended
+    finally:
+        envs.close()
+
+
+def test_the_first_episode_of_a_client_without_wrapper(
+    newest: Client, drive: Drive, arena: Path
+) -> None:
+    env = ArenaEnv(arena, **SIGHT)
+    first, _ = env.reset(seed=7)
+    steps = [env.step(turning(step)) for step in range(8)]
+    told = [(first, 0.0), *((seen, reward) for seen, reward, *_ in steps)]
+    record = drive(
+        newest,
+        [("step", *turning(step)) for step in range(8)],
+        arenas_configurations=arena,
+        useRayCasts=True,
+        seed=7,
+    )
+    for message, (seen, reward) in zip(record.messages, told, strict=True):
+        assert message.decision is not None
+        camera, rays, vector = message.decision.observations
+        wanted = as_animalai(seen)
+        state = [[wanted["health"]], wanted["velocity"], wanted["position"]]
+        np.testing.assert_array_equal(camera, wanted["camera"])
+        np.testing.assert_array_equal(rays, wanted["rays"])
+        np.testing.assert_array_equal(vector, np.concatenate(state))
+        assert message.decision.reward == pytest.approx(reward, abs=1e-6)
