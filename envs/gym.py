@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -71,6 +72,7 @@ class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
         decision_period: int = 3,
         sensors: Sequence[str] | None = None,
         flat_actions: bool = False,
+        animalai_reset: bool = False,
         backend: str = "sim",
         render_mode: str | None = None,
     ) -> None:
@@ -91,12 +93,15 @@ class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
             decision_period: Physics steps of 0.02 s for one decision.
             sensors: Which sensors to show; None for all that are on.
             flat_actions: Discrete(9) = 3 x move + turn, instead of MultiDiscrete([3, 3]).
+            animalai_reset: Start episodes as `reset` of `animalai` does, when one physics step
+                without action has passed, instead of at rest; the backend "sim" alone can.
             backend: What plays the arena, as in `animalcat.envs.backends`.
             render_mode: "rgb_array" or None.
 
         Raises:
             ArenaError: The arena cannot be read.
-            ValueError: A number is out of range; there is no such sensor, backend or mode.
+            ValueError: A number is out of range; there is no such sensor, backend or mode, or the
+                backend cannot start episodes so.
             ImportError: What the backend needs is not installed.
         """
         modes = (None, *self.metadata["render_modes"])
@@ -115,6 +120,7 @@ class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
         if render_mode is not None and spec.camera is None:
             spec = ObservationSpec(CameraSpec(_RENDER_RESOLUTION), spec.rays, spec.decision_period)
         self._backend = make_environment(backend, spec)
+        self._load = self._loader(animalai_reset)
         self._frame: npt.NDArray[np.uint8] | None = None
 
     def reset(
@@ -141,7 +147,7 @@ class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
         if "arena" in options:
             self._arena = _read(options["arena"])
         episode_seed = int(self.np_random.integers(2**31))
-        step = self._backend.load(self._arena, episode_seed)
+        step = self._load(self._arena, episode_seed)
         return self._seen(step), {"episode_seed": episode_seed}
 
     def step(self, action: GymAction) -> tuple[GymObservation, float, bool, bool, dict[str, Any]]:
@@ -180,6 +186,16 @@ class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
     def close(self) -> None:
         """Free the backend; calling it twice is fine."""
         self._backend.close()
+
+    def _loader(self, animalai_reset: bool) -> Callable[[Arena, int], Step]:
+        if not animalai_reset:
+            return self._backend.load
+        from animalcat.envs.sim.environment import SimEnvironment
+
+        if not isinstance(self._backend, SimEnvironment):
+            self._backend.close()
+            raise ValueError('animalai_reset=True: only the backend "sim" can start episodes so')
+        return partial(self._backend.load, idle=1)
 
     def _seen(self, step: Step) -> GymObservation:
         self._frame = step.observation.camera

@@ -191,6 +191,15 @@ def test_the_seed_decides_and_episodes_differ() -> None:
     assert not np.array_equal(first, second)
 
 
+def test_episodes_can_start_as_those_of_animalai() -> None:
+    at_rest, later = ArenaEnv(sensors=["health"]), ArenaEnv(sensors=["health"], animalai_reset=True)
+    assert at_rest.reset(seed=0)[0] == 100.0
+    assert later.reset(seed=0)[0] == pytest.approx(100.0 - 100.0 / (5 * 250))
+    stand_in = Path(sys.executable).with_name("animalcat-unity")
+    with pytest.raises(ValueError, match="only the backend"):
+        ArenaEnv(backend=f"unity:{stand_in}", animalai_reset=True)
+
+
 def test_arenas_from_file_text_and_model(tmp_path: Path) -> None:
     file = tmp_path / "arena.yml"
     file.write_text(ahead("GoodGoal"))

@@ -67,8 +67,8 @@ def third_episode(env: gymnasium.Env[Any, Any], seed: int) -> dict[str, Array]:
     """The episode after the two resets that `animalai` does when it wraps an environment."""
     env.reset(seed=seed)
     env.reset()
-    diary = as_animalai(env.reset()[0])
-    diary = {f"reset/{key}": value for key, value in diary.items()}
+    first, _ = env.reset()
+    diary = {f"reset/{key}": value for key, value in as_animalai(first).items()}
     for step in range(40):
         seen, reward, terminated, truncated, _ = env.step(np.array(turning(step)))
         diary |= {f"{step}/{key}": value for key, value in as_animalai(seen).items()}

@@ -1,0 +1,200 @@
+"""Unmodified `animalai` code in an adaptive session: a real server, the real stand-in."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import animalcat
+from animalcat.cli.output import BAD_INPUT, UNREACHABLE
+from animalcat.envs.agents import load_agent
+from animalcat.session_source import SERVER, SESSION
+from animalcat.v1 import sessions_pb2, types_pb2
+
+from .conftest import MakeSession, Server
+from .test_animalai_agent import EXAMPLE
+
+SCRIPT = Path(__file__).with_name("animalai_loop.py")
+STAND_IN = Path(sys.executable).with_name("animalcat-unity")
+PATIENCE = 200
+"""Seconds after which a loop that does not end fails its test."""
+EPISODES = 10
+
+Row = tuple[object, ...]
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("localhost", 0))
+        return int(listener.getsockname()[1])
+
+
+@contextmanager
+def loop(name: str, folder: Path, server: str, session: str, **settings: Any) -> Generator[Any]:
+    """A loop of animalai_loop.py, running."""
+    words = [f"{key}={json.dumps(value)}" for key, value in settings.items()]
+    process = subprocess.Popen(
+        [sys.executable, SCRIPT, name, STAND_IN, str(free_port()), *words],
+        env={**os.environ, SERVER: server, SESSION: session, "XDG_CACHE_HOME": str(folder)},
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def run(*arguments: Any, **settings: Any) -> tuple[list[dict[str, Any]], str, int]:
+    """What a loop printed, what stands on its standard error, and how it ended."""
+    with loop(*arguments, **settings) as process:
+        out, err = process.communicate(timeout=PATIENCE)
+        return (
+            [json.loads(line) for line in out.splitlines() if line[0] == "{"],
+            err,
+            process.returncode,
+        )
+
+
+def rows(episodes: list[sessions_pb2.EpisodeSummary]) -> list[Row]:
+    """Everything of episodes that depends on what the agent did."""
+    return [
+        (e.episode, e.attempt, e.instance, e.outcome, e.episode_return, e.steps, e.ended_by,
+         e.decision.propensity, e.decision.predicted, e.cause)
+        for e in episodes
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def by_grpc(server: Server) -> list[Row]:
+    """The episodes of the same agent over gRPC, with the same seed."""
+    with animalcat.connect(server.address) as client:
+        session = client.create_session(
+            agent="over gRPC", battery="navigation", max_episodes=EPISODES, certify=False, seed=5
+        )
+        client.evaluate(load_agent(f"{EXAMPLE}:AnimalAIBraitenberg"), session)
+        return rows(client.episodes(session))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["reset", "restart", "gymnasium"])
+def test_a_loop_that_knows_nothing_is_tested_as_an_agent_over_grpc_is(
+    server: Server,
+    client: animalcat.Client,
+    make_session: MakeSession,
+    by_grpc: list[Row],
+    tmp_path: Path,
+    name: str,
+) -> None:
+    session = make_session(max_episodes=EPISODES, seed=5)
+    id_ = session.name.removeprefix("sessions/")
+    printed, err, code = run(name, tmp_path, server.address, id_)
+    assert (printed.pop(), code) == ({"ended": "UnityCommunicatorStoppedException"}, 0), err
+    stored = client.episodes(session)
+    assert rows(stored) == by_grpc
+    assert [one["steps"] for one in printed] == [e.steps for e in stored]
+    assert [one["return"] for one in printed] == pytest.approx(
+        [e.episode_return for e in stored], abs=1e-4
+    )
+    assert len({e.instance for e in stored}) > 1
+    assert f"has had its {EPISODES} episodes" in err
+    # What is said, and so what the agent could read, names nothing of the arenas.
+    assert not any(e.instance in err for e in stored)
+    assert wait_for(
+        lambda: client.get_session(session).state == sessions_pb2.SESSION_STATE_FINISHED
+    )
+
+
+def test_an_episode_that_is_left_is_played_standing_still(
+    server: Server, client: animalcat.Client, make_session: MakeSession, tmp_path: Path
+) -> None:
+    session = make_session(max_episodes=2)
+    printed, err, code = run("leave", tmp_path, server.address, session.name)
+    assert code == 0, err
+    left, whole, _ = printed
+    first, second = client.episodes(session)
+    assert "episode 0 was left after 4 decisions" in err
+    assert left["steps"] == 4 < first.steps
+    assert first.ended_by == types_pb2.ENDED_BY_TIME_LIMIT
+    assert first.outcome == types_pb2.OUTCOME_FAILURE
+    assert second.steps == whole["steps"]
+    again, err, _ = run("reset", tmp_path, server.address, session.name)
+    assert again == []
+    assert "over" in err or "finished" in err
+
+
+def test_a_client_that_is_killed_voids_its_episode(
+    server: Server, client: animalcat.Client, make_session: MakeSession, tmp_path: Path
+) -> None:
+    session = make_session(max_episodes=1)
+    with loop("wait", tmp_path, server.address, session.name) as process:
+        process.stdout.readline()
+    assert wait_for(lambda: client.episodes(session)[0].outcome != types_pb2.OUTCOME_UNSPECIFIED)
+    [void] = client.episodes(session)
+    assert (void.outcome, void.steps) == (types_pb2.OUTCOME_VOID, 4)
+    printed, err, code = run("reset", tmp_path, server.address, session.name)
+    assert code == 0, err
+    _, played = client.episodes(session)
+    assert (played.episode, played.attempt, played.instance) == (0, 1, void.instance)
+    assert played.steps == printed[0]["steps"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"useCamera": True, "resolution": 36}, "camera"),
+        ({"raysPerSide": 4}, "9 rays"),
+        ({"decisionPeriod": 5}, "5"),
+    ],
+)
+def test_a_client_that_sees_otherwise_is_refused(
+    server: Server,
+    make_session: MakeSession,
+    tmp_path: Path,
+    settings: dict[str, Any],
+    named: str,
+) -> None:
+    session = make_session()
+    printed, err, code = run("reset", tmp_path, server.address, session.name, **settings)
+    assert printed == []
+    assert code == 1
+    assert f"return code {BAD_INPUT}" in err
+    assert named in err
+
+
+def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:
+    address = f"localhost:{free_port()}"
+    _, err, code = run("reset", tmp_path, address, "s1")
+    assert code == 1
+    assert f"return code {UNREACHABLE}" in err
+    assert f"no animalcat server answers at {address}" in err
+
+
+def test_a_session_without_a_server_is_refused(tmp_path: Path) -> None:
+    _, err, code = run("reset", tmp_path, "", "s1")
+    assert code == 1
+    assert f"return code {BAD_INPUT}" in err
+    assert f"{SESSION} is set and {SERVER} is not" in err
+
+
+def wait_for(condition: Callable[[], bool]) -> bool:
+    """Whether it comes true while one can wait."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.1)
+    return True
