@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import ctypes.util
-import glob
 import importlib
 import importlib.metadata
-import os
 import platform
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Annotated, Final, Literal
 
 import typer
@@ -51,14 +48,7 @@ def examine() -> Iterator[Finding]:
         return  # A client only: what follows serves the simulator.
     yield _x11()
     yield _works("simulator", _import_physics, f"{SERVER_EXTRA}; and libX11 (see above)")
-    yield _works(
-        "animalai client",
-        _import_animalai,
-        "optional; make setup, or: uv pip install --python-version 3.14 --no-deps animalai==6.2.0 "
-        "mlagents-envs-aai==1.0.0",
-        away="absent",
-    )
-    yield _unity_build()
+    yield from _unity()
 
 
 def command(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
@@ -127,27 +117,25 @@ def _import_physics() -> str:
     return f"PhysX through sapien {_version('sapien')}"
 
 
-def _import_animalai() -> str:
-    importlib.import_module("animalai.environment")
-    return f"animalai {_version('animalai')}, mlagents-envs-aai {_version('mlagents-envs-aai')}"
-
-
-def _unity_build() -> Finding:
-    # The places where animalai itself looks for a build.
-    cache = Path(
-        os.environ.get("ANIMALCAT_UNITY") or os.environ.get("ANIMALAI_CACHE", "~/.animalai")
-    )
-    patterns = [
-        f"{folder}/{name}"
-        for folder in ("./env*", str(cache.expanduser()), f"{cache.expanduser()}/**")
-        for name in ("AAI.x86_64", "AnimalAI.x86_64", "animalAI.x86_64", "Animal-AI.x86_64")
-    ]
-    for pattern in patterns:
-        for match in sorted(glob.glob(pattern, recursive=True)):
-            return Finding("Unity build", "ok", match)
-    return Finding(
-        "Unity build",
-        "absent",
-        "optional; the embedded simulator needs none",
-        "download a build and unpack it under ~/.animalai",
-    )
+def _unity() -> Iterator[Finding]:
+    """The interpreter that drives Unity builds, and the build that `unity:auto` means."""
+    try:
+        from animalcat.envs.unity.settings import UnityError, UnitySettings
+        from animalcat.envs.unity.setup import client_versions
+    except ImportError as error:  # pydantic is away, and was found missing above
+        yield Finding("animalai client", "absent", str(error), SERVER_EXTRA)
+        return
+    try:
+        settings = UnitySettings()
+        versions = client_versions(settings.interpreter())
+        found = ", ".join(f"{name} {version}" for name, version in versions.items())
+        yield Finding("animalai client", "ok", found)
+    except UnityError as error:
+        remedy = "optional; animalcat unity setup"
+        yield Finding("animalai client", "absent", str(error).splitlines()[0], remedy)
+        return
+    try:
+        yield Finding("Unity build", "ok", str(settings.find_build()))
+    except UnityError:
+        remedy = "optional, the simulator needs none; animalcat unity setup"
+        yield Finding("Unity build", "absent", "none is set or found", remedy)
