@@ -103,6 +103,14 @@ def available(version: str) -> Client:
     return client
 
 
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No session is named, and logs that no test asks for stay out of the user's cache."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for name in ("ANIMALCAT_SERVER", "ANIMALCAT_SESSION"):
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.fixture(params=VERSIONS)
 def client(request: pytest.FixtureRequest) -> Client:
     """Every client in turn."""

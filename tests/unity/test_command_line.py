@@ -12,7 +12,7 @@ from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
 
 from .arenas import FORWARD, LEFT, near_goal, write
 from .compare import assert_same
-from .conftest import Client, Command, Drive, Record, available
+from .conftest import Client, Command, Drive, Record, available, free_port
 from .expected import Game
 
 pytestmark = pytest.mark.slow
@@ -81,14 +81,17 @@ def test_grey_images_are_the_mean_of_the_colours(drive: Drive, arena: Path, vers
         np.testing.assert_allclose(one, mean, atol=1.01 / 255)
 
 
-def test_a_log_is_written_where_it_is_asked_for(
+def test_a_log_is_written_where_it_is_asked_for_or_else_in_the_cache(
     newest: Client, drive: Drive, arena: Path, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "a new folder"
+    folder, port = tmp_path / "a new folder", free_port()
     drive(newest, arenas_configurations=arena, log_folder=str(folder))
-    text = (folder / "Player-0.log").read_text()
-    assert "mlagents-envs 1.0.0, seed 0" in text
-    assert "the client closed its environment" in text
+    drive(newest, arenas_configurations=arena, base_port=port, seed=5)
+    usual = tmp_path / "cache" / "animalcat" / f"Player-{port}.log"
+    for log, seed in ((folder / "Player-0.log", 0), (usual, 5)):
+        text = log.read_text()
+        assert f"mlagents-envs 1.0.0, seed {seed}" in text
+        assert "the client closed its environment" in text
 
 
 def _images(record: Record) -> list[np.ndarray]:
