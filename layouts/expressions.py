@@ -8,14 +8,34 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
 
 Function: TypeAlias = Literal["add", "mul", "min", "max", "pow", "logistic", "exp", "log"]
 Range: TypeAlias = tuple[float, float]
 """Least and largest value; ends may be infinite."""
+
+Values: TypeAlias = npt.NDArray[np.float64] | np.float64
+
+FOLDS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
+    "add": np.add,
+    "mul": np.multiply,
+    "min": np.minimum,
+    "max": np.maximum,
+}
+"""Functions of any number of arguments, two at a time, on arrays."""
+ONE_ARGUMENT: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "logistic": expit,
+    "exp": np.exp,
+    "log": np.log,
+}
+"""Functions of one argument on arrays."""
 
 ONE: Final = "1"
 """The unit of what has no unit."""
@@ -80,6 +100,38 @@ def names(expression: Expression) -> tuple[str, ...]:
     return ()
 
 
+def evaluate(expression: Expression, values: Mapping[str, Values]) -> Values:
+    """The value of an expression.
+
+    Args:
+        expression: What to work out.
+        values: Of every name in it, numbers or arrays of shapes that go together.
+    """
+    match expression:
+        case str():
+            return values[expression]
+        case Call(function, arguments):
+            given = [evaluate(a, values) for a in arguments]
+            if function in FOLDS:
+                return reduce(FOLDS[function], given)
+            if function == "pow":
+                return np.power(given[0], given[1])
+            return ONE_ARGUMENT[function](given[0])
+        case _:
+            return np.float64(expression)
+
+
+def substitute(expression: Expression, meaning: Mapping[str, Expression]) -> Expression:
+    """The expression with names replaced by what they stand for."""
+    match expression:
+        case str():
+            return meaning.get(expression, expression)
+        case Call(function, arguments):
+            return Call(function, tuple(substitute(a, meaning) for a in arguments))
+        case _:
+            return expression
+
+
 def parse(formula: str) -> Expression:
     """An expression from a formula in the safe grammar; nothing is ever executed.
 
@@ -107,6 +159,9 @@ def bounds(expression: Expression, ranges: Mapping[str, Range]) -> Range:
     match expression:
         case str():
             return ranges[expression]
+        case Call("max", (a, Call("mul", (-1.0, b)))) if a == b:  # that is abs(a)
+            low, high = bounds(a, ranges)
+            return (max(low, -high, 0.0), max(-low, high))
         case Call(function, arguments):
             return _call_bounds(function, [bounds(a, ranges) for a in arguments], expression)
         case _:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,10 @@ MAX_RHAT: Final = 1.01
 """A fit with a larger R-hat has not converged (Vehtari et al. 2021)."""
 MIN_ESS: Final = 400.0
 """A fit with fewer effective draws, in bulk or tail, has not converged (Vehtari et al. 2021)."""
+MIN_EBFMI: Final = 0.3
+"""A fit with a lower E-BFMI explores the posterior's tails badly (Betancourt 2016)."""
+FEW: Final = 5
+"""With fewer outcomes a fit says that it is little more than the prior."""
 
 
 class FitError(RuntimeError):
@@ -33,6 +37,8 @@ class FitError(RuntimeError):
 class FitRequest:
     """What to fit.
 
+    Every row is an outcome of its own, also where rows have the same features.
+
     Attributes:
         layout: What is measured.
         features: (instances, features), in the layout's order and units.
@@ -42,6 +48,7 @@ class FitRequest:
         draws: Draws of each chain.
         tune: Draws of each chain that tune the sampler, and are dropped.
         target_accept: Share of accepted steps that the step width is tuned to.
+        sampler: "nutpie", compiled once a layout; or "pymc", PyMC's own, compiled for every run.
     """
 
     layout: Layout
@@ -52,6 +59,11 @@ class FitRequest:
     draws: int = 1000
     tune: int = 1000
     target_accept: float = 0.95
+    sampler: Literal["nutpie", "pymc"] = "nutpie"
+
+    def __post_init__(self) -> None:
+        if self.sampler not in ("nutpie", "pymc"):
+            raise ValueError(f"sampler {self.sampler!r} is unknown; valid: nutpie, pymc")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +74,8 @@ class FitResult:
         layout: What was measured.
         draws: (chains, draws, latents).
         nodes: Every node of the profile, in the layout's order.
-        diagnostics: JSON-ready: `engine`, `converged`, `reasons` (why not), `outcomes` (how many),
+        diagnostics: JSON-ready: `engine`, `converged`, `reasons` (why not), `notes` (what else
+            to bear in mind), `outcomes` (how many),
             `prior_only`, `rhat`, `ess_bulk`, `ess_tail`, `ebfmi` (worst over nodes or chains),
             `divergences`, `chains`, `draws`, `tune`, `attempts`.
     """
@@ -99,20 +112,18 @@ def fit(request: FitRequest, engine: Engine | None = None, cores: int | None = N
     """
     layout = request.layout
     values = np.asarray(request.features, dtype=np.float64)
-    features = layout.check_features(values.reshape(-1, len(layout.features)))
+    features = layout.check_features(values if values.size else np.empty((0, len(layout.features))))
     outcomes = layout.check_outcomes(request.outcomes, features)
     if not len(outcomes):
         return _prior(request)
-    from animalcat.layouts.backend.engine import default_engine
+    from animalcat.layouts.backend.engine import Settings, default_engine
 
     engine = engine or default_engine()
+    sample = engine.sample if request.sampler == "nutpie" else engine.sample_plainly
     result = None
     for attempt in range(2):
         factor = 1 + attempt
-        trace = engine.sample(
-            layout,
-            features,
-            outcomes,
+        settings = Settings(
             seed=_seed(request.seed, attempt),
             chains=request.chains,
             draws=request.draws * factor,
@@ -120,7 +131,8 @@ def fit(request: FitRequest, engine: Engine | None = None, cores: int | None = N
             target_accept=request.target_accept if attempt == 0 else 0.99,
             cores=cores or os.cpu_count() or 1,
         )
-        result = _result(request, trace, len(outcomes), attempt + 1)
+        trace = sample(layout, features, outcomes, settings)
+        result = _result(request, trace, outcomes, attempt + 1)
         if result.converged:
             break
     assert result is not None  # two attempts were made
@@ -131,7 +143,7 @@ def _seed(seed: int, attempt: int) -> int:
     return int(rng(seed, "nuts", attempt).integers(2**31))
 
 
-def _result(request: FitRequest, trace: Trace, outcomes: int, attempts: int) -> FitResult:
+def _result(request: FitRequest, trace: Trace, outcomes: Floats, attempts: int) -> FitResult:
     from animalcat.layouts.backend import compat
 
     latents = range(len(request.layout.latents))
@@ -151,17 +163,21 @@ def _result(request: FitRequest, trace: Trace, outcomes: int, attempts: int) -> 
     ]
     if trace.divergences:
         reasons.append(f"{trace.divergences} divergences")
+    ebfmi = float(_ebfmi(trace.energy).min())
+    if not ebfmi >= MIN_EBFMI:
+        reasons.append(f"E-BFMI {ebfmi:.2f} is below {MIN_EBFMI}")
     chains, draws = trace.energy.shape
     diagnostics: dict[str, Any] = {
         "engine": "nuts",
         "converged": not reasons,
         "reasons": reasons,
-        "outcomes": outcomes,
+        "notes": _notes(outcomes),
+        "outcomes": len(outcomes),
         "prior_only": False,
         "rhat": float(rhat.max()),
         "ess_bulk": float(bulk.min()),
         "ess_tail": float(tail.min()),
-        "ebfmi": float(_ebfmi(trace.energy).min()),
+        "ebfmi": ebfmi,
         "divergences": trace.divergences,
         "chains": chains,
         "draws": draws,
@@ -185,6 +201,7 @@ def _prior(request: FitRequest) -> FitResult:
         "engine": "prior",
         "converged": True,
         "reasons": ["no outcomes: this is the prior"],
+        "notes": [],
         "outcomes": 0,
         "prior_only": True,
         "rhat": 1.0,
@@ -206,6 +223,19 @@ def _summarised(
     flat = draws.reshape(-1, draws.shape[-1])
     nodes = summarise(layout, flat, np.full(len(flat), 1.0 / len(flat)), ess)
     return FitResult(layout, draws, nodes, diagnostics)
+
+
+def _notes(outcomes: Floats) -> list[str]:
+    """What the outcomes themselves cannot tell."""
+    notes: list[str] = []
+    if len(outcomes) < FEW:
+        notes.append(f"{len(outcomes)} outcomes: this is little more than the prior")
+    if len(outcomes) > 1 and (outcomes == outcomes[0]).all():
+        notes.append(
+            f"all {len(outcomes)} outcomes are {outcomes[0]:g}: nodes are bounded from one side "
+            "only, and their means hang on the priors"
+        )
+    return notes
 
 
 def _ebfmi(energy: Floats) -> Floats:

@@ -39,7 +39,7 @@ TIMEOUT: Final = 120.0
 """Seconds that a request may take by default; compiling a layout takes about ten."""
 
 _STDERR_KEPT: Final = 4000
-_SETTINGS: Final = ("seed", "chains", "draws", "tune", "target_accept")
+_SETTINGS: Final = ("seed", "chains", "draws", "tune", "target_accept", "sampler")
 
 
 class Fitter:

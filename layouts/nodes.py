@@ -118,13 +118,13 @@ class Binomial:
 class Beta:
     """The outcome is a score, Beta(mean x sample_size, (1 - mean) x sample_size).
 
-    A score of exactly 0 or 1 has no finite density: such scores are refused, unless `edge` says how
-    near to 0 and 1 a score may come; nearer ones are then taken as if they were there.
+    A score of exactly 0 or 1 has no finite density: such scores are refused, unless `edge` is given.
+    A score nearer to 0 or 1 than that then says only that it was there or nearer.
 
     Attributes:
         mean: The derived node that gives the expected score.
         sample_size: The node that says how tightly scores cluster: a latent or derived one.
-        edge: Least distance of a score from 0 and 1; 0: refuse scores of 0 and 1.
+        edge: Distance from 0 and 1 up to which scores are told apart; 0: refuse scores of 0 and 1.
     """
 
     mean: str
@@ -141,7 +141,7 @@ class Beta:
         return (self.mean, self.sample_size)
 
     def __str__(self) -> str:
-        edge = f"; scores taken to be within {self.edge:g} and {1 - self.edge:g}" * (self.edge > 0)
+        edge = f"; told apart from {self.edge:g} to {1 - self.edge:g}" * (self.edge > 0)
         return f"score with mean {self.mean} and sample size {self.sample_size}{edge}"
 
 

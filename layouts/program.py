@@ -15,9 +15,8 @@ from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
 
-from animalcat.layouts.expressions import Call, Expression
+from animalcat.layouts.expressions import FOLDS, ONE_ARGUMENT, Call, Expression
 from animalcat.layouts.links import LogisticMargin
 from animalcat.layouts.spec import Beta, Layout
 
@@ -43,18 +42,14 @@ class Op(IntEnum):
     LOG = 11
 
 
-_ONE_ARGUMENT: Final[Mapping[str, tuple[Callable[[Floats], Floats], Op]]] = {
-    "logistic": (expit, Op.SIGMOID),
-    "exp": (np.exp, Op.EXP),
-    "log": (np.log, Op.LOG),
+_INSTRUCTIONS: Final[Mapping[str, Op]] = {"logistic": Op.SIGMOID, "exp": Op.EXP, "log": Op.LOG}
+_FOLDS: Final[Mapping[str, tuple[float, Op, Op]]] = {
+    "add": (0.0, Op.ADD_VV, Op.ADD_VS),
+    "mul": (1.0, Op.MUL_VV, Op.MUL_VS),
+    "min": (math.inf, Op.MIN_VV, Op.MIN_VS),
+    "max": (-math.inf, Op.MAX_VV, Op.MAX_VS),
 }
-_FOLDS: Final[Mapping[str, tuple[float, Callable[[Floats, Floats], Floats], Op, Op]]] = {
-    "add": (0.0, np.add, Op.ADD_VV, Op.ADD_VS),
-    "mul": (1.0, np.multiply, Op.MUL_VV, Op.MUL_VS),
-    "min": (math.inf, np.minimum, Op.MIN_VV, Op.MIN_VS),
-    "max": (-math.inf, np.maximum, Op.MAX_VV, Op.MAX_VS),
-}
-"""Functions of any number of arguments: neutral value, function, instructions."""
+"""Functions of any number of arguments: neutral value, instructions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +170,7 @@ class _Builder:
 
     def apply(self, name: str, value: Value) -> Value:
         """A function of one argument."""
-        function, op = _ONE_ARGUMENT[name]
+        function, op = ONE_ARGUMENT[name], _INSTRUCTIONS[name]
         match value:
             case Column(i):
                 return self.column(lambda made: function(made[i]))
@@ -203,7 +198,8 @@ class _Builder:
 
         Numbers, columns and rows are first taken each among themselves.
         """
-        neutral, function, op_vectors, op_number = _FOLDS[name]
+        neutral, op_vectors, op_number = _FOLDS[name]
+        function = FOLDS[name]
         constant = reduce(
             lambda a, b: float(function(np.float64(a), np.float64(b))),  # pyright: ignore[reportArgumentType]
             [v for v in values if isinstance(v, int | float)],

@@ -1,10 +1,10 @@
-"""NUTS by nutpie: a layout is compiled once, then takes data of any length."""
+"""NUTS: by nutpie a layout is compiled once, then takes data of any length; or by plain PyMC."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,8 @@ from animalcat.layouts.spec import Layout
 
 if TYPE_CHECKING:
     import nutpie
+
+    from animalcat.layouts.backend.graph import Graph
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -32,15 +34,37 @@ class Trace:
     divergences: int
 
 
-class Engine:
-    """Compiled models by the digest of their layout. One thread at a time.
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to sample.
 
     Attributes:
-        compiles: How many layouts have been compiled so far.
+        seed: Seed of the run, below 2^31.
+        chains: Number of chains.
+        draws: Draws of each chain.
+        tune: Draws of each chain that tune the sampler, and are dropped.
+        target_accept: Share of accepted steps that the step width is tuned to.
+        cores: How many chains run at once; the draws do not hang on it.
+    """
+
+    seed: int
+    chains: int
+    draws: int
+    tune: int
+    target_accept: float
+    cores: int
+
+
+class Engine:
+    """NUTS on layouts; models are kept by the digest of their layout. One thread at a time.
+
+    Attributes:
+        compiles: How many times a model has been compiled so far.
     """
 
     def __init__(self) -> None:
         self.compiles = 0
+        self._graphs: dict[str, Graph] = {}
         self._compiled: dict[str, nutpie.CompiledModel] = {}
 
     def compile(self, layout: Layout) -> nutpie.CompiledModel:
@@ -50,65 +74,80 @@ class Engine:
             # Imported here: it takes seconds, and a fit without outcomes needs none of it.
             import nutpie
 
-            from animalcat.layouts.backend.graph import build_model
-
             self.compiles += 1
-            model = build_model(layout)
             made = nutpie.compile_pymc_model(
-                model, backend="numba", var_names=list(layout.latent_names)
+                self._graph(layout).model, backend="numba", var_names=list(layout.latent_names)
             )
             self._compiled[layout.digest] = made
         return made
 
     def sample(
-        self,
-        layout: Layout,
-        features: Floats,
-        outcomes: Floats,
-        *,
-        seed: int,
-        chains: int,
-        draws: int,
-        tune: int,
-        target_accept: float,
-        cores: int,
+        self, layout: Layout, features: Floats, outcomes: Floats, settings: Settings
     ) -> Trace:
-        """Run NUTS. The draws follow from the seed, whatever the number of cores.
+        """Run NUTS by nutpie. The draws follow from the seed, whatever the number of cores.
 
         Args:
             layout: What is measured.
-            features: (instances, features).
+            features: (instances, features), as `Layout.check_features` gave them.
             outcomes: (instances,), as `Layout.check_outcomes` gave them; one at least.
-            seed: Seed of the run, below 2^63.
-            chains: Number of chains.
-            draws: Draws of each chain.
-            tune: Draws of each chain that tune the sampler, and are dropped.
-            target_accept: Share of accepted steps that the step width is tuned to.
-            cores: How many chains run at once.
+            settings: How to sample.
         """
         compiled = self.compile(layout)
         import nutpie
 
-        from animalcat.layouts.backend import compat
-        from animalcat.layouts.backend.graph import FEATURES, OUTCOMES, outcome_type
-
-        data = {FEATURES: features, OUTCOMES: outcomes.astype(outcome_type(layout))}
         result = nutpie.sample(
-            compiled.with_data(**data),
-            draws=draws,
-            tune=tune,
-            chains=chains,
-            cores=cores,
-            seed=seed,
+            compiled.with_data(**self._graph(layout).data(features, outcomes)),
+            draws=settings.draws,
+            tune=settings.tune,
+            chains=settings.chains,
+            cores=settings.cores,
+            seed=settings.seed,
             save_warmup=False,
             progress_bar=False,
-            target_accept=target_accept,
+            target_accept=settings.target_accept,
         )
-        return Trace(
-            compat.draws(result, layout.latent_names),
-            compat.statistic(result, "energy"),
-            int(compat.statistic(result, "diverging").sum()),
-        )
+        return _trace(layout, result)
+
+    def sample_plainly(
+        self, layout: Layout, features: Floats, outcomes: Floats, settings: Settings
+    ) -> Trace:
+        """The same by PyMC's own NUTS, to compare with: slower, and compiled for every run."""
+        import pymc as pm
+
+        graph = self._graph(layout)
+        self.compiles += 1
+        with graph.model:
+            pm.set_data(graph.data(features, outcomes))
+            result = pm.sample(
+                draws=settings.draws,
+                tune=settings.tune,
+                chains=settings.chains,
+                cores=settings.cores,
+                random_seed=settings.seed,
+                target_accept=settings.target_accept,
+                progressbar=False,
+                quiet=True,
+                compute_convergence_checks=False,
+                compile_kwargs={"mode": "NUMBA"},  # the C compiler is switched off, see __init__
+            )
+        return _trace(layout, result)
+
+    def _graph(self, layout: Layout) -> Graph:
+        if layout.digest not in self._graphs:
+            from animalcat.layouts.backend.graph import build
+
+            self._graphs[layout.digest] = build(layout)
+        return self._graphs[layout.digest]
+
+
+def _trace(layout: Layout, result: Any) -> Trace:
+    from animalcat.layouts.backend import compat
+
+    return Trace(
+        compat.draws(result, layout.latent_names),
+        compat.statistic(result, "energy"),
+        int(compat.statistic(result, "diverging").sum()),
+    )
 
 
 @cache
