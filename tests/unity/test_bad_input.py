@@ -238,7 +238,6 @@ def test_a_build_that_may_not_be_executed(
     ("options", "code", "words"),
     [
         ([], BAD_INPUT, "a Python client starts this program"),
-        (["--mlagents-port", "PORT"], BAD_INPUT, "playerMode"),
         (["--mlagents-port", "PORT", "--playerMode", "0"], UNREACHABLE, "nobody listens"),
         (["--mlagents-port", "99999", "--playerMode", "0"], BAD_INPUT, "1 to 65535"),
         (["--playerMode", "0", "--playerMode", "0"], BAD_INPUT, "given twice"),
