@@ -27,8 +27,13 @@ class Workers:
         return WorkerClient(backend, spec)
 
     async def give_back(self, worker: WorkerClient) -> None:
-        """Keep a worker for the next session, or end it."""
-        if worker.running:
+        """Keep a worker for the next session, or end it.
+
+        One that drives Unity builds holds one or two of them, and so a gigabyte: it is ended.
+        """
+        if worker.backend.startswith("unity:"):
+            await worker.close()
+        elif worker.running:
             self._idle.append(worker)
         while len(self._idle) > KEPT:
             await self._idle.pop(0).close()

@@ -47,8 +47,8 @@ class UnityEnvironment:
     A build that is kept for all episodes is quicker. Then what is observed first is one physics
     step on, as after any reset but the first, and that step's reward counts with the next one's.
 
-    An arena that is not the one that was meant, and whatever fails in the build or on the way to
-    it, is a `UnityFault`; the next `load` starts anew.
+    An arena that is not the one that was meant (unless the settings say not to look), and
+    whatever fails in the build or on the way to it, is a `UnityFault`; the next `load` starts anew.
     """
 
     def __init__(
@@ -95,6 +95,7 @@ class UnityEnvironment:
             "unity-build": identity(self._build),
             "unity-builds": self._settings.builds,
             "unity-time-scale": str(self._settings.time_scale),
+            "unity-verified": str(self._settings.verify).lower(),
         }
 
     def load(self, arena: Arena, seed: int) -> Step:
@@ -121,7 +122,8 @@ class UnityEnvironment:
         try:
             if seen.over:
                 raise Mismatch("the episode is over before it began")
-            self._witness.check_first(observation)
+            if self._settings.verify:
+                self._witness.check_first(observation)
         except Mismatch as mismatch:
             raise self._fault(mismatch) from mismatch
         self._open, self._owed = True, seen.reward
@@ -149,10 +151,11 @@ class UnityEnvironment:
         if seen.over:
             ended_by = self._ended_by(observation.health, seen.reward)
             return Step(Phase.LAST, reward, ended_by, self._asked_for(observation))
-        try:
-            self._witness.check_step(action, seen.reward)
-        except Mismatch as mismatch:
-            raise self._fault(mismatch) from mismatch
+        if self._settings.verify:
+            try:
+                self._witness.check_step(action, seen.reward)
+            except Mismatch as mismatch:
+                raise self._fault(mismatch) from mismatch
         self._open = True
         return Step(Phase.MID, reward, None, self._asked_for(observation))
 

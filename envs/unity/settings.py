@@ -43,6 +43,8 @@ class UnitySettings(BaseSettings):
     """Further words of a build's command line, as JSON: ["-force-vulkan"]."""
     graphics: bool | None = None
     """Whether builds may draw; none: where there is a camera. Drawing needs a display."""
+    verify: bool = True
+    """Whether the arena that a build plays must be the one that was meant."""
     start_seconds: int = Field(default=60, ge=1)
     """Longest wait for the first observation of an episode."""
     step_seconds: int = Field(default=30, ge=1)

@@ -31,9 +31,11 @@ TURNED: Final = 1.0
 """Degrees: a ray of which the simulator is sure sees the same when it is turned by so much."""
 RELATIVE: Final = 1e-3
 """Share by which the decay of a decision may differ: float32 sums are some 1e-6 off."""
-SETTLED: Final = 3
-"""Decisions of plain decay before the time limit is judged where the agent was frozen: Unity waits
-in seconds, and may be a step off."""
+SETTLED: Final = 2
+"""Decisions of plain decay after which the time limit is judged: of the first, what happened before
+it may have been counted."""
+THAWED: Final = 3
+"""The same where the agent was frozen: Unity waits in seconds, and may be a step off."""
 _GOALS: Final = (3, 4, 5)
 # Ray tags of goals: good, good of several, bad.
 
@@ -46,7 +48,7 @@ class Witness:
     """Watches the beginning of episodes.
 
     Agent's place and what its rays meet are judged from the first observation; the time limit
-    from the first decision in which health falls by nothing but time.
+    from the first decisions in which health falls by nothing but time.
     """
 
     def __init__(self, rays: RaySpec, decision_period: int, idle: int = 0) -> None:
@@ -78,7 +80,7 @@ class Witness:
         self._decay = 0.0
         if first.time_limit > 0:
             self._decay = self._spec.decision_period / (first.time_limit * STEPS_PER_UNIT)
-        self._needs = SETTLED if self._start.frozen_seconds else 1
+        self._needs = THAWED if self._start.frozen_seconds else SETTLED
         self._plain = 0
         self._watching = True
 

@@ -146,6 +146,17 @@ def test_another_arena_than_was_meant_is_a_fault(name: str, tmp_path: Path) -> N
     _nothing_runs(tmp_path)
 
 
+def test_who_does_not_want_it_verified_gets_what_the_build_plays(tmp_path: Path) -> None:
+    own = settings(tmp_path, builds="fresh", verify=False)
+    environment = UnityEnvironment(ObservationSpec(), build(tmp_path, "moved"), own)
+    try:
+        first = environment.load(goal_arena(), 1)
+        assert environment.versions["unity-verified"] == "false"
+    finally:
+        environment.close()
+    assert first.observation.position[2] == pytest.approx(6.0)
+
+
 def test_a_build_that_dies_or_hangs_is_a_fault_and_the_next_episode_is_played(
     tmp_path: Path,
 ) -> None:
