@@ -18,12 +18,13 @@ import numpy.typing as npt
 
 from animalcat.layouts.evaluator import Evaluator
 from animalcat.layouts.instances import Instances
+from animalcat.layouts.predict import as_shares
 from animalcat.layouts.randomness import rng
-from animalcat.layouts.spec import Layout
+from animalcat.layouts.spec import Binomial, Layout
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Statistic: TypeAlias = Callable[[Floats], Floats]
-"""Of outcomes (instances, draws), one number a draw."""
+"""Of outcomes (instances, draws), one number a draw. Successes of trials come as shares."""
 
 REPLICATES: Final = 4000
 """Sets of outcomes that a layout makes up for a check: enough for p-values below 0.05 after they
@@ -257,7 +258,9 @@ def _replicates(
     sets = min(REPLICATES, max(_CELLS // len(y), 100))
     picked = theta[generator.integers(len(theta), size=sets)]
     made_up = evaluator.simulate(picked, columns, generator)
-    # Successes of trials are counts: expected ones are taken from what is made up.
+    if isinstance(layout.outcome, Binomial):
+        trials = checked[:, layout.feature_names.index(layout.outcome.trials)]
+        y, made_up = as_shares(layout, y, checked), made_up / trials[:, np.newaxis]
     return y, made_up, made_up.mean(axis=1)
 
 

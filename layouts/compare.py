@@ -62,8 +62,9 @@ class Posterior:
     def of_profile(cls, name: str, profile: Mapping[str, Any]) -> Posterior:
         """From a profile's JSON, which holds no draws.
 
-        Each node is taken as a Beta distribution on its range, or a normal one where it has none,
-        with the profile's mean and standard deviation, independent of the others.
+        Each node is taken as a Beta distribution on its range (gamma where that has no upper end,
+        normal where it has none), with the profile's mean and standard deviation, independent of
+        the others.
 
         Raises:
             ValueError: It is no profile.
@@ -290,8 +291,11 @@ def _more(a: Floats, b: Floats) -> float:
 def _standing_for(node: Mapping[str, Any], generator: np.random.Generator) -> Floats:
     mean, sd = float(node["mean"]), float(node["sd"])
     low, high = node["range"]
-    if low is None or high is None:
+    if low is None:
         return generator.normal(mean, sd, _DRAWS)
+    if high is None:
+        above, narrow = mean - low, max(sd, 1e-9)
+        return low + generator.gamma((above / narrow) ** 2, narrow**2 / above, _DRAWS)
     span = high - low
     share, spread = (mean - low) / span, max(sd / span, 1e-9)
     size = share * (1.0 - share) / spread**2 - 1.0

@@ -129,3 +129,30 @@ def test_groups_of_a_feature() -> None:
 def test_without_outcomes_there_is_nothing_to_check(aaio: Layout) -> None:
     with pytest.raises(ValueError, match="nothing to check"):
         prior_predictive(aaio, np.empty((0, 4)), [], 1)
+
+
+@pytest.mark.parametrize("variant", ["success", "trials", "score"])
+def test_every_kind_of_outcome_is_checked(variant: str) -> None:
+    layout = load_layout("one-capability", variant)
+    generator = np.random.default_rng(4)
+    values = np.stack(
+        [
+            np.round(generator.uniform(f.low, min(f.high, f.low + 10), 60))
+            if f.name == "trials"
+            else generator.uniform(f.low, f.high, 60)
+            for f in layout.features
+        ],
+        axis=1,
+    )
+    instances = Instances(
+        layout.feature_names, np.maximum(values, [f.low for f in layout.features])
+    )
+    agent = prior_agents(layout, 1, generator)[0]
+    draws, y = told(layout, instances, agent, 1)
+    features = instances.features(layout)
+    for check in posterior_predictive(layout, draws, features, y, 1)[:2]:
+        assert 0 <= check.low <= check.expected <= check.high <= 1
+        assert check.p_value > 0.01
+    for row in residuals(layout, draws, instances, y, 1):
+        assert 0 <= row.observed <= 1
+        assert row.adjusted > 0.01

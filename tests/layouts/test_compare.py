@@ -118,6 +118,19 @@ def test_live_posteriors_and_their_profiles_compare_alike(
         assert a.more == pytest.approx(b.more, abs=0.05)
 
 
+@pytest.mark.parametrize("ends", [(0.0, 10.0), (0.0, None), (None, None)])
+def test_what_stands_for_a_profile_has_its_mean_sd_and_range(
+    ends: tuple[float | None, float | None],
+) -> None:
+    node = {"mean": 2.0, "sd": 0.8, "range": list(ends), "unit": "m"}
+    profile = {"layout": {"digest": "d"}, "nodes": {"skill": node}}
+    draws = Posterior.of_profile("a", profile).column("skill")
+    assert draws.mean() == pytest.approx(2.0, abs=0.05)
+    assert draws.std() == pytest.approx(0.8, rel=0.05)
+    assert ends[0] is None or draws.min() >= ends[0]
+    assert ends[1] is None or draws.max() <= ends[1]
+
+
 def test_layouts_are_told_apart_by_what_they_leave_out() -> None:
     generator = np.random.default_rng(1)
     good, bad = generator.normal(-0.4, 0.2, 200), generator.normal(-0.6, 0.2, 200)
