@@ -10,8 +10,8 @@ from typing import Annotated, Any, Final
 import typer
 from rich.progress import Progress
 
+from animalcat.cli.layout_outcomes import Agents, Seed, fit_layouts, read_table, warn_of_bad_fits
 from animalcat.cli.layout_show import Json, Name, Variant, load
-from animalcat.cli.layout_tables import Agents, Seed, fit_layouts, read_table, warn_of_bad_fits
 from animalcat.cli.output import FAILED, fail, print_json, print_rows, progress_console
 from animalcat.layouts.checks import posterior_predictive, prior_predictive, residuals
 from animalcat.layouts.fit import FitResult

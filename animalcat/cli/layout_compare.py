@@ -10,8 +10,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from animalcat.cli.layout_show import Json, load
-from animalcat.cli.layout_tables import (
+from animalcat.cli.layout_outcomes import (
     Agents,
     Seed,
     Table,
@@ -19,6 +18,7 @@ from animalcat.cli.layout_tables import (
     read_table,
     warn_of_bad_fits,
 )
+from animalcat.cli.layout_show import Json, load
 from animalcat.cli.output import FAILED, fail, print_json, print_rows
 from animalcat.layouts.compare import (
     Posterior,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from importlib import resources
 from pathlib import Path
 
+import jsonschema
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -33,6 +35,9 @@ def run(*arguments: object) -> Result:
             ("check", LAYOUT, "--table", TABLE, "--agent", "oak", "--by", "color"),
             "--by color: no such column; columns: paradigm, words, facts, table, sprout",
         ),
+        (("fit", LAYOUT), "Give --table, or --battery and --outcomes"),
+        (("fit", LAYOUT, "--table", TABLE), "Say --agent COLUMN"),
+        (("fit", LAYOUT, "--table", TABLE, "--battery", "."), "--table has all in it"),
         (("compare",), "nothing to compare"),
         (("compare", "--table", TABLE, "--agent", "oak"), "--table needs --layout"),
         (("compare", TABLE, "--table", TABLE), "not both"),
@@ -100,6 +105,13 @@ def test_the_example_of_the_documentation() -> None:
     assert entry["contradicted"]
     assert entry["residuals"][0]["by"] in ("paradigm", "table")
     assert entry["held_out"]["brier"] < entry["held_out"]["aggregate"]
+
+    fitted = run("fit", LAYOUT, *given, "--json")
+    assert fitted.exit_code == 0, fitted.output
+    (fit,) = json.loads(fitted.stdout)
+    schema = resources.files("animalcat") / "schemas" / "layout_fit.schema.json"
+    jsonschema.validate([fit], json.loads(schema.read_text("utf-8")))
+    assert (fit["agent"], fit["instances"], fit["successes"]) == ("oak", 240, 107)
 
     mended = run("check", LAYOUT, *given, "--variant", "tables", "--repeats", 0)
     assert mended.exit_code == 0, mended.output
