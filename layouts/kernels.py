@@ -109,9 +109,28 @@ def _run(
         elif op == 10:
             for j in range(size):
                 target[j] = np.exp(first[j])
-        else:
+        elif op == 11:
             for j in range(size):
                 target[j] = np.log(first[j])
+        elif op == 12:
+            number = columns[code[i, 3]]
+            for j in range(size):
+                target[j] = 1.0 / (1.0 + first[j] * number)
+        elif op == 13:
+            number = columns[code[i, 3]]
+            other = columns[code[i, 4]]
+            for j in range(size):
+                target[j] = first[j] * number + other
+        elif op == 14:
+            number = columns[code[i, 3]]
+            third = vectors[code[i, 4]]
+            for j in range(size):
+                target[j] = first[j] * number + third[j]
+        else:
+            second = vectors[code[i, 3]]
+            third = vectors[code[i, 4]]
+            for j in range(size):
+                target[j] = first[j] * second[j] + third[j]
 
 
 @njit(cache=True, fastmath={"contract"}, nogil=True, error_model="numpy")

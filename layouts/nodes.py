@@ -118,8 +118,8 @@ class Binomial:
 class Beta:
     """The outcome is a score, Beta(mean x sample_size, (1 - mean) x sample_size).
 
-    A score of exactly 0 or 1 has no finite density: such scores are refused, unless `edge` is given.
-    A score nearer to 0 or 1 than that then says only that it was there or nearer.
+    A score of exactly 0 or 1 has no finite density: it is refused, unless `edge` is given. A score
+    nearer to 0 or 1 than that then says only that it was there or nearer.
 
     Attributes:
         mean: The derived node that gives the expected score.

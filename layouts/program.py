@@ -7,7 +7,8 @@ on the agent alone once per draw (a *row*); only the rest becomes instructions.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import reduce
@@ -40,8 +41,20 @@ class Op(IntEnum):
     POW_VS = 9
     EXP = 10
     LOG = 11
+    ODDS_VS = 12  # 1 / (1 + V x S): a logistic of draw and instance without an exponential
+    MUL_VS_ADD_S = 13
+    MUL_VS_ADD_V = 14
+    MUL_VV_ADD_V = 15
 
 
+_FUSED: Final[Mapping[tuple[Op, Op], Op]] = {
+    (Op.MUL_VS, Op.ADD_VS): Op.MUL_VS_ADD_S,
+    (Op.MUL_VS, Op.ADD_VV): Op.MUL_VS_ADD_V,
+    (Op.MUL_VV, Op.ADD_VV): Op.MUL_VV_ADD_V,
+}
+"""A product whose only use is in the sum right after it joins that instruction."""
+_REACH: Final = 345.0
+"""Largest exponent of a factor of odds: the product of two stays finite."""
 _INSTRUCTIONS: Final[Mapping[str, Op]] = {"logistic": Op.SIGMOID, "exp": Op.EXP, "log": Op.LOG}
 _FOLDS: Final[Mapping[str, tuple[float, Op, Op]]] = {
     "add": (0.0, Op.ADD_VV, Op.ADD_VS),
@@ -77,7 +90,7 @@ class Program:
     Attributes:
         columns: How to fill each column from features and earlier columns.
         rows: How to fill each row from latents and earlier rows.
-        code: (instructions, 4) int64: op, target, first and second operand. Vectors below
+        code: (instructions, 5) int64: op, target, up to three operands. Vectors below
             `len(rows)` are rows, those from there on are scratch.
         scratch: Number of scratch vectors.
         result: The vector that holds the probability, or the mean score.
@@ -124,6 +137,8 @@ def _lower(b: _Builder, expression: Expression, values: Mapping[str, Value]) -> 
             return values[expression]
         case Call("pow", (base, float() as exponent)):
             return b.power(_lower(b, base, values), exponent)
+        case Call("logistic", (Call("add", terms),)):
+            return b.logistic([_lower(b, a, values) for a in terms])
         case Call(function, arguments):
             given = [_lower(b, a, values) for a in arguments]
             if function in _FOLDS:
@@ -133,13 +148,15 @@ def _lower(b: _Builder, expression: Expression, values: Mapping[str, Value]) -> 
             return float(expression)
 
 
+Operand: TypeAlias = Column | Vector
+Instruction: TypeAlias = tuple[Op, Vector, tuple[Operand, ...]]
+
+
 @dataclass(slots=True)
 class _Builder:
     columns: list[Fill] = field(default_factory=list[Fill])
     rows: list[Fill] = field(default_factory=list[Fill])
-    code: list[tuple[Op, Vector, Vector, Column | Vector]] = field(
-        default_factory=list[tuple[Op, Vector, Vector, Column | Vector]]
-    )
+    code: list[Instruction] = field(default_factory=list["Instruction"])
     constants: dict[float, Column] = field(default_factory=dict[float, Column])
 
     def column(self, fill: Fill) -> Column:
@@ -163,10 +180,26 @@ class _Builder:
             self.constants[value] = self.column(_constant_row(value))
         return self.constants[value]
 
-    def emit(self, op: Op, first: Vector, second: Column | Vector) -> Vector:
+    def emit(self, op: Op, *operands: Operand) -> Vector:
         target = Vector(len(self.code), mixed=True)
-        self.code.append((op, target, first, second))
+        self.code.append((op, target, operands))
         return target
+
+    def logistic(self, terms: Sequence[Value]) -> Value:
+        """Logistic of a sum; without a mixed term as 1 / (1 + exp(-row) x exp(-column))."""
+        rows = [v for v in terms if isinstance(v, Vector) and not v.mixed]
+        others = [v for v in terms if not isinstance(v, Vector)]
+        if not rows or not others or len(rows) + len(others) < len(terms):
+            return self.apply("logistic", self.fold("add", terms))
+        row, number = self.fold("add", rows), self.fold("add", others)
+        assert isinstance(row, Vector)  # sums of rows are rows
+        column = self.number(number) if isinstance(number, float | Column) else None
+        assert column is not None  # sums of numbers and columns are no vectors
+        return self.emit(
+            Op.ODDS_VS,
+            self.row(lambda made: _odds(made[row.index])),
+            self.column(lambda made: _odds(made[column.index])),
+        )
 
     def apply(self, name: str, value: Value) -> Value:
         """A function of one argument."""
@@ -177,7 +210,7 @@ class _Builder:
             case Vector(i, False):
                 return self.row(lambda made: function(made[i]))
             case Vector():
-                return self.emit(op, value, value)
+                return self.emit(op, value)
             case _:
                 return float(function(np.array([value]))[0])
 
@@ -232,34 +265,29 @@ class _Builder:
         self, result: Vector, size: Vector | None, demands: Mapping[str, list[tuple[int, str]]]
     ) -> Program:
         """Give scratch vectors their places after the rows, each free again after its last use."""
-        last: dict[Column | Vector, int] = {
-            v: i
-            for i, (_, _, a, b) in enumerate(self.code)
-            for v in (a, b)
-            if isinstance(v, Vector) and v.mixed and v not in (result, size)
-        }
+        code = _fused(self.code, {result, size})
+        last = {v: i for i, (_, _, operands) in enumerate(code) for v in operands}
         free: list[int] = []
-        places: dict[Column | Vector, int] = {}
+        places: dict[Operand, int] = {}
         top = len(self.rows)
 
-        def place(value: Column | Vector) -> int:
-            if isinstance(value, Vector) and value.mixed:
-                return places[value]
-            return value.index
+        def place(value: Operand) -> int:
+            return places[value] if _is_scratch(value) else value.index
 
-        code: list[list[int]] = []
-        for i, (op, target, first, second) in enumerate(self.code):
-            operands = [place(first), place(second)]
-            free.extend(places[v] for v in dict.fromkeys((first, second)) if last.get(v) == i)
+        placed = np.zeros((len(code), 5), dtype=np.int64)
+        for i, (op, target, operands) in enumerate(code):
+            placed[i, 2 : 2 + len(operands)] = [place(v) for v in operands]
+            done = [v for v in dict.fromkeys(operands) if _is_scratch(v) and last[v] == i]
+            free.extend(places[v] for v in done if v not in (result, size))
             if not free:
                 free.append(top)
                 top += 1
             places[target] = free.pop()
-            code.append([int(op), places[target], *operands])
+            placed[i, :2] = op, places[target]
         return Program(
             columns=tuple(self.columns),
             rows=tuple(self.rows),
-            code=np.array(code, dtype=np.int64).reshape(-1, 4),
+            code=placed,
             scratch=top - len(self.rows),
             result=place(result),
             size=-1 if size is None else place(size),
@@ -283,3 +311,31 @@ def _folded(function: Callable[[Floats, Floats], Floats], indices: list[int], st
         return total
 
     return fill
+
+
+def _odds(values: Floats) -> Floats:
+    return np.exp(-np.clip(values, -_REACH, _REACH))
+
+
+def _is_scratch(value: Operand) -> bool:
+    return isinstance(value, Vector) and value.mixed
+
+
+def _fused(code: Sequence[Instruction], kept: Set[Vector | None]) -> list[Instruction]:
+    """The code with products that are used once, by the sum right after them, joined to it."""
+    uses = Counter(v for _, _, operands in code for v in operands)
+    fused: list[Instruction] = []
+    for op, target, operands in code:
+        before, product, factors = fused[-1] if fused else (op, target, operands)
+        joined = _FUSED.get((before, op))
+        if (
+            joined is not None
+            and product in operands
+            and uses[product] == 1
+            and product not in kept
+        ):
+            rest = next(v for v in operands if v != product)
+            fused[-1] = (joined, target, (*factors, rest))
+        else:
+            fused.append((op, target, operands))
+    return fused
