@@ -13,8 +13,9 @@ import grpc
 from animalcat.benchmarks.simulator import arena
 from animalcat.envs.mlagents.arguments import parse
 from animalcat.envs.mlagents.encoding import Encoder
+from animalcat.envs.mlagents.greeting import greeting
 from animalcat.envs.mlagents.link import METHOD
-from animalcat.envs.mlagents.peer import BEHAVIOUR, greeting, introduction
+from animalcat.envs.mlagents.peer import BEHAVIOUR, introduction
 from animalcat.envs.mlagents.v1 import communicator_pb2 as pb
 from animalcat.envs.sim.environment import SimEnvironment
 

@@ -84,13 +84,18 @@ def play_arena(
         typer.echo("nothing was played, so nothing is recorded")
 
 
+def open_page(url: str) -> None:
+    """Open a browser, if there is a display: without one Python would start one in the terminal."""
+    if sys.platform != "linux" or _has_display():
+        webbrowser.open(url)
+
+
 def _in_browser(game: Callable[[], Game], title: str, port: int, browser: bool) -> None:
     server = PageServer(game, title, secrets.token_urlsafe(24), port)
     try:
         typer.echo(f"play at {server.url}\nCtrl-C ends")
-        # Without a display Python would start a browser in this terminal.
-        if browser and (sys.platform != "linux" or _has_display()):
-            webbrowser.open(server.url)
+        if browser:
+            open_page(server.url)
         with contextlib.suppress(KeyboardInterrupt):
             server.serve()
     finally:

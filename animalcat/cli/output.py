@@ -5,21 +5,17 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-FAILED: Final = 1
-"""Exit code: what was asked for was done, and its answer is bad."""
-BAD_INPUT: Final = 2
-"""Exit code: an argument, a file or a name was wrong."""
-MISSING: Final = 3
-"""Exit code: a package, a system library or a build is missing."""
-UNREACHABLE: Final = 4
-"""Exit code: no server could be reached or started."""
+from animalcat.cli.codes import BAD_INPUT
+from animalcat.cli.codes import FAILED as FAILED
+from animalcat.cli.codes import MISSING as MISSING
+from animalcat.cli.codes import UNREACHABLE as UNREACHABLE
 
 
 def console() -> Console:

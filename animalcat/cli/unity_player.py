@@ -9,10 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from animalcat.cli.output import BAD_INPUT, FAILED, MISSING, UNREACHABLE
+from animalcat.cli.codes import BAD_INPUT, FAILED, MISSING, UNREACHABLE
 
 if TYPE_CHECKING:
     from animalcat.envs.mlagents.arguments import Arguments
+    from animalcat.envs.mlagents.greeting import Client
+    from animalcat.envs.mlagents.link import Link
+    from animalcat.envs.mlagents.peer import MakeSource
 
 LOST: Final = 5
 """Exit code: the client went without closing."""
@@ -93,12 +96,6 @@ def run(words: Sequence[str]) -> int:
         return _end(
             BAD_INPUT, "no --mlagents-port: a Python client starts this program, see --help"
         )
-    if arguments.plays:
-        return _end(
-            BAD_INPUT,
-            "--playerMode 1 (play=True, or the option is missing): a person plays by "
-            "`animalcat arena play FILE`; for an agent give --playerMode 0",
-        )
     try:
         return _serve(arguments, arguments.port)
     except KeyboardInterrupt:
@@ -106,48 +103,77 @@ def run(words: Sequence[str]) -> int:
 
 
 def _serve(arguments: Arguments, port: int) -> int:
+    """Greet the client and play; imports little before it, since the client's time runs."""
     try:
-        from animalcat.arena_configs.model import ArenaError
-        from animalcat.envs.mlagents.channels import ChannelError
+        from animalcat.envs.mlagents.greeting import VersionRefusedError, greet
         from animalcat.envs.mlagents.link import (
             ClientClosed,
             ClientGoneError,
             Link,
             NobodyListensError,
         )
-        from animalcat.envs.mlagents.peer import ClientError, VersionRefusedError, converse
-        from animalcat.envs.mlagents.source import SourceFailedError, SourceOver, config_source
-        from animalcat.session_source import source_maker
     except ImportError as error:
         return _end(MISSING, _missing(error))
     try:
-        make_source = source_maker() or config_source
-    except ValueError as error:
-        return _end(BAD_INPUT, error)
-    try:
         with Link(port) as link:
             link.connect()
-            converse(link, arguments, make_source)
+            return _play(link, greet(link), arguments)
     except ClientClosed as end:
         logger.info("%s", end)
-    except SourceOver:  # said already, like what the next two are about
-        pass
-    except (ArenaError, ChannelError, ClientError):
-        return BAD_INPUT
-    except SourceFailedError as error:
-        return UNREACHABLE if error.unreachable else BAD_INPUT
-    except VersionRefusedError:
+        return 0
+    except VersionRefusedError:  # said already
         return REFUSED
     except NobodyListensError as error:
         return _end(UNREACHABLE, error)
     except ClientGoneError as error:
         return _end(LOST, error)
-    except ImportError as error:
-        return _end(MISSING, _missing(error))
     except Exception:
         logger.exception("this is a fault of animalcat: please report it")
         return FAILED
+
+
+def _play(link: Link, client: Client, arguments: Arguments) -> int:
+    """Play until it ends; what the client ends, or what is a fault, is raised."""
+    try:
+        from animalcat.arena_configs.model import ArenaError
+        from animalcat.envs.mlagents.channels import ChannelError
+        from animalcat.envs.mlagents.peer import ClientError, converse
+        from animalcat.envs.mlagents.source import SourceFailedError, SourceOver
+
+        make_source = _source_maker(link, arguments)
+    except (ImportError, ValueError) as error:
+        missing = isinstance(error, ImportError)
+        logger.error("%s", _missing(error) if missing else error)
+        link.stop()  # the client waits, and without a time-out
+        return MISSING if missing else BAD_INPUT
+    try:
+        converse(link, client, arguments, make_source)
+    except SourceOver:  # what ends it here is said already
+        return 0
+    except (ArenaError, ChannelError, ClientError):
+        return BAD_INPUT
+    except SourceFailedError as error:
+        return UNREACHABLE if error.unreachable else BAD_INPUT
+    except ImportError as error:
+        return _end(MISSING, _missing(error))
     return 0
+
+
+def _source_maker(link: Link, arguments: Arguments) -> MakeSource:
+    """A person, a session or the client's own arenas: who gives the episodes.
+
+    Raises:
+        ImportError: What that needs is not installed.
+        ValueError: The environment variables that name a session are wrong.
+    """
+    if arguments.plays:
+        from animalcat.cli.unity_person import person_maker
+
+        return person_maker(link.on_gone)
+    from animalcat.envs.mlagents.source import config_source
+    from animalcat.session_source import source_maker
+
+    return source_maker() or config_source
 
 
 def _end(code: int, message: object) -> int:

@@ -6,6 +6,7 @@ Source: reference/animal-ai.md sections 6.1, 6.3 and 6.6.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from typing import Any, Final, Self
 
 import grpc
@@ -98,6 +99,20 @@ class Link:
         if message.header.status != _GOING_ON:
             raise ClientClosed("the client closed its environment")
         return message.unity_input
+
+    def on_gone(self, call: Callable[[], None]) -> None:
+        """Learn from now on that the connection has ended, without an exchange.
+
+        Args:
+            call: What to call then, from another thread.
+        """
+
+        def look(state: grpc.ChannelConnectivity) -> None:
+            if state is not grpc.ChannelConnectivity.READY:
+                self._channel.unsubscribe(look)
+                call()
+
+        self._channel.subscribe(look)
 
     def stop(self, seconds: float = STOP_SECONDS) -> None:
         """Tell the client that there is nothing more to come.

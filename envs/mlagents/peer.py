@@ -1,4 +1,4 @@
-"""Unity's part of a conversation with an ML-Agents client, from the greeting to the end.
+"""Unity's part of a conversation with an ML-Agents client, from after the greeting to the end.
 
 Source: reference/animal-ai.md sections 6.3, 6.4 and 6.6.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from animalcat.arena_configs.model import ArenaError
 from animalcat.envs.mlagents import channels
@@ -19,13 +19,11 @@ from animalcat.envs.mlagents.v1 import communicator_pb2 as pb
 from animalcat.envs.types import Phase
 
 if TYPE_CHECKING:
+    from animalcat.envs.mlagents.greeting import Client, Connection
     from animalcat.envs.mlagents.source import Source, Turn
     from animalcat.envs.types import ObservationSpec
 
 BEHAVIOUR: Final = "AnimalAI?team=0"
-COMMUNICATION_VERSION: Final = "1.5.0"
-PACKAGE_VERSION: Final = "4.0.0"
-"""Of com.unity.ml-agents, as in Animal-AI 4.3.1; clients write it down and no more."""
 BRANCHES: Final = (3, 3)
 """Options of the two choices of an action: to move, to turn."""
 
@@ -35,28 +33,17 @@ MakeSource = Callable[["ObservationSpec", int], "Source"]
 """Makes what is played, from what is perceived and the client's seed."""
 
 
-class Connection(Protocol):
-    """What a conversation needs of a `Link`."""
-
-    def exchange(self, output: pb.UnityOutput | None) -> pb.UnityInput:
-        """Say something and wait for the answer."""
-        ...
-
-    def stop(self) -> None:
-        """Tell the client that there is nothing more to come."""
-        ...
-
-
-class VersionRefusedError(Exception):
-    """The client speaks another version of the protocol; the message says which."""
-
-
 class ClientError(ValueError):
     """The client asked for something that cannot be; the message says what."""
 
 
-def converse(connection: Connection, arguments: Arguments, make_source: MakeSource) -> None:
-    """Be a build for one client, until one of the two ends it.
+def converse(
+    connection: Connection,
+    client: Client,
+    arguments: Arguments,
+    make_source: MakeSource,
+) -> None:
+    """Be a build for a client that has been greeted, until one of the two ends it.
 
     What ends it is raised; what this side ends it for is logged, and then the client is told, so
     that it ends at once. One that has seen nothing yet is not told: it is still in its
@@ -65,32 +52,20 @@ def converse(connection: Connection, arguments: Arguments, make_source: MakeSour
 
     Args:
         connection: The client, connected.
+        client: Who it is.
         arguments: What to be.
         make_source: Makes what is played.
 
     Raises:
         ClientClosed: The client closed its environment: the usual end.
         ClientGoneError: The client is gone.
-        VersionRefusedError: It speaks another version.
         SourceOver: There is nothing more to play.
         SourceFailedError: What plays has failed.
         ArenaError: Its arenas cannot be read or built.
         ChannelError: Its side channels cannot be read.
         ClientError: It sent an action that does not exist.
     """
-    client = connection.exchange(greeting()).rl_initialization_input
-    if _major(client.communication_version) != _major(COMMUNICATION_VERSION):
-        refusal = VersionRefusedError(
-            f"the client speaks version {client.communication_version!r} of ML-Agents' protocol, "
-            f"this is version {COMMUNICATION_VERSION}: use mlagents-envs 0.30 to 1.x"
-        )
-        _log(refusal)  # first: a client that finds out kills its build
-        connection.stop()
-        raise refusal
-    logger.info("client: mlagents-envs %s, seed %d", client.package_version, client.seed)
-    # Clients before 1.0 take images as height, width, channels (section 6.8).
-    channels_first = not client.package_version.startswith("0.")
-    encoder = Encoder(channels_first=channels_first, encoding=arguments.encoding)
+    encoder = Encoder(channels_first=client.channels_first, encoding=arguments.encoding)
     # Now, while the client waits for the second message without a limit of time: on a machine's
     # first start numba compiles for half a minute. Whatever goes wrong, that message must come.
     try:
@@ -110,7 +85,7 @@ def _play(connection: Connection, source: Source, encoder: Encoder, request: pb.
     turn: Turn | None = None
     introduced: pb.InitializationOutput | None = introduction()
     try:
-        while True:
+        while request.command != pb.COMMAND_QUIT:
             _heed(request.side_channel, source)
             turns = _turns(source, turn, request)
             turn = turns[-1]
@@ -163,26 +138,6 @@ def _heed(side_channel: bytes, source: Source) -> None:
             logger.warning("side channel %s is unknown: a message is left unread", channel)
 
 
-def greeting() -> pb.UnityOutput:
-    """The first message of a build: who it is."""
-    return pb.UnityOutput(
-        rl_initialization_output=pb.InitializationOutput(
-            name="AcademySingleton",
-            communication_version=COMMUNICATION_VERSION,
-            package_version=PACKAGE_VERSION,
-            capabilities=pb.Capabilities(
-                base_rl_capabilities=True,
-                concatenated_png_observations=True,
-                compressed_channel_mapping=True,
-                hybrid_actions=True,
-                training_analytics=True,
-                variable_length_observation=True,
-                multi_agent_groups=True,
-            ),
-        )
-    )
-
-
 def introduction() -> pb.InitializationOutput:
     """What comes along with the first observations: the one kind of agent and its actions."""
     actions = pb.ActionSpec(num_discrete_actions=len(BRANCHES), discrete_branch_sizes=BRANCHES)
@@ -196,7 +151,3 @@ def _log(error: Exception) -> None:
         return
     for problem in (isinstance(error, ArenaError) and error.problems) or (error,):
         logger.error("%s", problem)
-
-
-def _major(version: str) -> str:
-    return version.partition(".")[0]

@@ -26,12 +26,12 @@ from animalcat.arena_configs.model import ArenaConfig, ArenaError
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.envs.mlagents.arguments import Arguments
 from animalcat.envs.mlagents.channels import ARENAS, ChannelError
+from animalcat.envs.mlagents.greeting import VersionRefusedError, greet
 from animalcat.envs.mlagents.link import ClientClosed, ClientGoneError, Link, NobodyListensError
 from animalcat.envs.mlagents.peer import (
     BEHAVIOUR,
     ClientError,
     MakeSource,
-    VersionRefusedError,
     converse,
 )
 from animalcat.envs.mlagents.source import ConfigSource, SourceOver, config_source
@@ -65,7 +65,8 @@ class Build:
         try:
             with Link(self.port) as link:
                 link.connect()
-                converse(link, Arguments(self.spec, self.port, plays=False), self.make)
+                arguments = Arguments(self.spec, self.port, plays=False)
+                converse(link, greet(link), arguments, self.make)
         except Exception as error:  # noqa: BLE001  handed over to the test
             self.ended = error
 

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import logging
+import re
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from mlagents_envs.environment import UnityEnvironment
+from mlagents_envs.exception import UnityTimeOutException
+from mlagents_envs.side_channel.raw_bytes_channel import RawBytesChannel
 
+from animalcat.arena_configs.writer import to_yaml
 from animalcat.cli import unity_player
 from animalcat.cli.output import BAD_INPUT, MISSING, UNREACHABLE
 from animalcat.envs.mlagents import link
-from animalcat.envs.mlagents.link import Link
+from animalcat.envs.mlagents.channels import ARENAS
+from animalcat.envs.testing import goal_arena
 
 
 @pytest.fixture(autouse=True)
@@ -32,11 +42,6 @@ def own_log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
 def test_without_a_port_there_is_no_client(capfd: pytest.CaptureFixture[str]) -> None:
     assert unity_player.run(["--playerMode", "0"]) == BAD_INPUT
     assert "no --mlagents-port" in capfd.readouterr().err
-
-
-def test_a_person_is_told_how_to_play(capfd: pytest.CaptureFixture[str]) -> None:
-    assert unity_player.run(["--mlagents-port", "5005"]) == BAD_INPUT
-    assert "animalcat arena play" in capfd.readouterr().err
 
 
 def test_an_option_given_twice_is_named_in_the_log_too(
@@ -77,18 +82,52 @@ def test_a_log_that_cannot_be_written_is_named(
     assert "Player.log" in capfd.readouterr().err
 
 
-def test_a_missing_library_is_named(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    def connect(_: Link) -> None:
-        raise ModuleNotFoundError("No module named 'sapien'")
+@contextmanager
+def client_of(words: Sequence[str], arenas: str = "") -> Iterator[tuple[Future[int], Path]]:
+    """A stand-in whose client gave up waiting for its first observation; and its log."""
+    port = free_port()
+    with ThreadPoolExecutor(1) as thread:
+        code = thread.submit(unity_player.run, ["--mlagents-port", str(port), *words])
+        channel = RawBytesChannel(ARENAS)
+        client = UnityEnvironment(None, base_port=port, side_channels=[channel])
+        try:
+            channel.send_raw_data(arenas.encode())
+            client._communicator.timeout_wait = 1
+            with pytest.raises(UnityTimeOutException):
+                client.reset()
+            yield code, unity_player.default_log(port)
+        finally:
+            client.close()
 
-    monkeypatch.setattr(Link, "connect", connect)
-    words = ["--playerMode", "0", "--mlagents-port", "5005"]
-    assert unity_player.run(words) == MISSING
-    error = capfd.readouterr().err
-    assert "sapien" in error
-    assert "animalcat[server]" in error
+
+def test_a_person_plays_until_the_client_closes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("ANIMALCAT_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("animalcat.cli.unity_person.open_page", lambda url: None)
+    with client_of(["--playerMode", "1"], to_yaml(goal_arena())) as (code, log):
+        while (page := re.search(r"play at (http://\S+)/#\S+\n", log.read_text())) is None:
+            assert not code.done()
+            time.sleep(0.02)
+        with urllib.request.urlopen(page[1]) as answer:
+            assert b"<html" in answer.read()
+        assert not code.done()
+    assert code.result(20) == 0
+
+
+def test_a_person_cannot_play_an_arena_that_cannot_be_built() -> None:
+    arenas = "!ArenaConfig\narenas:\n  0: !Arena\n    mergeNextArena: true\n"
+    with client_of(["--playerMode", "1"], arenas) as (code, log):
+        assert code.result(20) == BAD_INPUT
+        assert "mergeNextArena" in log.read_text()
+
+
+def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "animalcat.envs.sim.environment", None)
+    with client_of(["--playerMode", "0"]) as (code, log):
+        assert code.result(20) == MISSING
+        assert "animalcat.envs.sim.environment" in log.read_text()
+        assert "animalcat[server]" in log.read_text()
 
 
 def test_the_installed_command_helps() -> None:
