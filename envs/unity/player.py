@@ -101,6 +101,10 @@ class Cancelled(Exception):  # noqa: N818
     """A build that was made ready is not wanted any more."""
 
 
+class BuildError(Exception):
+    """What is wrong with a build, in a sentence."""
+
+
 class Reservation:
     """A free port that no other process is given while it is held.
 
@@ -159,11 +163,9 @@ class Build:
         self._wanted.set()
         self._thread.join(self._options.start_seconds)
         if self._error is not None:
-            raise RuntimeError(_sentence(self._error)) from self._error
+            raise BuildError(_sentence(self._error)) from self._error
         if self._env is None:
-            raise RuntimeError(
-                f"the build sent no observation within {self._options.start_seconds} s"
-            )
+            raise BuildError(f"it sent no observation within {self._options.start_seconds} s")
         return self._seen()
 
     def again(self, arena: str) -> Seen:
@@ -272,12 +274,12 @@ class Build:
         for _ in range(SILENT):
             decisions, ends = self._env.get_steps(name)
             if len(decisions) > 1 or len(ends) > 1:
-                raise RuntimeError("the build has more than one agent; one is supported")
+                raise BuildError("it has more than one agent; one is supported")
             for steps, over in ((ends, True), (decisions, False)):
                 if len(steps):
                     return _seen(over, float(steps.reward[0]), [o[0] for o in steps.obs])
             self._env.step()
-        raise RuntimeError(f"the build sent {SILENT} messages without an observation")
+        raise BuildError(f"it sent {SILENT} messages without an observation")
 
 
 class Player:
@@ -483,6 +485,8 @@ def _seen(over: bool, reward: float, observations: list[Any]) -> Seen:
 
 def _sentence(error: BaseException) -> str:
     """An error in one line."""
+    if isinstance(error, BuildError):
+        return str(error)
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {' '.join(lines[:4])}"
 
