@@ -98,8 +98,9 @@ def _on_arenas(
         [float("nan") if np.isnan(r) else success(r, m) for r, m in zip(row, marks, strict=True)]
         for row in got.tolist()
     ]
-    features = table[list(layout.feature_names)].to_numpy(float)
-    instances = Instances(layout.feature_names, features, names=tuple(map(str, table.index)))
+    known = [name for name in layout.feature_names if table[name].notna().any()]
+    features = table[known].to_numpy(float)
+    instances = Instances(tuple(known), features, names=tuple(map(str, table.index)))
     return OutcomeTable(instances, chosen, np.array(passed, dtype=np.float64))
 
 
