@@ -189,11 +189,9 @@ def tables(layout: Layout, scores: list[list[AgentScore]]) -> Report:
     rows = table_8(scores)
     printed = burden2023()
     known = {agent.number for agent in synthetic_agents() if agent.known}
-    bad = sum(not score.converged for regeneration in scores for score in regeneration)
     return {
         "layout": _named(layout),
         "regenerations": len(scores),
-        "not_converged": bad,
         "table_8": [
             {
                 **asdict(row),
@@ -294,8 +292,6 @@ def _print_tables(part: Mapping[str, Any]) -> None:
             f"Skill, {words}: {found['best']:.3f} of what the layout's best profile gains on the "
             f"aggregate, {found['oracle']:.3f} of what knowing the rules gains"
         )
-    if part["not_converged"]:
-        typer.echo(f"warning: {part['not_converged']} fits have not converged", err=True)
     errors = [_rounded(row) for row in part["table_1"]]
     title = "Table 1: RMSE of the capabilities as shares of their ranges"
     print_rows(errors, list(errors[0]), as_json=False, title=title)

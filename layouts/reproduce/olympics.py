@@ -157,7 +157,7 @@ def figure_6a(
     scores: list[EntrantScore] = []
     for number, agent in enumerate(table.agents):
         instances, outcomes = table.of(agent)
-        own = int(rng(seed, "entrant", number).integers(2**31))
+        own = int(rng(seed, "entrant", number).integers(1 << 31))
         parts = list(splits(len(instances), own, repeats))
         by_layout = held_out(ours, instances, outcomes, parts)
         by_average = held_out(Aggregate(), instances, outcomes, parts)

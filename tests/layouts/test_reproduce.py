@@ -1,0 +1,156 @@
+"""The figures and tables of Burden et al. 2023, worked out here beside the printed ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+from animalcat.cli.layout import app
+from animalcat.layouts.instances import Instances, OutcomeTable
+from animalcat.layouts.library import load_layout
+from animalcat.layouts.predict import LayoutAssessor
+from animalcat.layouts.reproduce.chance import CHANCE, AverageChance, with_chance
+from animalcat.layouts.reproduce.olympics import agreement, figure_6a, figure_9, in_the_middle
+from animalcat.layouts.reproduce.permanence import (
+    AgentScore,
+    regenerate,
+    skill,
+    table_1,
+    table_8,
+)
+from animalcat.layouts.reproduce.printed import burden2023
+from animalcat.layouts.synthetic import CAPABILITIES, synthetic_agents
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["reproduce", *map(str, arguments)])
+
+
+def test_what_the_paper_prints() -> None:
+    printed = burden2023()
+    assert len(printed.figure_9) == 30
+    assert printed.figure_9["ice-play"].mean["navigationAbility"] == 0.1
+    assert printed.figure_9["ice-play"].sd["rightLeftBias"] == 0.74
+    assert sorted(printed.table_8) == list(range(1, 31))
+    means = np.mean([(row.layout, row.aggregate) for row in printed.table_8.values()], axis=0)
+    assert means == pytest.approx([0.127, 0.178], abs=5e-4)  # as section E's text says
+    assert set(printed.table_1) == set(CAPABILITIES)
+
+
+@pytest.fixture
+def entrants() -> OutcomeTable:
+    """Two made-up entrants under names of Figure 9, one good and one bad."""
+    generator = np.random.default_rng(0)
+    n = 40
+    columns = ("rewardDistance", "rewardSize", "rewardBehind", "XPos")
+    values = np.column_stack(
+        [
+            generator.uniform(2, 54, n),
+            generator.choice([0.5, 1, 3, 5], n),
+            generator.choice([0, 1], n),
+            generator.choice([-1, 0, 1], n),
+        ]
+    )
+    far = values[:, 0] > 30
+    outcomes = np.stack([np.where(far, 0.0, 1.0), np.where(values[:, 0] > 8, 0.0, 1.0)])
+    return OutcomeTable(Instances(columns, values), ("forest", "ice-play"), outcomes)
+
+
+def test_figures_of_made_up_entrants(entrants: OutcomeTable) -> None:
+    layout = load_layout("aaio", "figure-9")
+    good, bad = figure_9(layout, entrants, seed=1, nuts=False)
+    assert good.nodes[0].mean > bad.nodes[0].mean + 0.15
+    assert good.printed is not None
+    assert good.printed.success == 0.77
+    assert {row.node for row in agreement([good, bad])} == set(layout.latent_names)
+    with pytest.raises(ValueError, match="1 entrants are in Figure 9"):
+        agreement([good])
+    first, second = figure_6a(layout, entrants, seed=1, repeats=2)
+    assert first.layout < first.aggregate
+    assert in_the_middle([first, second]) == [first]
+
+
+def test_chance_is_what_an_assessor_may_know(entrants: OutcomeTable) -> None:
+    layout = load_layout("aaio", "figure-9")
+    instances, outcomes = entrants.of("ice-play")
+    told = with_chance(with_chance(instances, 0.2), 0.7)
+    assert told.columns.count(CHANCE) == 1
+    assert set(told.column(CHANCE)) == {0.7}
+    half = np.arange(20)
+    fitted = AverageChance(LayoutAssessor(layout, 0, "live")).fit(
+        instances.rows(half), outcomes[half]
+    )
+    by_hand = LayoutAssessor(layout, 0, "live").fit(
+        with_chance(instances.rows(half), 1 - outcomes[half].mean()), outcomes[half]
+    )
+    rest = instances.rows(np.arange(20, 40))
+    np.testing.assert_array_equal(
+        fitted.predict(rest), by_hand.predict(with_chance(rest, 1 - outcomes[half].mean()))
+    )
+
+
+@pytest.mark.slow
+def test_an_agent_that_fails_at_lava() -> None:
+    (lava,) = [agent for agent in synthetic_agents() if agent.number == 6]
+    layout = load_layout("object-permanence")
+    (score,) = regenerate(layout, 0, 0, agents=[lava])
+    (row,) = table_8([[score]])
+    assert row.oracle <= row.best + 0.005 <= row.layout + 0.01 < row.aggregate
+    assert score.layout == pytest.approx(burden2023().table_8[6].layout, abs=0.02)
+    assert skill([row]).best > 0.9
+    errors = {error.capability: error.included for error in table_1([[score]])}
+    assert errors["lavaAbility"] < 0.05
+
+
+def test_tables_are_means() -> None:
+    def score(layout: float, error: float) -> AgentScore:
+        return AgentScore(5, layout, 0.2, 0.1, 0.12, {"OPAbility": error})
+
+    rows = table_8([[score(0.11, 0.3)], [score(0.13, -0.4)]])
+    assert rows[0].layout == pytest.approx(0.12)
+    assert skill(rows).oracle == pytest.approx(0.8)
+    assert skill(rows).best == pytest.approx(1.0)
+    (error,) = table_1([[score(0.11, 0.3)], [score(0.13, -0.4)]])
+    assert error.overall == error.included == pytest.approx(np.sqrt(0.125))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["tesic"], "no paper 'tesic'; there are burden2023"),
+        (["burden2023", "--part", "figure-8"], "no part 'figure-8'; there are figure-9"),
+        (["burden2023", "--part", "figure-9"], "give --data, or set ANIMALCAT_DATA"),
+        (["burden2023", "--part", "tables", "--olympics", "steep"], "valid: "),
+        (["burden2023", "--part", "figure-9", "--data", "nowhere"], "final_rewards.csv: No such"),
+    ],
+)
+def test_bad_input_is_named(
+    arguments: list[str], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ANIMALCAT_DATA", raising=False)
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert words in result.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.data
+def test_the_real_entrants(data_dir: Path, tmp_path: Path) -> None:
+    parts = ["--part", "figure-9", "--part", "figure-6a", "--repeats", 3]
+    result = run("burden2023", *parts, "--data", data_dir, "-o", tmp_path / "report.json")
+    assert result.exit_code == 0, result.output
+    report = json.loads((tmp_path / "report.json").read_text())
+    apart = {row["node"]: row for row in report["figure_9"]["agreement"]}
+    assert apart["navigationAbility"]["rank"] > 0.95
+    assert apart["visualAbility"]["rank"] > 0.95
+    assert apart["noiseLevel"]["rank"] > 0.85
+    assert apart["navigationAbility"]["mean"] < 0.08 * 5.3
+    assert apart["visualAbility"]["mean"] < 0.08 * 1.9
+    middle = report["figure_6a"]["middle"]
+    assert middle["entrants"] == 16
+    assert middle["layout"] < middle["aggregate"]
+    assert "ice-play" in result.stdout

@@ -1,0 +1,1 @@
+"""The part of PyTensor that the project uses."""
