@@ -9,12 +9,13 @@ GENERATED := animalcat/v1 animalcat/envs/mlagents/v1
 TESTFLAGS ?= -n auto
 export ANIMALCAT_DATA ?= ../shared/data
 
-.PHONY: help setup demo test unity-clients lint types proto proto-check bench lock clean
+.PHONY: help setup demo test unity-clients sb3-env lint types proto proto-check bench lock clean
 
 help:
 	@echo "make demo    set up and run the main job end to end"
 	@echo "make test    set up and run the tests"
 	@echo "make unity-clients   set up old and new animalai clients, which the tests then play with"
+	@echo "make sb3-env   set up Stable-Baselines3 with PyTorch for CPUs, which the tests then train"
 	@echo "make lint | types | proto | proto-check | bench | lock | clean"
 
 setup: $(STAMP)
@@ -72,6 +73,19 @@ $(CLIENTS)/animalai-6.2.0/.installed $(CLIENTS)/animalai-6.2.0-python3.14/.insta
 	$(UV) pip install --quiet --python $(@D)/bin/python --python-version 3.14 --no-deps --require-hashes -r requirements-animalai.lock
 	@touch $@
 
+# Stable-Baselines3 in an environment of its own (tests/envs/test_gym_sb3.py). PyTorch for CPUs alone is not where pip
+# looks by itself: where pip is told of a folder of wheels (PIP_FIND_LINKS) it is taken from there, else uv finds it.
+# The lock names the wheel for Python 3.11 on x86-64 Linux.
+SB3_TORCH ?= $(if $(PIP_FIND_LINKS),--find-links $(PIP_FIND_LINKS),--torch-backend cpu)
+
+sb3-env: $(CLIENTS)/sb3/.installed
+
+$(CLIENTS)/sb3/.installed: requirements-clients/sb3.lock pyproject.toml | $(filter .tools/bin/uv,$(UV))
+	$(UV) venv --quiet --clear --python "$(PYTHON)" $(@D)
+	$(UV) pip install --quiet --python $(@D)/bin/python $(SB3_TORCH) --require-hashes -r $<
+	$(UV) pip install --quiet --python $(@D)/bin/python --no-deps --editable .
+	@touch $@
+
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -103,6 +117,7 @@ lock: | $(filter .tools/bin/uv,$(UV))
 	printf 'filelock\ngrpcio\ngymnasium\nnumpy\npackaging\npillow\nprotobuf\ntqdm\n' | $(CLIENT_LOCK) --universal --python-version 3.11 --constraint requirements.lock - -o requirements-clients/animalai-6.2.0-needs.lock
 	printf 'animalai==5.0.1\n' | $(CLIENT_LOCK) --python-version 3.10.12 - -o requirements-clients/animalai-5.0.1.lock
 	printf 'animalai==4.1.0\nmlagents-envs==0.30.0\nprotobuf==3.20.3\ngrpcio<1.49\n' | $(CLIENT_LOCK) --python-version 3.9 - -o requirements-clients/animalai-4.1.0.lock
+	printf 'stable-baselines3\ntorch==2.13.0+cpu\n' | $(CLIENT_LOCK) $(SB3_TORCH) --python-version 3.11 --extra server --constraint requirements.lock pyproject.toml - -o requirements-clients/sb3.lock
 
 clean:
 	rm -rf $(VENV) .clients .tools .pytest_cache .ruff_cache animalcat-demo

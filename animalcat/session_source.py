@@ -128,15 +128,18 @@ def source_maker(variables: Mapping[str, str] = os.environ) -> MakeSource | None
         variables: Both `SERVER` and `SESSION`, or neither.
 
     Raises:
-        ValueError: The server is missing.
+        ValueError: One of the two is missing.
     """
     server, session = variables.get(SERVER, ""), variables.get(SESSION, "")
-    if not session:
-        if server:
-            logger.info("%s is set and %s is not: no session is played", SERVER, SESSION)
+    if not server and not session:
         return None
     if not server:
         raise ValueError(f"{SESSION} is set and {SERVER} is not: give the server, HOST:PORT")
+    if not session:
+        raise ValueError(
+            f"{SERVER} is set and {SESSION} is not: name the session, or take {SERVER} out of the "
+            "environment to play the client's own arenas"
+        )
 
     def make(spec: ObservationSpec, seed: int) -> SessionSource:
         try:

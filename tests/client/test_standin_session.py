@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -26,6 +27,9 @@ from .test_animalai_agent import EXAMPLE
 
 SCRIPT = Path(__file__).with_name("animalai_loop.py")
 STAND_IN = Path(sys.executable).with_name("animalcat-unity")
+pytestmark = pytest.mark.slow
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "unity.md"
 PATIENCE = 200
 """Seconds after which a loop that does not end fails its test."""
 EPISODES = 10
@@ -89,7 +93,6 @@ def by_grpc(server: Server) -> list[Row]:
         return rows(client.episodes(session))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["reset", "restart", "gymnasium"])
 def test_a_loop_that_knows_nothing_is_tested_as_an_agent_over_grpc_is(
     server: Server,
@@ -116,6 +119,34 @@ def test_a_loop_that_knows_nothing_is_tested_as_an_agent_over_grpc_is(
     assert wait_for(
         lambda: client.get_session(session).state == sessions_pb2.SESSION_STATE_FINISHED
     )
+
+
+def test_the_page_can_be_followed(server: Server, client: animalcat.Client, tmp_path: Path) -> None:
+    text = PAGE.read_text()
+    play, _, create = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)[:3]
+    (tmp_path / "arena.yml").write_text(text.split("```yaml\n")[1].split("```")[0])
+    (tmp_path / "play.py").write_text(re.sub(r'"/home/me/[^"]*"', repr(str(STAND_IN)), play))
+    create = create.replace("localhost:50051", server.address)
+
+    def python(*arguments: str, **variables: str) -> str:
+        return subprocess.run(
+            [sys.executable, *arguments],
+            cwd=tmp_path,
+            env={**os.environ, "XDG_CACHE_HOME": str(tmp_path), **variables},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+            timeout=PATIENCE,
+        ).stdout
+
+    session = python("-c", create).strip()
+    out = python("play.py", **{SERVER: server.address, SESSION: session})
+    stored = client.episodes(session)
+    printed = re.findall(r"^episode (\d): return (\S+) after (\d+) steps$", out, re.MULTILINE)
+    assert [(int(n), float(total), int(steps)) for n, total, steps in printed] == [
+        (e.episode, pytest.approx(e.episode_return, abs=0.006), e.steps) for e in stored
+    ]
+    assert len(stored) == 3
 
 
 def test_an_episode_that_is_left_is_played_standing_still(
@@ -183,11 +214,16 @@ def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert f"no animalcat server answers at {address}" in err
 
 
-def test_a_session_without_a_server_is_refused(tmp_path: Path) -> None:
-    _, err, code = run("reset", tmp_path, "", "s1")
+@pytest.mark.parametrize(
+    ("server", "session", "missing"), [("", "s", SERVER), ("s:1", "", SESSION)]
+)
+def test_a_session_needs_both_variables(
+    tmp_path: Path, server: str, session: str, missing: str
+) -> None:
+    _, err, code = run("reset", tmp_path, server, session)
     assert code == 1
     assert f"return code {BAD_INPUT}" in err
-    assert f"{SESSION} is set and {SERVER} is not" in err
+    assert f"is set and {missing} is not" in err
 
 
 def wait_for(condition: Callable[[], bool]) -> bool:
