@@ -9,6 +9,9 @@ from animalcat.envs.unity.settings import UnitySettings
 
 STAND_IN = Path(sys.executable).with_name("animalcat-unity")
 
+START_SECONDS = 180
+"""On a machine's first run the stand-in compiles, on a busy one for minutes."""
+
 _SCRIPT = """#!{python}
 import os, sys, time
 from dataclasses import replace
@@ -76,5 +79,10 @@ def build(folder: Path, name: str, *, once: Path | None = None) -> Path:
 
 def settings(folder: Path, **values: object) -> UnitySettings:
     """Settings that look at nothing of this machine, with logs in a folder of the test."""
-    usual: dict[str, object] = {"python": Path(sys.executable), "logs": folder, "builds": "kept"}
+    usual: dict[str, object] = {
+        "python": Path(sys.executable),
+        "logs": folder,
+        "builds": "kept",
+        "start_seconds": START_SECONDS,
+    }
     return UnitySettings.model_validate({**usual, **values})

@@ -22,7 +22,7 @@ from animalcat.service.server import create_server
 from animalcat.service.settings import Settings
 from animalcat.v1 import types_pb2
 from tests.service.conftest import FILES, Service
-from tests.unity_builds import STAND_IN, build
+from tests.unity_builds import STAND_IN, START_SECONDS, build
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.slow]
 
@@ -34,6 +34,7 @@ def serve(tmp_path: Path, fitter: Fitter, monkeypatch: pytest.MonkeyPatch) -> Se
     """Starts a server that may run builds; its workers log into the test's folder."""
     monkeypatch.setenv("ANIMALCAT_UNITY_HOME", str(tmp_path / "unity"))
     monkeypatch.setenv("ANIMALCAT_UNITY_PYTHON", sys.executable)
+    monkeypatch.setenv("ANIMALCAT_UNITY_START_SECONDS", str(START_SECONDS))
 
     @asynccontextmanager
     async def started(*builds: Path, name: str = "data") -> AsyncIterator[Service]:
