@@ -134,7 +134,8 @@ class Client:
         max_episodes: int = 100,
         target_sd: float = 0.0,
         futility: float = 0.0,
-        policy: str = "variance",
+        stop: sessions_pb2.StoppingRule | None = None,
+        policy: str | sessions_pb2.SelectionPolicy = "variance",
         random_share: float = 0.3,
         seed: int = 0,
         backend: str = "sim",
@@ -154,8 +155,9 @@ class Client:
             max_episodes: Most episodes.
             target_sd: Enough when every capability's SD is this share of its range; 0: never.
             futility: Enough when the SD would drop by less than this share; 0: never.
-            policy: How to choose instances.
-            random_share: Share of random draws.
+            stop: The whole stopping rule, instead of the three before it.
+            policy: How to choose instances: the name of a policy, or all of it.
+            random_share: Share of random draws, where only the name is given.
             seed: Of the whole session.
             backend: What plays the arenas.
             observation_spec: What the agent sees; rays by default.
@@ -169,8 +171,11 @@ class Client:
             battery=battery if "/" in battery else names.battery_name(battery),
             layout=layout,
             layout_variant=layout_variant,
-            policy=sessions_pb2.SelectionPolicy(name=policy, random_share=random_share),
-            stop=sessions_pb2.StoppingRule(
+            policy=policy
+            if isinstance(policy, sessions_pb2.SelectionPolicy)
+            else sessions_pb2.SelectionPolicy(name=policy, random_share=random_share),
+            stop=stop
+            or sessions_pb2.StoppingRule(
                 max_episodes=max_episodes, target_sd=target_sd, futility=futility
             ),
             seed=seed,

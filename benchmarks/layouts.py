@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.adaptive.bank import Bank, History
-from animalcat.layouts.adaptive.policy import Chooser, Policy
-from animalcat.layouts.adaptive.stopping import Stopper, StoppingRule
+from animalcat.layouts.adaptive.plan import Policy, StoppingRule
+from animalcat.layouts.adaptive.policy import Chooser
+from animalcat.layouts.adaptive.stopping import Stopper
 from animalcat.layouts.backend.engine import default_engine
 from animalcat.layouts.evaluator import Evaluator
 from animalcat.layouts.fit import FitRequest, fit

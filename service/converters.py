@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import UTC
+from typing import TYPE_CHECKING, Literal, cast
 
 from animalcat import names
 from animalcat.envs.types import ObservationSpec
+from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.model import (
     BatteryRecord,
@@ -15,14 +17,15 @@ from animalcat.service.model import (
     Decision,
     Episode,
     Outcome,
-    SelectionPolicy,
     Session,
     SessionSpec,
     SessionState,
-    StoppingRule,
 )
 from animalcat.v1 import results_pb2, sessions_pb2, types_pb2
 from animalcat.wire import ended_by_from_proto, ended_by_to_proto, spec_from_proto, spec_to_proto
+
+if TYPE_CHECKING:
+    from animalcat.layouts.adaptive.plan import Name
 
 MAX_EPISODES = 100_000
 """Most episodes of one session."""
@@ -37,6 +40,10 @@ def decision_to_proto(decision: Decision) -> sessions_pb2.Decision:
         predicted=decision.predicted,
         margins=decision.margins,
         reason=decision.reason,
+        alternatives=[
+            sessions_pb2.Alternative(instance=name, score=score)
+            for name, score in decision.alternatives
+        ],
     )
 
 
@@ -49,6 +56,7 @@ def decision_from_proto(message: sessions_pb2.Decision) -> Decision:
         predicted=message.predicted,
         margins=dict(message.margins),
         reason=message.reason,
+        alternatives=tuple((other.instance, other.score) for other in message.alternatives),
     )
 
 
@@ -65,6 +73,7 @@ def episode_to_proto(episode: Episode) -> sessions_pb2.EpisodeSummary:
         ended_by=ended_by_to_proto(episode.ended_by),
         decision=decision_to_proto(episode.decision),
         cause=episode.cause,
+        seconds=episode.seconds,
     )
 
 
@@ -84,6 +93,7 @@ def episode_from_proto(message: sessions_pb2.EpisodeSummary) -> Episode:
         steps=message.steps,
         ended_by=ended_by_from_proto(message.ended_by),
         cause=message.cause,
+        seconds=message.seconds,
     )
 
 
@@ -95,14 +105,8 @@ def spec_of_session_to_proto(spec: SessionSpec) -> sessions_pb2.SessionSpec:
         battery_digest=spec.battery_digest,
         layout=spec.layout,
         layout_variant=spec.layout_variant,
-        policy=sessions_pb2.SelectionPolicy(
-            name=spec.policy.name, random_share=spec.policy.random_share
-        ),
-        stop=sessions_pb2.StoppingRule(
-            max_episodes=spec.stop.max_episodes,
-            target_sd=spec.stop.target_sd,
-            futility=spec.stop.futility,
-        ),
+        policy=_policy_to_proto(spec.policy),
+        stop=sessions_pb2.StoppingRule(**asdict(spec.stop)),
         seed=spec.seed,
         backend=spec.backend,
         observation_spec=spec_to_proto(spec.observation_spec),
@@ -123,9 +127,6 @@ def spec_of_session_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec
         raise _bad("agent", "1 to 200 characters")
     if not 1 <= message.stop.max_episodes <= MAX_EPISODES:
         raise _bad("stop.max_episodes", f"1 to {MAX_EPISODES}")
-    _check_share("stop.target_sd", message.stop.target_sd)
-    _check_share("stop.futility", message.stop.futility)
-    _check_share("policy.random_share", message.policy.random_share)
     timeout = message.action_timeout_seconds or 60.0
     if not 0.0 < timeout <= 86_400.0:
         raise _bad("action_timeout_seconds", "above 0 and at most 86400")
@@ -139,18 +140,14 @@ def spec_of_session_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec
         raise ServiceError(Code.INVALID_REQUEST, f"observation_spec: {error}") from error
     if seen.camera is None and seen.rays is None:
         raise _bad("observation_spec", "a camera, rays or both")
-    default = SelectionPolicy()
     return SessionSpec(
         agent=message.agent,
         battery=names.parse_battery(message.battery),
         battery_digest=message.battery_digest,
         layout=message.layout,
         layout_variant=message.layout_variant,
-        policy=SelectionPolicy(
-            message.policy.name or default.name,
-            message.policy.random_share if message.HasField("policy") else default.random_share,
-        ),
-        stop=StoppingRule(message.stop.max_episodes, message.stop.target_sd, message.stop.futility),
+        policy=_policy_from_proto(message.policy) if message.HasField("policy") else Policy(),
+        stop=_stop_from_proto(message.stop),
         seed=message.seed,
         backend=message.backend or "sim",
         observation_spec=seen,
@@ -163,13 +160,21 @@ def spec_of_session_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec
 def capability_to_proto(status: CapabilityStatus) -> sessions_pb2.CapabilityStatus:
     """The wire form of how well a capability is known."""
     return sessions_pb2.CapabilityStatus(
-        name=status.name, mean=status.mean, sd=status.sd, unit=status.unit, status=status.status
+        name=status.name,
+        mean=status.mean,
+        sd=status.sd,
+        unit=status.unit,
+        status=status.status,
+        episodes_needed=status.episodes_needed,
     )
 
 
 def capability_from_proto(message: sessions_pb2.CapabilityStatus) -> CapabilityStatus:
     """How well a capability is known, as a message says."""
-    return CapabilityStatus(message.name, message.mean, message.sd, message.unit, message.status)
+    needed = message.episodes_needed if message.HasField("episodes_needed") else None
+    return CapabilityStatus(
+        message.name, message.mean, message.sd, message.unit, message.status, needed
+    )
 
 
 def session_to_proto(session: Session) -> sessions_pb2.Session:
@@ -182,6 +187,7 @@ def session_to_proto(session: Session) -> sessions_pb2.Session:
         successes=session.successes,
         capabilities=[capability_to_proto(status) for status in session.capabilities],
         reason=session.reason,
+        misfit=session.misfit,
     )
     message.create_time.FromDatetime(session.created)
     return message
@@ -203,6 +209,7 @@ def session_from_proto(message: sessions_pb2.Session) -> Session:
         episodes=message.episodes,
         successes=message.successes,
         capabilities=tuple(capability_from_proto(status) for status in message.capabilities),
+        misfit=message.misfit,
     )
 
 
@@ -257,9 +264,45 @@ def episode_header(
     )
 
 
-def _check_share(field: str, value: float) -> None:
-    if not (math.isfinite(value) and 0.0 <= value <= 1.0):
-        raise _bad(field, "0 to 1")
+def _policy_to_proto(policy: Policy) -> sessions_pb2.SelectionPolicy:
+    fields = asdict(policy)
+    balance = fields.pop("balance")
+    return sessions_pb2.SelectionPolicy(**fields, balance=-1 if balance is None else balance)
+
+
+def _policy_from_proto(message: sessions_pb2.SelectionPolicy) -> Policy:
+    default = Policy()
+    balance = message.balance if message.HasField("balance") else default.balance
+    name = message.name or default.name
+    try:
+        return Policy(
+            cast("Name", name),  # the policy itself checks it
+            random_share=message.random_share,
+            balance=None if balance is not None and balance < 0 else balance,
+            exposures=message.exposures if message.HasField("exposures") else default.exposures,
+            cool_down=message.cool_down,
+            per_second=message.per_second,
+            about=tuple(message.about),
+            order=tuple(message.order),
+        )
+    except ValueError as error:
+        raise ServiceError(Code.INVALID_REQUEST, f"policy: {error}") from error
+
+
+def _stop_from_proto(message: sessions_pb2.StoppingRule) -> StoppingRule:
+    try:
+        return StoppingRule(
+            max_episodes=message.max_episodes,
+            target_sd=message.target_sd,
+            targets=dict(message.targets),
+            target_width=message.target_width,
+            futility=message.futility,
+            max_seconds=message.max_seconds,
+            stop_at_alarm=message.stop_at_alarm,
+            combine=cast("Literal['any', 'all']", message.combine or "any"),  # it checks that
+        )
+    except ValueError as error:
+        raise ServiceError(Code.INVALID_REQUEST, f"stop: {error}") from error
 
 
 def _bad(field: str, wanted: str) -> ServiceError:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -55,6 +56,7 @@ class Parts:
         fitter: The process that runs NUTS.
         bus: Who is told of progress.
         versions: Versions of what could change the numbers, by package.
+        monotonic: Tells seconds, for budgets of time.
     """
 
     store: SessionStore
@@ -63,6 +65,7 @@ class Parts:
     fitter: Fitter
     bus: EventBus
     versions: Mapping[str, str]
+    monotonic: Callable[[], float] = time.monotonic
 
 
 class SessionEngine:
@@ -93,6 +96,11 @@ class SessionEngine:
     def playing(self) -> bool:
         """Whether an agent is connected, or the session is being finished."""
         return self._task is not None and not self._task.done()
+
+    @property
+    def _seconds(self) -> float:
+        """How long was played, attempts that did not count among it."""
+        return sum(episode.seconds for episode in self._attempts)
 
     async def admit(self, link: AgentLink) -> asyncio.Task[Session]:
         """Let an agent play.
@@ -263,8 +271,10 @@ class SessionEngine:
             instance.time_limit_steps,
             int(rng(spec.seed, "agent", episode.number).integers(2**63)),
         )
+        began = self._parts.monotonic()
         course = await play(link, worker, recorder, opening, arena_yaml, instance.seed)
-        finished = self._judged(episode, course, instance)
+        seconds = self._parts.monotonic() - began
+        finished = replace(self._judged(episode, course, instance), seconds=seconds)
         assert finished.outcome is not None
         await asyncio.to_thread(recorder.finish, finished.outcome)
         await asyncio.to_thread(self._parts.store.finish_episode, finished)
@@ -353,7 +363,7 @@ class SessionEngine:
 
     async def _enough(self) -> bool:
         async with self._thinking:
-            return (await asyncio.to_thread(self._known().verdict)).stop
+            return (await asyncio.to_thread(self._known().verdict, self._seconds)).stop
 
     async def _finish(self) -> Session:
         """Fit by NUTS, keep the profile, end the session."""
@@ -371,7 +381,7 @@ class SessionEngine:
             ) from error
         certificates = await asyncio.to_thread(self._parts.store.certificates, self.session.id)
         async with self._thinking:
-            verdict = await asyncio.to_thread(measurement.verdict)
+            verdict = await asyncio.to_thread(measurement.verdict, self._seconds)
             report = await asyncio.to_thread(
                 exported_profile,
                 self.session,
@@ -409,7 +419,7 @@ class SessionEngine:
         """Bring the session's summary up to date with what was told."""
         measurement = self._known()
         async with self._thinking:
-            verdict = await asyncio.to_thread(measurement.verdict)
+            verdict = await asyncio.to_thread(measurement.verdict, self._seconds)
             capabilities = await asyncio.to_thread(measurement.capabilities, verdict)
         counted = [e for e in self._attempts if e.outcome is not None and e.outcome.counts]
         self.session = replace(
@@ -417,6 +427,7 @@ class SessionEngine:
             episodes=len(counted),
             successes=sum(e.outcome is Outcome.SUCCESS for e in counted),
             capabilities=capabilities,
+            misfit=measurement.misfit,
         )
 
     async def _set_state(self, state: SessionState) -> None:

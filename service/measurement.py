@@ -9,10 +9,12 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from animalcat.layouts.adaptive.alarm import Alarm, Scheme, log_factors, schemes
 from animalcat.layouts.adaptive.bank import Bank, History
-from animalcat.layouts.adaptive.policy import Chooser, Policy
-from animalcat.layouts.adaptive.stopping import Stopper, StoppingRule, Verdict
+from animalcat.layouts.adaptive.policy import Chooser
+from animalcat.layouts.adaptive.stopping import Stopper, Verdict
 from animalcat.layouts.codec import SpecificationError
+from animalcat.layouts.evaluator import Evaluator
 from animalcat.layouts.library import LAYOUTS, load_layout
 from animalcat.layouts.live import LivePosterior
 from animalcat.layouts.profile import Profile
@@ -51,7 +53,7 @@ class Measurement:
         """
         self.layout = find_layout(spec.layout, spec.layout_variant)
         self._battery = battery
-        self._policy = _policy(spec)
+        self._policy = spec.policy
         self._features = _features(self.layout, battery)
         if not self._features:
             raise ServiceError(
@@ -60,11 +62,17 @@ class Measurement:
                 f"battery {spec.battery!r}; it covers {_covered(self.layout)}",
             )
         self._posterior = LivePosterior(self.layout, spec.seed)
-        self._stopper = Stopper(self.layout, _rule(spec))
+        self._evaluator = Evaluator(self.layout)
         self._candidates = sorted(self._features)
         self._told: list[str] = []
         self._outcomes: list[bool] = []
-        self._build_chooser()
+        self._rows = {instance: row for row, instance in enumerate(self._candidates)}
+        self._alarm = Alarm(self._strata())
+        try:
+            self._stopper = Stopper(self.layout, spec.stop)
+            self._build_chooser()
+        except ValueError as error:
+            raise ServiceError(Code.INVALID_REQUEST, str(error)) from error
 
     @property
     def n(self) -> int:
@@ -84,7 +92,11 @@ class Measurement:
             instance: Name of the instance.
             success: Whether it was one.
         """
-        self._posterior.update(self._features[instance], success, number)
+        features = self._features[instance]
+        columns = self._evaluator.columns([features])
+        bets = log_factors(self._posterior, self._evaluator, columns, float(success), number)
+        self._alarm.update(self._rows[instance], bets)
+        self._posterior.update(features, success, number)
         self._told.append(instance)
         self._outcomes.append(success)
 
@@ -100,7 +112,9 @@ class Measurement:
         Args:
             number: Number of the episode that it is for; it keys the randomness.
         """
-        choice = self._chooser.choose(self._posterior, self._history(), number)
+        choice = self._chooser.choose(
+            self._posterior, self._history(), number, distrust=self._alarm.raised
+        )
         if choice is None:
             return None
         return Decision(
@@ -110,11 +124,34 @@ class Measurement:
             predicted=choice.predicted,
             margins=dict(choice.margins),
             reason=choice.reason,
+            alternatives=tuple((self._candidates[i], score) for i, score in choice.alternatives),
         )
 
-    def verdict(self) -> Verdict:
-        """Whether it is enough."""
-        return self._stopper.verdict(self._posterior, self._chooser, self._history())
+    def verdict(self, seconds: float = 0.0) -> Verdict:
+        """Whether it is enough.
+
+        Args:
+            seconds: How long was played.
+        """
+        return self._stopper.verdict(
+            self._posterior,
+            self._chooser,
+            self._history(),
+            seconds=seconds,
+            contradicted=self._alarm.raised,
+        )
+
+    @property
+    def misfit(self) -> str:
+        """Where predictions fail, if the alarm says that the layout does not describe the agent."""
+        if not self._alarm.raised:
+            return ""
+        found = [
+            f"{'more' if s.more else 'less'} success than predicted where {s.scheme} is {s.stratum}"
+            for s in self._alarm.suspects()[:3]
+        ]
+        where = "; ".join(found) or "predictions fail, in no stratum above all"
+        return f"since episode {self._alarm.raised_at}: {where}"
 
     def summary(self) -> list[NodeSummary]:
         """Every node of the live posterior."""
@@ -127,7 +164,14 @@ class Measurement:
     def capabilities(self, verdict: Verdict) -> tuple[CapabilityStatus, ...]:
         """How well each capability is known."""
         return tuple(
-            CapabilityStatus(node.name, node.mean, node.sd, node.unit, verdict.status[node.name])
+            CapabilityStatus(
+                node.name,
+                node.mean,
+                node.sd,
+                node.unit,
+                verdict.status[node.name],
+                verdict.episodes_needed[node.name],
+            )
             for node in self.summary()
             if node.name in verdict.status
         )
@@ -145,6 +189,17 @@ class Measurement:
     def _history(self) -> History:
         return History([self._place[instance] for instance in self._told])
 
+    def _strata(self) -> tuple[Scheme, ...]:
+        """Ways to part the instances: by paradigm, and by what the battery alone knows of them."""
+        index = self._battery.index
+        instances = [self._battery.instances[index[name]] for name in self._candidates]
+        known = {feature for instance in instances for feature in instance.features}
+        outside = {
+            feature: [instance.features.get(feature, np.nan) for instance in instances]
+            for feature in sorted(known.difference(self.layout.feature_names))
+        }
+        return schemes([instance.paradigm for instance in instances], outside)
+
     def _build_chooser(self) -> None:
         self._place = {instance: k for k, instance in enumerate(self._candidates)}
         index = self._battery.index
@@ -152,6 +207,10 @@ class Measurement:
             self.layout,
             np.array([self._features[instance] for instance in self._candidates], np.float64),
             [self._battery.instances[index[name]].paradigm for name in self._candidates],
+            names=self._candidates,
+            seconds=[
+                self._battery.instances[index[name]].time_limit_steps for name in self._candidates
+            ],
         )
         self._chooser = Chooser(bank, self._policy)
 
@@ -189,23 +248,3 @@ def _features(layout: Layout, battery: Battery) -> dict[str, Sequence[float]]:
 def _covered(layout: Layout) -> str:
     families = [f"the family {family}" for family in layout.covers.families]
     return ", ".join([*layout.covers.instances, *families])
-
-
-def _policy(spec: SessionSpec) -> Policy:
-    if spec.policy.name not in ("variance", "random"):
-        raise ServiceError(
-            Code.INVALID_REQUEST,
-            f"policy {spec.policy.name!r} is unknown; there are: variance, random",
-        )
-    return Policy(spec.policy.name, random_share=spec.policy.random_share)
-
-
-def _rule(spec: SessionSpec) -> StoppingRule:
-    try:
-        return StoppingRule(
-            max_episodes=spec.stop.max_episodes,
-            target_sd=spec.stop.target_sd,
-            futility=spec.stop.futility,
-        )
-    except ValueError as error:
-        raise ServiceError(Code.INVALID_REQUEST, f"stop: {error}") from error

@@ -9,6 +9,7 @@ from enum import IntEnum, StrEnum
 from typing import Any
 
 from animalcat.envs.types import EndedBy, ObservationSpec
+from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 
 
 class SessionState(IntEnum):
@@ -41,30 +42,6 @@ class Outcome(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class StoppingRule:
-    """When measuring is enough; whatever comes first.
-
-    Attributes:
-        max_episodes: Most episodes that count.
-        target_sd: Target of every capability's posterior SD as a share of its range; 0: none.
-        futility: Least expected drop of the SD over the next 25 episodes, as a share of what it
-            is; 0: never futile.
-    """
-
-    max_episodes: int
-    target_sd: float = 0.0
-    futility: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class SelectionPolicy:
-    """How the next instance is chosen: by which score, with which share of random draws."""
-
-    name: str = "variance"
-    random_share: float = 0.3
-
-
-@dataclass(frozen=True, slots=True)
 class SessionSpec:
     """All that defines a session; nothing of it changes afterwards.
 
@@ -89,7 +66,7 @@ class SessionSpec:
     battery_digest: str
     layout: str
     layout_variant: str
-    policy: SelectionPolicy
+    policy: Policy
     stop: StoppingRule
     seed: int = 0
     backend: str = "sim"
@@ -101,13 +78,24 @@ class SessionSpec:
 
 @dataclass(frozen=True, slots=True)
 class CapabilityStatus:
-    """How well one capability is known: mean and SD in the unit, and where measuring it stands."""
+    """How well one capability is known.
+
+    Attributes:
+        name: As the layout has it.
+        mean: Posterior mean, in the unit.
+        sd: Posterior standard deviation, in the unit.
+        unit: Its unit.
+        status: Where measuring it stands.
+        episodes_needed: How many more its target is expected to take; None: the battery cannot
+            reach it, or measuring is over.
+    """
 
     name: str
     mean: float
     sd: float
     unit: str
     status: str
+    episodes_needed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +109,7 @@ class Decision:
         predicted: Predicted probability of success.
         margins: Per capability, its posterior mean minus the demand, in the unit.
         reason: Why, in a word.
+        alternatives: The best that could have been played instead: instances and their scores.
     """
 
     instance: str
@@ -129,6 +118,7 @@ class Decision:
     predicted: float
     margins: Mapping[str, float]
     reason: str
+    alternatives: tuple[tuple[str, float], ...] = ()
 
 
 class Cause(StrEnum):
@@ -156,6 +146,7 @@ class Episode:
         steps: Decisions taken.
         ended_by: Why it ended; None while it is open and where the agent left.
         cause: Why it was voided or a fault; empty otherwise.
+        seconds: How long it took to play.
     """
 
     session: str
@@ -168,6 +159,7 @@ class Episode:
     steps: int = 0
     ended_by: EndedBy | None = None
     cause: str = ""
+    seconds: float = 0.0
 
     @property
     def backend_fault(self) -> bool:
@@ -193,6 +185,8 @@ class Session:
         episodes: Episodes that counted.
         successes: Of those, successes.
         capabilities: As of the last decision, or of the profile.
+        misfit: Where predictions fail, once the alarm says that the layout does not describe the
+            agent; known while the session is played.
     """
 
     id: str
@@ -203,6 +197,7 @@ class Session:
     episodes: int = 0
     successes: int = 0
     capabilities: tuple[CapabilityStatus, ...] = ()
+    misfit: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,9 +38,10 @@ def exported_profile(
     versions: Mapping[str, str],
 ) -> Report:
     """The profile that a finished session is left with: nodes by NUTS, statuses by the stopper."""
-    verdict = measurement.verdict()
+    verdict = measurement.verdict(_seconds(attempts))
     about = provenance(session, attempts, versions)
     about["reason"] = verdict.reason
+    about["misfit"] = measurement.misfit
     about["certificates"] = [
         {"n": n, "counted_at": n + CERTIFICATE_DELAY, **certificate.result}
         for n, certificate in sorted(certificates.items())
@@ -56,12 +57,12 @@ def live_profile(
     versions: Mapping[str, str],
 ) -> Report:
     """The profile as the live posterior has it; not certified, and it says so."""
-    status = (
-        dict.fromkeys(measurement.verdict().status, "cancelled")
-        if session.state is SessionState.CANCELLED
-        else measurement.verdict().status
-    )
-    profile = measurement.live_profile(status, provenance(session, attempts, versions))
+    status = dict(measurement.verdict(_seconds(attempts)).status)
+    if session.state is SessionState.CANCELLED:
+        status = dict.fromkeys(status, "cancelled")
+    about = provenance(session, attempts, versions)
+    about["misfit"] = measurement.misfit
+    profile = measurement.live_profile(status, about)
     return Report(profile.to_dict(), _capabilities(profile))
 
 
@@ -118,6 +119,10 @@ def outcome_rows(
             }
         )
     return rows
+
+
+def _seconds(attempts: Sequence[Episode]) -> float:
+    return sum(episode.seconds for episode in attempts)
 
 
 def _capabilities(profile: Profile) -> tuple[CapabilityStatus, ...]:

@@ -78,9 +78,17 @@ def session_row(session: sessions_pb2.Session) -> dict[str, Any]:
         "max_episodes": session.spec.stop.max_episodes,
         "seed": session.spec.seed,
         "reason": session.reason,
+        "misfit": session.misfit,
         "created": session.create_time.ToJsonString(),
         "capabilities": [
-            {"name": c.name, "mean": c.mean, "sd": c.sd, "unit": c.unit, "status": c.status}
+            {
+                "name": c.name,
+                "mean": c.mean,
+                "sd": c.sd,
+                "unit": c.unit,
+                "status": c.status,
+                "episodes_needed": c.episodes_needed if c.HasField("episodes_needed") else None,
+            }
             for c in session.capabilities
         ],
     }

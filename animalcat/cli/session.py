@@ -12,6 +12,7 @@ from animalcat import names
 from animalcat.cli.agent_process import AgentProcess, check_reference, follow
 from animalcat.cli.output import FAILED, UNREACHABLE, fail, print_json, print_rows, progress_console
 from animalcat.cli.remote import AsJson, Data, Server, SessionArgument, client_for, session_row
+from animalcat.cli.session_plan import stopping_rule, why
 from animalcat.cli.tables import NODE_COLUMNS, profile_rows
 from animalcat.client import Client
 from animalcat.envs.backends import AUTOMATIC
@@ -31,15 +32,43 @@ def run(
     ],
     layout: Annotated[str, typer.Option(help="Name of a layout; see `layout list`.")] = "aaio",
     variant: Annotated[str, typer.Option(help="Variant of the layout.")] = "",
-    max_episodes: Annotated[int, typer.Option(min=1, help="Most episodes.")] = 100,
+    preset: Annotated[
+        str, typer.Option(help="Stopping rule: quick, standard or thorough.")
+    ] = "standard",
+    max_episodes: Annotated[int | None, typer.Option(min=1, help="Most episodes.")] = None,
     target_sd: Annotated[
-        float, typer.Option(min=0, max=1, help="Enough at this SD, a share of the range; 0: never.")
-    ] = 0.1,
+        float | None,
+        typer.Option(min=0, max=1, help="Enough at this SD, a share of the range; 0: never."),
+    ] = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=SHARE", help="Target of one capability; may be repeated."),
+    ] = None,
+    target_width: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Greatest width of 90 % intervals, a share of the range."),
+    ] = None,
     futility: Annotated[
-        float, typer.Option(min=0, max=1, help="Enough when 25 more would gain less; 0: never.")
-    ] = 0.01,
-    policy: Annotated[str, typer.Option(help="variance or random.")] = "variance",
+        float | None,
+        typer.Option(min=0, max=1, help="Enough when 25 more would gain less; 0: never."),
+    ] = None,
+    max_seconds: Annotated[float | None, typer.Option(min=0, help="Most seconds of play.")] = None,
+    stop: Annotated[str, typer.Option(help="any: what comes first; all: when all came.")] = "any",
+    stop_at_alarm: Annotated[
+        bool, typer.Option(help="Stop when the layout turns out not to describe the agent.")
+    ] = False,
+    policy: Annotated[
+        str, typer.Option(help="variance, information, threshold, stratified or random.")
+    ] = "variance",
     random_share: Annotated[float, typer.Option(min=0, max=1, help="Share drawn at random.")] = 0.3,
+    repeats: Annotated[
+        int, typer.Option(min=0, help="How often an arena may be played; 0: any number of times.")
+    ] = 1,
+    per_second: Annotated[bool, typer.Option(help="Prefer short episodes.")] = False,
+    about: Annotated[
+        list[str] | None,
+        typer.Option(help='Capability that "information" is about; may be repeated.'),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the whole session.")] = 0,
     backend: Annotated[
         str, typer.Option(help="What plays: sim, unity:auto, or unity:PATH of a Unity build.")
@@ -62,6 +91,26 @@ def run(
         rays=RaySpec(),
         decision_period=decision_period,
     )
+    rule = stopping_rule(
+        preset,
+        target or [],
+        {
+            "max_episodes": max_episodes,
+            "target_sd": target_sd,
+            "target_width": target_width,
+            "futility": futility,
+            "max_seconds": max_seconds,
+            "stop_at_alarm": stop_at_alarm,
+            "combine": stop,
+        },
+    )
+    chooses = sessions_pb2.SelectionPolicy(
+        name=policy,
+        random_share=random_share,
+        exposures=repeats,
+        per_second=per_second,
+        about=about or [],
+    )
     backend, builds = _backend(backend, server)
     with client_for(server, data, builds=builds) as client:
         session = client.create_session(
@@ -69,11 +118,8 @@ def run(
             battery=_battery(client, battery, seed),
             layout=layout,
             layout_variant=variant,
-            max_episodes=max_episodes,
-            target_sd=target_sd,
-            futility=futility,
-            policy=policy,
-            random_share=random_share,
+            stop=rule,
+            policy=chooses,
             seed=seed,
             backend=backend,
             observation_spec=spec,
@@ -115,11 +161,18 @@ def list_sessions(server: Server = None, data: Data = None, as_json: AsJson = Fa
 
 @app.command()
 def show(
-    session: SessionArgument, server: Server = None, data: Data = None, as_json: AsJson = False
+    session: SessionArgument,
+    last: Annotated[int, typer.Option(min=0, help="How many of the last choices to explain.")] = 3,
+    server: Server = None,
+    data: Data = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Show where a session stands."""
+    """Show where a session stands, and why it chose the last arenas."""
     with client_for(server, data) as client:
         _show(client.get_session(session), as_json)
+        if last and not as_json:
+            for episode in client.episodes(session)[-last:]:
+                typer.echo(why(episode))
 
 
 @app.command()
@@ -271,4 +324,5 @@ def _show(session: sessions_pb2.Session, as_json: bool) -> None:
         if key != "capabilities" and value not in ("", None):
             typer.echo(f"{key:13} {value}")
     rows = [{"capability": c["name"], "estimate": c["mean"], **c} for c in row["capabilities"]]
-    print_rows(rows, ["capability", "estimate", "sd", "unit", "status"], as_json=False)
+    columns = ["capability", "estimate", "sd", "unit", "status", "episodes_needed"]
+    print_rows(rows, columns, as_json=False)

@@ -302,13 +302,38 @@ Global___ListBatteriesResponse: _TypeAlias = ListBatteriesResponse  # noqa: Y015
 
 @_typing.final
 class StoppingRule(_message.Message):
-    """When measuring is enough. Whatever comes first ends the session."""
+    """When measuring is enough."""
 
     DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class TargetsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.float
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.float = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
 
     MAX_EPISODES_FIELD_NUMBER: _builtins.int
     TARGET_SD_FIELD_NUMBER: _builtins.int
     FUTILITY_FIELD_NUMBER: _builtins.int
+    TARGETS_FIELD_NUMBER: _builtins.int
+    TARGET_WIDTH_FIELD_NUMBER: _builtins.int
+    MAX_SECONDS_FIELD_NUMBER: _builtins.int
+    STOP_AT_ALARM_FIELD_NUMBER: _builtins.int
+    COMBINE_FIELD_NUMBER: _builtins.int
     max_episodes: _builtins.int
     """Most episodes, 1 to 100,000."""
     target_sd: _builtins.float
@@ -317,16 +342,35 @@ class StoppingRule(_message.Message):
     """Least expected drop of the standard deviation over the next 25 episodes, as a share of what it
     is; below it going on is futile. 0: never futile.
     """
+    target_width: _builtins.float
+    """Greatest width of the 90 % intervals as a share of the range; 0: widths do not count."""
+    max_seconds: _builtins.float
+    """Most seconds of play; 0: no limit."""
+    stop_at_alarm: _builtins.bool
+    """True: a layout that the alarm says is contradicted ends the session."""
+    combine: _builtins.str
+    """"any" (the default): what comes first ends the session; "all": everything that is set must have
+    come.
+    """
+    @_builtins.property
+    def targets(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
+        """Targets of single capabilities by name, instead of target_sd."""
+
     def __init__(
         self,
         *,
         max_episodes: _builtins.int = ...,
         target_sd: _builtins.float = ...,
         futility: _builtins.float = ...,
+        targets: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
+        target_width: _builtins.float = ...,
+        max_seconds: _builtins.float = ...,
+        stop_at_alarm: _builtins.bool = ...,
+        combine: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["futility", b"futility", "max_episodes", b"max_episodes", "target_sd", b"target_sd"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["combine", b"combine", "futility", b"futility", "max_episodes", b"max_episodes", "max_seconds", b"max_seconds", "stop_at_alarm", b"stop_at_alarm", "target_sd", b"target_sd", "target_width", b"target_width", "targets", b"targets"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -340,21 +384,60 @@ class SelectionPolicy(_message.Message):
 
     NAME_FIELD_NUMBER: _builtins.int
     RANDOM_SHARE_FIELD_NUMBER: _builtins.int
+    BALANCE_FIELD_NUMBER: _builtins.int
+    EXPOSURES_FIELD_NUMBER: _builtins.int
+    COOL_DOWN_FIELD_NUMBER: _builtins.int
+    PER_SECOND_FIELD_NUMBER: _builtins.int
+    ABOUT_FIELD_NUMBER: _builtins.int
+    ORDER_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """"variance" (expected drop of capability variance, the default) or "random"."""
+    """"variance" (expected drop of capability variance, the default), "information", "threshold",
+    "stratified", "random" or "listed".
+    """
     random_share: _builtins.float
-    """Share of balanced random draws, 0 to 1."""
+    """Share of stratified random draws, 0 to 1."""
+    balance: _builtins.int
+    """By how many plays a paradigm may be ahead of the least played one and still be chosen for what
+    it tells; 1 if not set, any number below 0.
+    """
+    exposures: _builtins.int
+    """How often an instance may be played: once if not set, any number of times if 0."""
+    cool_down: _builtins.int
+    """Episodes during which variants of what was played wait."""
+    per_second: _builtins.bool
+    """True: what an instance tells counts per expected second of its episode."""
+    @_builtins.property
+    def about(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Capabilities that "information" is about; all where empty."""
+
+    @_builtins.property
+    def order(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Names of instances, for "listed"."""
+
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         random_share: _builtins.float = ...,
+        balance: _builtins.int | None = ...,
+        exposures: _builtins.int | None = ...,
+        cool_down: _builtins.int = ...,
+        per_second: _builtins.bool = ...,
+        about: _abc.Iterable[_builtins.str] | None = ...,
+        order: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_balance", b"_balance", "_exposures", b"_exposures", "balance", b"balance", "exposures", b"exposures"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "random_share", b"random_share"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_balance", b"_balance", "_exposures", b"_exposures", "about", b"about", "balance", b"balance", "cool_down", b"cool_down", "exposures", b"exposures", "name", b"name", "order", b"order", "per_second", b"per_second", "random_share", b"random_share"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__balance: _TypeAlias = _typing.Literal["balance"]  # noqa: Y015
+    _WhichOneofArgType__balance: _TypeAlias = _typing.Literal["_balance", b"_balance"]  # noqa: Y015
+    _WhichOneofReturnType__exposures: _TypeAlias = _typing.Literal["exposures"]  # noqa: Y015
+    _WhichOneofArgType__exposures: _TypeAlias = _typing.Literal["_exposures", b"_exposures"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__balance) -> _WhichOneofReturnType__balance | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__exposures) -> _WhichOneofReturnType__exposures | None: ...
 
 Global___SelectionPolicy: _TypeAlias = SelectionPolicy  # noqa: Y015
 
@@ -445,6 +528,7 @@ class CapabilityStatus(_message.Message):
     SD_FIELD_NUMBER: _builtins.int
     UNIT_FIELD_NUMBER: _builtins.int
     STATUS_FIELD_NUMBER: _builtins.int
+    EPISODES_NEEDED_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Name as the layout has it."""
     mean: _builtins.float
@@ -457,6 +541,8 @@ class CapabilityStatus(_message.Message):
     """"measuring", "measured", "budget", "limited by the battery", "limited by noise", "cancelled" or
     "layout contradicted".
     """
+    episodes_needed: _builtins.int
+    """Episodes that its target is still expected to take; not set where the battery cannot reach it."""
     def __init__(
         self,
         *,
@@ -465,12 +551,15 @@ class CapabilityStatus(_message.Message):
         sd: _builtins.float = ...,
         unit: _builtins.str = ...,
         status: _builtins.str = ...,
+        episodes_needed: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_episodes_needed", b"_episodes_needed", "episodes_needed", b"episodes_needed"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["mean", b"mean", "name", b"name", "sd", b"sd", "status", b"status", "unit", b"unit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_episodes_needed", b"_episodes_needed", "episodes_needed", b"episodes_needed", "mean", b"mean", "name", b"name", "sd", b"sd", "status", b"status", "unit", b"unit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__episodes_needed: _TypeAlias = _typing.Literal["episodes_needed"]  # noqa: Y015
+    _WhichOneofArgType__episodes_needed: _TypeAlias = _typing.Literal["_episodes_needed", b"_episodes_needed"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__episodes_needed) -> _WhichOneofReturnType__episodes_needed | None: ...
 
 Global___CapabilityStatus: _TypeAlias = CapabilityStatus  # noqa: Y015
 
@@ -488,6 +577,7 @@ class Session(_message.Message):
     CAPABILITIES_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
+    MISFIT_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name "sessions/{session}"."""
     state: Global___SessionState.ValueType
@@ -498,6 +588,10 @@ class Session(_message.Message):
     """Of those, successes."""
     reason: _builtins.str
     """Why it stopped; empty while it goes on."""
+    misfit: _builtins.str
+    """Where predictions fail, if the alarm says that the layout does not describe the agent; else
+    empty.
+    """
     @_builtins.property
     def spec(self) -> Global___SessionSpec:
         """What it was made with."""
@@ -521,10 +615,11 @@ class Session(_message.Message):
         capabilities: _abc.Iterable[Global___CapabilityStatus] | None = ...,
         reason: _builtins.str = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
+        misfit: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "spec", b"spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "create_time", b"create_time", "episodes", b"episodes", "name", b"name", "reason", b"reason", "spec", b"spec", "state", b"state", "successes", b"successes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "create_time", b"create_time", "episodes", b"episodes", "misfit", b"misfit", "name", b"name", "reason", b"reason", "spec", b"spec", "state", b"state", "successes", b"successes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -789,6 +884,7 @@ class EpisodeSummary(_message.Message):
     ENDED_BY_FIELD_NUMBER: _builtins.int
     DECISION_FIELD_NUMBER: _builtins.int
     CAUSE_FIELD_NUMBER: _builtins.int
+    SECONDS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name "sessions/{session}/episodes/{episode}"."""
     episode: _builtins.int
@@ -807,6 +903,8 @@ class EpisodeSummary(_message.Message):
     """Why it ended."""
     cause: _builtins.str
     """Why it is a void or a fault, or a failure by default; empty otherwise."""
+    seconds: _builtins.float
+    """Seconds that it took to play."""
     @_builtins.property
     def decision(self) -> Global___Decision:
         """Why this instance was chosen."""
@@ -824,10 +922,11 @@ class EpisodeSummary(_message.Message):
         ended_by: _types_pb2.EndedBy.ValueType = ...,
         decision: Global___Decision | None = ...,
         cause: _builtins.str = ...,
+        seconds: _builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "cause", b"cause", "decision", b"decision", "ended_by", b"ended_by", "episode", b"episode", "episode_return", b"episode_return", "instance", b"instance", "name", b"name", "outcome", b"outcome", "steps", b"steps"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "cause", b"cause", "decision", b"decision", "ended_by", b"ended_by", "episode", b"episode", "episode_return", b"episode_return", "instance", b"instance", "name", b"name", "outcome", b"outcome", "seconds", b"seconds", "steps", b"steps"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -865,6 +964,7 @@ class Decision(_message.Message):
     PREDICTED_FIELD_NUMBER: _builtins.int
     MARGINS_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
+    ALTERNATIVES_FIELD_NUMBER: _builtins.int
     instance: _builtins.str
     """Instance of the battery."""
     score: _builtins.float
@@ -874,10 +974,14 @@ class Decision(_message.Message):
     predicted: _builtins.float
     """Predicted probability of success."""
     reason: _builtins.str
-    """"informative" or "random"; "person" where a person chose the arena and played it."""
+    """"informative", "random" or "listed"; "person" where a person chose the arena and played it."""
     @_builtins.property
     def margins(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
         """Per capability, its posterior mean minus the instance's demand, in the unit."""
+
+    @_builtins.property
+    def alternatives(self) -> _containers.RepeatedCompositeFieldContainer[Global___Alternative]:
+        """The best that could have been played instead, best first."""
 
     def __init__(
         self,
@@ -888,11 +992,38 @@ class Decision(_message.Message):
         predicted: _builtins.float = ...,
         margins: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
         reason: _builtins.str = ...,
+        alternatives: _abc.Iterable[Global___Alternative] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["instance", b"instance", "margins", b"margins", "predicted", b"predicted", "propensity", b"propensity", "reason", b"reason", "score", b"score"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["alternatives", b"alternatives", "instance", b"instance", "margins", b"margins", "predicted", b"predicted", "propensity", b"propensity", "reason", b"reason", "score", b"score"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Decision: _TypeAlias = Decision  # noqa: Y015
+
+@_typing.final
+class Alternative(_message.Message):
+    """An instance that was not chosen."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INSTANCE_FIELD_NUMBER: _builtins.int
+    SCORE_FIELD_NUMBER: _builtins.int
+    instance: _builtins.str
+    """Instance of the battery."""
+    score: _builtins.float
+    """The selector's score."""
+    def __init__(
+        self,
+        *,
+        instance: _builtins.str = ...,
+        score: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["instance", b"instance", "score", b"score"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Alternative: _TypeAlias = Alternative  # noqa: Y015

@@ -27,6 +27,7 @@ class Bank:
     Attributes:
         layout: What is measured.
         paradigms: The paradigm of each instance.
+        names: The name of each instance.
         variants: Per instance, the group of instances that differ in looks or mirror image alone.
         seconds: (instances,), how long an episode is expected to take.
         distinct: (distinct, columns): the prepared columns of each distinct instance.
@@ -40,6 +41,7 @@ class Bank:
         features: npt.ArrayLike,
         paradigms: Sequence[str],
         *,
+        names: Sequence[str] = (),
         variants: Sequence[str] = (),
         seconds: npt.ArrayLike | None = None,
     ) -> None:
@@ -49,6 +51,7 @@ class Bank:
             layout: What is measured.
             features: (instances, features), in the layout's order and units.
             paradigms: The paradigm of each instance, for balance.
+            names: The name of each instance; empty: their numbers.
             variants: The group of variants that each instance is of; empty: each is its own.
             seconds: (instances,), how long an episode is expected to take; by default all equal.
 
@@ -57,7 +60,8 @@ class Bank:
         """
         self.layout = layout
         self.paradigms = tuple(paradigms)
-        self.variants = tuple(variants) or tuple(map(str, range(len(self.paradigms))))
+        self.names = tuple(names) or tuple(map(str, range(len(self.paradigms))))
+        self.variants = tuple(variants) or self.names
         self.evaluator = Evaluator(layout)
         values = np.asarray(features, dtype=np.float64).reshape(-1, len(layout.features))
         columns = self.evaluator.columns(values)
@@ -65,6 +69,7 @@ class Bank:
         self.seconds = np.ones(n) if seconds is None else np.asarray(seconds, dtype=np.float64)
         for what, length in (
             ("paradigms", len(self.paradigms)),
+            ("names", len(self.names)),
             ("variants", len(self.variants)),
             ("seconds", len(self.seconds)),
         ):

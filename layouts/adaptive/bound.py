@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.adaptive.bank import Bank
-from animalcat.layouts.adaptive.stopping import StoppingRule
+from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.layouts.evaluator import Evaluator
 from animalcat.layouts.randomness import rng
 from animalcat.layouts.spec import Bernoulli

@@ -1,16 +1,17 @@
-"""A policy as plain data, the selector it stands for, and the choices that selector makes."""
+"""Choosing by a policy: the selector that it stands for, and the choices that selector makes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, get_args
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.information import Informant
+from animalcat.layouts.adaptive.plan import Policy
 from animalcat.layouts.adaptive.selectors import (
     Balanced,
     Best,
@@ -35,87 +36,6 @@ from animalcat.layouts.randomness import rng
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
-
-Name: TypeAlias = Literal["variance", "information", "threshold", "stratified", "random", "listed"]
-POLICIES: Final[Mapping[Name, str]] = {
-    "variance": "largest expected drop of capability variance",
-    "information": "most expected information about capabilities",
-    "threshold": "hardest demand nearest to the estimated ability",
-    "stratified": "random, as many of each paradigm",
-    "random": "random",
-    "listed": "in the order of a list",
-}
-"""Names of policies, and what each chooses."""
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """How to choose.
-
-    Attributes:
-        name: One of `POLICIES`.
-        random_share: Share of stratified random draws under the first three, so that a layout that
-            is wrong shows.
-        balance: By how many plays a paradigm may be ahead of the least played one and still be
-            chosen for what it tells; None: by any number.
-        exposures: How often an instance may be played; 0: any number of times.
-        cool_down: Episodes during which variants of what was played wait.
-        per_second: Whether what an instance tells counts per expected second of its episode.
-        about: Capabilities that "information" is about; empty: all.
-        order: Rows, for "listed".
-    """
-
-    name: Name = "variance"
-    random_share: float = 0.3
-    balance: int | None = 1
-    exposures: int = 1
-    cool_down: int = 0
-    per_second: bool = False
-    about: tuple[str, ...] = ()
-    order: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.name not in get_args(Name):
-            raise ValueError(f"policy {self.name!r} is unknown; valid: {', '.join(POLICIES)}")
-        if not 0.0 <= self.random_share <= 1.0:
-            raise ValueError(f"random_share {self.random_share} is not in [0, 1]")
-        for what in ("balance", "exposures", "cool_down"):
-            if (getattr(self, what) or 0) < 0:
-                raise ValueError(f"{what} {getattr(self, what)} is below 0")
-        if self.about and self.name != "information":
-            raise ValueError('"about" goes with the policy "information" alone')
-        if bool(self.order) != (self.name == "listed"):
-            raise ValueError('"order" goes with the policy "listed", which needs it')
-
-    def selector(self) -> Selector:
-        """The selector that it stands for."""
-        match self.name:
-            case "listed":
-                return Listed(self.order)
-            case "random":
-                return self._rested(Uniform())
-            case "stratified":
-                return self._rested(stratified_random())
-            case _:
-                best: Selector = Best(self._criterion())
-                if self.balance is not None:
-                    best = Balanced(best, self.balance)
-                share = self.random_share
-                return self._rested(Mixture(((1.0 - share, best), (share, stratified_random()))))
-
-    def _criterion(self) -> Criterion:
-        made: Criterion
-        match self.name:
-            case "information":
-                made = Information(self.about)
-            case "threshold":
-                return Threshold()  # a distance: it is not the more for taking less time
-            case _:
-                made = VarianceDrop()
-        return PerSecond(made) if self.per_second else made
-
-    def _rested(self, selector: Selector) -> Selector:
-        return CoolDown(selector, self.cool_down) if self.cool_down else selector
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +74,7 @@ class Chooser:
         self.bank = bank
         self.policy = policy or Policy()
         self.informant = Informant(bank)
-        self._selector = self.policy.selector()
+        self._selector = selector_of(self.policy, bank)
         self._fallback = stratified_random()
 
     def choose(
@@ -252,6 +172,43 @@ class Chooser:
             rows = rows[np.argpartition(-total[rows], count - 1)[:count]]
         best = rows[np.argsort(-total[rows], kind="stable")]
         return tuple((int(row), float(total[row])) for row in best)
+
+
+def selector_of(policy: Policy, bank: Bank) -> Selector:
+    """The selector that a policy stands for.
+
+    Raises:
+        ValueError: A list names an instance that the bank has not.
+    """
+    match policy.name:
+        case "listed":
+            rows = {name: row for row, name in enumerate(bank.names)}
+            if unknown := [name for name in policy.order if name not in rows]:
+                raise ValueError(f"the list names {unknown[0]!r}, which is not in the battery")
+            return Listed(tuple(rows[name] for name in policy.order))
+        case "random":
+            made: Selector = Uniform()
+        case "stratified":
+            made = stratified_random()
+        case _:
+            made = Best(_criterion(policy))
+            if policy.balance is not None:
+                made = Balanced(made, policy.balance)
+            share = policy.random_share
+            made = Mixture(((1.0 - share, made), (share, stratified_random())))
+    return CoolDown(made, policy.cool_down) if policy.cool_down else made
+
+
+def _criterion(policy: Policy) -> Criterion:
+    made: Criterion
+    match policy.name:
+        case "information":
+            made = Information(policy.about)
+        case "threshold":
+            return Threshold()  # a distance: it is not the more for taking less time
+        case _:
+            made = VarianceDrop()
+    return PerSecond(made) if policy.per_second else made
 
 
 def _drawn(probabilities: Floats, u: float) -> int:

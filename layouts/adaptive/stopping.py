@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from animalcat.layouts.adaptive.bank import History
 from animalcat.layouts.adaptive.information import Informant, Scores
+from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.layouts.adaptive.policy import Chooser
 from animalcat.layouts.live import LivePosterior
 from animalcat.layouts.spec import Layout
@@ -32,56 +33,6 @@ HORIZON: Final = 25
 
 WORTHWHILE: Final = 0.1
 """Share by which standard deviations would have to fall without noise for noise to be the limit."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoppingRule:
-    """When measuring is enough.
-
-    Attributes:
-        max_episodes: Budget of episodes.
-        target_sd: A capability is measured at this standard deviation, in shares of its range;
-            0: never.
-        targets: Targets of single capabilities, instead of `target_sd`.
-        target_width: A capability is measured only when its 90 % interval is no wider than this
-            share of its range; 0: widths do not count.
-        futility: A capability is given up where its standard deviation is expected to fall by less
-            than this share over the next 25 episodes; 0: never.
-        max_seconds: Budget of time; 0: none.
-        stop_at_alarm: Whether a layout that the alarm says is contradicted ends the session.
-        combine: With "any", what comes first of the budgets, and of all capabilities being measured
-            or given up, ends the session. With "all", each that is set must have come.
-    """
-
-    max_episodes: int = 100
-    target_sd: float = 0.1
-    targets: Mapping[str, float] = field(default_factory=dict[str, float])
-    target_width: float = 0.0
-    futility: float = 0.01
-    max_seconds: float = 0.0
-    stop_at_alarm: bool = False
-    combine: Literal["any", "all"] = "any"
-
-    def __post_init__(self) -> None:
-        if self.max_episodes < 1:
-            raise ValueError(f"max_episodes {self.max_episodes} must be 1 at least")
-        shares = {"target_sd": self.target_sd, "futility": self.futility}
-        shares |= {f"target of {name}": value for name, value in self.targets.items()}
-        for name, value in shares.items():
-            if not 0.0 <= value < 1.0:
-                raise ValueError(f"{name} {value} is not in [0, 1)")
-        if not 0.0 <= self.target_width <= 1.0:
-            raise ValueError(f"target_width {self.target_width} is not in [0, 1]")
-        if not 0.0 <= self.max_seconds < float("inf"):
-            raise ValueError(f"max_seconds {self.max_seconds} must be a number of 0 or more")
-        if self.combine not in ("any", "all"):
-            raise ValueError(f"combine {self.combine!r} is unknown; valid: any, all")
-        if self.combine == "all" and self.target_width and not (self.target_sd or self.targets):
-            raise ValueError('target_width needs a target_sd: with "all" it would never be met')
-
-    def target(self, name: str) -> float:
-        """Target of one capability, in shares of its range."""
-        return self.targets.get(name, self.target_sd)
 
 
 @dataclass(frozen=True, slots=True)

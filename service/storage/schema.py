@@ -20,8 +20,13 @@ from sqlalchemy import (
     text,
 )
 
-VERSION: Final = 1
-"""Version of the schema; a store of a newer one is refused."""
+VERSION: Final = 2
+"""Version of the schema; a store of a newer one is refused, of an older one brought up to date."""
+
+STEPS: Final = {
+    1: "ALTER TABLE episodes ADD COLUMN seconds FLOAT NOT NULL DEFAULT 0",
+}
+"""What brings a store of each version to the next."""
 
 metadata: Final = MetaData()
 
@@ -71,6 +76,7 @@ episodes: Final = Table(
     Column("steps", Integer, nullable=False),
     Column("ended_by", String(20), nullable=True),
     Column("cause", Text, nullable=False),
+    Column("seconds", Float, nullable=False, server_default="0"),
 )
 
 _COUNTS: Final = text("counts")

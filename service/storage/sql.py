@@ -20,6 +20,7 @@ from sqlalchemy import (
     insert,
     inspect,
     select,
+    text,
     update,
 )
 from sqlalchemy.exc import IntegrityError
@@ -299,6 +300,13 @@ def _prepare(engine: Engine) -> None:
             f"{engine.url.database} has schema {found}; this animalcat knows up to "
             f"{schema.VERSION}: update animalcat, or choose another data directory"
         )
+    else:
+        with engine.begin() as db:
+            for version in range(int(found), schema.VERSION):
+                db.execute(text(schema.STEPS[version]))
+            db.execute(
+                update(table).where(table.c.key == "schema").values(value=str(schema.VERSION))
+            )
 
 
 def _insert(db: Connection, statement: Any, taken: str) -> None:
@@ -369,6 +377,7 @@ def _episode_values(episode: Episode) -> dict[str, Any]:
         "steps": episode.steps,
         "ended_by": None if ended_by is None else ended_by.name,
         "cause": episode.cause,
+        "seconds": episode.seconds,
     }
 
 
@@ -384,6 +393,7 @@ def _episode(row: Row[Any]) -> Episode:
         steps=row.steps,
         ended_by=None if row.ended_by is None else EndedBy[row.ended_by],
         cause=row.cause,
+        seconds=row.seconds,
     )
 
 

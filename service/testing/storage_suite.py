@@ -11,16 +11,15 @@ from typing import Any
 import pytest
 
 from animalcat.envs.types import CameraSpec, EndedBy, ObservationSpec
+from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.service.model import (
     BatteryRecord,
     CapabilityStatus,
     Decision,
     Episode,
     Outcome,
-    SelectionPolicy,
     SessionSpec,
     SessionState,
-    StoppingRule,
     StoredCertificate,
 )
 from animalcat.service.storage.base import AlreadyFinishedError, SessionStore
@@ -32,8 +31,10 @@ SPEC = SessionSpec(
     battery_digest="ab" * 32,
     layout="aaio",
     layout_variant="",
-    policy=SelectionPolicy("variance", 0.25),
-    stop=StoppingRule(40, 0.1, 0.02),
+    policy=Policy(random_share=0.25),
+    stop=StoppingRule(
+        max_episodes=40, target_sd=0.1, targets={"visualAbility": 0.2}, futility=0.02
+    ),
     seed=2**63 + 1,
     observation_spec=ObservationSpec(camera=CameraSpec(32, grayscale=True), rays=None),
 )

@@ -9,8 +9,9 @@ import numpy.typing as npt
 import pytest
 
 from animalcat.layouts.adaptive.bank import Bank, History
+from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.layouts.adaptive.policy import Chooser
-from animalcat.layouts.adaptive.stopping import Stopper, StoppingRule
+from animalcat.layouts.adaptive.stopping import Stopper
 from animalcat.layouts.evaluator import Evaluator
 from animalcat.layouts.live import LivePosterior
 from animalcat.layouts.spec import Layout

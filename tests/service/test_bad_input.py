@@ -305,7 +305,7 @@ class TestRequests:
                 {"policy": sessions_pb2.SelectionPolicy(name="none")},
                 "INVALID_ARGUMENT",
                 "INVALID_REQUEST",
-                "variance, random",
+                "valid: variance, information",
             ),
             (
                 {"stop": sessions_pb2.StoppingRule()},

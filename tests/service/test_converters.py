@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from animalcat import names
 from animalcat.envs.types import CameraSpec, EndedBy, ObservationSpec, RaySpec
+from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.service import converters
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.model import (
@@ -19,11 +20,9 @@ from animalcat.service.model import (
     Decision,
     Episode,
     Outcome,
-    SelectionPolicy,
     Session,
     SessionSpec,
     SessionState,
-    StoppingRule,
 )
 from animalcat.v1 import sessions_pb2
 
@@ -63,6 +62,16 @@ observation_specs = st.builds(
     ),
     decision_period=st.integers(1, 20),
 )
+below_one = st.floats(0, 1, exclude_max=True)
+policies = st.builds(
+    Policy,
+    name=st.sampled_from(["variance", "threshold", "stratified", "random"]),
+    random_share=share,
+    balance=st.none() | st.integers(0, 9),
+    exposures=st.integers(0, 9),
+    cool_down=st.integers(0, 9),
+    per_second=st.booleans(),
+) | st.builds(Policy, st.just("listed"), order=st.lists(text, min_size=1, max_size=3).map(tuple))
 specs = st.builds(
     SessionSpec,
     agent=st.text(min_size=1, max_size=200),
@@ -70,8 +79,17 @@ specs = st.builds(
     battery_digest=text,
     layout=text,
     layout_variant=text,
-    policy=st.builds(SelectionPolicy, st.text(min_size=1, max_size=9), share),
-    stop=st.builds(StoppingRule, st.integers(1, 100_000), share, share),
+    policy=policies,
+    stop=st.builds(
+        StoppingRule,
+        max_episodes=st.integers(1, 100_000),
+        target_sd=below_one,
+        targets=st.dictionaries(text, below_one, max_size=2),
+        target_width=st.just(0.0) | share,
+        futility=below_one,
+        max_seconds=st.floats(0, 1e9),
+        stop_at_alarm=st.booleans(),
+    ),
     seed=st.integers(0, 2**64 - 1),
     backend=st.text(min_size=1, max_size=9),
     observation_spec=observation_specs,
@@ -79,7 +97,7 @@ specs = st.builds(
     record_pixels=st.booleans(),
     certify=st.booleans(),
 )
-capabilities = st.builds(CapabilityStatus, text, number, number, text, text)
+capabilities = st.builds(CapabilityStatus, text, number, number, text, text, st.none() | count)
 sessions = st.builds(
     Session,
     id=component,
@@ -118,16 +136,17 @@ def test_what_is_left_out_gets_its_default() -> None:
     )
     spec = converters.spec_of_session_from_proto(message)
     assert spec.observation_spec == ObservationSpec()
-    assert spec.policy == SelectionPolicy()
+    assert spec.policy == Policy()
     assert (spec.backend, spec.action_timeout_seconds) == ("sim", 60.0)
 
 
 @given(specs, st.floats())
 def test_shares_are_checked(spec: SessionSpec, value: float) -> None:
-    message = converters.spec_of_session_to_proto(replace(spec, policy=SelectionPolicy("x", value)))
+    message = converters.spec_of_session_to_proto(replace(spec, policy=Policy()))
+    message.policy.random_share = value
     if 0 <= value <= 1:
         assert converters.spec_of_session_from_proto(message).policy.random_share == value
     else:
-        with pytest.raises(ServiceError, match=r"policy\.random_share") as caught:
+        with pytest.raises(ServiceError, match=r"policy: random_share") as caught:
             converters.spec_of_session_from_proto(message)
         assert caught.value.code is Code.INVALID_REQUEST

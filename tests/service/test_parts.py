@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.placement import place
+from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.service.battery import (
     ArenaFile,
     Battery,
@@ -33,11 +34,9 @@ from animalcat.service.gateway import expand
 from animalcat.service.lock import DirectoryInUseError, DirectoryLock, running_server
 from animalcat.service.measurement import Measurement, is_checkpoint
 from animalcat.service.model import (
-    SelectionPolicy,
     Session,
     SessionSpec,
     SessionState,
-    StoppingRule,
 )
 from animalcat.service.sessions import session_id
 from animalcat.service.settings import ExposureError, Settings, exposure
@@ -49,8 +48,8 @@ SPEC = SessionSpec(
     battery_digest="",
     layout="aaio",
     layout_variant="",
-    policy=SelectionPolicy(),
-    stop=StoppingRule(20),
+    policy=Policy(),
+    stop=StoppingRule(20, target_sd=0, futility=0),
     seed=7,
 )
 RANDOM_PLACES = """!ArenaConfig
@@ -155,7 +154,9 @@ class TestMeasurement:
         assert measurement.covered == 39
 
     def test_every_instance_is_played_once_then_it_is_enough(self, navigation: Battery) -> None:
-        measurement = Measurement(dataclasses.replace(SPEC, stop=StoppingRule(1000)), navigation)
+        measurement = Measurement(
+            dataclasses.replace(SPEC, stop=StoppingRule(1000, target_sd=0, futility=0)), navigation
+        )
         played: set[str] = set()
         number = 0
         while not measurement.verdict().stop:

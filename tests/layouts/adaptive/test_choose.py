@@ -10,7 +10,8 @@ import numpy.typing as npt
 import pytest
 
 from animalcat.layouts.adaptive.bank import Bank, History
-from animalcat.layouts.adaptive.policy import Chooser, Policy
+from animalcat.layouts.adaptive.plan import Policy
+from animalcat.layouts.adaptive.policy import Chooser
 from animalcat.layouts.evaluator import Evaluator
 from animalcat.layouts.live import LivePosterior
 from animalcat.layouts.spec import Layout

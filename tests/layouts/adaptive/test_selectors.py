@@ -9,7 +9,8 @@ import numpy.typing as npt
 import pytest
 
 from animalcat.layouts.adaptive.bank import Bank, History
-from animalcat.layouts.adaptive.policy import POLICIES, Chooser, Policy
+from animalcat.layouts.adaptive.plan import POLICIES, Policy
+from animalcat.layouts.adaptive.policy import Chooser
 from animalcat.layouts.adaptive.selectors import (
     Best,
     CoolDown,
@@ -65,7 +66,7 @@ EVERY = np.ones(10, dtype=np.bool_)
 def test_every_policy_is_a_distribution_over_what_is_left(
     name: str, chooser: Chooser, posterior: LivePosterior
 ) -> None:
-    order = (3, 9, 1) if name == "listed" else ()
+    order = ("3", "9", "1") if name == "listed" else ()
     policy = Policy(name, order=order)  # pyright: ignore[reportArgumentType]
     other = Chooser(chooser.bank, policy)
     chances = other.propensities(posterior, History([3, 4]))
@@ -80,7 +81,7 @@ def test_every_policy_is_a_distribution_over_what_is_left(
 
 
 def test_a_list_is_played_in_its_order_and_ends(chooser: Chooser, posterior: LivePosterior) -> None:
-    listed = Chooser(chooser.bank, Policy("listed", order=(3, 3, 1), exposures=2))
+    listed = Chooser(chooser.bank, Policy("listed", order=("3", "3", "1"), exposures=2))
     played: list[int] = []
     while (choice := listed.choose(posterior, History(played), len(played))) is not None:
         assert choice.propensity == 1.0

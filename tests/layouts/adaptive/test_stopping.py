@@ -10,8 +10,9 @@ import pytest
 
 from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.bound import reach
-from animalcat.layouts.adaptive.policy import Chooser, Policy
-from animalcat.layouts.adaptive.stopping import Stopper, StoppingRule, Verdict
+from animalcat.layouts.adaptive.plan import Policy, StoppingRule
+from animalcat.layouts.adaptive.policy import Chooser
+from animalcat.layouts.adaptive.stopping import Stopper, Verdict
 from animalcat.layouts.evaluator import Evaluator
 from animalcat.layouts.live import LivePosterior
 from animalcat.layouts.spec import Layout

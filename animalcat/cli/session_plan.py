@@ -1,0 +1,56 @@
+"""How to choose and when to stop, from the options of `session run`; and why it chose as it did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from animalcat.cli.output import BAD_INPUT, fail
+from animalcat.layouts.adaptive.plan import PRESETS
+from animalcat.v1 import sessions_pb2
+
+
+def stopping_rule(
+    preset: str, targets: Sequence[str], given: Mapping[str, Any]
+) -> sessions_pb2.StoppingRule:
+    """A preset, with what was given on the command line instead.
+
+    Args:
+        preset: Name of a preset.
+        targets: Targets of single capabilities, each "NAME=SHARE".
+        given: Fields of the rule; None: as the preset has it.
+    """
+    if preset not in PRESETS:
+        fail(f"there is no preset {preset!r}; there are: {', '.join(PRESETS)}", BAD_INPUT)
+    chosen = PRESETS[preset]
+    rule = sessions_pb2.StoppingRule(
+        max_episodes=chosen.max_episodes, target_sd=chosen.target_sd, futility=chosen.futility
+    )
+    for field, value in given.items():
+        if value is not None:
+            setattr(rule, field, value)
+    for target in targets:
+        name, _, share = target.partition("=")
+        try:
+            rule.targets[name] = float(share)
+        except ValueError:
+            fail(f"--target {target}: give NAME=SHARE, for example visualAbility=0.1", BAD_INPUT)
+    return rule
+
+
+def why(episode: sessions_pb2.EpisodeSummary) -> str:
+    """Why an episode's instance was chosen, in a line or two."""
+    decision = episode.decision
+    margins = [
+        f"{name} {abs(margin):.2g} {'above' if margin >= 0 else 'below'} the demand"
+        for name, margin in sorted(decision.margins.items())
+    ]
+    lines = [
+        f"episode {episode.episode}: {decision.instance}, {decision.reason}, with probability "
+        f"{decision.propensity:.2g}; success predicted {decision.predicted:.2f}",
+        f"  score {decision.score:.3g}" + "".join(f", {margin}" for margin in margins),
+    ]
+    if decision.alternatives:
+        others = ", ".join(f"{a.instance} {a.score:.3g}" for a in decision.alternatives)
+        lines.append(f"  instead: {others}")
+    return "\n".join(lines)

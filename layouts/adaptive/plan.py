@@ -1,0 +1,116 @@
+"""How to choose and when to stop, as plain data: what a session is made with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias, get_args
+
+Name: TypeAlias = Literal["variance", "information", "threshold", "stratified", "random", "listed"]
+POLICIES: Final[Mapping[Name, str]] = {
+    "variance": "largest expected drop of capability variance",
+    "information": "most expected information about capabilities",
+    "threshold": "hardest demand nearest to the estimated ability",
+    "stratified": "random, as many of each paradigm",
+    "random": "random",
+    "listed": "in the order of a list",
+}
+"""Names of policies, and what each chooses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How to choose.
+
+    Attributes:
+        name: One of `POLICIES`.
+        random_share: Share of stratified random draws under the first three, so that a layout that
+            is wrong shows.
+        balance: By how many plays a paradigm may be ahead of the least played one and still be
+            chosen for what it tells; None: by any number.
+        exposures: How often an instance may be played; 0: any number of times.
+        cool_down: Episodes during which variants of what was played wait.
+        per_second: Whether what an instance tells counts per expected second of its episode.
+        about: Capabilities that "information" is about; empty: all.
+        order: Names of instances, for "listed".
+    """
+
+    name: Name = "variance"
+    random_share: float = 0.3
+    balance: int | None = 1
+    exposures: int = 1
+    cool_down: int = 0
+    per_second: bool = False
+    about: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.name not in get_args(Name):
+            raise ValueError(f"name {self.name!r} is unknown; valid: {', '.join(POLICIES)}")
+        if not 0.0 <= self.random_share <= 1.0:
+            raise ValueError(f"random_share {self.random_share} is not in [0, 1]")
+        for what in ("balance", "exposures", "cool_down"):
+            if (getattr(self, what) or 0) < 0:
+                raise ValueError(f"{what} {getattr(self, what)} is below 0")
+        if self.about and self.name != "information":
+            raise ValueError('"about" goes with the policy "information" alone')
+        if bool(self.order) != (self.name == "listed"):
+            raise ValueError('"order" goes with the policy "listed", which needs it')
+
+
+@dataclass(frozen=True, slots=True)
+class StoppingRule:
+    """When measuring is enough.
+
+    Attributes:
+        max_episodes: Budget of episodes.
+        target_sd: A capability is measured at this standard deviation, in shares of its range;
+            0: never.
+        targets: Targets of single capabilities, instead of `target_sd`.
+        target_width: A capability is measured only when its 90 % interval is no wider than this
+            share of its range; 0: widths do not count.
+        futility: A capability is given up where its standard deviation is expected to fall by less
+            than this share over the next 25 episodes; 0: never.
+        max_seconds: Budget of time; 0: none.
+        stop_at_alarm: Whether a layout that the alarm says is contradicted ends the session.
+        combine: With "any", what comes first of the budgets, and of all capabilities being measured
+            or given up, ends the session. With "all", each that is set must have come.
+    """
+
+    max_episodes: int = 100
+    target_sd: float = 0.1
+    targets: Mapping[str, float] = field(default_factory=dict[str, float])
+    target_width: float = 0.0
+    futility: float = 0.01
+    max_seconds: float = 0.0
+    stop_at_alarm: bool = False
+    combine: Literal["any", "all"] = "any"
+
+    def __post_init__(self) -> None:
+        if self.max_episodes < 1:
+            raise ValueError(f"max_episodes {self.max_episodes} must be 1 at least")
+        shares = {"target_sd": self.target_sd, "futility": self.futility}
+        shares |= {f"target of {name}": value for name, value in self.targets.items()}
+        for name, value in shares.items():
+            if not 0.0 <= value < 1.0:
+                raise ValueError(f"{name} {value} is not in [0, 1)")
+        if not 0.0 <= self.target_width <= 1.0:
+            raise ValueError(f"target_width {self.target_width} is not in [0, 1]")
+        if not 0.0 <= self.max_seconds < float("inf"):
+            raise ValueError(f"max_seconds {self.max_seconds} must be a number of 0 or more")
+        if self.combine not in ("any", "all"):
+            raise ValueError(f"combine {self.combine!r} is unknown; valid: any, all")
+        if self.combine == "all" and self.target_width and not (self.target_sd or self.targets):
+            raise ValueError('target_width needs a target_sd: with "all" it would never be met')
+
+    def target(self, name: str) -> float:
+        """Target of one capability, in shares of its range."""
+        return self.targets.get(name, self.target_sd)
+
+
+PRESETS: Final[Mapping[str, StoppingRule]] = {
+    "quick": StoppingRule(max_episodes=30, target_sd=0.15, futility=0.02),
+    "standard": StoppingRule(max_episodes=100, target_sd=0.1, futility=0.01),
+    "thorough": StoppingRule(max_episodes=400, target_sd=0.05, futility=0.005),
+}
+"""Stopping rules by name."""
