@@ -102,11 +102,11 @@ class SessionSource:
         number = opening.info.episode
         if opening.info.time_budget_steps == 0:
             raise SourceFailedError(
-                f"episode {number} was left after {done} decisions and has no time limit: in a "
+                f"episode {number} was left at decision {done} and has no time limit: in a "
                 "session episodes are played to their end"
             )
         logger.warning(
-            "episode %d was left after %d decisions: the agent stands still for the rest of it, "
+            "episode %d was left at decision %d: the agent stands still for the rest of it, "
             "and its outcome counts",
             number,
             done,

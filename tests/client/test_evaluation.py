@@ -21,6 +21,7 @@ from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, sessions_pb2, sessions_p
 from animalcat.wire import spec_to_proto
 
 SPEC = ObservationSpec(rays=None)
+MOST = 2
 Request, Response = gateway_pb2.EvaluateRequest, gateway_pb2.EvaluateResponse
 Script = Callable[[Iterator[gateway_pb2.EvaluateRequest]], Iterator[gateway_pb2.EvaluateResponse]]
 
@@ -62,7 +63,10 @@ def service(script: Script, slots: int = 1, *, welcome: bool = True) -> Iterator
                 spec = spec_to_proto(SPEC)
                 yield Response(
                     welcome=gateway_pb2.Welcome(
-                        session="sessions/s", observation_spec=spec, slots=slots
+                        session="sessions/s",
+                        observation_spec=spec,
+                        slots=slots,
+                        max_episodes=MOST,
                     )
                 )
             yield from script(request_iterator)

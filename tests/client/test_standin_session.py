@@ -157,7 +157,7 @@ def test_an_episode_that_is_left_is_played_standing_still(
     assert code == 0, err
     left, whole, _ = printed
     first, second = client.episodes(session)
-    assert "episode 0 was left after 4 decisions" in err
+    assert "episode 0 was left at decision 4" in err
     assert left["steps"] == 4 < first.steps
     assert first.ended_by == types_pb2.ENDED_BY_TIME_LIMIT
     assert first.outcome == types_pb2.OUTCOME_FAILURE
