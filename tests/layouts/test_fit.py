@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
+from animalcat.layouts.backend.engine import Engine, Settings, Trace
 from animalcat.layouts.certificate import certify
-from animalcat.layouts.fit import FitRequest, fit
+from animalcat.layouts.evaluator import Evaluator
+from animalcat.layouts.fit import FitRequest, FitResult, fit
+from animalcat.layouts.library import load_layout
 from animalcat.layouts.live import LivePosterior
 from animalcat.layouts.spec import Layout
 
@@ -35,6 +39,9 @@ def test_without_outcomes_the_prior_is_returned_and_said_so(aaio: Layout) -> Non
         ([[10.0, 1.0, 0.0, 0.0]], [1.0, 0.0], "2,"),
         ([[10.0, 1.0, 0.0, 0.0]], [0.5], "success is 1, failure 0"),
         ([[10.0, float("nan"), 0.0, 0.0]], [1.0], "rewardSize"),
+        ([[99.0, 1.0, 0.0, 0.0]], [1.0], "rewardDistance of row 0 is 99 m.*0 to 60"),
+        ([[10.0, 1.0], [0.0, 0.0]], [1.0], "wants .instances, 4.: rewardDistance"),
+        ([[10.0, 1.0, 0.0, 0.0]], [float("nan")], "outcome 0 is nan"),
     ],
 )
 def test_bad_data_is_refused(
@@ -42,6 +49,102 @@ def test_bad_data_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=words):
         fit(FitRequest(aaio, features, outcomes, seed=1))
+
+
+def test_an_unknown_sampler_is_refused(aaio: Layout) -> None:
+    wrong: Any = "gibbs"
+    with pytest.raises(ValueError, match=r"'gibbs'.*nutpie, pymc"):
+        FitRequest(aaio, [], [], seed=1, sampler=wrong)
+
+
+class Replayed(Engine):
+    """Gives a trace that was made before: what a gate does must not hang on luck."""
+
+    def __init__(self, trace: Trace) -> None:
+        super().__init__()
+        self.trace = trace
+        self.accepts: list[float] = []
+
+    def sample(
+        self, layout: Layout, features: Floats, outcomes: Floats, settings: Settings
+    ) -> Trace:
+        self.accepts.append(settings.target_accept)
+        return self.trace
+
+
+def good_trace(layout: Layout) -> Trace:
+    g = np.random.default_rng(0)
+    z = g.standard_normal((4, 1000, len(layout.latents)))
+    draws = np.stack(
+        [n.prior.from_standard(z[..., i]) for i, n in enumerate(layout.latents)], axis=-1
+    )
+    return Trace(draws, g.standard_normal((4, 1000)), 0)
+
+
+def refit(layout: Layout, trace: Trace, outcomes: list[float]) -> tuple[FitResult, Replayed]:
+    engine = Replayed(trace)
+    features = [[10.0, 1.0, 0.0, 0.0]] * len(outcomes)
+    return fit(FitRequest(layout, features, outcomes, seed=1), engine), engine
+
+
+def test_the_gate_refuses_what_has_not_converged_and_tries_again_once(aaio: Layout) -> None:
+    good = good_trace(aaio)
+    result, engine = refit(aaio, good, [1.0, 0.0] * 10)
+    assert result.converged
+    assert result.diagnostics["reasons"] == []
+    assert engine.accepts == [0.95]
+
+    stuck = good.draws.copy()
+    stuck[2, :, 1] = 1.0
+    apart = good.draws.copy()
+    apart[0, :, 0] += 3.0
+    slow = np.cumsum(good.energy, axis=1)
+    for trace, words in (
+        (replace(good, draws=stuck), "visualAbility: R-hat"),
+        (replace(good, draws=apart), "navigationAbility: R-hat"),
+        (replace(good, divergences=3), "3 divergences"),
+        (replace(good, energy=slow), "E-BFMI 0.0"),
+    ):
+        result, engine = refit(aaio, trace, [1.0, 0.0] * 10)
+        assert not result.converged
+        assert any(words in reason for reason in result.diagnostics["reasons"])
+        assert engine.accepts == [0.95, 0.99]
+        assert result.diagnostics["attempts"] == 2
+
+
+def test_what_the_outcomes_cannot_tell_is_said(aaio: Layout) -> None:
+    trace = good_trace(aaio)
+    assert refit(aaio, trace, [1.0, 0.0] * 10)[0].diagnostics["notes"] == []
+    (one,) = refit(aaio, trace, [1.0])[0].diagnostics["notes"]
+    assert "1 outcomes: this is little more than the prior" in one
+    (same,) = refit(aaio, trace, [0.0] * 9)[0].diagnostics["notes"]
+    assert "all 9 outcomes are 0" in same
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)  # compiling takes half a minute where nothing else runs
+@pytest.mark.parametrize(
+    ("variant", "sampler", "agent", "rows"),
+    [
+        ("score", "nutpie", [4.0, 8.0], [[d] for d in (0, 2, 3, 4, 6, 8, 10)]),
+        ("trials", "pymc", [6.0, 0.2], [[d, n] for d in (2, 5, 7) for n in (1, 5, 20)]),
+    ],
+)
+def test_other_outcomes_and_the_plain_sampler_agree_with_the_live_posterior(
+    variant: str, sampler: Literal["nutpie", "pymc"], agent: list[float], rows: list[list[float]]
+) -> None:
+    layout = load_layout("one-capability", variant)
+    evaluator = Evaluator(layout)
+    features = np.tile(np.array(rows, np.float64), (4, 1))
+    drawn = evaluator.simulate([agent], evaluator.columns(features), np.random.default_rng(3))
+    posterior = LivePosterior(layout, 1, particles=8000)
+    for i, row in enumerate(features):
+        posterior.update(row, drawn[i, 0], i + 1)
+    result = fit(FitRequest(layout, features, drawn[:, 0], seed=1, sampler=sampler))
+    assert result.converged, result.diagnostics
+    assert certify(posterior.summary(), result).passed
+    again = fit(FitRequest(layout, features, drawn[:, 0], seed=1, sampler=sampler), cores=1)
+    assert (again.draws == result.draws).all()
 
 
 @pytest.mark.slow
