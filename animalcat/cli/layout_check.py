@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 import typer
 from rich.progress import Progress
 
+from animalcat.cli.layout_calibration import Engine, Played, Simulated, check_calibration
 from animalcat.cli.layout_outcomes import Agents, Seed, fit_layouts, read_table, warn_of_bad_fits
 from animalcat.cli.layout_show import Json, Name, Variant, load
 from animalcat.cli.output import FAILED, fail, print_json, print_rows, progress_console
@@ -31,12 +32,12 @@ Report = dict[str, Any]
 def command(
     name: Name,
     table: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             help="CSV with a row an instance: its meta-features, and a column of outcomes an "
             "agent. Columns `instance` and `paradigm` may name it.",
         ),
-    ],
+    ] = None,
     variant: Variant = "",
     agent: Agents = None,
     by: Annotated[
@@ -46,15 +47,24 @@ def command(
     repeats: Annotated[
         int, typer.Option(min=0, help="How often 20 % of the outcomes are held out.")
     ] = 5,
+    simulated: Simulated = 0,
+    episodes: Played = 60,
+    engine: Engine = "live",
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Check a layout against outcomes; exit code 1 when they contradict it.
+    """Check a layout against outcomes, or against itself; exit code 1 when it fails.
 
-    Predictive checks say whether the layout makes up outcomes like these, residuals where it does
-    not, and held-out outcomes how well it predicts.
+    With --table: predictive checks say whether the layout makes up outcomes like these, residuals
+    where it does not, and held-out outcomes how well it predicts. With --simulated: agents drawn
+    from the prior are measured, and intervals must hold the truth as often as they say.
     """
     layout = load(name, variant)
+    if (table is None) == (simulated == 0):
+        fail("give --table CSV for outcomes, or --simulated AGENTS for calibration")
+    if table is None:
+        check_calibration(layout, simulated, episodes, engine, seed, as_json=as_json)
+        return
     outcomes = read_table(table, agent or [])
     if unknown := sorted(set(by or ()) - {"paradigm", *outcomes.instances.columns}):
         columns = ", ".join(("paradigm", *outcomes.instances.columns))

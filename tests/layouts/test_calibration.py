@@ -8,10 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.special import betainc, gammaln
+from typer.testing import CliRunner, Result
 
+from animalcat.cli.layout import app
+from animalcat.cli.layout_calibration import PARTICLES
 from animalcat.layouts.calibration import Calibration, calibrate, spread
 from animalcat.layouts.library import LAYOUTS, load_layout, variants
 from animalcat.layouts.likelihood import log_beyond
+from animalcat.layouts.randomness import rng
 from animalcat.layouts.spec import Layout
 
 EVERY = [(name, variant) for name in LAYOUTS for variant in variants(name)]
@@ -84,3 +88,25 @@ def test_more_outcomes_than_instances_are_refused() -> None:
 def test_what_a_score_at_the_edge_says(a: float, b: float) -> None:
     ours = log_beyond(np.float64(a), np.float64(b), 1e-3, np.log, gammaln, np.maximum)
     assert ours == pytest.approx(np.log(betainc(a, b, 1e-3)), abs=1e-5)
+
+
+def check(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["check", *map(str, arguments)])
+
+
+def test_the_command() -> None:
+    given = ["one-capability", "--simulated", 8, "--episodes", 10, "--seed", 2]
+    report = json.loads(check(*given, "--json").stdout)
+    layout = load_layout("one-capability")
+    again = calibrate(
+        layout,
+        spread(layout, 2000, rng(2, "spread", 0)),
+        agents=8,
+        outcomes=10,
+        seed=2,
+        particles=PARTICLES,
+    )
+    assert report == again.to_dict()
+    assert "8 agents, 10 outcomes" in check(*given).stdout
+    assert check("one-capability").exit_code == 2
+    assert "--simulated AGENTS" in check("one-capability").stderr
