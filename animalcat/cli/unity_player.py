@@ -166,14 +166,18 @@ def _source_maker(link: Link, arguments: Arguments) -> MakeSource:
         ImportError: What that needs is not installed.
         ValueError: The environment variables that name a session are wrong.
     """
+    from animalcat.session_source import SESSION, source_maker
+
+    session_maker = source_maker()
     if arguments.plays:
+        if session_maker is not None:
+            raise ValueError(f"{SESSION} is set: a session is for an agent, not for play=True")
         from animalcat.cli.unity_person import person_maker
 
         return person_maker(link.on_gone)
     from animalcat.envs.mlagents.source import config_source
-    from animalcat.session_source import source_maker
 
-    return source_maker() or config_source
+    return session_maker or config_source
 
 
 def _end(code: int, message: object) -> int:

@@ -226,6 +226,13 @@ def test_a_session_needs_both_variables(
     assert f"is set and {missing} is not" in err
 
 
+def test_a_person_plays_no_session(server: Server, tmp_path: Path) -> None:
+    _, err, code = run("reset", tmp_path, server.address, "s", play=True)
+    assert code == 1
+    assert f"return code {BAD_INPUT}" in err
+    assert "a session is for an agent" in err
+
+
 def wait_for(condition: Callable[[], bool]) -> bool:
     """Whether it comes true while one can wait."""
     end = time.monotonic() + PATIENCE
