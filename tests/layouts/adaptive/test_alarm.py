@@ -1,0 +1,153 @@
+"""The alarm: silent while the layout is right, raised and pointing where it is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy.special import expit, logit
+
+from animalcat.layouts.adaptive.alarm import (
+    LEVEL,
+    QUIET,
+    SHIFTS,
+    TILTS,
+    Alarm,
+    log_factors,
+    schemes,
+)
+from animalcat.layouts.evaluator import Evaluator
+from animalcat.layouts.library import load_layout
+from animalcat.layouts.live import LivePosterior
+from animalcat.layouts.spec import Layout
+
+Floats = npt.NDArray[np.float64]
+Draw = Callable[[int, int], Floats]
+
+PARADIGMS = ("a", "b", "c", "d")
+
+
+def bets(predicted: float, success: bool) -> Floats:
+    shifted = expit(logit(predicted) + SHIFTS)
+    return np.log(shifted / predicted if success else (1 - shifted) / (1 - predicted))
+
+
+def watch(
+    seed: int, truth: Callable[[int, int], float], predicted: float, episodes: int = 200
+) -> Alarm:
+    """An alarm that saw predictions of one value while success had its own, by row and episode."""
+    generator = np.random.default_rng(seed)
+    alarm = Alarm(schemes([PARADIGMS[i % 4] for i in range(40)], {"size": np.arange(40) % 10}))
+    for episode in range(episodes):
+        row = int(generator.integers(40))
+        alarm.update(row, bets(predicted, generator.random() < truth(row, episode)))
+    return alarm
+
+
+def test_true_predictions_raise_it_in_at_most_one_of_twenty_sessions() -> None:
+    raised = [watch(seed, lambda row, episode: 0.7, 0.7).raised for seed in range(100)]
+    assert sum(raised) <= 5
+
+
+def test_no_bet_is_expected_to_win_when_the_prediction_is_true() -> None:
+    for p in (0.02, 0.5, 0.9):
+        expected = p * np.exp(bets(p, True)) + (1 - p) * np.exp(bets(p, False))
+        np.testing.assert_allclose(expected, 1.0)
+
+
+def test_a_paradigm_that_is_failed_is_found_and_named() -> None:
+    alarm = watch(0, lambda row, episode: 0.1 if row % 4 == 2 else 0.7, 0.7)
+    assert alarm.raised_at is not None
+    assert alarm.raised_at < 100
+    suspect = alarm.suspects()[0]
+    assert (suspect.scheme, suspect.stratum, suspect.more) == ("paradigm", "c", False)
+    assert suspect.evidence > LEVEL
+
+
+def test_a_feature_that_the_layout_does_not_know_is_found_and_named() -> None:
+    alarm = watch(1, lambda row, episode: 0.95 if row % 10 >= 7 else 0.4, 0.4)
+    assert alarm.raised
+    suspect = next(s for s in alarm.suspects() if s.scheme == "size")
+    assert suspect.more
+    assert suspect.stratum.startswith("from")
+
+
+def test_an_agent_that_changes_is_found() -> None:
+    alarm = watch(2, lambda row, episode: 0.7 if episode < 100 else 0.2, 0.7)
+    assert alarm.raised_at is not None
+    assert alarm.raised_at > 100
+
+
+def test_the_first_outcomes_count_for_nothing() -> None:
+    alarm = Alarm(schemes(PARADIGMS, {}))
+    for _ in range(QUIET):
+        alarm.update(0, bets(0.01, True))
+    assert alarm.evidence == pytest.approx(1.0)
+    alarm.update(0, bets(0.01, True))
+    assert alarm.evidence > 1.0
+
+
+def test_it_stays_raised() -> None:
+    alarm = watch(3, lambda row, episode: 0.0, 0.7, 60)
+    at = alarm.raised_at
+    assert at is not None
+    for _ in range(400):
+        alarm.update(0, bets(0.7, True))
+        alarm.update(1, bets(0.7, False))
+    assert alarm.raised
+    assert alarm.raised_at == at
+
+
+def test_without_strata_all_instances_together_are_watched() -> None:
+    alarm = Alarm()
+    for _ in range(60):
+        alarm.update(0, bets(0.8, False))
+    assert alarm.raised
+    assert alarm.suspects() == []
+
+
+def test_strata_of_meta_features() -> None:
+    redness = np.array([0, 0, 0, 0, 10, 20, 30, 40, 50, 60, 70, np.nan])
+    (scheme,) = schemes(["one"] * 12, {"redness": redness, "constant": np.ones(12)})
+    assert scheme.strata[0] == "0"
+    assert scheme.strata[-1] == "unknown"
+    assert len(scheme.strata) == 5
+    assert set(scheme.labels[:4]) == {0}
+    assert scheme.labels[-1] == 4
+    sizes = np.bincount(scheme.labels[4:-1], minlength=4)[1:]
+    assert sizes.min() >= 2
+
+
+def test_few_values_have_a_stratum_each() -> None:
+    (scheme,) = schemes(["one"] * 4, {"lava": [0.0, 1.0, 1.0, 0.0]})
+    assert scheme.strata == ("0", "1")
+    assert scheme.labels.tolist() == [0, 1, 1, 0]
+
+
+def test_factors_follow_the_prediction(aaio: Layout, draw_instances: Draw) -> None:
+    posterior, evaluator = LivePosterior(aaio, 3, particles=500), Evaluator(aaio)
+    features = draw_instances(1, 4)
+    columns = evaluator.columns(features)
+    predicted = float(
+        posterior.weights @ evaluator.probability(posterior.particles, features)[:, 0]
+    )
+    for y in (0.0, 1.0):
+        found = log_factors(posterior, evaluator, columns, y, 1)
+        np.testing.assert_allclose(found, bets(predicted, bool(y)), rtol=1e-9)
+
+
+def test_scores_have_bets_that_are_expected_to_win_nothing() -> None:
+    layout = load_layout("melting-pot")
+    posterior, evaluator = LivePosterior(layout, 1, particles=500), Evaluator(layout)
+    columns = evaluator.columns(np.array([[f.high for f in layout.features]]))
+    generator = np.random.default_rng(0)
+    chosen = generator.choice(len(posterior.particles), 400, p=posterior.weights)
+    scores = evaluator.simulate(posterior.particles[chosen], columns, generator).ravel()
+    factors = np.exp(
+        [log_factors(posterior, evaluator, columns, float(y), i) for i, y in enumerate(scores)]
+    )
+    assert factors.shape == (400, len(TILTS))
+    error = factors.std(axis=0) / np.sqrt(len(factors))
+    assert (np.abs(factors.mean(axis=0) - 1.0) < 4.0 * error).all()
