@@ -28,16 +28,6 @@ def variance(values: Floats, weights: Floats) -> Floats:
     return weights @ (values - mean) ** 2
 
 
-@pytest.fixture
-def posterior(aaio: Layout, draw_instances: Draw, play: Play) -> LivePosterior:
-    features = draw_instances(20, 1)
-    y = play(features, [3.0, 1.2, 0.3, 0.1], 1)
-    posterior = LivePosterior(aaio, 5, particles=1000)
-    for i in range(20):
-        posterior.update(features[i], bool(y[i]), i + 1)
-    return posterior
-
-
 def test_the_score_is_the_expected_drop_of_variance(
     aaio: Layout, draw_instances: Draw, posterior: LivePosterior
 ) -> None:

@@ -37,16 +37,6 @@ PARADIGMS = ["a", "a", "a", "a", "b", "b", "b", "c", "c", "d"]
 
 
 @pytest.fixture
-def posterior(aaio: Layout, draw_instances: Draw, play: Play) -> LivePosterior:
-    features = draw_instances(20, 1)
-    y = play(features, [3.0, 1.2, 0.3, 0.1], 1)
-    posterior = LivePosterior(aaio, 5, particles=1000)
-    for i in range(20):
-        posterior.update(features[i], bool(y[i]), i + 1)
-    return posterior
-
-
-@pytest.fixture
 def chooser(aaio: Layout, draw_instances: Draw) -> Chooser:
     variants = [f"v{i // 2}" for i in range(10)]
     bank = Bank(
