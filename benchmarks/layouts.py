@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from animalcat.benchmarks import inference
 from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import Chooser
@@ -68,7 +69,7 @@ def session(layout: Layout, n: int, episodes: int, seed: int) -> list[float]:
 
 
 def run(quick: bool = False) -> list[dict[str, Any]]:
-    """Measure everything; about a minute, a third of that when quick."""
+    """Measure everything; about four minutes, half of that when quick."""
     layout = load_layout("aaio")
     session(layout, 10, 5, 0)  # loads the kernels
     rows: list[dict[str, Any]] = []
@@ -98,7 +99,7 @@ def run(quick: bool = False) -> list[dict[str, Any]]:
             ess.append(result.diagnostics["ess_bulk"] / seconds[-1])
         rows.append(_row(f"NUTS: fit of {n} outcomes, 4 x (1000 + 1000)", seconds, "s"))
         rows.append(_row(f"NUTS: least ESS per second, {n} outcomes", ess, "1/s", low=True))
-    return rows
+    return [*rows, *inference.rows(instances(69), quick)]
 
 
 def _timed(work: Callable[[], object], repeats: int) -> list[float]:

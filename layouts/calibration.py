@@ -64,6 +64,15 @@ class Calibration:
         return self.covered.mean(axis=0)
 
     @property
+    def central(self) -> Floats:
+        """(latents,): the same of intervals with equal tails.
+
+        Of few draws the shortest interval is too short where the posterior is flat; these are not.
+        """
+        tail = (1.0 - HDI_SHARE) / 2.0
+        return ((self.places >= tail) & (self.places <= 1.0 - tail)).mean(axis=0)
+
+    @property
     def pooled(self) -> float:
         """Coverage of all nodes together."""
         return float(self.covered.mean())
@@ -110,6 +119,7 @@ class Calibration:
             name: {
                 "coverage": float(self.coverage[i]),
                 "interval": list(self.interval(i)),
+                "central": float(self.central[i]),
                 "uniformity": float(self.uniformity[i]),
             }
             for i, name in enumerate(self.layout.latent_names)

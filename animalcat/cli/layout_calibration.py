@@ -20,8 +20,8 @@ Engine = Annotated[
     EngineName,
     typer.Option(help="What measures simulated agents: live (quick), or nuts."),
 ]
-PARTICLES: Final = 1000
-"""Of the live posterior."""
+PARTICLES: Final = 2000
+"""Of the live posterior, as in a session."""
 
 
 def check_calibration(
@@ -61,6 +61,7 @@ def check_calibration(
                 "node": name,
                 "coverage of 90 % intervals": f"{node['coverage']:.3f}",
                 "99 % interval": "{:.3f} to {:.3f}".format(*node["interval"]),
+                "with equal tails": f"{node['central']:.3f}",
                 "p of uniform ranks": f"{node['uniformity']:.3f}",
             }
             for name, node in report["nodes"].items()
