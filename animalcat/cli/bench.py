@@ -4,21 +4,41 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
 from animalcat.cli.output import fail, print_json, print_rows, progress_console
 
-PARTS: Final = ("simulator", "sensors", "layouts", "service", "unity")
-COLUMNS: Final = ("name", "median", "p99", "unit", "baseline", "ratio", "target", "note")
+SPEED: Final = ("simulator", "sensors", "layouts", "service", "unity")
+PARTS: Final = (*SPEED, "adaptive")
+COLUMNS: Final = (
+    *("name", "median", "p99", "unit", "baseline", "ratio"),
+    *("value", "low", "high", "target", "aim", "met", "note"),
+)
 
 
 def command(
     parts: Annotated[
-        list[str] | None, typer.Argument(help=f"Parts to measure: {', '.join(PARTS)}; default all.")
+        list[str] | None,
+        typer.Argument(
+            help=f"Parts to measure: {', '.join(PARTS)}; default all but adaptive, which takes "
+            "half an hour (--quick: 3 minutes)."
+        ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer repetitions.")] = False,
+    outcomes: Annotated[
+        Path | None,
+        typer.Option(
+            help="With adaptive: replay these outcomes instead, 0 and 1. CSV with a row an "
+            "instance: its meta-features, and a column of outcomes an agent."
+        ),
+    ] = None,
+    agent: Annotated[
+        list[str] | None, typer.Option(help="With --outcomes: a column of outcomes; repeat it.")
+    ] = None,
+    layout: Annotated[str, typer.Option(help="With --outcomes: the layout.")] = "aaio",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Measure the named parts and print medians, baselines and ratios."""
@@ -26,14 +46,36 @@ def command(
     if unknown:
         fail(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
     results: dict[str, list[dict[str, Any]]] = {}
-    for part in parts or PARTS:
+    if outcomes is not None:
+        if parts != ["adaptive"]:
+            fail("--outcomes goes with `bench adaptive`")
+        results["adaptive"] = _recorded(outcomes, agent or [], layout, quick)
+        parts = []
+        if not as_json:
+            _print("adaptive", results["adaptive"])
+    for part in SPEED if parts is None else parts:
         with progress_console().status(f"measuring {part}"):
             run: Callable[[bool], list[dict[str, Any]]] = importlib.import_module(
                 f"animalcat.benchmarks.{part}"
             ).run
             results[part] = run(quick)
         if not as_json:
-            used = [c for c in COLUMNS if any(c in row for row in results[part])]
-            print_rows(results[part], used, as_json=False, title=part)
+            _print(part, results[part])
     if as_json:
         print_json(results)
+
+
+def _recorded(outcomes: Path, agents: list[str], layout: str, quick: bool) -> list[dict[str, Any]]:
+    from animalcat.benchmarks.adaptive import recorded
+    from animalcat.cli.layout_outcomes import read_table
+
+    table = read_table(outcomes, agents)
+    try:
+        return recorded(table, outcomes.stem, layout, quick)
+    except ValueError as error:
+        fail(f"{outcomes}: {error}")
+
+
+def _print(part: str, rows: list[dict[str, Any]]) -> None:
+    used = [c for c in COLUMNS if any(c in row for row in rows)]
+    print_rows(rows, used, as_json=False, title=part)

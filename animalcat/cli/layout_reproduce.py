@@ -91,7 +91,7 @@ def command(
     except SpecificationError as error:
         fail(str(error))
     report: Report = {"paper": paper, "seed": seed}
-    table = _entrants(aaio, data) if data is not None and wanted != ["tables"] else None
+    table = read_entrants(aaio, data) if data is not None and wanted != ["tables"] else None
     with Progress(console=progress_console(), transient=True) as progress:
         if table is not None and "figure-9" in wanted:
             report["figure_9"] = _figure_9(aaio, table, seed, _bar(progress, "Figure 9", 30))
@@ -119,7 +119,7 @@ def _bar(progress: Progress, name: str, total: int) -> Callable[[], None]:
     return lambda: progress.update(task, advance=1)
 
 
-def _entrants(layout: Layout, data: Path) -> OutcomeTable:
+def read_entrants(layout: Layout, data: Path) -> OutcomeTable:
     """The published outcomes of the entrants on the 69 instances."""
     rewards = read_rewards(data / "aaio" / "final_rewards.csv")
     marks = read_pass_marks(data / "aaio" / "pass_marks.csv")

@@ -1,0 +1,232 @@
+"""`animalcat bench adaptive`: what adaptive testing saves, and whether it stays honest."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from rich.progress import Progress
+
+from animalcat.benchmarks import adaptive_honesty as honesty
+from animalcat.benchmarks import adaptive_precision as precision
+from animalcat.benchmarks.adaptive_sessions import Task, Trajectory, World, run_tasks
+from animalcat.cli.layout_reproduce import read_entrants
+from animalcat.cli.output import print_rows, progress_console
+from animalcat.layouts.instances import Instances, OutcomeTable
+from animalcat.layouts.library import load_layout
+from animalcat.layouts.synthetic import op_battery
+
+Rows: TypeAlias = list[dict[str, Any]]
+Rounds: TypeAlias = list[list[Trajectory]]
+
+RESULTS: Final = Path(__file__).resolve().parent / "results" / "adaptive"
+OFFERED: Final = 2000
+"""Demand vectors that the source of instances offers."""
+COLUMNS: Final = ("name", "value", "low", "high", "target", "aim", "met", "note")
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the table.
+
+    Attributes:
+        rounds: How many rounds of sessions there are at most.
+        seconds: How long sessions may be begun; then the rounds that are whole count.
+        quick: The same two when quick.
+    """
+
+    rounds: int
+    seconds: float
+    quick: tuple[int, float]
+
+
+SECTIONS: Final[Mapping[str, Section]] = {
+    "precision": Section(40, 300, (4, 25)),
+    "small": Section(100, 120, (12, 15)),
+    "generated": Section(16, 120, (3, 15)),
+    "real": Section(4, 150, (1, 20)),
+    "misfit": Section(10, 500, (1, 40)),
+    "alarm": Section(60, 200, (6, 20)),
+    "coverage": Section(1000, 400, (60, 25)),
+}
+"""On two free cores the whole takes under 30 minutes, the quick one under 3."""
+
+
+def run(quick: bool = False) -> Rows:
+    """All sections.
+
+    Args:
+        quick: Few repetitions.
+    """
+    return [row for name in SECTIONS for row in section(name, quick)]
+
+
+def section(name: str, quick: bool = False, keep: Path | None = None) -> Rows:
+    """One section.
+
+    Args:
+        name: One of `SECTIONS`.
+        quick: Few repetitions.
+        keep: A folder to write rows and mean curves to.
+    """
+    plan = SECTIONS[name]
+    count, seconds = plan.quick if quick else (plan.rounds, plan.seconds)
+    op = World(load_layout("object-permanence"), op_battery(0))
+    worlds, tasks, rows = _parts(name, op, count)
+    if not tasks:
+        return []
+    start = time.monotonic()
+    rounds = _rounds(name, tasks, worlds, seconds)
+    if not rounds:
+        return [{"name": f"{name}: no round of sessions was done in {seconds:g} s"}]
+    made = rows(rounds)
+    if keep is not None:
+        keep.mkdir(parents=True, exist_ok=True)
+        report = {
+            "section": name,
+            "rounds": len(rounds),
+            "seeds": [r[0].seed for r in rounds],
+            "seconds": round(time.monotonic() - start),
+            "rows": made,
+            "curves": _curves(rounds),
+        }
+        (keep / f"{name}.json").write_text(json.dumps(report, indent=1) + "\n", "utf-8")
+    return made
+
+
+def recorded(table: OutcomeTable, title: str, layout: str, quick: bool = False) -> Rows:
+    """The default policy beside random on recorded outcomes, which are replayed.
+
+    Args:
+        table: Outcomes 0 and 1; agents that lack some are left out.
+        title: What the rows are called.
+        layout: Name of the layout.
+        quick: One split instead of four.
+
+    Raises:
+        ValueError: No agent has an outcome on every instance, a feature is missing, or outcomes
+            are not 0 and 1.
+    """
+    world = World(load_layout(layout), table.instances)
+    agents = honesty.real_players(table)
+    if not agents:
+        raise ValueError("no agent has an outcome on every instance")
+    if not np.isin([player.before for player in agents], (0.0, 1.0)).all():
+        raise ValueError("outcomes are replayed as success 1 and failure 0; there are others")
+    tasks = honesty.real_tasks("recorded", agents, 1 if quick else 4, len(table.instances))
+    rounds = _rounds("recorded outcomes", tasks, {"recorded": world}, float("inf"))
+    return honesty.real_rows(title, rounds)
+
+
+_Made: TypeAlias = tuple[dict[str, World], list[list[Task]], Callable[[Rounds], Rows]]
+
+
+def _parts(name: str, op: World, count: int) -> _Made:
+    """Worlds, rounds of tasks, and what makes rows of them."""
+    match name:
+        case "precision":
+            return {"op": op}, precision.large_tasks(op, count), precision.large_rows
+        case "generated":
+            more = precision.generated(op.layout, op.instances, OFFERED)
+            tasks = precision.generated_tasks(op, more, count)
+            worlds = {"op": op, "generated": more}
+            return worlds, tasks, lambda rounds: precision.generated_rows(op.layout, rounds)
+        case "misfit":
+            tasks = honesty.misfit_tasks(op, count)
+            return {"op": op}, tasks, lambda rounds: honesty.misfit_rows(op, rounds)
+        case "alarm":
+            return {"op": op}, honesty.alarm_tasks(op, count), honesty.alarm_rows
+        case _:
+            return _of_olympics(name, op, count)
+
+
+def _of_olympics(name: str, op: World, count: int) -> _Made:
+    """The same of the sections that need the data of the Olympics; no tasks without it."""
+    aaio = _olympics()
+    if aaio is None:
+        return {}, [], lambda rounds: []
+    world, table = aaio
+    match name:
+        case "small":
+            return {"aaio": world}, precision.small_tasks(world, count), precision.small_rows
+        case "real":
+            agents = honesty.real_players(table)
+            tasks = honesty.real_tasks("aaio", agents, count, len(world.instances))
+            return {"aaio": world}, tasks, lambda rounds: honesty.real_rows("Olympics", rounds)
+        case _:
+            worlds = {"aaio": world, "op": op}
+            tasks = honesty.coverage_tasks(worlds, count)
+            return worlds, tasks, lambda rounds: honesty.coverage_rows(worlds, rounds)
+
+
+def _rounds(
+    name: str, tasks: Sequence[Sequence[Task]], worlds: Mapping[str, World], seconds: float
+) -> Rounds:
+    """Simulate, and keep the rounds that are whole."""
+    size = len(tasks[0])
+    flat = [task for one in tasks for task in one]
+    with Progress(console=progress_console(), transient=True) as progress:
+        bar = progress.add_task(name, total=len(flat))
+        made = run_tasks(flat, worlds, seconds, lambda: progress.advance(bar))
+    return [made[i : i + size] for i in range(0, len(made) - size + 1, size)]
+
+
+def _curves(rounds: Rounds) -> list[dict[str, Any]]:
+    """Mean curves of each place in a round that has the same policy and checkpoints."""
+    groups: dict[tuple[str, tuple[int, ...]], list[Trajectory]] = {}
+    for one in rounds:
+        for t in one:
+            groups.setdefault((t.policy, tuple(p.episodes for p in t.points)), []).append(t)
+    made: list[dict[str, Any]] = []
+    for (policy, episodes), found in groups.items():
+        if not episodes:
+            continue
+        points = [t.points for t in found]
+        made.append(
+            {
+                "policy": policy,
+                "episodes": list(episodes),
+                "sessions": len(found),
+                "sd": _mean([[p.sd for p in each] for each in points]),
+                "brier": _mean([[p.brier for p in each] for each in points]),
+            }
+        )
+    return made
+
+
+def _mean(values: Any) -> Any:
+    mean = np.mean(np.array(values), axis=0)
+    return None if np.isnan(mean).any() else mean.round(5).tolist()
+
+
+def _olympics() -> tuple[World, OutcomeTable] | None:
+    """The 69 instances of the Olympics and the entrants' outcomes; None without the data."""
+    folder = Path(os.environ.get("ANIMALCAT_DATA") or "../shared/data")
+    if not (folder / "aaio").is_dir():
+        print("warning: no ANIMALCAT_DATA: nothing of the Olympics", file=sys.stderr)
+        return None
+    layout = load_layout("aaio")
+    table = read_entrants(layout, folder)
+    i = table.instances
+    paradigms = tuple(name.split("-")[0] for name in i.names)
+    instances = Instances(i.columns, i.values, paradigms, i.names)
+    return World(layout, instances), OutcomeTable(instances, table.agents, table.outcomes)
+
+
+def main() -> None:
+    """Run the sections that are named, or all, and keep their results."""
+    names = [a for a in sys.argv[1:] if a in SECTIONS] or list(SECTIONS)
+    for name in names:
+        rows = section(name, "--quick" in sys.argv, RESULTS)
+        print_rows(rows, COLUMNS, as_json=False, title=name)
+
+
+if __name__ == "__main__":
+    main()

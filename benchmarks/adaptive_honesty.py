@@ -1,0 +1,282 @@
+"""Where the layout is wrong, where outcomes are real, and whether intervals hold the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from scipy.stats import binomtest
+
+from animalcat.benchmarks.adaptive_curves import (
+    Estimate,
+    Ints,
+    bootstrap,
+    bootstrap_mean,
+    groups,
+    row,
+    share,
+)
+from animalcat.benchmarks.adaptive_precision import players
+from animalcat.benchmarks.adaptive_sessions import Player, Task, Trajectory, World
+from animalcat.layouts.adaptive.plan import Policy
+from animalcat.layouts.adaptive.stopping import StoppingRule
+from animalcat.layouts.instances import OutcomeTable
+from animalcat.layouts.simulate import Hidden, Lapses, LayoutAgent, Where
+from animalcat.layouts.spec import Layout
+from animalcat.layouts.synthetic import synthetic_agents
+
+AT: Final = (50, 100, 200, 400)
+REAL_AT: Final = (20, 30, 40)
+BY: Final = 200
+"""Episodes by which misfit should be detected."""
+MARGIN: Final = 0.005
+"""What Brier scores may be worse than random's by."""
+NEAR: Final = 0.25
+"""In full-data standard deviations: how near a mean must be to that of the full data."""
+RULE: Final = StoppingRule(max_episodes=60, target_sd=0.1, futility=0.01)
+"""The stopping rule that intervals are checked at."""
+
+
+def synthetic_players(world: World) -> dict[str, list[Player]]:
+    """The 30 agents by class."""
+    made: dict[str, list[Player]] = {}
+    for agent in synthetic_agents():
+        player = Player(agent.name, agent.probability(world.instances))
+        made.setdefault(agent.group, []).append(player)
+    return made
+
+
+def misfit_tasks(world: World, rounds: int) -> list[list[Task]]:
+    """Per round: each of the 30 agents under the default policy and in a random order."""
+    agents = [p for group in synthetic_players(world).values() for p in group]
+    return [
+        [
+            Task("op", player, policy, seed, AT, held_out=True)
+            for player in agents
+            for policy in (Policy(), None)
+        ]
+        for seed in range(rounds)
+    ]
+
+
+def misfit_rows(world: World, rounds: Sequence[Sequence[Trajectory]]) -> list[dict[str, Any]]:
+    """Target 5, Brier scores and detection; agents are resampled, with all their repetitions."""
+    apart = np.array([[_apart(*pair) for pair in groups(r, 2)] for r in rounds])
+    by_agent = apart.mean(axis=0)
+    note = f"30 agents x {len(rounds)}; the interval is over agents"
+    made: list[dict[str, Any]] = []
+    for k, n in enumerate(AT):
+        within = _over_repetitions(apart[:, :, k])
+        made.append(
+            row(
+                f"30 agents: Brier less random's at {n}",
+                within,
+                at_most=MARGIN,
+                upper=True,
+                note=f"30 agents x {len(rounds)}; the interval is over repetitions",
+            )
+        )
+        made.append(
+            row(
+                f"the same, agents resampled, at {n}",
+                bootstrap_mean(by_agent[:, k].tolist()),
+                note=note,
+            )
+        )
+    classes = synthetic_players(world)
+    for group in ("context-specific", "fraudster"):
+        names = {p.name for p in classes[group]}
+        hits = [_by(t) for r in rounds for t in r[::2] if t.player in names]
+        target = 0.95 if group == "context-specific" else None
+        made.append(row(f"alarm: {group} agents found by {BY}", share(hits), at_least=target))
+    hidden = [_by(t) for r in rounds for t in r[::2] if t.player in ("Agent 7", "Agent 8")]
+    name = "alarm: hidden colour (agents 7, 8) found by 200"
+    made.append(row(name, share(hidden), at_least=0.8, note="not used while tuning"))
+    worst = np.argsort(-by_agent[:, 1])[:5]
+    names = [t.player for t in rounds[0][::2]]
+    made += [
+        row(f"lost most to random at 100: {names[i]}", bootstrap_mean(apart[:, i, 1].tolist()))
+        for i in worst
+    ]
+    return made
+
+
+def alarm_tasks(world: World, rounds: int) -> list[list[Task]]:
+    """Per round: agents that the layout describes, one drawn and one able; others it does not."""
+    drawn = players(world, 2 * rounds, seed=1)
+    wrong = [able(world), *unseen(world)]
+    return [
+        [
+            Task("op", player, Policy(), 1000 + seed, (BY,))
+            for player in (*drawn[2 * seed : 2 * seed + 2], *wrong)
+        ]
+        for seed in range(rounds)
+    ]
+
+
+def alarm_rows(rounds: Sequence[Sequence[Trajectory]]) -> list[dict[str, Any]]:
+    """Target 5, false alarms and kinds of misfit that nothing was tuned with."""
+    by_name: dict[str, list[bool]] = {}
+    for r in rounds:
+        for t in r:
+            by_name.setdefault(t.player.split()[0], []).append(_by(t))
+    made = [
+        row("alarm: false within 200, agents of the prior", share(by_name["prior"]), at_most=0.05)
+    ]
+    made.append(row("alarm: false within 200, able agents", share(by_name["able"])))
+    for name, hits in by_name.items():
+        if name not in ("prior", "able"):
+            title = f"alarm: {name} found by {BY}"
+            made.append(row(title, share(hits), at_least=0.8, note="not used while tuning"))
+    return made
+
+
+def able(world: World, level: float = 0.9, noise: float = 0.05) -> Player:
+    """An agent that the layout describes, at some share of every range."""
+    agent = _at(world.layout, level, noise)
+    return Player("able", agent.probability(world.instances), theta=agent.theta)
+
+
+def unseen(world: World) -> list[Player]:
+    """Kinds of misfit that the alarm was not tuned with: change, and lapses by what is unknown."""
+    good, poor = (_at(world.layout, level, 0.05) for level in (0.9, 0.3))
+    high, low = (agent.probability(world.instances) for agent in (good, poor))
+    blue = Where("occluderBlueness", 100.0)
+    lapses = Lapses(good, 0.8, 0.1, blue).probability(world.instances)
+    colour = Hidden(good, Where("occluderGreenness", 150.0), 0.1).probability(world.instances)
+    return [
+        Player("tires", high, low, start=50, episodes=50),
+        Player("learns", low, high, start=50, episodes=50),
+        Player("lapses", lapses),
+        Player("green", colour),
+    ]
+
+
+def real_players(table: OutcomeTable) -> list[Player]:
+    """Agents with recorded outcomes; those that lack some are left out."""
+    return [
+        Player(name, outcomes)
+        for name, outcomes in zip(table.agents, table.outcomes, strict=True)
+        if np.isfinite(outcomes).all()
+    ]
+
+
+def real_tasks(name: str, agents: Sequence[Player], rounds: int, size: int) -> list[list[Task]]:
+    """Per round: each agent, held out and in full, under the default policy and at random."""
+    at = tuple(n for n in REAL_AT if n <= 0.8 * size) or (max(1, size // 2),)
+    return [
+        [
+            Task(name, player, policy, seed, points, held_out=held)
+            for player in agents
+            for held, points in ((True, at), (False, tuple(range(1, size + 1))))
+            for policy in (Policy(), None)
+        ]
+        for seed in range(rounds)
+    ]
+
+
+def real_rows(title: str, rounds: Sequence[Sequence[Trajectory]]) -> list[dict[str, Any]]:
+    """Target 4: four trajectories an agent and round."""
+    note = f"{len(rounds[0]) // 4} agents x {len(rounds)} splits; agents are resampled"
+    by_agent = [groups(r, 4) for r in rounds]
+    apart = np.array([[_apart(*four[:2]) for four in r] for r in by_agent]).mean(axis=0)
+    made = [
+        row(
+            f"{title}: held-out Brier less random's at {point.episodes}",
+            bootstrap_mean(apart[:, k].tolist()),
+            at_most=MARGIN,
+            upper=True,
+            note=note,
+        )
+        for k, point in enumerate(rounds[0][0].points)
+    ]
+    spent = np.array([[[_arrived(t) for t in four[2:]] for four in r] for r in by_agent])
+    for k, name in enumerate(("default", "random")):
+        estimate = bootstrap_mean(spent[:, :, k].mean(axis=0).tolist())
+        made.append(row(f"{title}: episodes to the full-data profile, {name}", estimate))
+    fewer = bootstrap_mean((spent[:, :, 0] - spent[:, :, 1]).mean(axis=0).tolist())
+    made.append(row(f"{title}: the same, default less random", fewer, at_most=0.0))
+    return made
+
+
+def coverage_tasks(worlds: dict[str, World], rounds: int) -> list[list[Task]]:
+    """Per round an agent of the prior of each layout, stopped by the rule."""
+    drawn = {name: players(world, rounds, seed=2) for name, world in worlds.items()}
+    policies = {name: Policy(exposures=0 if name == "aaio" else 1) for name in worlds}
+    return [
+        [
+            Task(name, drawn[name][i], policies[name], 5000 + i, (60,), rule=RULE, fallback=False)
+            for name in worlds
+        ]
+        for i in range(rounds)
+    ]
+
+
+def coverage_rows(
+    worlds: dict[str, World], rounds: Sequence[Sequence[Trajectory]]
+) -> list[dict[str, Any]]:
+    """Target 6."""
+    made: list[dict[str, Any]] = []
+    for k, (name, world) in enumerate(worlds.items()):
+        inside = np.array([r[k].inside for r in rounds])
+        spent = float(np.mean([r[k].episodes for r in rounds]))
+        note = f"{len(rounds)} agents of the prior, stopped after {spent:.0f} episodes on average"
+        pooled = bootstrap(len(inside), lambda rows, inside=inside: float(inside[rows].mean()))
+        made.append({**row(f"{name}: coverage of 90 % intervals, pooled", pooled, note=note)})
+        made[-1] |= {"target": "0.88 to 0.92", "met": _yes(0.88 <= pooled.value <= 0.92)}
+        for i, node in enumerate(world.layout.latents):
+            hits = int(inside[:, i].sum())
+            low, high = _exact(hits, len(inside))
+            cell = row(f"{name}: coverage, {node.name}", Estimate(hits / len(inside), low, high))
+            made.append({**cell, "target": "holds 0.90", "met": _yes(low <= 0.9 <= high)})
+    return made
+
+
+def _apart(ours: Trajectory, random: Trajectory) -> list[float]:
+    """Difference of the Brier scores at each checkpoint."""
+    return [a.brier - b.brier for a, b in zip(ours.points, random.points, strict=True)]
+
+
+def _exact(hits: int, size: int) -> tuple[float, float]:
+    found = binomtest(hits, size).proportion_ci(0.99, method="exact")
+    return float(found.low), float(found.high)
+
+
+def _yes(met: bool) -> str:
+    return "yes" if met else "no"
+
+
+def _by(trajectory: Trajectory, episodes: int = BY) -> bool:
+    return trajectory.raised_at is not None and trajectory.raised_at <= episodes
+
+
+def _over_repetitions(apart: Any) -> Estimate:
+    """Mean over agents and repetitions; repetitions of each agent are resampled."""
+    rounds, agents = apart.shape
+    generator = np.random.default_rng(0)
+
+    def mean(_: Ints) -> float:
+        picked = generator.integers(rounds, size=(rounds, agents))
+        return float(np.take_along_axis(apart, picked, axis=0).mean())
+
+    drawn = bootstrap(rounds, mean)
+    return Estimate(float(apart.mean()), drawn.low, drawn.high)
+
+
+def _arrived(trajectory: Trajectory) -> int:
+    """From when on every mean stays within a quarter of the last standard deviation."""
+    last = trajectory.points[-1]
+    sd = np.maximum(np.array(last.sd), 1e-9)
+    away = np.array(
+        [np.max(np.abs(np.array(p.mean) - last.mean) / sd) > NEAR for p in trajectory.points]
+    )
+    late = np.flatnonzero(away)
+    return trajectory.points[int(late[-1]) + 1].episodes if late.size else 1
+
+
+def _at(layout: Layout, level: float, noise: float) -> LayoutAgent:
+    values = {"capability": level, "robustness": noise, "bias": 0.0}
+    spans = [node.prior.span if node.kind == "capability" else 1.0 for node in layout.latents]
+    kinds = [values[node.kind] for node in layout.latents]
+    return LayoutAgent(layout, np.array(kinds) * np.array(spans))

@@ -1,0 +1,301 @@
+"""Simulated sessions: an agent, a battery, a layout, a policy and a seed give a trajectory."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import islice
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.layouts.adaptive.alarm import Alarm, Scheme, log_factors, schemes
+from animalcat.layouts.adaptive.bank import Bank, History
+from animalcat.layouts.adaptive.plan import Policy
+from animalcat.layouts.adaptive.policy import Chooser
+from animalcat.layouts.adaptive.stopping import Stopper, StoppingRule
+from animalcat.layouts.instances import Instances
+from animalcat.layouts.live import LivePosterior
+from animalcat.layouts.randomness import rng
+from animalcat.layouts.spec import Layout
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+WORKERS: Final = 2
+NICE: Final = 10
+HELD_OUT: Final = 0.2
+"""Share of the instances that Brier scores are worked out on, where they are."""
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """A layout and the battery it is measured with."""
+
+    layout: Layout
+    instances: Instances
+
+    def outside(self) -> dict[str, Floats]:
+        """Meta-features that the layout does not know."""
+        known = self.layout.feature_names
+        return {c: self.instances.column(c) for c in self.instances.columns if c not in known}
+
+
+@dataclass(frozen=True, eq=False)
+class Player:
+    """An agent as its probabilities of success; real outcomes are probabilities of 0 and 1.
+
+    Attributes:
+        name: Its name.
+        before: (instances,).
+        after: (instances,): what it turns into; None: it stays what it is.
+        start: Episode in which it begins to turn.
+        episodes: How many episodes that takes.
+        theta: (latents,): where it is as the layout says.
+    """
+
+    name: str
+    before: Floats
+    after: Floats | None = None
+    start: int = 0
+    episodes: int = 1
+    theta: Floats | None = None
+
+    def probability(self, episode: int) -> Floats:
+        """Probability of success in an episode, (instances,)."""
+        if self.after is None:
+            return self.before
+        share = min(max((episode - self.start) / self.episodes, 0.0), 1.0)
+        return (1.0 - share) * self.before + share * self.after
+
+
+@dataclass(frozen=True)
+class Task:
+    """One session to simulate.
+
+    Attributes:
+        world: Name of the world.
+        player: Who plays.
+        policy: How to choose; None: a random order without repeats, worked out without a posterior.
+        seed: Everything follows from it; the same seed draws the same outcome of an instance under
+            every policy.
+        checkpoints: Episodes after which the posterior is looked at.
+        held_out: Whether a fifth of the instances is kept for Brier scores.
+        rule: When to stop; None: after the last checkpoint.
+        fallback: Whether a raised alarm makes the rest random.
+    """
+
+    world: str
+    player: Player
+    policy: Policy | None
+    seed: int
+    checkpoints: tuple[int, ...]
+    held_out: bool = False
+    rule: StoppingRule | None = None
+    fallback: bool = True
+
+
+@dataclass(frozen=True)
+class Point:
+    """What is known after some episodes: per capability in shares of its range, and predictions.
+
+    Attributes:
+        episodes: How many.
+        sd: Standard deviations.
+        mean: Means.
+        brier: Expected Brier score on held-out instances; NaN where none are.
+    """
+
+    episodes: int
+    sd: tuple[float, ...]
+    mean: tuple[float, ...]
+    brier: float
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """A session that was simulated.
+
+    Attributes:
+        player: Who played.
+        policy: The policy's name.
+        seed: Its seed.
+        points: At the checkpoints, as far as it went.
+        raised_at: After how many episodes the alarm went off; None: never.
+        episodes: How many were played.
+        inside: Per latent, whether its 90 % interval holds the truth at the end.
+    """
+
+    player: str
+    policy: str
+    seed: int
+    points: tuple[Point, ...]
+    raised_at: int | None
+    episodes: int
+    inside: tuple[bool, ...] = ()
+
+
+@dataclass(eq=False)
+class _Ready:
+    """What a session needs of a world, prepared once a process."""
+
+    world: World
+    rows: Ints
+    test: Ints
+    bank: Bank
+    schemes: tuple[Scheme, ...]
+    features: Floats
+    asked: Floats
+    choosers: dict[Policy, Chooser] = field(default_factory=dict[Policy, Chooser])
+
+    def chooser(self, policy: Policy) -> Chooser:
+        """The chooser of a policy, which keeps arrays from session to session."""
+        return self.choosers.setdefault(policy, Chooser(self.bank, policy))
+
+
+_worlds: Mapping[str, World] = {}
+
+
+@cache
+def _ready(name: str, split: int | None) -> _Ready:
+    world = _worlds[name]
+    n = len(world.instances)
+    order = np.arange(n) if split is None else rng(split, "held out", 0).permutation(n)
+    kept = 0 if split is None else round(HELD_OUT * n)
+    rows, test = np.sort(order[kept:]), np.sort(order[:kept])
+    part = world.instances.rows(rows)
+    paradigms = part.paradigms or ("",) * len(part)
+    bank = Bank(world.layout, part.features(world.layout), paradigms)
+    ways = schemes(paradigms, {k: v[rows] for k, v in world.outside().items()})
+    features = world.instances.features(world.layout)
+    asked = bank.evaluator.columns(features[test])
+    return _Ready(world, rows, test, bank, ways, features, asked)
+
+
+def simulate(task: Task) -> Trajectory:
+    """Play one session."""
+    # Splits of large batteries hardly differ; a few of them serve all seeds.
+    few = 5 if len(_worlds[task.world].instances) > 1000 else 1_000_000
+    ready = _ready(task.world, task.seed % few if task.held_out else None)
+    layout, rows, bank = ready.world.layout, ready.rows, ready.bank
+    posterior, alarm = LivePosterior(layout, task.seed), Alarm(ready.schemes)
+    stopper = None if task.rule is None else Stopper(layout, task.rule)
+    chooser = ready.chooser(task.policy or Policy("random"))
+    order = rng(task.seed, "order", 0).permutation(len(rows))
+    plays = np.zeros(len(rows), np.int64)
+    luck: dict[int, Floats] = {}
+    played: list[int] = []
+    points: list[Point] = []
+    last = min(task.checkpoints[-1], len(rows) if _once(task) else task.checkpoints[-1])
+    for episode in range(1, last + 1):
+        if task.policy is None:
+            row = int(order[episode - 1])
+        else:
+            distrust = task.fallback and alarm.raised
+            choice = chooser.choose(posterior, History(played), episode, distrust=distrust)
+            if choice is None:
+                break
+            row = choice.index
+        count = int(plays[row])
+        if count not in luck:
+            luck[count] = rng(task.seed, "outcome", count).random(len(ready.world.instances))
+        instance = int(rows[row])
+        y = float(luck[count][instance] < task.player.probability(episode)[instance])
+        if task.policy is not None:
+            columns = bank.distinct[[bank.place[row]]]
+            alarm.update(row, log_factors(posterior, bank.evaluator, columns, y, episode))
+        posterior.update(ready.features[instance], y, episode)
+        played.append(row)
+        plays[row] += 1
+        if episode in task.checkpoints:
+            points.append(_point(task, ready, posterior, episode))
+        if stopper is not None and stopper.verdict(posterior, chooser, History(played)).stop:
+            break
+    return Trajectory(
+        task.player.name,
+        "random order" if task.policy is None else task.policy.name,
+        task.seed,
+        tuple(points),
+        alarm.raised_at,
+        len(played),
+        _inside(task.player, posterior),
+    )
+
+
+def run_tasks(
+    tasks: Iterable[Task],
+    worlds: Mapping[str, World],
+    seconds: float,
+    done: Callable[[], object] = lambda: None,
+) -> list[Trajectory]:
+    """Simulate sessions in two processes at low priority, in order, as many as the time allows.
+
+    Args:
+        tasks: The sessions.
+        worlds: What their worlds are.
+        seconds: After this no session is begun.
+        done: Called after each.
+
+    Returns:
+        Trajectories in the order of the tasks, of a first part of them.
+    """
+    end = time.monotonic() + seconds
+    todo = iter(tasks)
+    made: list[Future[Trajectory]] = []
+    open_ones: set[Future[Trajectory]] = set()
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # two processes share two cores
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(WORKERS, context, _begin, (dict(worlds),)) as pool:
+        while True:
+            if time.monotonic() < end:
+                for task in islice(todo, 2 * WORKERS - len(open_ones)):
+                    made.append(pool.submit(simulate, task))
+                    open_ones.add(made[-1])
+            if not open_ones:
+                return [future.result() for future in made]
+            finished, open_ones = wait(open_ones, return_when=FIRST_COMPLETED)
+            for _ in finished:
+                done()
+
+
+def _begin(worlds: dict[str, World]) -> None:
+    global _worlds
+    _worlds = worlds
+    os.nice(NICE)
+
+
+def _once(task: Task) -> bool:
+    return task.policy is None or task.policy.exposures == 1
+
+
+def _point(task: Task, ready: _Ready, posterior: LivePosterior, episode: int) -> Point:
+    layout = ready.world.layout
+    capabilities: Sequence[int] = layout.capabilities
+    theta, weights = posterior.particles[:, list(capabilities)], posterior.weights
+    spans = np.array([layout.latents[i].prior.span for i in capabilities])
+    mean = weights @ theta
+    sd = np.sqrt(weights @ (theta - mean) ** 2)
+    score = float("nan")
+    if len(ready.test):
+        p = task.player.probability(episode)[ready.test]
+        q = ready.bank.evaluator.by_instance(posterior.particles, ready.asked, np.float64) @ weights
+        score = float(np.mean(p * (1.0 - p) + (p - q) ** 2))
+    return Point(
+        episode,
+        tuple((sd / spans).tolist()),
+        tuple((mean / spans).tolist()),
+        score,
+    )
+
+
+def _inside(player: Player, posterior: LivePosterior) -> tuple[bool, ...]:
+    if player.theta is None:
+        return ()
+    pairs = zip(posterior.summary(), player.theta, strict=True)
+    return tuple(bool(node.hdi[0] <= value <= node.hdi[1]) for node, value in pairs)
