@@ -88,17 +88,22 @@ def section(name: str, quick: bool = False, keep: Path | None = None) -> Rows:
         return [{"name": f"{name}: no round of sessions was done in {seconds:g} s"}]
     made = rows(rounds)
     if keep is not None:
-        keep.mkdir(parents=True, exist_ok=True)
-        report = {
-            "section": name,
-            "rounds": len(rounds),
-            "seeds": [r[0].seed for r in rounds],
-            "seconds": round(time.monotonic() - start),
-            "rows": made,
-            "curves": _curves(rounds),
-        }
-        (keep / f"{name}.json").write_text(json.dumps(report, indent=1) + "\n", "utf-8")
+        write(keep, name, rounds, made, time.monotonic() - start)
     return made
+
+
+def write(folder: Path, name: str, rounds: Rounds, rows: Rows, seconds: float) -> None:
+    """Keep a section's rows, seeds and mean curves as JSON."""
+    folder.mkdir(parents=True, exist_ok=True)
+    report = {
+        "section": name,
+        "rounds": len(rounds),
+        "seeds": [one[0].seed for one in rounds],
+        "seconds": round(seconds),
+        "rows": rows,
+        "curves": _curves(rounds),
+    }
+    (folder / f"{name}.json").write_text(json.dumps(report, indent=1) + "\n", "utf-8")
 
 
 def recorded(table: OutcomeTable, title: str, layout: str, quick: bool = False) -> Rows:

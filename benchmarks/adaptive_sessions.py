@@ -264,9 +264,15 @@ def run_tasks(
                 done()
 
 
-def _begin(worlds: dict[str, World]) -> None:
+def use(worlds: Mapping[str, World]) -> None:
+    """Let this process simulate sessions in these worlds."""
     global _worlds
     _worlds = worlds
+    _ready.cache_clear()
+
+
+def _begin(worlds: dict[str, World]) -> None:
+    use(worlds)
     os.nice(NICE)
 
 

@@ -1,0 +1,107 @@
+"""`animalcat bench adaptive`: simulated sessions, and the figures that are drawn from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from typer.testing import CliRunner
+
+from animalcat.benchmarks.adaptive_curves import bootstrap_mean, crossing, share
+from animalcat.benchmarks.adaptive_precision import generated, players
+from animalcat.benchmarks.adaptive_sessions import Player, Task, World, simulate, use
+from animalcat.cli.main import build
+from animalcat.layouts.adaptive.plan import Policy, StoppingRule
+from animalcat.layouts.instances import Instances
+from animalcat.layouts.library import load_layout
+from animalcat.layouts.spec import Layout
+from animalcat.layouts.synthetic import op_battery
+
+Floats = npt.NDArray[np.float64]
+Draw = Callable[[int, int], Floats]
+
+
+@pytest.fixture
+def world(aaio: Layout, draw_instances: Draw) -> World:
+    paradigms = tuple("ab"[i % 2] for i in range(40))
+    made = World(aaio, Instances(aaio.feature_names, draw_instances(40, 1), paradigms))
+    use({"small": made})
+    return made
+
+
+def test_a_session_follows_from_its_task(world: World) -> None:
+    player = players(world, 1)[0]
+    task = Task("small", player, Policy(), 3, (5, 20), held_out=True)
+    first, second = simulate(task), simulate(task)
+    assert first == second
+    assert [p.episodes for p in first.points] == [5, 20]
+    assert len(first.inside) == len(world.layout.latents)
+    assert all(0.0 < p.brier < 1.0 for p in first.points)
+
+
+def test_policies_meet_the_same_outcomes(world: World) -> None:
+    """All instances played: the same posterior up to Monte Carlo error, in whatever order."""
+    player = players(world, 1)[0]
+    ours, random = (simulate(Task("small", player, p, 1, (40,))) for p in (Policy(), None))
+    np.testing.assert_allclose(ours.points[0].mean, random.points[0].mean, atol=0.05)
+
+
+def test_repeats_draw_outcomes_anew(world: World) -> None:
+    player = Player("half", np.full(40, 0.5))
+    made = simulate(Task("small", player, Policy(exposures=0), 1, (60,)))
+    assert made.episodes == 60
+
+
+def test_a_session_stops_by_its_rule(world: World) -> None:
+    player = players(world, 1)[0]
+    rule = StoppingRule(max_episodes=7, target_sd=0.01, futility=0.0)
+    assert simulate(Task("small", player, Policy(), 1, (40,), rule=rule)).episodes == 7
+
+
+def test_an_agent_that_turns() -> None:
+    player = Player("tires", np.ones(2), np.zeros(2), start=10, episodes=10)
+    assert [player.probability(n)[0] for n in (1, 10, 15, 20, 99)] == [1.0, 1.0, 0.5, 0.0, 0.0]
+
+
+def test_where_a_curve_crosses_a_level() -> None:
+    assert crossing([10, 20, 40], [1.0, 0.5, 0.3], 0.4) == pytest.approx(30.0)
+    assert crossing([10, 20], [1.0, 0.5], 0.1) == float("inf")
+    assert crossing([10, 20], [1.0, 0.5], 2.0) == 10.0
+
+
+def test_intervals_hold_the_value() -> None:
+    mean = bootstrap_mean([0.0, 1.0, 2.0, 3.0])
+    assert mean.low < mean.value == 1.5 < mean.high
+    none = share([False] * 20)
+    assert none.low == none.value == 0.0
+    assert 0.1 < none.high < 0.2
+
+
+def test_generated_demands_fit_the_layout() -> None:
+    layout = load_layout("object-permanence")
+    battery = op_battery(0)
+    world = generated(layout, battery, 50)
+    assert len(world.instances) == len(battery) + 50
+    layout.check_features(world.instances.values)
+    assert set(world.instances.paradigms) == set(battery.paradigms)
+
+
+def test_outcomes_that_cannot_be_replayed(
+    tmp_path: Path, aaio: Layout, draw_instances: Draw
+) -> None:
+    file = tmp_path / "mine.csv"
+    rows = [",".join((*aaio.feature_names, "paradigm", "me"))]
+    for i, values in enumerate(draw_instances(12, 1)):
+        rows.append(",".join([*map(str, values.tolist()), "ab"[i % 2], str(i % 2)]))
+    file.write_text("\n".join(rows), "utf-8")
+    arguments = ["bench", "adaptive", "--quick", "--json", "--outcomes", str(file)]
+    missing = CliRunner().invoke(build(["bench"]), arguments)
+    assert missing.exit_code == 2
+    assert "--agent" in missing.stderr
+    file.write_text("\n".join([*rows[:-1], rows[-1][:-1] + "7"]), "utf-8")
+    wrong = CliRunner().invoke(build(["bench"]), [*arguments, "--agent", "me"])
+    assert wrong.exit_code == 2
+    assert "success 1 and failure 0" in wrong.stderr
