@@ -25,7 +25,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 REGENERATIONS: Final = 5
 """How often battery, outcomes and split are drawn anew."""
 _PARTICLES: Final = 500
-"""Of the live posterior: with 1,750 outcomes Brier scores differ from those by NUTS by 0.001."""
+"""Of the live posterior: Brier scores of 20 agents differ from those by NUTS by 0.0002 at most."""
 _ROUNDS: Final = 40
 _TRIED: Final = 400
 _KEPT: Final = 40
