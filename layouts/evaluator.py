@@ -16,6 +16,8 @@ from animalcat.layouts.validation import open_parents, reached
 Floats: TypeAlias = npt.NDArray[np.float64]
 Real = TypeVar("Real", np.float32, np.float64)
 
+MODERATE: Final = 1e18
+"""Products of two numbers below it, and above its inverse, are normal in float32."""
 _ROWS: Final = 256
 """Instances taken at a time where outcomes are not 0 or 1, so that arrays stay small."""
 
@@ -65,7 +67,8 @@ class Evaluator:
         Args:
             theta: (draws, latents).
             columns: As `columns` gave them.
-            dtype: Of the result; it is worked out in float64 anyway.
+            dtype: Of the result, and of the work where its range allows: float32 takes half the
+                time and is right to about 1e-6.
 
         Returns:
             (instances, draws).
@@ -196,7 +199,17 @@ class Evaluator:
         rows = self._rows(theta)
         out = np.empty((columns.shape[0], rows.shape[1]), dtype)
         p = self._program
-        probabilities(p.code, columns, rows, p.scratch, result, out)
+        if dtype is np.float32 and _moderate(rows) and _moderate(columns):
+            probabilities(
+                p.code,
+                columns.astype(np.float32),
+                rows.astype(np.float32),
+                p.scratch,
+                result,
+                out,
+            )
+        else:
+            probabilities(p.code, columns, rows, p.scratch, result, out)
         return out
 
     def _rows(self, theta: npt.ArrayLike) -> Floats:
@@ -207,6 +220,12 @@ class Evaluator:
                 f"{len(self.layout.latents)}): {', '.join(self.layout.latent_names)}"
             )
         return _fill(self._program.rows, draws.T)
+
+
+def _moderate(values: Floats) -> bool:
+    """Whether products of two of them are sure to stay in the range of float32."""
+    size = np.abs(values)
+    return bool((size < MODERATE).all() and ((size > 1.0 / MODERATE) | (size == 0.0)).all())
 
 
 def _fill(fills: tuple[Fill, ...], given: Floats) -> Floats:

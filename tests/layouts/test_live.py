@@ -235,7 +235,10 @@ def test_wrong_tells_change_nothing(aaio: Layout, draw_instances: Draw) -> None:
 
 
 def test_the_path_of_an_episode_never_imports_pymc() -> None:
-    modules = ("live", "select", "stop", "fit", "fitter", "certificate", "profile", "library")
+    modules = (
+        *("live", "fit", "fitter", "certificate", "profile", "library"),
+        *("adaptive.policy", "adaptive.stopping", "adaptive.alarm", "adaptive.bound"),
+    )
     code = (
         f"import sys; [__import__('animalcat.layouts.' + m) for m in {modules}];"
         "print(sorted({'pymc', 'pytensor', 'nutpie', 'arviz', 'grpc'} & set(sys.modules)))"
