@@ -36,7 +36,12 @@ def bootstrap(
         size: How many sessions, or groups of them, there are.
         statistic: Takes the numbers of some, with repeats.
         resamples: How often they are drawn anew.
+
+    Returns:
+        NaN for the ends where there is but one session.
     """
+    if size < 2:
+        return Estimate(statistic(np.arange(size)), float("nan"), float("nan"))
     generator = np.random.default_rng(0)
     drawn = [statistic(generator.integers(size, size=size)) for _ in range(resamples)]
     low, high = np.quantile(drawn, [0.05, 0.95], method="nearest")
@@ -103,7 +108,7 @@ def row(
         upper: Whether the upper bound is what must be, not the value.
         note: How it was measured.
     """
-    judged = estimate.high if upper else estimate.value
+    judged = estimate.high if upper and np.isfinite(estimate.high) else estimate.value
     must = at_most if at_most is not None else at_least
     made: dict[str, Any] = {
         "name": name,
@@ -119,8 +124,10 @@ def row(
     return {**made, "note": note} if note else made
 
 
-def _finite(value: float) -> float | str:
+def _finite(value: float) -> float | str | None:
     """JSON knows no infinity."""
+    if np.isnan(value):
+        return None
     return value if np.isfinite(value) else "never"
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from animalcat.benchmarks.adaptive import RESULTS
 
@@ -51,6 +52,7 @@ def _precision(axes: Axes, report: dict[str, Any]) -> None:
     axes.set(xscale="log", xticks=ticks, xticklabels=[f"{n:,}" for n in ticks])
     axes.set(xlabel="episodes", ylabel="mean posterior SD, shares of ranges")
     axes.set_title(f"Object permanence, {report['rounds']} agents of the prior", fontsize=10)
+    _legend(axes)
 
 
 def _misfit(axes: Axes, report: dict[str, Any]) -> None:
@@ -58,14 +60,18 @@ def _misfit(axes: Axes, report: dict[str, Any]) -> None:
         _line(axes, curve, np.array(curve["brier"]))
     axes.set(xlabel="episodes", ylabel="expected Brier score, held out")
     axes.set_title(f"The 30 agents of Burden et al., {report['rounds']} x", fontsize=10)
+    _legend(axes)
 
 
 def _line(axes: Axes, curve: dict[str, Any], values: npt.NDArray[np.float64]) -> None:
-    name, colour = curve["policy"], COLOURS[curve["policy"]]
+    colour = COLOURS[curve["policy"]]
     episodes: list[float] = curve["episodes"]
     points: list[float] = values.tolist()
     axes.plot(episodes, points, color=colour, lw=1.5, ls="-", marker="o")
-    axes.text(episodes[1], points[1], f"  {NAMES[name]}", color=colour, va="bottom")
+
+
+def _legend(axes: Axes) -> None:
+    axes.legend(handles=[Patch(color=COLOURS[key], label=name) for key, name in NAMES.items()])
 
 
 if __name__ == "__main__":

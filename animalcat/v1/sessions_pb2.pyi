@@ -397,7 +397,7 @@ class SelectionPolicy(_message.Message):
     random_share: _builtins.float
     """Share of stratified random draws, 0 to 1."""
     balance: _builtins.int
-    """By how many plays a paradigm may be ahead of the least played one and still be chosen for what
+    """By how many plays a paradigm may be ahead of the most owed one and still be chosen for what
     it tells; 1 if not set, any number below 0.
     """
     exposures: _builtins.int

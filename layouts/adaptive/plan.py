@@ -11,7 +11,7 @@ POLICIES: Final[Mapping[Name, str]] = {
     "variance": "largest expected drop of capability variance",
     "information": "most expected information about capabilities",
     "threshold": "hardest demand nearest to the estimated ability",
-    "stratified": "random, as many of each paradigm",
+    "stratified": "random, paradigms by their shares of the battery",
     "random": "random",
     "listed": "in the order of a list",
 }
@@ -26,7 +26,7 @@ class Policy:
         name: One of `POLICIES`.
         random_share: Share of stratified random draws under the first three, so that a layout that
             is wrong shows.
-        balance: By how many plays a paradigm may be ahead of the least played one and still be
+        balance: By how many plays a paradigm may be ahead of the most owed one and still be
             chosen for what it tells; None: by any number.
         exposures: How often an instance may be played; 0: any number of times.
         cool_down: Episodes during which variants of what was played wait.

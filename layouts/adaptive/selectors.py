@@ -25,6 +25,10 @@ _TIE: Final = 1e-9
 """Scores this near to the best, in shares of it, count as equal."""
 
 
+_ROUNDING: Final = 1e-9
+"""Plays by which paradigms may differ and still count as equally due."""
+
+
 @dataclass(frozen=True, slots=True)
 class View:
     """What a selector may look at.
@@ -195,10 +199,14 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Balanced:
-    """Only paradigms that were played at most `slack` times more than the least played one.
+    """Only paradigms that are due: each is owed as many plays as it has a share of the battery.
 
-    With `evenly`, chance first picks the paradigm, all with the same probability: then a random
-    choice is stratified by paradigm.
+    A paradigm may be `slack` plays further ahead of what it is owed than the one that is furthest
+    behind. Owing all the same would give rare paradigms most of the plays: where the layout is
+    wrong about those, it is then wrong about everything (docs/adaptive.md).
+
+    With `evenly`, chance first picks among the paradigms that are due, all with the same
+    probability: then a random choice is stratified by paradigm.
     """
 
     selector: Selector
@@ -211,8 +219,10 @@ class Balanced:
         open_ones = [name for name, rows in members.items() if allowed[rows].any()]
         if not open_ones:
             return ()
-        least = min(plays[name] for name in open_ones)
-        due = [name for name in open_ones if plays[name] <= least + self.slack]
+        share = sum(plays.values()) / len(view.bank)
+        ahead = {name: plays[name] - share * len(members[name]) for name in open_ones}
+        least = min(ahead.values()) + _ROUNDING
+        due = [name for name in open_ones if ahead[name] <= least + self.slack]
         masks = [_only(allowed, members[name]) for name in due]
         if not self.evenly:
             return self.selector.branches(view, np.logical_or.reduce(masks))
@@ -268,7 +278,7 @@ class Mixture:
 
 
 def stratified_random() -> Selector:
-    """Any instance of the paradigms played least, each paradigm with the same probability."""
+    """Any instance of the paradigms that are furthest behind what they are owed."""
     return Balanced(Uniform(), slack=0, evenly=True)
 
 
