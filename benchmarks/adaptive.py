@@ -184,15 +184,13 @@ def _rounds(
 
 
 def _curves(rounds: Rounds) -> list[dict[str, Any]]:
-    """Mean curves of each place in a round that has the same policy and checkpoints."""
-    groups: dict[tuple[str, tuple[int, ...]], list[Trajectory]] = {}
-    for one in rounds:
-        for t in one:
-            groups.setdefault((t.policy, tuple(p.episodes for p in t.points)), []).append(t)
+    """Mean curves of sessions with the same policy, checkpoints and number of capabilities."""
+    groups: dict[tuple[str, tuple[int, ...], int], list[Trajectory]] = {}
+    for t in (t for one in rounds for t in one if t.points):
+        episodes = tuple(p.episodes for p in t.points)
+        groups.setdefault((t.policy, episodes, len(t.points[0].sd)), []).append(t)
     made: list[dict[str, Any]] = []
-    for (policy, episodes), found in groups.items():
-        if not episodes:
-            continue
+    for (policy, episodes, _), found in groups.items():
         points = [t.points for t in found]
         made.append(
             {
