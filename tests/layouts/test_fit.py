@@ -156,8 +156,8 @@ def test_nuts_fits(aaio: Layout, draw_instances: Draw, play: Play) -> None:
     features = draw_instances(300, 11)
     y = play(features, truth, 11)
     request = FitRequest(aaio, features, y, seed=2)
-
     result = fit(request)
+    compiled = default_engine().compiles  # other layouts too, where this process tested them
     assert result.converged
     assert result.draws.shape == (4, 1000, 4)
     assert result.flat_draws.shape == (4000, 4)
@@ -194,4 +194,4 @@ def test_nuts_fits(aaio: Layout, draw_instances: Draw, play: Play) -> None:
     assert short.diagnostics["attempts"] == 2
     assert any("ESS" in reason for reason in short.diagnostics["reasons"])
 
-    assert default_engine().compiles == 1, "data of another length must not compile anew"
+    assert default_engine().compiles == compiled, "data of another length must not compile anew"
