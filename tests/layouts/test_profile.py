@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
+from scipy.stats import norm
 
 from animalcat.layouts.fit import FitRequest, fit
 from animalcat.layouts.live import LivePosterior
@@ -69,6 +70,16 @@ def test_hdi_is_the_shortest_interval_with_its_share() -> None:
     assert low == pytest.approx(0.0, abs=0.01)
     assert high == pytest.approx(-np.log(0.1), rel=0.02)
     # Weights stand for copies.
-    weights = np.array([1.0, 8.0, 1.0, 0.0]) / 10.0
-    assert hdi(np.array([3.0, 2.0, 1.0, 9.0]), weights) in ((1.0, 2.0), (2.0, 3.0))
+    counts = g.integers(1, 4, 5_000)
+    some, copies = values[:5_000], np.repeat(values[:5_000], counts)
+    assert hdi(some, counts / counts.sum()) == pytest.approx(
+        hdi(copies, np.full(len(copies), 1.0 / len(copies))), abs=0.01
+    )
     assert hdi(np.array([7.0]), np.array([1.0])) == (7.0, 7.0)
+
+
+def test_hdi_of_few_draws_is_hardly_too_short() -> None:
+    g = np.random.default_rng(1)
+    even = np.full(300, 1.0 / 300)
+    held = [np.diff(norm.cdf(hdi(g.normal(size=300), even)))[0] for _ in range(200)]
+    assert np.mean(held) == pytest.approx(0.9, abs=0.008)
