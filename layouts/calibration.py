@@ -13,7 +13,6 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import binomtest, kstest
 
 from animalcat.layouts.evaluator import Evaluator
 from animalcat.layouts.fit import FitRequest, fit
@@ -80,10 +79,14 @@ class Calibration:
     @property
     def uniformity(self) -> Floats:
         """(latents,): p-values of the places being uniform (Kolmogorov and Smirnov)."""
+        from scipy.stats import kstest  # two thirds of the time to import this module
+
         return np.array([kstest(column, "uniform").pvalue for column in self.places.T])
 
     def interval(self, latent: int) -> tuple[float, float]:
         """The exact 99 % interval of a node's coverage (Clopper and Pearson)."""
+        from scipy.stats import binomtest
+
         hits = int(self.covered[:, latent].sum())
         found = binomtest(hits, len(self.covered)).proportion_ci(CONFIDENCE, method="exact")
         return found.low, found.high
