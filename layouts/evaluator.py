@@ -89,17 +89,29 @@ class Evaluator:
             return None
         return self._run(theta, columns, self._program.size, np.float64)
 
-    def log_likelihood(self, theta: npt.ArrayLike, columns: Floats, outcomes: Floats) -> Floats:
+    def log_likelihood(
+        self,
+        theta: npt.ArrayLike,
+        columns: Floats,
+        outcomes: Floats,
+        weights: Floats | None = None,
+    ) -> Floats:
         """Log-likelihood of all outcomes together.
 
         Args:
             theta: (draws, latents).
             columns: (instances, columns), as `columns` gave them.
             outcomes: (instances,), as `Layout.check_outcomes` gave them.
+            weights: (instances,), as how many outcomes each counts; None: as one.
 
         Returns:
             (draws,); 0 where there are no instances.
         """
+        if weights is not None and (partly := weights != 1.0).any():
+            whole = self.log_likelihood(theta, columns[~partly], outcomes[~partly])
+            return whole + weights[partly] @ self.pointwise(
+                theta, columns[partly], outcomes[partly]
+            )
         if isinstance(self.layout.outcome, Bernoulli):
             rows = self._rows(theta)
             out = np.zeros(rows.shape[1])

@@ -24,6 +24,8 @@ from animalcat.layouts.summary import NodeSummary, summarise
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
+VERSION: Final = 2
+"""Version of a saved posterior; version 1 knew no weights."""
 SWEEPS: Final = 10
 """Metropolis sweeps of a move."""
 _ACCEPTANCE: Final = 0.25
@@ -36,11 +38,12 @@ class TellError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Tell:
-    """One outcome that was told: its episode, features in the layout's order, and itself."""
+    """One outcome that was told: its episode, features in the layout's order, itself, weight."""
 
     episode: int
     features: tuple[float, ...]
     outcome: float
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,24 +108,31 @@ class LivePosterior:
         """Effective number of particles (Kish)."""
         return float(1.0 / np.sum(self._weights**2))
 
-    def update(self, features: npt.ArrayLike, outcome: float, episode: int) -> None:
+    def update(
+        self, features: npt.ArrayLike, outcome: float, episode: int, weight: float = 1.0
+    ) -> None:
         """Take in one outcome.
 
         Args:
             features: (features,), of the instance that was played.
             outcome: Whether it was a success; successes of the trials; or the score.
             episode: Its number; each is told once.
+            weight: As how many outcomes it counts, 0 to 1: its likelihood is raised to this power.
+                Less than 1 for repeats, see `layouts.retest`.
 
         Raises:
             TellError: This episode was told already.
-            ValueError: A feature is missing or out of its range, or the outcome is of another kind.
+            ValueError: A feature is missing or out of its range, the outcome is of another kind, or
+                the weight is not in [0, 1].
         """
+        if not 0.0 <= weight <= 1.0:
+            raise ValueError(f"weight {weight} of episode {episode} is not in [0, 1]")
         if any(tell.episode == episode for tell in self._tells):
             raise TellError(f"episode {episode} was told already; invalidate it first")
         checked = self.layout.check_features(np.atleast_2d(np.asarray(features, np.float64)))
         (y,) = self.layout.check_outcomes([float(outcome)], checked)
         columns = self._evaluator.columns(checked)
-        self._tells.append(Tell(episode, tuple(checked[0].tolist()), float(y)))
+        self._tells.append(Tell(episode, tuple(checked[0].tolist()), float(y), weight))
         self._columns.append(columns)
         self._reweight(len(self._tells) - 1)
 
@@ -166,7 +176,8 @@ class LivePosterior:
                 if entry.told == told:
                     fresh.reseed(entry.draws, told)
             if told < len(tells):
-                fresh.update(tells[told].features, tells[told].outcome, tells[told].episode)
+                tell = tells[told]
+                fresh.update(tell.features, tell.outcome, tell.episode, tell.weight)
         self.__dict__.update(fresh.__dict__)
 
     def summary(self) -> list[NodeSummary]:
@@ -184,10 +195,11 @@ class LivePosterior:
             ),
             "outcomes": np.array([t.outcome for t in self._tells], dtype=np.float64),
             "episodes": np.array([t.episode for t in self._tells], dtype=np.int64),
+            "tell_weights": np.array([t.weight for t in self._tells], dtype=np.float64),
         }
         arrays |= {f"reseed{i}": entry.draws for i, entry in enumerate(self._reseeds)}
         message = {
-            "version": 1,
+            "version": VERSION,
             "layout": self.layout.digest,
             "seed": self.seed,
             "moves": self._moves,
@@ -207,18 +219,19 @@ class LivePosterior:
         message, arrays = frames.unpack(
             data[start : start + text], data[start + text : start + text + payload]
         )
-        if message.get("version") != 1:
-            raise ValueError(f"version {message.get('version')} of a saved posterior; 1 is known")
+        if message.get("version") != VERSION:
+            raise ValueError(
+                f"version {message.get('version')} of a saved posterior; {VERSION} is known"
+            )
         if message["layout"] != layout.digest:
             raise ValueError(
                 f"saved with layout {message['layout'][:12]}, not {layout.name} "
                 f"({layout.variant}) {layout.digest[:12]}"
             )
         made = cls(layout, int(message["seed"]), len(arrays["z"]))
-        for row, y, episode in zip(
-            arrays["features"], arrays["outcomes"], arrays["episodes"], strict=True
-        ):
-            made._tells.append(Tell(int(episode), tuple(row.tolist()), float(y)))
+        kept = ("features", "outcomes", "episodes", "tell_weights")
+        for row, y, episode, weight in zip(*(arrays[name] for name in kept), strict=True):
+            made._tells.append(Tell(int(episode), tuple(row.tolist()), float(y), float(weight)))
             made._columns.append(made._evaluator.columns(row[np.newaxis]))
         made._reseeds = [
             _Reseed(int(told), arrays[f"reseed{i}"]) for i, told in enumerate(message["reseeds"])
@@ -246,7 +259,7 @@ class LivePosterior:
         tell = self._tells[index]
         outcome = np.array([tell.outcome])
         likelihood = self._evaluator.pointwise(self._theta, self._columns[index], outcome)[0]
-        self._weigh(self._log_weights + likelihood)
+        self._weigh(self._log_weights + tell.weight * likelihood)
         if self.ess < self._size / 2:
             self._move(rng(self.seed, "move", tell.episode), told=index + 1)
 
@@ -270,12 +283,14 @@ class LivePosterior:
         z = self._z[_systematic(self._weights, generator.random())]
         columns = np.concatenate(self._columns[:told]) if told else np.empty((0, 0))
         outcomes = np.array([t.outcome for t in self._tells[:told]])
+        weights = np.array([t.weight for t in self._tells[:told]])
 
         def log_target(z: Floats) -> Floats:
             prior = -0.5 * np.einsum("ij,ij->i", z, z)
             if not told:
                 return prior
-            return prior + self._evaluator.log_likelihood(self._values(z), columns, outcomes)
+            theta = self._values(z)
+            return prior + self._evaluator.log_likelihood(theta, columns, outcomes, weights)
 
         density = log_target(z)
         width = 2.38 / math.sqrt(dim)  # Roberts, Gelman and Gilks 1997

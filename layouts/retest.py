@@ -1,0 +1,89 @@
+"""Test and retest: how random an agent is on one instance, and what a repeat counts as evidence.
+
+The same arena with the same seed gives a deterministic agent the same episode: its outcome is no
+new evidence. An agent that acts at random gives a new draw. Pairs of plays of one instance tell
+which: with probability `determinism` the second outcome is the first again, else it is drawn anew.
+An instance that suits an agent more than its demands say has the same effect, and is treated the
+same: outcomes of one instance are alike.
+
+Then k plays of an instance tell as much as k / (1 + (k - 1) determinism) plays of different ones:
+the design effect of clusters (Kish 1965, Survey sampling), determinism being the correlation within
+one. A repeat counts what it adds to that, as is expected after the pairs so far.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+CERTAIN: Final = 0.5
+"""Prior probability that an agent is deterministic altogether; the rest is uniform on [0, 1)."""
+GRID: Final = 201
+"""Values of determinism that its posterior is worked out at."""
+LEAST: Final = 1e-6
+"""Least probability of an outcome drawn anew, so that nothing is ever ruled out by a prediction."""
+
+
+class Retest:
+    """What pairs of plays say of an agent, as a posterior over its determinism."""
+
+    def __init__(self) -> None:
+        self._values: Floats = np.linspace(0.0, 1.0, GRID)
+        self._logs: Floats = np.full(GRID, np.log((1.0 - CERTAIN) / (GRID - 1)))
+        self._logs[-1] = np.log(CERTAIN)
+        self.pairs = 0
+        """Repeats so far."""
+        self.agreements = 0
+        """Of those, how many gave the outcome of the play before."""
+
+    @property
+    def determinism(self) -> float:
+        """Posterior mean of the probability that a repeat gives the same outcome without a draw."""
+        return float(self._shares @ self._values)
+
+    @property
+    def sd(self) -> float:
+        """Posterior standard deviation of the same."""
+        return float(np.sqrt(self._shares @ (self._values - self.determinism) ** 2))
+
+    def weights(self, plays: npt.ArrayLike) -> Floats:
+        """As how many outcomes one more play of an instance counts.
+
+        Args:
+            plays: How often each instance was played before, any shape.
+
+        Returns:
+            Of the same shape, in [0, 1]: 1 where an instance was not played yet.
+        """
+        before = np.asarray(plays, dtype=np.int64)
+        counts, place = np.unique(before, return_inverse=True)
+        k = counts[:, np.newaxis].astype(np.float64)
+        gained = (_worth(k + 1.0, self._values) - _worth(k, self._values)) @ self._shares
+        return np.where(counts == 0, 1.0, gained)[np.ravel(place)].reshape(before.shape)
+
+    def update(self, same: bool, chance: float) -> None:
+        """Take in a repeat.
+
+        Args:
+            same: Whether its outcome was that of the play before.
+            chance: Predicted probability of its outcome if it was drawn anew; an agreement that was
+                likely anyway tells little.
+        """
+        anew = min(max(chance, LEAST), 1.0)
+        self._logs += np.log(np.maximum((1.0 - self._values) * anew + self._values * same, 1e-300))
+        self.pairs += 1
+        self.agreements += same
+
+    @property
+    def _shares(self) -> Floats:
+        shares = np.exp(self._logs - self._logs.max())
+        return shares / shares.sum()
+
+
+def _worth(plays: Floats, determinism: Floats) -> Floats:
+    """Number of different instances that tell as much as some plays of one."""
+    return plays / np.maximum(1.0 + (plays - 1.0) * determinism, LEAST)

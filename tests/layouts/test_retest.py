@@ -1,0 +1,125 @@
+"""Repeats count as much as the agent is random, and no more."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from animalcat.layouts.evaluator import Evaluator
+from animalcat.layouts.live import LivePosterior
+from animalcat.layouts.retest import Retest
+from animalcat.layouts.spec import Layout
+
+
+def after_pairs(determinism: float, count: int, seed: int = 0) -> Retest:
+    generator = np.random.default_rng(seed)
+    retest = Retest()
+    for p in generator.uniform(0.1, 0.9, count):
+        first, anew = generator.uniform(size=2) < p
+        second = first if generator.uniform() < determinism else anew
+        retest.update(bool(first == second), float(p if second else 1.0 - p))
+    return retest
+
+
+@pytest.mark.parametrize("determinism", [0.0, 0.5, 1.0])
+def test_determinism_is_found(determinism: float) -> None:
+    retest = after_pairs(determinism, 400)
+    assert retest.determinism == pytest.approx(determinism, abs=0.1)
+    assert retest.sd < 0.1
+    assert retest.pairs == 400
+
+
+def test_a_fresh_instance_counts_as_one_and_repeats_as_the_design_effect_says() -> None:
+    half = after_pairs(0.5, 5000)
+    counted = half.weights(np.arange(4))
+    assert counted[0] == 1.0
+    # k / (1 + (k - 1) / 2) is 1, 4/3, 3/2 and 8/5.
+    np.testing.assert_allclose(np.cumsum(counted), [1.0, 4 / 3, 3 / 2, 8 / 5], atol=0.03)
+    np.testing.assert_allclose(after_pairs(0.0, 2000).weights([0, 1, 5]), 1.0, atol=0.12)
+
+
+def test_all_repeats_of_a_deterministic_agent_together_count_less_than_one_outcome() -> None:
+    """Weighted by what is known in the end; and next to nothing after ten pairs."""
+    assert 0.0 < Retest().weights([1])[0] < 0.25
+    retest = Retest()
+    for pairs in range(1, 51):
+        retest.update(same=True, chance=0.5)
+        assert pairs * retest.weights([1])[0] < 0.5
+    assert retest.weights([1])[0] < 0.001
+
+
+def test_one_change_of_mind_rules_full_determinism_out() -> None:
+    retest = after_pairs(1.0, 50)
+    assert retest.weights([1])[0] < 0.001
+    retest.update(same=False, chance=0.5)
+    assert retest.weights([1])[0] > 0.01
+
+
+def test_what_was_sure_anyway_tells_little() -> None:
+    sure, unsure = Retest(), Retest()
+    sure.update(same=True, chance=0.99)
+    unsure.update(same=True, chance=0.5)
+    assert Retest().determinism < sure.determinism < unsure.determinism
+
+
+def posterior(layout: Layout, weights: list[float]) -> LivePosterior:
+    made = LivePosterior(layout, 4, particles=500)
+    generator = np.random.default_rng(1)
+    low, high = np.array([[f.low, f.high] for f in layout.features]).T
+    for k, weight in enumerate(weights):
+        share = 0.5 * generator.random(len(low))
+        made.update(low + (high - low) * share, bool(share[0] < 0.3), k, weight)
+    return made
+
+
+def test_an_outcome_of_weight_0_changes_nothing(aaio: Layout) -> None:
+    before, after = posterior(aaio, [1.0] * 5), posterior(aaio, [1.0] * 5 + [0.0])
+    np.testing.assert_array_equal(before.weights, after.weights)
+    assert len(after.tells) == 6
+
+
+def test_a_weight_is_a_power_of_the_likelihood_before_and_after_moves(aaio: Layout) -> None:
+    """Importance sampling from the prior is the yardstick."""
+    weights = [1.0, 0.25] * 20
+    made = posterior(aaio, weights)
+    assert made.moves > 0
+    z = np.random.default_rng(0).standard_normal((200_000, len(aaio.latents)))
+    theta = np.stack([n.prior.from_standard(z[:, i]) for i, n in enumerate(aaio.latents)], axis=1)
+    evaluator = Evaluator(aaio)
+    columns = evaluator.columns([t.features for t in made.tells])
+    outcomes = np.array([t.outcome for t in made.tells])
+    logs = np.array(weights) @ evaluator.pointwise(theta, columns, outcomes)
+    np.testing.assert_allclose(
+        evaluator.log_likelihood(theta, columns, outcomes, np.array(weights)), logs, rtol=1e-9
+    )
+    shares = np.exp(logs - logs.max())
+    shares /= shares.sum()
+    for i, node in enumerate(made.summary()):
+        mean = shares @ theta[:, i]
+        assert node.mean == pytest.approx(mean, abs=0.25 * node.sd)
+        sd = np.sqrt(shares @ (theta[:, i] - mean) ** 2)
+        assert node.sd == pytest.approx(sd, rel=0.15)
+
+
+def test_weights_survive_saving_invalidating_and_reseeding(aaio: Layout) -> None:
+    made = posterior(aaio, [1.0, 0.5, 0.25, 1.0, 0.75])
+    again = LivePosterior.load(aaio, made.save())
+    assert again.tells == made.tells
+    made.invalidate(2)
+    assert [t.weight for t in made.tells] == [1.0, 0.5, 1.0, 0.75]
+    fresh = LivePosterior(aaio, 4, particles=500)
+    for tell in made.tells:
+        fresh.update(tell.features, tell.outcome, tell.episode, tell.weight)
+    np.testing.assert_array_equal(made.weights, fresh.weights)
+    draws = fresh.particles[:300]
+    whole, part = LivePosterior.load(aaio, again.save()), again
+    whole.reseed(draws, 4)
+    before = whole.weights
+    part.reseed(draws, 5)  # the last outcome, of weight 0.75, is not taken in again
+    assert not np.array_equal(before, part.weights)
+
+
+@pytest.mark.parametrize("weight", [-0.1, 1.1, float("nan")])
+def test_weights_out_of_range_are_refused(aaio: Layout, weight: float) -> None:
+    with pytest.raises(ValueError, match=r"weight .* of episode 0 is not in \[0, 1\]"):
+        posterior(aaio, [weight])
