@@ -6,5 +6,16 @@ from animalcat.arena_configs.families.generate import (
     generate,
     load_family,
 )
+from animalcat.arena_configs.families.solve import Solved, distances, places, sizes, solve
 
-__all__ = ["FAMILIES", "FamilyInstance", "generate", "load_family"]
+__all__ = [
+    "FAMILIES",
+    "FamilyInstance",
+    "Solved",
+    "distances",
+    "generate",
+    "load_family",
+    "places",
+    "sizes",
+    "solve",
+]

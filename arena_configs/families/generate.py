@@ -28,6 +28,20 @@ GAP: Final = 0.25
 TRIES: Final = 2000
 
 
+class Pose(NamedTuple):
+    """Where an agent starts, and where its goal is from there.
+
+    Attributes:
+        x: In metres.
+        z: In metres.
+        direction: Degrees from the z axis to the goal, clockwise.
+    """
+
+    x: float
+    z: float
+    direction: float
+
+
 class FamilyInstance(NamedTuple):
     """An arena of a family.
 
@@ -140,32 +154,50 @@ def _candidate(
     pose = _pose(distance, size, rng)
     if pose is None:
         return None
+    arena = open_arena(family, paradigm, pose, distance, size, angle)
     x, z, direction = pose
     sin, cos = math.sin(math.radians(direction)), math.cos(math.radians(direction))
-    goal = Vector3(x=_round(x + distance * sin), z=_round(z + distance * cos))
-    items = [
-        Item(
-            name="Agent",
-            positions=(Vector3(x=_round(x), z=_round(z)),),
-            rotations=(_round((direction - angle) % 360.0),),
-        ),
-        Item(name=family.goal, positions=(goal,), rotations=(0.0,), sizes=(_cube(_round(size)),)),
-    ]
+    obstacles: list[Item] = []
     for obstacle in paradigm.obstacles:
         along, aside = draw(obstacle.along, rng) * distance, draw(obstacle.aside, rng)
         at_x, at_z = x + along * sin + aside * cos, z + along * cos - aside * sin
         if not (0 <= at_x <= ARENA_SIDE and 0 <= at_z <= ARENA_SIDE):
             return None
-        items.append(_obstacle(obstacle, at_x, at_z, direction, rng))
+        obstacles.append(_obstacle(obstacle, at_x, at_z, direction, rng))
+    return arena.model_copy(update={"items": (*arena.items, *obstacles)})
+
+
+def open_arena(
+    family: Family, paradigm: Paradigm, pose: Pose, distance: float, size: float, angle: float
+) -> Arena:
+    """A family's arena with nothing between the agent and the goal.
+
+    Args:
+        family: Which family.
+        paradigm: The paradigm whose time limit it has.
+        pose: Where the agent starts, and in which direction the goal is.
+        distance: Metres on the ground from the agent to the goal.
+        size: Diameter of the goal in metres.
+        angle: Degrees from the agent's heading to the goal, clockwise.
+    """
+    x, z, direction = pose
+    sin, cos = math.sin(math.radians(direction)), math.cos(math.radians(direction))
+    goal = Vector3(x=_round(x + distance * sin), z=_round(z + distance * cos))
+    items = (
+        Item(
+            name="Agent",
+            positions=(Vector3(x=_round(x), z=_round(z)),),
+            rotations=(_round((direction - angle) % 360.0),),
+        ),
+        Item(name=family.goal, positions=(goal,), rotations=(0.0,), sizes=(cube(_round(size)),)),
+    )
     # Passed when it is reached at all before that time: its reward, less the decay until then.
     pass_mark = math.floor(1e3 * (_round(size) * SIZE_ADJUSTMENT - family.pass_within)) / 1e3
     time_limit = paradigm.time_limit or family.time_limit
-    return Arena(time_limit=time_limit, pass_mark=pass_mark, items=tuple(items))
+    return Arena(time_limit=time_limit, pass_mark=pass_mark, items=items)
 
 
-def _pose(
-    distance: float, size: float, rng: np.random.Generator
-) -> tuple[float, float, float] | None:
+def _pose(distance: float, size: float, rng: np.random.Generator) -> Pose | None:
     """The agent's x and z, and the direction of the goal, so that both are in the arena.
 
     Long ways fit in few poses, so the pose is drawn again instead of the distance: the
@@ -178,7 +210,7 @@ def _pose(
         goal_x = x + distance * math.sin(math.radians(direction))
         goal_z = z + distance * math.cos(math.radians(direction))
         if end <= min(goal_x, goal_z) and max(goal_x, goal_z) <= ARENA_SIDE - end:
-            return float(x), float(z), float(direction)
+            return Pose(float(x), float(z), float(direction))
     return None
 
 
@@ -229,7 +261,8 @@ def passable(placement: Placement) -> bool:
     )
 
 
-def _cube(side: float) -> Vector3:
+def cube(side: float) -> Vector3:
+    """The size of what is as wide as it is high and deep."""
     return Vector3(x=side, y=side, z=side)
 
 

@@ -72,6 +72,17 @@ def draw(value: Range, rng: np.random.Generator) -> float:
             return float(value)
 
 
+def bounds(value: Range) -> tuple[float, float]:
+    """Least and greatest number of a range."""
+    match value:
+        case Uniform(uniform=ends) | LogUniform(log_uniform=ends):
+            return ends
+        case NumberChoice(choice=options):
+            return min(options), max(options)
+        case _:
+            return float(value), float(value)
+
+
 class Obstacle(_Template):
     """Something that stands between the agent and the goal."""
 
