@@ -15,7 +15,10 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "demo": ("animalcat.cli.demo", "The main job, end to end, on this machine."),
     "doctor": ("animalcat.cli.doctor", "What is there, what is missing, and how to get it."),
     "serve": ("animalcat.cli.serve", "Start the gRPC server."),
-    "session": ("animalcat.cli.session", "Run, list, show, resume and cancel test sessions."),
+    "session": (
+        "animalcat.cli.session",
+        "Run, create, list, show, resume and cancel test sessions.",
+    ),
     "profile": ("animalcat.cli.profile", "Show and export cognitive profiles."),
     "episode": ("animalcat.cli.episode", "List and replay recorded episodes."),
     "agent": ("animalcat.cli.agent", "Run an agent against a server."),

@@ -1,4 +1,4 @@
-"""`animalcat session`: run, list, show, resume and cancel test sessions."""
+"""`animalcat session`: run, create, list, show, resume and cancel test sessions."""
 
 from __future__ import annotations
 
@@ -12,122 +12,43 @@ from animalcat import names
 from animalcat.cli.agent_process import AgentProcess, check_reference, follow
 from animalcat.cli.output import FAILED, UNREACHABLE, fail, print_json, print_rows, progress_console
 from animalcat.cli.remote import AsJson, Data, Server, SessionArgument, client_for, session_row
-from animalcat.cli.session_plan import stopping_rule, why
+from animalcat.cli.session_options import Plan, takes_plan
+from animalcat.cli.session_plan import why
 from animalcat.cli.tables import NODE_COLUMNS, profile_rows
 from animalcat.client import Client
-from animalcat.envs.backends import AUTOMATIC
-from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
 from animalcat.errors import AnimalcatError
 from animalcat.service.settings import Settings
 from animalcat.v1 import sessions_pb2, types_pb2
 
-app = typer.Typer(help="Run, list, show, resume and cancel test sessions.", no_args_is_help=True)
+app = typer.Typer(
+    help="Run, create, list, show, resume and cancel test sessions.", no_args_is_help=True
+)
 
 
 @app.command()
-def run(
-    agent: Annotated[str, typer.Option(help="builtin:NAME, or path/to/file.py:Class.")],
-    battery: Annotated[
-        str, typer.Option(help="Name of a battery or a family, or a folder of arena files.")
-    ],
-    layout: Annotated[str, typer.Option(help="Name of a layout; see `layout list`.")] = "aaio",
-    variant: Annotated[str, typer.Option(help="Variant of the layout.")] = "",
-    preset: Annotated[
-        str, typer.Option(help="Stopping rule: quick, standard or thorough.")
-    ] = "standard",
-    max_episodes: Annotated[int | None, typer.Option(min=1, help="Most episodes.")] = None,
-    target_sd: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, help="Enough at this SD, a share of the range; 0: never."),
-    ] = None,
-    target: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=SHARE", help="Target of one capability; may be repeated."),
-    ] = None,
-    target_width: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, help="Greatest width of 90 % intervals, a share of the range."),
-    ] = None,
-    futility: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, help="Enough when 25 more would gain less; 0: never."),
-    ] = None,
-    max_seconds: Annotated[float | None, typer.Option(min=0, help="Most seconds of play.")] = None,
-    stop: Annotated[str, typer.Option(help="any: what comes first; all: when all came.")] = "any",
-    stop_at_alarm: Annotated[
-        bool, typer.Option(help="Stop when the layout turns out not to describe the agent.")
-    ] = False,
-    policy: Annotated[
-        str, typer.Option(help="variance, information, threshold, stratified or random.")
-    ] = "variance",
-    random_share: Annotated[float, typer.Option(min=0, max=1, help="Share drawn at random.")] = 0.3,
-    repeats: Annotated[
-        int, typer.Option(min=0, help="How often an arena may be played; 0: any number of times.")
-    ] = 1,
-    per_second: Annotated[bool, typer.Option(help="Prefer short episodes.")] = False,
-    about: Annotated[
-        list[str] | None,
-        typer.Option(help='Capability that "information" is about; may be repeated.'),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the whole session.")] = 0,
-    backend: Annotated[
-        str, typer.Option(help="What plays: sim, unity:auto, or unity:PATH of a Unity build.")
-    ] = "sim",
-    camera: Annotated[
-        int | None, typer.Option(min=4, max=512, help="Side of a camera image; none if not given.")
-    ] = None,
-    decision_period: Annotated[int, typer.Option(min=1, max=20, help="Physics steps.")] = 3,
-    action_timeout: Annotated[float, typer.Option(help="Seconds for one action.")] = 60.0,
-    record_pixels: Annotated[bool, typer.Option(help="Keep camera images.")] = False,
-    certify: Annotated[bool, typer.Option(help="Check the live posterior by NUTS.")] = True,
-    server: Server = None,
-    data: Data = None,
-    as_json: AsJson = False,
-) -> None:
+@takes_plan
+def run(plan: Plan) -> None:
     """Measure an agent: play until the layout's capabilities are known, or the budget is spent."""
-    check_reference(agent)
-    spec = ObservationSpec(
-        camera=CameraSpec(camera) if camera else None,
-        rays=RaySpec(),
-        decision_period=decision_period,
-    )
-    rule = stopping_rule(
-        preset,
-        target or [],
-        {
-            "max_episodes": max_episodes,
-            "target_sd": target_sd,
-            "target_width": target_width,
-            "futility": futility,
-            "max_seconds": max_seconds,
-            "stop_at_alarm": stop_at_alarm,
-            "combine": stop,
-        },
-    )
-    chooses = sessions_pb2.SelectionPolicy(
-        name=policy,
-        random_share=random_share,
-        exposures=repeats,
-        per_second=per_second,
-        about=about or [],
-    )
-    backend, builds = _backend(backend, server)
-    with client_for(server, data, builds=builds) as client:
-        session = client.create_session(
-            agent=agent,
-            battery=_battery(client, battery, seed),
-            layout=layout,
-            layout_variant=variant,
-            stop=rule,
-            policy=chooses,
-            seed=seed,
-            backend=backend,
-            observation_spec=spec,
-            action_timeout_seconds=action_timeout,
-            record_pixels=record_pixels,
-            certify=certify,
-        )
-        _report(client, play(client, session, agent), server, data, as_json)
+    check_reference(plan.agent)
+    with plan.client() as client:
+        session = plan.create(client)
+        _report(client, play(client, session, plan.agent), plan.server, plan.data, plan.as_json)
+
+
+@app.command()
+@takes_plan
+def create(plan: Plan) -> None:
+    """Create a session that waits for its agent, and print its id.
+
+    The agent may be any name; who connects gives the same. `animalcat agent run`, a RemoteEnv or
+    code for Animal-AI on the stand-in (ANIMALCAT_SESSION) can then play it.
+    """
+    with plan.client() as client:
+        session = plan.create(client)
+        if plan.as_json:
+            print_json(session_row(session))
+        else:
+            typer.echo(names.parse_session(session.name))
 
 
 @app.command()
@@ -182,36 +103,6 @@ def cancel(
     """End a session; what it learnt stays."""
     with client_for(server, data) as client:
         _show(client.cancel_session(session), as_json)
-
-
-def _backend(backend: str, server: str | None) -> tuple[str, list[Path]]:
-    """A backend's name for the server, and the builds that a server of our own may run.
-
-    A path is meant from here unless the server was given, which may be on another machine.
-    """
-    kind, _, path = backend.partition(":")
-    if kind != "unity" or not path or f"{kind}:{path}" == AUTOMATIC or server:
-        return backend, []
-    build = Path(path).expanduser().absolute()
-    return f"{kind}:{build}", [build]
-
-
-def _battery(client: Client, battery: str, seed: int) -> str:
-    """Id of a battery; a path is imported first."""
-    path = Path(battery)
-    known = {names.parse_battery(b.name) for b in client.list_batteries()}
-    written_as_path = "/" in battery or path.suffix in (".yaml", ".yml")
-    if not written_as_path and (battery in known or not path.exists()):
-        return battery
-    if not path.exists():
-        fail(f"{battery}: no such file or folder")
-    with progress_console().status(f"importing {battery}"):
-        made = client.import_battery(path, seed=seed)
-    for problem in made.problems[:5]:
-        typer.echo(f"note: {problem}", err=True)
-    if len(made.problems) > 5:
-        typer.echo(f"note: and {len(made.problems) - 5} more; see `battery list --json`", err=True)
-    return names.parse_battery(made.name)
 
 
 def play(client: Client, session: sessions_pb2.Session, reference: str) -> sessions_pb2.Session:

@@ -123,10 +123,12 @@ def test_a_loop_that_knows_nothing_is_tested_as_an_agent_over_grpc_is(
 
 def test_the_page_can_be_followed(server: Server, client: animalcat.Client, tmp_path: Path) -> None:
     text = PAGE.read_text()
-    play, _, create = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)[:3]
+    play, _ = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)[:2]
+    (create,) = re.findall(r"^\.venv/bin/animalcat (session create .*)$", text, re.MULTILINE)
     (tmp_path / "arena.yml").write_text(text.split("```yaml\n")[1].split("```")[0])
     (tmp_path / "play.py").write_text(re.sub(r'"/home/me/[^"]*"', repr(str(STAND_IN)), play))
     create = create.replace("localhost:50051", server.address)
+    assert server.address in create
 
     def python(*arguments: str, **variables: str) -> str:
         return subprocess.run(
@@ -139,7 +141,7 @@ def test_the_page_can_be_followed(server: Server, client: animalcat.Client, tmp_
             timeout=PATIENCE,
         ).stdout
 
-    session = python("-c", create).strip()
+    session = python("-m", "animalcat", *create.split()).strip()
     out = python("play.py", **{SERVER: server.address, SESSION: session})
     stored = client.episodes(session)
     printed = re.findall(r"^episode (\d): return (\S+) after (\d+) steps$", out, re.MULTILINE)

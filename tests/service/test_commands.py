@@ -66,6 +66,15 @@ def test_a_session_from_the_command_line(arenas: Path, tmp_path: Path) -> None:
     assert not (Settings(home=tmp_path).home / "server.lock").read_bytes()
 
 
+def test_a_session_that_waits_for_its_agent(arenas: Path, tmp_path: Path) -> None:
+    create = ("session", "create", "--agent", "mine", "--battery", arenas, "--max-episodes", "2")
+    done = animalcat(*create, data=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (listed,) = json.loads(animalcat("session", "list", "--json", data=tmp_path).stdout)
+    assert (listed["session"], listed["agent"]) == (done.stdout.strip(), "mine")
+    assert (listed["state"], listed["episodes"], listed["max_episodes"]) == ("waiting", 0, 2)
+
+
 def test_batteries_are_built_imported_and_listed(arenas: Path, tmp_path: Path) -> None:
     built = animalcat(
         "battery", "build", "navigation", "--instances", "20", "--json", data=tmp_path

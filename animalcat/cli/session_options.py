@@ -1,0 +1,198 @@
+"""The options that define a session, shared by the commands that create one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from animalcat import names
+from animalcat.cli.output import fail, progress_console
+from animalcat.cli.remote import AsJson, Data, Server, client_for
+from animalcat.cli.session_plan import stopping_rule
+from animalcat.client import Client
+from animalcat.envs.backends import AUTOMATIC
+from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
+from animalcat.v1 import sessions_pb2
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A session as the command line asks for it, and where it is to be.
+
+    Attributes:
+        agent: Name of the agent.
+        battery: Name of a battery or a family, or a path to arena files.
+        fields: The other fields of `Client.create_session`.
+        builds: Unity builds that a private server may run.
+        server: Host and port, if one was given.
+        data: The data directory, if one was given.
+        as_json: Print JSON.
+    """
+
+    agent: str
+    battery: str
+    fields: dict[str, Any]
+    builds: tuple[Path, ...]
+    server: str | None
+    data: Path | None
+    as_json: bool
+
+    @contextmanager
+    def client(self) -> Generator[Client]:
+        """A client of the server that is meant."""
+        with client_for(self.server, self.data, builds=self.builds) as client:
+            yield client
+
+    def create(self, client: Client) -> sessions_pb2.Session:
+        """Create the session, which waits for its agent."""
+        battery = find_battery(client, self.battery, self.fields["seed"])
+        return client.create_session(agent=self.agent, battery=battery, **self.fields)
+
+
+def _plan(
+    agent: Annotated[str, typer.Option(help="builtin:NAME, or path/to/file.py:Class.")],
+    battery: Annotated[
+        str, typer.Option(help="Name of a battery or a family, or a folder of arena files.")
+    ],
+    layout: Annotated[str, typer.Option(help="Name of a layout; see `layout list`.")] = "aaio",
+    variant: Annotated[str, typer.Option(help="Variant of the layout.")] = "",
+    preset: Annotated[
+        str, typer.Option(help="Stopping rule: quick, standard or thorough.")
+    ] = "standard",
+    max_episodes: Annotated[int | None, typer.Option(min=1, help="Most episodes.")] = None,
+    target_sd: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Enough at this SD, a share of the range; 0: never."),
+    ] = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=SHARE", help="Target of one capability; may be repeated."),
+    ] = None,
+    target_width: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Greatest width of 90 % intervals, a share of the range."),
+    ] = None,
+    futility: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Enough when 25 more would gain less; 0: never."),
+    ] = None,
+    max_seconds: Annotated[float | None, typer.Option(min=0, help="Most seconds of play.")] = None,
+    stop: Annotated[str, typer.Option(help="any: what comes first; all: when all came.")] = "any",
+    stop_at_alarm: Annotated[
+        bool, typer.Option(help="Stop when the layout turns out not to describe the agent.")
+    ] = False,
+    policy: Annotated[
+        str, typer.Option(help="variance, information, threshold, stratified or random.")
+    ] = "variance",
+    random_share: Annotated[float, typer.Option(min=0, max=1, help="Share drawn at random.")] = 0.3,
+    repeats: Annotated[
+        int, typer.Option(min=0, help="How often an arena may be played; 0: any number of times.")
+    ] = 1,
+    per_second: Annotated[bool, typer.Option(help="Prefer short episodes.")] = False,
+    about: Annotated[
+        list[str] | None,
+        typer.Option(help='Capability that "information" is about; may be repeated.'),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the whole session.")] = 0,
+    backend: Annotated[
+        str, typer.Option(help="What plays: sim, unity:auto, or unity:PATH of a Unity build.")
+    ] = "sim",
+    camera: Annotated[
+        int | None, typer.Option(min=4, max=512, help="Side of a camera image; none if not given.")
+    ] = None,
+    decision_period: Annotated[int, typer.Option(min=1, max=20, help="Physics steps.")] = 3,
+    action_timeout: Annotated[float, typer.Option(help="Seconds for one action.")] = 60.0,
+    record_pixels: Annotated[bool, typer.Option(help="Keep camera images.")] = False,
+    certify: Annotated[bool, typer.Option(help="Check the live posterior by NUTS.")] = True,
+    server: Server = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> Plan:
+    backend, builds = parse_backend(backend, server)
+    fields = {
+        "layout": layout,
+        "layout_variant": variant,
+        "stop": stopping_rule(
+            preset,
+            target or [],
+            {
+                "max_episodes": max_episodes,
+                "target_sd": target_sd,
+                "target_width": target_width,
+                "futility": futility,
+                "max_seconds": max_seconds,
+                "stop_at_alarm": stop_at_alarm,
+                "combine": stop,
+            },
+        ),
+        "policy": sessions_pb2.SelectionPolicy(
+            name=policy,
+            random_share=random_share,
+            exposures=repeats,
+            per_second=per_second,
+            about=about or [],
+        ),
+        "seed": seed,
+        "backend": backend,
+        "observation_spec": observation(camera, decision_period),
+        "action_timeout_seconds": action_timeout,
+        "record_pixels": record_pixels,
+        "certify": certify,
+    }
+    return Plan(agent, battery, fields, tuple(builds), server, data, as_json)
+
+
+def takes_plan(command: Callable[[Plan], None]) -> Callable[..., None]:
+    """A command whose options are those that define a session."""
+
+    @wraps(_plan)
+    def call(**given: Any) -> None:
+        command(_plan(**given))
+
+    call.__name__, call.__doc__ = command.__name__, command.__doc__
+    return call
+
+
+def observation(camera: int | None, decision_period: int) -> ObservationSpec:
+    """What the agent sees: rays, and a camera where its side is given."""
+    return ObservationSpec(
+        camera=CameraSpec(camera) if camera else None,
+        rays=RaySpec(),
+        decision_period=decision_period,
+    )
+
+
+def parse_backend(backend: str, server: str | None) -> tuple[str, list[Path]]:
+    """A backend's name for the server, and the builds that a server of our own may run.
+
+    A path is meant from here unless the server was given, which may be on another machine.
+    """
+    kind, _, path = backend.partition(":")
+    if kind != "unity" or not path or f"{kind}:{path}" == AUTOMATIC or server:
+        return backend, []
+    build = Path(path).expanduser().absolute()
+    return f"{kind}:{build}", [build]
+
+
+def find_battery(client: Client, battery: str, seed: int) -> str:
+    """Id of a battery; a path is imported first."""
+    path = Path(battery)
+    known = {names.parse_battery(b.name) for b in client.list_batteries()}
+    written_as_path = "/" in battery or path.suffix in (".yaml", ".yml")
+    if not written_as_path and (battery in known or not path.exists()):
+        return battery
+    if not path.exists():
+        fail(f"{battery}: no such file or folder")
+    with progress_console().status(f"importing {battery}"):
+        made = client.import_battery(path, seed=seed)
+    for problem in made.problems[:5]:
+        typer.echo(f"note: {problem}", err=True)
+    if len(made.problems) > 5:
+        typer.echo(f"note: and {len(made.problems) - 5} more; see `battery list --json`", err=True)
+    return names.parse_battery(made.name)
