@@ -11,6 +11,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from animalcat.layouts.adaptive.offers import Offers
 from animalcat.layouts.evaluator import Evaluator
 from animalcat.layouts.spec import Layout
 
@@ -23,6 +24,7 @@ class Bank:
     """Instances to choose from; they never change.
 
     Instances with equal features tell the same: what they tell is worked out once for all of them.
+    Those of the battery come first; what could be made on demand stands behind them.
 
     Attributes:
         layout: What is measured.
@@ -33,6 +35,7 @@ class Bank:
         distinct: (distinct, columns): the prepared columns of each distinct instance.
         place: (instances,): the row in `distinct` of each instance.
         demands: (instances, capabilities): NaN where an instance demands nothing of a capability.
+        offered: (instances,): which could be made on demand, and are not in the battery.
     """
 
     def __init__(
@@ -44,6 +47,7 @@ class Bank:
         names: Sequence[str] = (),
         variants: Sequence[str] = (),
         seconds: npt.ArrayLike | None = None,
+        offers: Offers | None = None,
     ) -> None:
         """Prepare the instances.
 
@@ -54,6 +58,7 @@ class Bank:
             names: The name of each instance; empty: their numbers.
             variants: The group of variants that each instance is of; empty: each is its own.
             seconds: (instances,), how long an episode is expected to take; by default all equal.
+            offers: What could be made on demand.
 
         Raises:
             ValueError: A feature is out of range, or the lengths differ.
@@ -64,9 +69,18 @@ class Bank:
         self.variants = tuple(variants) or self.names
         self.evaluator = Evaluator(layout)
         values = np.asarray(features, dtype=np.float64).reshape(-1, len(layout.features))
+        own = len(values)
+        self.seconds = np.ones(own) if seconds is None else np.asarray(seconds, dtype=np.float64)
+        if offers is not None:
+            values = np.vstack([values, offers.features])
+            self.paradigms += tuple(offers.paradigms)
+            self.names += tuple(offers.names)
+            self.variants += tuple(offers.names)
+            extra = np.ones(len(offers)) if offers.seconds is None else offers.seconds
+            self.seconds = np.concatenate([self.seconds, extra])
         columns = self.evaluator.columns(values)
         n = len(columns)
-        self.seconds = np.ones(n) if seconds is None else np.asarray(seconds, dtype=np.float64)
+        self.offered: Mask = np.arange(n) >= own
         for what, length in (
             ("paradigms", len(self.paradigms)),
             ("names", len(self.names)),
@@ -89,9 +103,10 @@ class Bank:
 
     @cached_property
     def members(self) -> dict[str, Ints]:
-        """Rows of each paradigm, the paradigms in order of their names."""
+        """The battery's rows of each paradigm, the paradigms in order of their names."""
         names = np.array(self.paradigms)
-        return {str(name): np.flatnonzero(names == name) for name in np.unique(names)}
+        own = ~self.offered
+        return {str(name): np.flatnonzero((names == name) & own) for name in np.unique(names[own])}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,5 +131,5 @@ class History:
         return np.bincount(np.array(self.started, dtype=np.int64), minlength=size)
 
     def plays(self, bank: Bank) -> Counter[str]:
-        """How often each paradigm was begun."""
-        return Counter(bank.paradigms[i] for i in self.started)
+        """How often each paradigm of the battery was begun."""
+        return Counter(bank.paradigms[i] for i in self.started if not bank.offered[i])

@@ -288,10 +288,11 @@ def _scores(
 
 
 def _promising(total: Floats, bank: Bank) -> Ints:
-    """Distinct rows that score best, as many of each paradigm."""
-    share = max(1, SECOND_LOOK // max(1, len(bank.members)))
+    """Distinct rows that score best, as many of each paradigm, and of what could be made."""
+    groups = [*bank.members.values(), np.flatnonzero(bank.offered)]
+    share = max(1, SECOND_LOOK // len(groups))
     rows: set[int] = set()
-    for members in bank.members.values():
+    for members in groups:
         own = np.unique(bank.place[members])
         best = own if len(own) <= share else own[np.argpartition(-total[own], share - 1)[:share]]
         rows.update(best.tolist())

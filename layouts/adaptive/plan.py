@@ -33,6 +33,10 @@ class Policy:
         per_second: Whether what an instance tells counts per expected second of its episode.
         about: Capabilities that "information" is about; empty: all.
         order: Names of instances, for "listed".
+        generate: Whether an instance may be made on demand where none of the battery tells enough;
+            for "variance" and "information".
+        enough: An instance of the battery tells enough when it tells this share of what the best
+            that could be made would.
     """
 
     name: Name = "variance"
@@ -43,6 +47,8 @@ class Policy:
     per_second: bool = False
     about: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
+    generate: bool = False
+    enough: float = 0.8
 
     def __post_init__(self) -> None:
         if self.name not in get_args(Name):
@@ -54,6 +60,13 @@ class Policy:
                 raise ValueError(f"{what} {getattr(self, what)} is below 0")
         if self.about and self.name != "information":
             raise ValueError('"about" goes with the policy "information" alone')
+        if self.generate and self.name not in ("variance", "information"):
+            raise ValueError(
+                f"the policy {self.name!r} asks for no instances; generate goes with "
+                "variance and information"
+            )
+        if not 0.0 <= self.enough <= 1.0:
+            raise ValueError(f"enough {self.enough} is not in [0, 1]")
         if bool(self.order) != (self.name == "listed"):
             raise ValueError('"order" goes with the policy "listed", which needs it')
 

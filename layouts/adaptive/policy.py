@@ -21,6 +21,7 @@ from animalcat.layouts.adaptive.selectors import (
     Information,
     Listed,
     Mixture,
+    OnDemand,
     PerSecond,
     Selector,
     Threshold,
@@ -48,8 +49,9 @@ class Choice:
         propensity: Probability with which the policy chose it here.
         predicted: Predicted probability of success, or mean score.
         margins: Per capability that it demands, posterior mean minus demand, in its unit.
-        reason: Which draw it was, for example "informative" or "random".
+        reason: Which draw it was, for example "informative", "random" or "generated".
         alternatives: The best others: rows and scores.
+        because: Why this and no other, in words, where there is more to say.
     """
 
     index: int
@@ -59,6 +61,7 @@ class Choice:
     margins: Mapping[str, float]
     reason: str
     alternatives: tuple[tuple[int, float], ...] = ()
+    because: str = ""
 
 
 class Chooser:
@@ -101,6 +104,7 @@ class Chooser:
         index = _drawn(branch.probabilities, generator.random())
         scores = self.informant.scores(posterior, history.pending)
         chances = propensities(branches, len(self.bank))
+        available = self.available(history, distrust=distrust)
         return Choice(
             index=index,
             score=float(scores.total[index]),
@@ -108,7 +112,8 @@ class Chooser:
             predicted=float(scores.predicted[index]),
             margins=self._margins(scores.mean, index),
             reason=branch.reason,
-            alternatives=self._alternatives(scores.total, self.available(history), index),
+            alternatives=self._alternatives(scores.total, available, index),
+            because=branch.because,
         )
 
     def choose_several(
@@ -137,16 +142,24 @@ class Chooser:
         """Probability with which each instance is chosen next, (instances,); 0 if none is left."""
         return propensities(self._branches(posterior, history, distrust), len(self.bank))
 
-    def available(self, history: History) -> Mask:
-        """Which instances may be played now, (instances,)."""
+    def available(self, history: History, *, distrust: bool = False) -> Mask:
+        """Which instances may be played or made now, (instances,).
+
+        Args:
+            history: What was played.
+            distrust: The layout is contradicted: then nothing is made by what it says.
+        """
+        possible = ~self.bank.offered
+        if self.policy.generate and not distrust:
+            possible |= self.bank.offered
         if not self.policy.exposures:
-            return np.ones(len(self.bank), dtype=np.bool_)
-        return history.exposures(len(self.bank)) < self.policy.exposures
+            return possible
+        return possible & (history.exposures(len(self.bank)) < self.policy.exposures)
 
     def _branches(
         self, posterior: LivePosterior, history: History, distrust: bool
     ) -> tuple[Branch, ...]:
-        allowed = self.available(history)
+        allowed = self.available(history, distrust=distrust)
         if not allowed.any():
             return ()
         view = View(posterior, self.bank, history, self.informant)
@@ -191,9 +204,12 @@ def selector_of(policy: Policy, bank: Bank) -> Selector:
         case "stratified":
             made = stratified_random()
         case _:
-            made = Best(_criterion(policy))
+            criterion = _criterion(policy)
+            made = Best(criterion)
             if policy.balance is not None:
                 made = Balanced(made, policy.balance)
+            if policy.generate:
+                made = OnDemand(made, criterion, policy.enough)
             share = policy.random_share
             made = Mixture(((1.0 - share, made), (share, stratified_random())))
     return CoolDown(made, policy.cool_down) if policy.cool_down else made

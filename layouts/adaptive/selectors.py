@@ -8,7 +8,7 @@ are combined.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol, TypeAlias
 
 import numpy as np
@@ -59,11 +59,13 @@ class Branch:
         share: Probability of the branch.
         reason: Why an instance is chosen in it, in a word.
         probabilities: (instances,).
+        because: Why this branch and no other, in words, where there is more to say.
     """
 
     share: float
     reason: str
     probabilities: Floats
+    because: str = ""
 
 
 class Selector(Protocol):
@@ -219,7 +221,7 @@ class Balanced:
         open_ones = [name for name, rows in members.items() if allowed[rows].any()]
         if not open_ones:
             return ()
-        share = sum(plays.values()) / len(view.bank)
+        share = sum(plays.values()) / sum(map(len, members.values()))
         ahead = {name: plays[name] - share * len(members[name]) for name in open_ones}
         least = min(ahead.values()) + _ROUNDING
         due = [name for name in open_ones if ahead[name] <= least + self.slack]
@@ -228,6 +230,40 @@ class Balanced:
             return self.selector.branches(view, np.logical_or.reduce(masks))
         offers = [self.selector.branches(view, mask) for mask in masks]
         return _merged([(1.0 / len(offers), offer) for offer in offers])
+
+
+@dataclass(frozen=True, slots=True)
+class OnDemand:
+    """The other selector's choice in the battery, unless something better could be made.
+
+    Attributes:
+        selector: Who chooses in the battery.
+        criterion: What instances are worth, at least 0.
+        enough: The best instance of the battery is good enough when it is worth this share of the
+            best that could be made.
+    """
+
+    selector: Selector
+    criterion: Criterion
+    enough: float
+    reason: str = "generated"
+
+    def branches(self, view: View, allowed: Mask) -> tuple[Branch, ...]:
+        """The other's, or one branch on the best offer."""
+        own, offered = allowed & ~view.bank.offered, allowed & view.bank.offered
+        worth = self.criterion.worth(view)
+        most, best = (float(worth[rows].max(initial=0.0)) for rows in (own, offered))
+        if own.any() and most >= self.enough * best:
+            return self.selector.branches(view, own)
+        if not offered.any():
+            return ()
+        because = (
+            f"the best of the battery would tell {most / best:.0%} of what this does"
+            if own.any()
+            else "the battery is exhausted"
+        )
+        made = Best(self.criterion, self.reason).branches(view, offered)
+        return tuple(replace(b, because=because) for b in made)
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,9 +307,7 @@ class Mixture:
         kept = [(share, offer) for share, offer in offers if offer]
         whole = sum(share for share, _ in kept)
         return tuple(
-            Branch(share / whole * b.share, b.reason, b.probabilities)
-            for share, offer in kept
-            for b in offer
+            replace(b, share=share / whole * b.share) for share, offer in kept for b in offer
         )
 
 

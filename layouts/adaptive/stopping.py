@@ -114,7 +114,7 @@ class Stopper:
         if self.rule.target_width:
             widths = np.array([np.ptp(hdi(theta[:, k], weights)) for k in range(len(columns))])
             measured &= widths <= self.rule.target_width * spans
-        left = chooser.available(history)
+        left = chooser.available(history, distrust=contradicted)
         scores = chooser.informant.scores(posterior, history.pending)
         fall = _expected_fall(scores, left)
         futile = (fall < self.rule.futility) & (self.rule.futility > 0.0)

@@ -1,0 +1,121 @@
+"""Instances made on demand: only where the battery tells too little, and what they save."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from animalcat.layouts.adaptive.bank import Bank, History
+from animalcat.layouts.adaptive.offers import Offers, VectorSource
+from animalcat.layouts.adaptive.plan import Policy, StoppingRule
+from animalcat.layouts.adaptive.policy import Chooser
+from animalcat.layouts.adaptive.stopping import Stopper
+from animalcat.layouts.live import LivePosterior
+from animalcat.layouts.spec import Layout
+
+Floats = npt.NDArray[np.float64]
+Draw = Callable[[int, int], Floats]
+
+ASKING = Policy(random_share=0.0, generate=True)
+
+
+@pytest.fixture
+def bank(aaio: Layout, draw_instances: Draw) -> Bank:
+    """Six instances that are nearly too easy to tell anything, and 200 that could be made."""
+    easy = np.array([[1.0 + 0.1 * k, 5.0, 0.0, 0.0] for k in range(6)])
+    offers = VectorSource(draw_instances(50, 3), 200).offers(aaio)
+    return Bank(aaio, easy, ["a", "a", "a", "b", "b", "b"], offers=offers)
+
+
+def test_offers_stand_behind_the_battery(bank: Bank) -> None:
+    assert len(bank) == 206
+    assert bank.offered.sum() == 200
+    assert not bank.offered[:6].any()
+    assert {name: rows.tolist() for name, rows in bank.members.items()} == {
+        "a": [0, 1, 2],
+        "b": [3, 4, 5],
+    }
+    assert History([0, 3, 4, 100, 101]).plays(bank) == {"a": 1, "b": 2}
+
+
+def test_nothing_is_made_unless_the_policy_says_so(bank: Bank, posterior: LivePosterior) -> None:
+    for policy in (Policy(), Policy("random"), Policy("stratified")):
+        chances = Chooser(bank, policy).propensities(posterior, History())
+        assert chances[bank.offered].sum() == 0.0
+        assert chances.sum() == pytest.approx(1.0)
+
+
+def test_the_best_that_can_be_made_is_where_the_battery_tells_too_little(
+    bank: Bank, posterior: LivePosterior
+) -> None:
+    chooser = Chooser(bank, ASKING)
+    choice = chooser.choose(posterior, History(), 0)
+    assert choice is not None
+    total = chooser.informant.scores(posterior).total
+    assert choice.index == int(np.argmax(total))
+    assert bank.offered[choice.index]
+    assert choice.reason == "generated"
+    share = total[:6].max() / total.max()
+    assert share < 0.8
+    assert choice.because == f"the best of the battery would tell {share:.0%} of what this does"
+    # A battery that tells enough is left as it is.
+    modest = Chooser(bank, Policy(random_share=0.0, generate=True, enough=0.9 * share))
+    plain = Chooser(bank, Policy(random_share=0.0))
+    np.testing.assert_allclose(
+        modest.propensities(posterior, History()), plain.propensities(posterior, History())
+    )
+
+
+def test_random_draws_are_of_the_battery(bank: Bank, posterior: LivePosterior) -> None:
+    chances = Chooser(bank, Policy(generate=True)).propensities(posterior, History())
+    assert chances[bank.offered].sum() == pytest.approx(0.7)
+    np.testing.assert_allclose(chances[:6], 0.05)
+
+
+def test_a_used_up_battery_is_gone_on_from(bank: Bank, posterior: LivePosterior) -> None:
+    used = History(range(6))
+    chooser = Chooser(bank, Policy(generate=True))
+    choice = chooser.choose(posterior, used, 6)
+    assert choice is not None
+    assert choice.because == "the battery is exhausted"
+    stopper = Stopper(bank.layout, StoppingRule(futility=0.0))
+    assert not stopper.verdict(posterior, chooser, used).stop
+    # What the layout says is worth making is not to be trusted once it is contradicted.
+    assert chooser.choose(posterior, used, 6, distrust=True) is None
+    verdict = stopper.verdict(posterior, chooser, used, contradicted=True)
+    assert verdict.reason == "the battery is exhausted"
+
+
+def test_each_offer_is_made_once_and_several_at_a_time_differ(
+    bank: Bank, posterior: LivePosterior
+) -> None:
+    chooser = Chooser(bank, ASKING)
+    made = chooser.choose_several(posterior, History(), 0, 4)
+    assert len({choice.index for choice in made}) == 4
+
+
+def test_vectors_are_within_ranges_and_whole_where_examples_are(aaio: Layout) -> None:
+    examples = np.array([[3.5, 1.0, 0.0, -1.0], [20.25, 2.0, 1.0, 2.0]])
+    offers = VectorSource(examples, 500).offers(aaio)
+    again = VectorSource(examples, 500).offers(aaio)
+    np.testing.assert_array_equal(offers.features, again.features)
+    for k, feature in enumerate(aaio.features):
+        assert feature.low <= offers.features[:, k].min()
+        assert offers.features[:, k].max() <= feature.high
+    assert set(np.unique(offers.features[:, 2])) == {0.0, 1.0}
+    assert set(np.unique(offers.features[:, 1])) == set(range(1, 11))
+    assert set(np.unique(offers.features[:, 3])) == {-1.0, 0.0, 1.0}
+    assert len(np.unique(offers.features[:, 0])) == 500
+
+
+def test_wrong_arguments_are_refused(aaio: Layout) -> None:
+    with pytest.raises(ValueError, match="'random' asks for no instances"):
+        Policy("random", generate=True)
+    with pytest.raises(ValueError, match=r"enough 1\.5"):
+        Policy(generate=True, enough=1.5)
+    short = Offers(["one", "two"], np.array([[3.0, 1.0, 0.0, 0.0]]), ["x"])
+    with pytest.raises(ValueError, match="3 names, 2 instances"):
+        Bank(aaio, np.array([[3.0, 1.0, 0.0, 0.0]]), ["a"], offers=short)
