@@ -37,7 +37,8 @@ class FitError(RuntimeError):
 class FitRequest:
     """What to fit.
 
-    Every row is an outcome of its own, also where rows have the same features.
+    Every row is an outcome of its own, also where rows have the same features; a repeat of an
+    instance may count less by its weight.
 
     Attributes:
         layout: What is measured.
@@ -49,6 +50,7 @@ class FitRequest:
         tune: Draws of each chain that tune the sampler, and are dropped.
         target_accept: Share of accepted steps that the step width is tuned to.
         sampler: "nutpie", compiled once a layout; or "pymc", PyMC's own, compiled for every run.
+        weights: (instances,), in [0, 1]: as how many outcomes each counts; None: as one.
     """
 
     layout: Layout
@@ -60,6 +62,7 @@ class FitRequest:
     tune: int = 1000
     target_accept: float = 0.95
     sampler: Literal["nutpie", "pymc"] = "nutpie"
+    weights: npt.ArrayLike | None = None
 
     def __post_init__(self) -> None:
         if self.sampler not in ("nutpie", "pymc"):
@@ -114,6 +117,7 @@ def fit(request: FitRequest, engine: Engine | None = None, cores: int | None = N
     values = np.asarray(request.features, dtype=np.float64)
     features = layout.check_features(values if values.size else np.empty((0, len(layout.features))))
     outcomes = layout.check_outcomes(request.outcomes, features)
+    weights = _weights(request, len(outcomes))
     if not len(outcomes):
         return _prior(request)
     from animalcat.layouts.backend.engine import Settings, default_engine
@@ -131,19 +135,33 @@ def fit(request: FitRequest, engine: Engine | None = None, cores: int | None = N
             target_accept=request.target_accept if attempt == 0 else 0.99,
             cores=cores or os.cpu_count() or 1,
         )
-        trace = sample(layout, features, outcomes, settings)
-        result = _result(request, trace, outcomes, attempt + 1)
+        trace = sample(layout, features, outcomes, settings, weights)
+        result = _result(request, trace, outcomes, weights, attempt + 1)
         if result.converged:
             break
     assert result is not None  # two attempts were made
     return result
 
 
+def _weights(request: FitRequest, count: int) -> Floats | None:
+    """The weights of outcomes; None where all count as one."""
+    if request.weights is None:
+        return None
+    weights = np.asarray(request.weights, dtype=np.float64)
+    if weights.shape != (count,):
+        raise ValueError(f"weights have shape {weights.shape}; there are {count} outcomes")
+    if not ((weights >= 0.0) & (weights <= 1.0)).all():
+        raise ValueError("weights of outcomes must be in [0, 1]")
+    return weights if (weights != 1.0).any() else None
+
+
 def _seed(seed: int, attempt: int) -> int:
     return int(rng(seed, "nuts", attempt).integers(2**31))
 
 
-def _result(request: FitRequest, trace: Trace, outcomes: Floats, attempts: int) -> FitResult:
+def _result(
+    request: FitRequest, trace: Trace, outcomes: Floats, weights: Floats | None, attempts: int
+) -> FitResult:
     from animalcat.layouts.backend import compat
 
     latents = range(len(request.layout.latents))
@@ -171,7 +189,7 @@ def _result(request: FitRequest, trace: Trace, outcomes: Floats, attempts: int) 
         "engine": "nuts",
         "converged": not reasons,
         "reasons": reasons,
-        "notes": _notes(outcomes),
+        "notes": _notes(outcomes, weights),
         "outcomes": len(outcomes),
         "prior_only": False,
         "rhat": float(rhat.max()),
@@ -225,9 +243,14 @@ def _summarised(
     return FitResult(layout, draws, nodes, diagnostics)
 
 
-def _notes(outcomes: Floats) -> list[str]:
+def _notes(outcomes: Floats, weights: Floats | None) -> list[str]:
     """What the outcomes themselves cannot tell."""
     notes: list[str] = []
+    if weights is not None:
+        notes.append(
+            f"{np.count_nonzero(weights < 1.0)} of {len(outcomes)} outcomes are repeats that count "
+            f"less: all {len(outcomes)} count as {weights.sum():.1f}"
+        )
     if len(outcomes) < FEW:
         notes.append(f"{len(outcomes)} outcomes: this is little more than the prior")
     if len(outcomes) > 1 and (outcomes == outcomes[0]).all():

@@ -5,8 +5,9 @@ answers on its standard output, one answer a request, in order; it ends with its
 its parent. `Fitter` starts it and talks to it.
 
 Requests:
-- `{"op": "compile", "layout": ...}`
-- `{"op": "fit", "layout": ..., "request": ...}` with the arrays `features` and `outcomes`
+- `{"op": "compile", "layout": ..., "weighted": ...}`
+- `{"op": "fit", "layout": ..., "request": ...}` with the arrays `features` and `outcomes`, and
+  `weights` where outcomes have any
 
 Answers:
 - `{"ok": true, "compiles": n}`; to a fit also `diagnostics` and `nodes`, and the array `draws`
@@ -70,10 +71,14 @@ class Fitter:
         """Process id while it runs."""
         return self._process.pid if self._process is not None else None
 
-    async def start(self, *layouts: Layout) -> None:
+    async def start(self, *layouts: Layout, weighted: bool = False) -> None:
         """Start the process, and compile layouts in the background.
 
         A layout that cannot be compiled fails when it is fitted.
+
+        Args:
+            layouts: What is going to be fitted.
+            weighted: Whether outcomes will have weights; that is another model.
 
         Raises:
             FitError: The process could not be started.
@@ -81,7 +86,7 @@ class Fitter:
         async with self._turn:
             await self._running()
         for layout in layouts:
-            task = asyncio.create_task(self._warm(layout))
+            task = asyncio.create_task(self._warm(layout, weighted))
             self._warming.add(task)
             task.add_done_callback(self._warming.discard)
 
@@ -92,12 +97,14 @@ class Fitter:
             FitError: The process crashed, took too long, or refused the request.
         """
         settings = {name: getattr(request, name) for name in _SETTINGS}
+        data = {
+            "features": np.asarray(request.features, dtype=np.float64),
+            "outcomes": np.asarray(request.outcomes, dtype=np.float64),
+        }
+        if request.weights is not None:
+            data["weights"] = np.asarray(request.weights, dtype=np.float64)
         message, arrays = await self._ask(
-            {"op": "fit", "layout": to_dict(request.layout), "request": settings},
-            {
-                "features": np.asarray(request.features, dtype=np.float64),
-                "outcomes": np.asarray(request.outcomes, dtype=np.float64),
-            },
+            {"op": "fit", "layout": to_dict(request.layout), "request": settings}, data
         )
         nodes = [NodeSummary.from_dict(node) for node in message["nodes"]]
         return FitResult(request.layout, arrays["draws"], nodes, message["diagnostics"])
@@ -108,9 +115,10 @@ class Fitter:
             task.cancel()
         await self._end()
 
-    async def _warm(self, layout: Layout) -> None:
+    async def _warm(self, layout: Layout, weighted: bool) -> None:
+        message = {"op": "compile", "layout": to_dict(layout), "weighted": weighted}
         with contextlib.suppress(FitError):
-            await self._ask({"op": "compile", "layout": to_dict(layout)}, {})
+            await self._ask(message, {})
 
     async def _ask(self, message: Mapping[str, Any], arrays: frames.Arrays) -> Frame:
         async with self._turn:
@@ -225,10 +233,14 @@ def _answer(message: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) 
 
     engine = default_engine()
     if message["op"] == "compile":
-        engine.compile(layout)
+        engine.compile(layout, weighted=bool(message.get("weighted")))
         return frames.pack({"ok": True, "compiles": engine.compiles})
     settings = {name: message["request"][name] for name in _SETTINGS}
-    result = fit(FitRequest(layout, arrays["features"], arrays["outcomes"], **settings), engine)
+    weights = arrays.get("weights")
+    request = FitRequest(
+        layout, arrays["features"], arrays["outcomes"], weights=weights, **settings
+    )
+    result = fit(request, engine)
     answer = {
         "ok": True,
         "compiles": engine.compiles,

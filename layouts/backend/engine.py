@@ -64,25 +64,37 @@ class Engine:
 
     def __init__(self) -> None:
         self.compiles = 0
-        self._graphs: dict[str, Graph] = {}
-        self._compiled: dict[str, nutpie.CompiledModel] = {}
+        self._graphs: dict[tuple[str, bool], Graph] = {}
+        self._compiled: dict[tuple[str, bool], nutpie.CompiledModel] = {}
 
-    def compile(self, layout: Layout) -> nutpie.CompiledModel:
-        """The compiled model; takes about ten seconds the first time, nothing after."""
-        made = self._compiled.get(layout.digest)
+    def compile(self, layout: Layout, *, weighted: bool = False) -> nutpie.CompiledModel:
+        """The compiled model; takes about ten seconds the first time, nothing after.
+
+        Args:
+            layout: What is measured.
+            weighted: Whether outcomes have weights; that is a model of its own.
+        """
+        made = self._compiled.get((layout.digest, weighted))
         if made is None:
             # Imported here: it takes seconds, and a fit without outcomes needs none of it.
             import nutpie
 
             self.compiles += 1
             made = nutpie.compile_pymc_model(
-                self._graph(layout).model, backend="numba", var_names=list(layout.latent_names)
+                self._graph(layout, weighted).model,
+                backend="numba",
+                var_names=list(layout.latent_names),
             )
-            self._compiled[layout.digest] = made
+            self._compiled[layout.digest, weighted] = made
         return made
 
     def sample(
-        self, layout: Layout, features: Floats, outcomes: Floats, settings: Settings
+        self,
+        layout: Layout,
+        features: Floats,
+        outcomes: Floats,
+        settings: Settings,
+        weights: Floats | None = None,
     ) -> Trace:
         """Run NUTS by nutpie. The draws follow from the seed, whatever the number of cores.
 
@@ -91,12 +103,13 @@ class Engine:
             features: (instances, features), as `Layout.check_features` gave them.
             outcomes: (instances,), as `Layout.check_outcomes` gave them; one at least.
             settings: How to sample.
+            weights: (instances,), as how many outcomes each counts; None: as one.
         """
-        compiled = self.compile(layout)
+        compiled = self.compile(layout, weighted=weights is not None)
         import nutpie
 
         result = nutpie.sample(
-            compiled.with_data(**self._graph(layout).data(features, outcomes)),
+            compiled.with_data(**self._data(layout, features, outcomes, weights)),
             draws=settings.draws,
             tune=settings.tune,
             chains=settings.chains,
@@ -109,15 +122,19 @@ class Engine:
         return _trace(layout, result)
 
     def sample_plainly(
-        self, layout: Layout, features: Floats, outcomes: Floats, settings: Settings
+        self,
+        layout: Layout,
+        features: Floats,
+        outcomes: Floats,
+        settings: Settings,
+        weights: Floats | None = None,
     ) -> Trace:
         """The same by PyMC's own NUTS, to compare with: slower, and compiled for every run."""
         import pymc as pm
 
-        graph = self._graph(layout)
         self.compiles += 1
-        with graph.model:
-            pm.set_data(graph.data(features, outcomes))
+        with self._graph(layout, weights is not None).model:
+            pm.set_data(self._data(layout, features, outcomes, weights))
             result = pm.sample(
                 draws=settings.draws,
                 tune=settings.tune,
@@ -132,12 +149,20 @@ class Engine:
             )
         return _trace(layout, result)
 
-    def _graph(self, layout: Layout) -> Graph:
-        if layout.digest not in self._graphs:
+    def _graph(self, layout: Layout, weighted: bool) -> Graph:
+        if (layout.digest, weighted) not in self._graphs:
             from animalcat.layouts.backend.graph import build
 
-            self._graphs[layout.digest] = build(layout)
-        return self._graphs[layout.digest]
+            self._graphs[layout.digest, weighted] = build(layout, weighted=weighted)
+        return self._graphs[layout.digest, weighted]
+
+    def _data(
+        self, layout: Layout, features: Floats, outcomes: Floats, weights: Floats | None
+    ) -> dict[str, npt.NDArray[Any]]:
+        from animalcat.layouts.backend.graph import WEIGHTS
+
+        data = self._graph(layout, weights is not None).data(features, outcomes)
+        return data if weights is None else {**data, WEIGHTS: weights}
 
 
 def _trace(layout: Layout, result: Any) -> Trace:

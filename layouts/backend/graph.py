@@ -25,6 +25,8 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 OUTCOMES: Final = "outcomes"
 """Name of the data (instances,): 0 or 1, successes, or scores."""
+WEIGHTS: Final = "weights"
+"""Name of the data (instances,) of a weighted model: as how many outcomes each counts."""
 
 _FOLDS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "add": lambda a, b: a + b,
@@ -67,28 +69,44 @@ class Graph:
         return {**made, OUTCOMES: outcomes.astype(_outcome_type(self.layout))}
 
 
-def build(layout: Layout) -> Graph:
-    """Build the model of a layout."""
+def build(layout: Layout, *, weighted: bool = False) -> Graph:
+    """Build the model of a layout.
+
+    Args:
+        layout: The layout.
+        weighted: Whether outcomes have weights, powers that their likelihoods are raised to: data
+            of the name `WEIGHTS`.
+    """
     with pm.Model() as model:
         builder = _Builder(layout)
         p = builder.value(layout.outcome.parents[0])
         score = 0.5 if isinstance(layout.outcome, Beta) else 0
         outcomes = pm.Data(OUTCOMES, np.full(1, score, dtype=_outcome_type(layout)))
+        weights = pm.Data(WEIGHTS, np.ones(1)) if weighted else None
         match layout.outcome:
             case Bernoulli():
-                pm.Bernoulli("outcome", p=p, observed=outcomes)
+                _observe(pm.Bernoulli, outcomes, weights, p=p)
             case Binomial(_, trials):
                 share = pm.math.clip(p, LEAST, 1.0 - LEAST)
-                pm.Binomial("outcome", n=builder.value(trials), p=share, observed=outcomes)
+                _observe(pm.Binomial, outcomes, weights, n=builder.value(trials), p=share)
             case Beta(_, sample_size, edge):
                 mean = pm.math.clip(p, LEAST, 1.0 - LEAST)
                 size = pm.math.maximum(builder.value(sample_size), LEAST_SIZE)
                 a, b = mean * size, (1.0 - mean) * size
                 if edge == 0.0:
-                    pm.Beta("outcome", a, b, observed=outcomes)
+                    _observe(pm.Beta, outcomes, weights, alpha=a, beta=b)
                 else:
-                    pm.Potential("outcome", _log_score(a, b, outcomes, edge))
+                    density = _log_score(a, b, outcomes, edge)
+                    pm.Potential("outcome", density if weights is None else weights * density)
     return Graph(layout, model, p, builder.columns)
+
+
+def _observe(distribution: Any, outcomes: Any, weights: Any, **parameters: Any) -> None:
+    if weights is None:
+        distribution("outcome", **parameters, observed=outcomes)
+    else:
+        density = pm.logp(distribution.dist(**parameters), outcomes)
+        pm.Potential("outcome", weights * density)
 
 
 def _log_score(a: Any, b: Any, scores: Any, edge: float) -> Any:

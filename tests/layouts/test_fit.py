@@ -66,7 +66,12 @@ class Replayed(Engine):
         self.accepts: list[float] = []
 
     def sample(
-        self, layout: Layout, features: Floats, outcomes: Floats, settings: Settings
+        self,
+        layout: Layout,
+        features: Floats,
+        outcomes: Floats,
+        settings: Settings,
+        weights: Floats | None = None,
     ) -> Trace:
         self.accepts.append(settings.target_accept)
         return self.trace

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pymc as pm
 import pytest
 
+from animalcat.layouts.backend.graph import WEIGHTS, build
+from animalcat.layouts.certificate import certify
 from animalcat.layouts.evaluator import Evaluator
+from animalcat.layouts.fit import FitRequest, fit
+from animalcat.layouts.library import load_layout
 from animalcat.layouts.live import LivePosterior
 from animalcat.layouts.retest import Retest
 from animalcat.layouts.spec import Layout
@@ -123,3 +128,51 @@ def test_weights_survive_saving_invalidating_and_reseeding(aaio: Layout) -> None
 def test_weights_out_of_range_are_refused(aaio: Layout, weight: float) -> None:
     with pytest.raises(ValueError, match=r"weight .* of episode 0 is not in \[0, 1\]"):
         posterior(aaio, [weight])
+
+
+@pytest.mark.slow
+def test_nuts_gives_repeats_the_same_weights(aaio: Layout) -> None:
+    """The live posterior and the fit of the same weighted outcomes are certified."""
+    made = posterior(aaio, [1.0, 0.25] * 30)
+    live = LivePosterior(aaio, 4, particles=4000)
+    for tell in made.tells:
+        live.update(tell.features, tell.outcome, tell.episode, tell.weight)
+    features, outcomes = [t.features for t in made.tells], [t.outcome for t in made.tells]
+    weights = [t.weight for t in made.tells]
+    fitted = fit(FitRequest(aaio, features, outcomes, 1, weights=weights))
+    assert fitted.converged
+    assert certify(live.summary(), fitted).passed
+    assert "30 of 60 outcomes are repeats" in fitted.diagnostics["notes"][0]
+    assert "count as 37.5" in fitted.diagnostics["notes"][0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", ["trials", "score"])
+def test_the_graph_weighs_outcomes_of_every_kind(variant: str) -> None:
+    """The model's log density is linear in the weights; with weights of 1 it is the plain one."""
+    layout = load_layout("one-capability", variant)
+    features = np.array([[f.high * share for f in layout.features] for share in (0.2, 0.6)])
+    outcomes = np.array([0.3, 0.8]) if variant == "score" else np.array([1.0, 0.0])
+    plain, graph = build(layout), build(layout, weighted=True)
+    density, point = graph.model.compile_logp(), graph.model.initial_point()
+
+    def at(weights: list[float]) -> float:
+        with graph.model:
+            pm.set_data({**graph.data(features, outcomes), WEIGHTS: np.array(weights)})
+        return float(density(point))
+
+    none, whole, part = at([0.0, 0.0]), at([1.0, 1.0]), at([1.0, 0.25])
+    first = at([1.0, 0.0]) - none
+    assert part - none == pytest.approx(first + 0.25 * (whole - none - first))
+    with plain.model:
+        pm.set_data(plain.data(features, outcomes))
+    assert whole == pytest.approx(float(plain.model.compile_logp()(point)))
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"), [([1.0], "1,.*; there are 2"), ([1.0, 1.5], r"must be in \[0, 1\]")]
+)
+def test_fits_refuse_wrong_weights(aaio: Layout, weights: list[float], words: str) -> None:
+    features = [[10.0, 1.0, 0.0, 0.0]] * 2
+    with pytest.raises(ValueError, match=words):
+        fit(FitRequest(aaio, features, [1.0, 0.0], 1, weights=weights))
