@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from animalcat.layouts.adaptive.offers import Offers
 from animalcat.layouts.evaluator import Evaluator
+from animalcat.layouts.retest import Retest
 from animalcat.layouts.spec import Layout
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -116,10 +117,12 @@ class History:
     Attributes:
         played: Rows with a known outcome.
         pending: Rows of episodes that are being played now.
+        retest: What repeats have told of how random the agent is; None: each counts as one.
     """
 
     played: Sequence[int] = ()
     pending: Sequence[int] = ()
+    retest: Retest | None = None
 
     @property
     def started(self) -> tuple[int, ...]:
@@ -129,6 +132,12 @@ class History:
     def exposures(self, size: int) -> Ints:
         """How often each instance was begun, (instances,)."""
         return np.bincount(np.array(self.started, dtype=np.int64), minlength=size)
+
+    def weights(self, size: int) -> Floats:
+        """As how many outcomes one more play of each instance counts, (instances,)."""
+        if self.retest is None:
+            return np.ones(size)
+        return self.retest.weights(self.exposures(size))
 
     def plays(self, bank: Bank) -> Counter[str]:
         """How often each paradigm of the battery was begun."""

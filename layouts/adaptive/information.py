@@ -9,7 +9,7 @@ whole particles. Scores and counts go through a table of P(y | agent) for each i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final, TypeAlias
 
@@ -62,6 +62,15 @@ class Scores:
     predicted: Floats
     variance: Floats
     mean: Floats
+
+    def weighted(self, weights: Floats) -> Scores:
+        """The same where an outcome counts as less than one: what it tells shrinks with it.
+
+        Args:
+            weights: (instances,), in [0, 1].
+        """
+        drops = self.drops * weights[:, np.newaxis]
+        return replace(self, drops=drops, total=self.total * weights)
 
 
 class Informant:

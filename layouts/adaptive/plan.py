@@ -29,6 +29,8 @@ class Policy:
         balance: By how many plays a paradigm may be ahead of the most owed one and still be
             chosen for what it tells; None: by any number.
         exposures: How often an instance may be played; 0: any number of times.
+        probes: Where it may be played again: share of draws that repeat an instance to tell how
+            random the agent is, until that is known. Repeats count by that, see `layouts.retest`.
         cool_down: Episodes during which variants of what was played wait.
         per_second: Whether what an instance tells counts per expected second of its episode.
         about: Capabilities that "information" is about; empty: all.
@@ -43,6 +45,7 @@ class Policy:
     random_share: float = 0.3
     balance: int | None = 1
     exposures: int = 1
+    probes: float = 0.1
     cool_down: int = 0
     per_second: bool = False
     about: tuple[str, ...] = ()
@@ -53,8 +56,9 @@ class Policy:
     def __post_init__(self) -> None:
         if self.name not in get_args(Name):
             raise ValueError(f"name {self.name!r} is unknown; valid: {', '.join(POLICIES)}")
-        if not 0.0 <= self.random_share <= 1.0:
-            raise ValueError(f"random_share {self.random_share} is not in [0, 1]")
+        for what in ("random_share", "probes"):
+            if not 0.0 <= getattr(self, what) <= 1.0:
+                raise ValueError(f"{what} {getattr(self, what)} is not in [0, 1]")
         for what in ("balance", "exposures", "cool_down"):
             if (getattr(self, what) or 0) < 0:
                 raise ValueError(f"{what} {getattr(self, what)} is below 0")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.adaptive.bank import Bank, History
-from animalcat.layouts.adaptive.information import Informant
+from animalcat.layouts.adaptive.information import Informant, Scores
 from animalcat.layouts.adaptive.plan import Policy
 from animalcat.layouts.adaptive.selectors import (
     Balanced,
@@ -23,6 +23,7 @@ from animalcat.layouts.adaptive.selectors import (
     Mixture,
     OnDemand,
     PerSecond,
+    Probe,
     Selector,
     Threshold,
     Uniform,
@@ -37,6 +38,10 @@ from animalcat.layouts.randomness import rng
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
+
+
+WORTHWHILE: Final = 0.05
+"""A repeat that counts as less of an outcome than this is played as a probe alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +107,7 @@ class Chooser:
         shares = np.array([b.share for b in branches])
         branch = branches[_drawn(shares, generator.random())]
         index = _drawn(branch.probabilities, generator.random())
-        scores = self.informant.scores(posterior, history.pending)
+        scores = self.scores(posterior, history)
         chances = propensities(branches, len(self.bank))
         available = self.available(history, distrust=distrust)
         return Choice(
@@ -130,7 +135,7 @@ class Chooser:
         made: list[Choice] = []
         for number in range(episode, episode + count):
             pending = (*history.pending, *(choice.index for choice in made))
-            choice = self.choose(posterior, History(history.played, pending), number)
+            choice = self.choose(posterior, replace(history, pending=pending), number)
             if choice is None:
                 break
             made.append(choice)
@@ -142,8 +147,14 @@ class Chooser:
         """Probability with which each instance is chosen next, (instances,); 0 if none is left."""
         return propensities(self._branches(posterior, history, distrust), len(self.bank))
 
+    def scores(self, posterior: LivePosterior, history: History) -> Scores:
+        """What each instance would tell now, pending episodes and repeats allowed for."""
+        return View(posterior, self.bank, history, self.informant).scores
+
     def available(self, history: History, *, distrust: bool = False) -> Mask:
-        """Which instances may be played or made now, (instances,).
+        """Which instances may be played or made now, (instances,), for what they tell or at random.
+
+        A repeat that would count next to nothing is none of them.
 
         Args:
             history: What was played.
@@ -152,9 +163,11 @@ class Chooser:
         possible = ~self.bank.offered
         if self.policy.generate and not distrust:
             possible |= self.bank.offered
-        if not self.policy.exposures:
-            return possible
-        return possible & (history.exposures(len(self.bank)) < self.policy.exposures)
+        if history.retest is not None:
+            possible &= history.weights(len(self.bank)) >= WORTHWHILE
+        if self.policy.exposures:
+            possible &= history.exposures(len(self.bank)) < self.policy.exposures
+        return possible
 
     def _branches(
         self, posterior: LivePosterior, history: History, distrust: bool
@@ -212,7 +225,11 @@ def selector_of(policy: Policy, bank: Bank) -> Selector:
                 made = OnDemand(made, criterion, policy.enough)
             share = policy.random_share
             made = Mixture(((1.0 - share, made), (share, stratified_random())))
-    return CoolDown(made, policy.cool_down) if policy.cool_down else made
+    if policy.cool_down:
+        made = CoolDown(made, policy.cool_down)
+    if policy.exposures != 1 and policy.probes:
+        made = Mixture(((1.0 - policy.probes, made), (policy.probes, Probe(policy.exposures))))
+    return made
 
 
 def _criterion(policy: Policy) -> Criterion:

@@ -25,6 +25,9 @@ _TIE: Final = 1e-9
 """Scores this near to the best, in shares of it, count as equal."""
 
 
+SETTLED: Final = 0.1
+"""Standard deviation of the agent's determinism at which it is known well enough."""
+
 _ROUNDING: Final = 1e-9
 """Plays by which paradigms may differ and still count as equally due."""
 
@@ -47,8 +50,14 @@ class View:
 
     @property
     def scores(self) -> Scores:
-        """What each instance would tell, pending episodes allowed for."""
-        return self.informant.scores(self.posterior, self.history.pending)
+        """What each instance would tell, pending episodes and repeats allowed for."""
+        scores = self.informant.scores(self.posterior, self.history.pending)
+        return scores if self.history.retest is None else scores.weighted(self.weights)
+
+    @property
+    def weights(self) -> Floats:
+        """As how many outcomes one more play of each instance counts, (instances,)."""
+        return self.history.weights(len(self.bank))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,7 +131,7 @@ class Information:
         if unknown := [name for name in self.about if name not in names]:
             raise ValueError(f"{unknown[0]!r} is no capability; there are: {', '.join(names)}")
         places = [k for k, name in enumerate(names) if not self.about or name in self.about]
-        return view.informant.information(view.posterior, places)
+        return view.informant.information(view.posterior, places) * view.weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +206,40 @@ class Listed:
             elif allowed[row]:
                 return (Branch(1.0, self.reason, _uniform(np.arange(len(allowed)) == row)),)
         return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """An instance that was played before, to tell how random the agent is, until that is known.
+
+    The more an outcome would be open if it was drawn anew, the more likely: there an agreement
+    tells most.
+
+    Attributes:
+        exposures: How often an instance may be played; 0: any number of times.
+    """
+
+    exposures: int
+    reason: str = "probe"
+
+    def branches(self, view: View, allowed: Mask) -> tuple[Branch, ...]:
+        """One branch; none where nothing was played or enough is known.
+
+        What repeats count as does not matter here, nor hence what is allowed.
+        """
+        retest = view.history.retest
+        if retest is None or retest.sd <= SETTLED:
+            return ()
+        begun = view.history.exposures(len(view.bank))
+        open_ones = (begun > 0) & ~view.bank.offered
+        open_ones[list(view.history.pending)] = False
+        if self.exposures:
+            open_ones &= begun < self.exposures
+        if not open_ones.any():
+            return ()
+        predicted = view.scores.predicted
+        spread = np.where(open_ones, np.maximum(predicted * (1.0 - predicted), 1e-3), 0.0)
+        return (Branch(1.0, self.reason, spread / spread.sum()),)
 
 
 @dataclass(frozen=True, slots=True)

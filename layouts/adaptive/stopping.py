@@ -115,7 +115,7 @@ class Stopper:
             widths = np.array([np.ptp(hdi(theta[:, k], weights)) for k in range(len(columns))])
             measured &= widths <= self.rule.target_width * spans
         left = chooser.available(history, distrust=contradicted)
-        scores = chooser.informant.scores(posterior, history.pending)
+        scores = chooser.scores(posterior, history)
         fall = _expected_fall(scores, left)
         futile = (fall < self.rule.futility) & (self.rule.futility > 0.0)
         if contradicted:  # then standard deviations mean nothing

@@ -1,0 +1,153 @@
+"""Repeats in a session: probed, allowed and weighted by how random the agent is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from animalcat.layouts.adaptive.bank import Bank, History
+from animalcat.layouts.adaptive.plan import Policy, StoppingRule
+from animalcat.layouts.adaptive.policy import WORTHWHILE, Chooser
+from animalcat.layouts.adaptive.selectors import SETTLED
+from animalcat.layouts.adaptive.stopping import Stopper, Verdict
+from animalcat.layouts.evaluator import Evaluator
+from animalcat.layouts.live import LivePosterior
+from animalcat.layouts.retest import Retest
+from animalcat.layouts.spec import Layout
+
+Floats = npt.NDArray[np.float64]
+Draw = Callable[[int, int], Floats]
+TRUTH = [3.0, 1.2, 0.0, 0.1]
+
+
+class Played(NamedTuple):
+    """A session that was simulated."""
+
+    verdict: Verdict
+    posterior: LivePosterior
+    retest: Retest
+    rows: list[int]
+    reasons: Counter[str]
+
+    @property
+    def evidence(self) -> float:
+        return sum(tell.weight for tell in self.posterior.tells)
+
+
+def played(
+    layout: Layout, features: Floats, policy: Policy, *, random: bool, most: int = 120
+) -> Played:
+    """A session of an agent that draws anew in every episode, or once for every instance."""
+    bank = Bank(layout, features, ["p"] * len(features))
+    chooser, posterior, retest = Chooser(bank, policy), LivePosterior(layout, 3), Retest()
+    stopper = Stopper(layout, StoppingRule(max_episodes=most, target_sd=0.01, futility=0.0))
+    p = Evaluator(layout).probability([TRUTH], features)[0]
+    generator = np.random.default_rng(8)
+    fixed = generator.random(len(p))
+    last: dict[int, bool] = {}
+    rows: list[int] = []
+    reasons: Counter[str] = Counter()
+    while True:
+        history = History(rows, retest=retest)
+        verdict = stopper.verdict(posterior, chooser, history)
+        choice = chooser.choose(posterior, history, len(rows))
+        if verdict.stop or choice is None:
+            return Played(verdict, posterior, retest, rows, reasons)
+        row = choice.index
+        y = bool((generator.random() if random else fixed[row]) < p[row])
+        weight = float(history.weights(len(bank))[row])
+        if row in last:
+            retest.update(y == last[row], choice.predicted if y else 1.0 - choice.predicted)
+        last[row] = y
+        posterior.update(features[row], y, len(rows), weight)
+        rows.append(row)
+        reasons[choice.reason] += 1
+
+
+def test_by_default_nothing_is_repeated(aaio: Layout, draw_instances: Draw) -> None:
+    found = played(aaio, draw_instances(12, 1), Policy(), random=True)
+    assert sorted(found.rows) == list(range(12))
+    assert found.verdict.reason == "the battery is exhausted"
+    assert found.evidence == 12.0
+    assert found.reasons["probe"] == 0
+
+
+def test_a_deterministic_agent_is_recognised_and_its_battery_exhausted(
+    aaio: Layout, draw_instances: Draw
+) -> None:
+    found = played(aaio, draw_instances(20, 1), Policy(exposures=0), random=False)
+    assert found.verdict.reason == "the battery is exhausted"
+    assert set(found.rows) == set(range(20))
+    assert found.retest.agreements == found.retest.pairs > 0
+    repeats = len(found.rows) - 20
+    assert repeats < 25
+    assert found.evidence < 20 + 2.0
+    # In the end all repeats together count as hardly anything.
+    assert repeats * found.retest.weights([1])[0] < 1.0
+
+
+def test_a_random_agent_may_be_asked_again_and_is_known_better_for_it(
+    aaio: Layout, draw_instances: Draw
+) -> None:
+    features = draw_instances(20, 1)
+    once = played(aaio, features, Policy(), random=True)
+    often = played(aaio, features, Policy(exposures=0), random=True)
+    assert often.verdict.reason == "the budget of 120 episodes is used up"
+    assert often.retest.determinism < 0.4
+    assert 40.0 < often.evidence < 120.0
+    assert often.reasons["probe"] > 0
+    for before, after in zip(once.posterior.summary()[:2], often.posterior.summary(), strict=False):
+        assert after.sd < 0.9 * before.sd
+    capped = played(aaio, features, Policy(exposures=2), random=True)
+    assert max(Counter(capped.rows).values()) == 2
+    assert capped.verdict.reason == "the battery is exhausted"
+
+
+def history_of(retest: Retest, rows: list[int]) -> History:
+    return History(rows, retest=retest)
+
+
+def test_probes_have_their_share_until_the_agent_is_known(
+    aaio: Layout, draw_instances: Draw, posterior: LivePosterior
+) -> None:
+    chooser = Chooser(Bank(aaio, draw_instances(10, 2), ["p"] * 10), Policy(exposures=0))
+    retest, rows = Retest(), [2, 5, 7]
+    history = history_of(retest, rows)
+    chances = chooser.propensities(posterior, history)
+    assert chances.sum() == pytest.approx(1.0)
+    reasons = Counter(
+        choice.reason
+        for episode in range(2000)
+        if (choice := chooser.choose(posterior, history, episode)) is not None
+    )
+    assert reasons["probe"] / 2000 == pytest.approx(0.1, abs=0.03)
+    for _ in range(60):
+        retest.update(same=True, chance=0.5)
+    assert retest.sd < SETTLED
+    assert retest.weights([1])[0] < WORTHWHILE
+    assert (chooser.propensities(posterior, history)[rows] == 0.0).all()
+    assert not chooser.available(history)[rows].any()
+
+
+def test_what_repeats_tell_shrinks_with_their_weight(
+    aaio: Layout, draw_instances: Draw, posterior: LivePosterior
+) -> None:
+    chooser = Chooser(Bank(aaio, draw_instances(10, 2), ["p"] * 10), Policy(exposures=0))
+    retest = Retest()
+    retest.update(same=False, chance=0.5)
+    plain = chooser.scores(posterior, History([2, 2, 5]))
+    counted = chooser.scores(posterior, history_of(retest, [2, 2, 5]))
+    expected = retest.weights([0, 0, 2, 0, 0, 1, 0, 0, 0, 0])
+    assert 0.0 < expected[2] < expected[5] < 1.0
+    np.testing.assert_allclose(counted.total, plain.total * expected)
+    np.testing.assert_allclose(counted.drops[2], plain.drops[2] * expected[2])
+
+
+def test_shares_of_probes_out_of_range_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"probes 1.5 is not in \[0, 1\]"):
+        Policy(exposures=0, probes=1.5)
