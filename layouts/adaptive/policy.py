@@ -45,6 +45,25 @@ WORTHWHILE: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
+class Peers:
+    """The battery's instances of one paradigm that had not been begun when one was chosen.
+
+    What happens to the one that was chosen stands for all of them: `reanalysis` weights by it.
+
+    Attributes:
+        left: How many they are, the chosen one among them.
+        propensity: Probability that one of them was chosen.
+        predicted: Their mean predicted probability of success, or mean score.
+        open: Whether every one of them had a probability above 0.
+    """
+
+    left: int
+    propensity: float
+    predicted: float
+    open: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
     """A chosen instance, and why.
 
@@ -57,6 +76,8 @@ class Choice:
         reason: Which draw it was, for example "informative", "random" or "generated".
         alternatives: The best others: rows and scores.
         because: Why this and no other, in words, where there is more to say.
+        peers: What else of its paradigm could have been begun; None for a repeat and for what is
+            made on demand.
     """
 
     index: int
@@ -67,6 +88,7 @@ class Choice:
     reason: str
     alternatives: tuple[tuple[int, float], ...] = ()
     because: str = ""
+    peers: Peers | None = None
 
 
 class Chooser:
@@ -119,6 +141,7 @@ class Chooser:
             reason=branch.reason,
             alternatives=self._alternatives(scores.total, available, index),
             because=branch.because,
+            peers=self._peers(history, index, chances, scores.predicted),
         )
 
     def choose_several(
@@ -177,6 +200,21 @@ class Chooser:
             return ()
         view = View(posterior, self.bank, history, self.informant)
         return (self._fallback if distrust else self._selector).branches(view, allowed)
+
+    def _peers(
+        self, history: History, index: int, chances: Floats, predicted: Floats
+    ) -> Peers | None:
+        exposures = history.exposures(len(self.bank))
+        if self.bank.offered[index] or exposures[index]:
+            return None
+        rows = self.bank.members[self.bank.paradigms[index]]
+        rows = rows[exposures[rows] == 0]
+        return Peers(
+            left=len(rows),
+            propensity=float(chances[rows].sum()),
+            predicted=float(predicted[rows].mean()),
+            open=bool((chances[rows] > 0.0).all()),
+        )
 
     def _margins(self, mean: Floats, index: int) -> dict[str, float]:
         layout = self.bank.layout

@@ -1,0 +1,290 @@
+"""Success on the whole battery, and calibration, from a session that chose what to play.
+
+An adaptive session plays what it finds informative, so its success rate is not that on the battery,
+and where its layout is wrong its predictions do not mend that. But every choice was drawn with a
+known probability. At each step, conditional on the paradigm, the outcome of the one instance that
+was drawn, divided by its probability, stands for all that were left of the paradigm:
+
+    played so far + predicted for what is left + (outcome - predicted) / probability
+
+has the paradigm's total as its expected value, whatever the predictions are worth; they only make
+it less noisy (the estimator is doubly robust; Robins, Rotnitzky and Zhao 1994; for active testing
+see Farquhar, Gal and Rainforth 2021 and Kossen et al. 2021). Steps are weighted by how little was
+left to estimate, which is known before the draw. A step at which some of what was left could not
+have been drawn says nothing of the rest: its outcome counts as played, and no more.
+
+What is estimated is the share of successes if every instance had been played once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import betaincinv
+
+from animalcat.layouts.adaptive.policy import Peers
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+SHARE: Final = 0.9
+"""Of the intervals."""
+BINS: Final = (0.2, 0.4, 0.6, 0.8)
+"""Predicted probabilities that divide the bins of calibration."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """An episode of a session, in the order chosen.
+
+    Attributes:
+        paradigm: Of its instance.
+        outcome: 1 success, 0 failure.
+        predicted: Probability of success that was predicted before.
+        propensity: Probability with which the instance was chosen.
+        peers: What else of its paradigm could have been chosen; None for a repeat or what was made
+            on demand, which says nothing of the battery.
+    """
+
+    paradigm: str
+    outcome: float
+    predicted: float
+    propensity: float
+    peers: Peers | None
+
+    @property
+    def chance(self) -> float:
+        """Probability of the instance, given that one of its paradigm was to be begun; 0: unknown.
+
+        Where some of what was left could not have been drawn, it is 0 as well.
+        """
+        if self.peers is None or not self.peers.open or self.peers.propensity <= 0.0:
+            return 0.0
+        return min(self.propensity / self.peers.propensity, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number and its 90 % interval.
+
+    Attributes:
+        value: The number; None where nothing is known.
+        sd: Its standard error; None where there are too few draws to tell.
+        low: Lower end; None where there are too few draws to tell.
+        high: Upper end; None likewise.
+        draws: Draws that it rests on.
+    """
+
+    value: float | None
+    sd: float | None
+    low: float | None
+    high: float | None
+    draws: int
+
+
+@dataclass(frozen=True, slots=True)
+class ParadigmResult:
+    """One paradigm, or the whole battery.
+
+    Attributes:
+        name: The paradigm's; empty for the whole battery.
+        instances: How many the battery has.
+        played: Of those, how many were played.
+        rate: Share of successes among what was played: not that of the battery.
+        success: Share of successes if every instance had been played once.
+        residual: By how much that is above what was predicted for what was left.
+    """
+
+    name: str
+    instances: int
+    played: int
+    rate: float | None
+    success: Estimate
+    residual: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Predictions of about one size, weighted to stand for what was left of the battery.
+
+    Attributes:
+        low: Least predicted probability of success.
+        high: Largest.
+        predicted: Weighted mean of what was predicted.
+        observed: Weighted share of successes.
+        draws: How many draws.
+    """
+
+    low: float
+    high: float
+    predicted: float
+    observed: Estimate
+    draws: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reanalysis:
+    """What a session says of the battery, weighted by propensities.
+
+    Attributes:
+        paradigms: By name.
+        battery: The whole.
+        calibration: Bins that hold a draw.
+        brier: Weighted Brier score of the predictions; None without draws.
+        notes: What to bear in mind.
+    """
+
+    paradigms: tuple[ParadigmResult, ...]
+    battery: ParadigmResult
+    calibration: tuple[Bin, ...]
+    brier: float | None
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {"version": 1, "interval_share": SHARE, **asdict(self)}
+
+
+def reanalyse(draws: Sequence[Drawn], instances: Mapping[str, int]) -> Reanalysis:
+    """Estimate success on a battery, and check predictions, by the recorded propensities.
+
+    Args:
+        draws: The episodes that counted, in the order their instances were chosen.
+        instances: How many instances the battery has of each paradigm, covered by the layout.
+    """
+    paradigms = tuple(
+        _paradigm(name, [d for d in draws if d.paradigm == name and d.peers is not None], count)
+        for name, count in sorted(instances.items())
+    )
+    usable = [d for d in draws if d.chance > 0.0]
+    notes: list[str] = []
+    if repeats := sum(d.peers is None for d in draws):
+        notes.append(f"{repeats} repeats or instances made on demand are left out")
+    if silent := [p.name for p in paradigms if p.success.value is None]:
+        notes.append(f"nothing is known of {', '.join(silent)}: no random draw came there")
+    return Reanalysis(
+        paradigms, _whole(paradigms), _calibration(usable), _brier(usable), tuple(notes)
+    )
+
+
+def _paradigm(name: str, draws: Sequence[Drawn], count: int) -> ParadigmResult:
+    """Combine the steps of one paradigm."""
+    known = done = 0.0
+    totals: list[float] = []
+    residuals: list[float] = []
+    weights: list[float] = []
+    for draw in draws:
+        peers = draw.peers
+        assert peers is not None  # the caller left the others out
+        if draw.chance > 0.0:
+            surprise = (draw.outcome - draw.predicted) / draw.chance
+            # What was set aside counts for nothing, hence not the battery's count.
+            size = done + peers.left
+            totals.append((known + peers.left * peers.predicted + surprise) / size)
+            residuals.append(surprise / peers.left)
+            weights.append(1.0 / (peers.left * max(peers.left - 1.0, 1e-9)))
+        known += draw.outcome
+        done += 1.0
+    rate = known / len(draws) if draws else None
+    if len(draws) == count:  # all was played: nothing is left to estimate
+        success = Estimate(rate, 0.0, rate, rate, len(totals))
+    else:
+        success = _mean(np.array(totals), np.array(weights), 0.0, 1.0)
+    even = np.ones(len(residuals))
+    return ParadigmResult(
+        name, count, len(draws), rate, success, _mean(np.array(residuals), even, -1.0, 1.0)
+    )
+
+
+def _whole(paradigms: Sequence[ParadigmResult]) -> ParadigmResult:
+    """Paradigms by their shares of the battery; unknown where one of them is."""
+    count = sum(p.instances for p in paradigms)
+    played = sum(p.played for p in paradigms)
+    rate = sum((p.rate or 0.0) * p.played for p in paradigms) / played if played else None
+    shares = [p.instances / max(count, 1) for p in paradigms]
+    return ParadigmResult(
+        "",
+        count,
+        played,
+        rate,
+        _sum([p.success for p in paradigms], shares, 0.0, 1.0),
+        _sum([p.residual for p in paradigms], shares, -1.0, 1.0),
+    )
+
+
+def _mean(values: Floats, weights: Floats, least: float, most: float) -> Estimate:
+    """Weighted mean of martingale differences, and its interval by Student's t."""
+    n = len(values)
+    if not n:
+        return Estimate(None, None, None, None, 0)
+    shares = weights / weights.sum()
+    mean = float(shares @ values)
+    effective = 1.0 / float(np.sum(shares**2))
+    if effective < 2.0:
+        return Estimate(_clip(mean, least, most), None, None, None, n)
+    variance = float(np.sum(shares**2 * (values - mean) ** 2)) * effective / (effective - 1.0)
+    return _interval(mean, math.sqrt(variance), effective - 1.0, least, most, n)
+
+
+def _sum(parts: Sequence[Estimate], shares: Sequence[float], least: float, most: float) -> Estimate:
+    draws = sum(p.draws for p in parts)
+    values = [p.value for p in parts if p.value is not None]
+    if not parts or len(values) < len(parts):
+        return Estimate(None, None, None, None, draws)
+    mean = float(np.dot(shares, values))
+    errors = [p.sd for p in parts if p.sd is not None]
+    if len(errors) < len(parts):
+        return Estimate(_clip(mean, least, most), None, None, None, draws)
+    # As many degrees of freedom as the parts have together: their errors are independent.
+    sd = math.sqrt(sum((share * error) ** 2 for share, error in zip(shares, errors, strict=True)))
+    return _interval(mean, sd, max(draws - len(parts), 1.0), least, most, draws)
+
+
+def _interval(
+    mean: float, sd: float, freedom: float, least: float, most: float, draws: int
+) -> Estimate:
+    half = _student(freedom) * sd
+    value, low, high = (_clip(x, least, most) for x in (mean, mean - half, mean + half))
+    return Estimate(value, sd, low, high, draws)
+
+
+def _student(freedom: float) -> float:
+    """Upper end of the central interval of Student's t distribution."""
+    x = float(betaincinv(0.5 * freedom, 0.5, 1.0 - SHARE))
+    return math.sqrt(freedom * (1.0 / x - 1.0))
+
+
+def _clip(value: float, least: float, most: float) -> float:
+    return min(max(value, least), most)
+
+
+def _calibration(draws: Sequence[Drawn]) -> tuple[Bin, ...]:
+    predicted = np.array([d.predicted for d in draws])
+    outcomes = np.array([d.outcome for d in draws])
+    weights = _weights(draws)
+    which = np.digitize(predicted, BINS)
+    edges = (0.0, *BINS, 1.0)
+    made: list[Bin] = []
+    for k in range(len(edges) - 1):
+        rows = which == k
+        if rows.any():
+            mean = float(np.average(predicted[rows], weights=weights[rows]))
+            observed = _mean(outcomes[rows], weights[rows], 0.0, 1.0)
+            made.append(Bin(edges[k], edges[k + 1], mean, observed, int(rows.sum())))
+    return tuple(made)
+
+
+def _brier(draws: Sequence[Drawn]) -> float | None:
+    if not draws:
+        return None
+    errors = np.array([(d.outcome - d.predicted) ** 2 for d in draws])
+    return float(np.average(errors, weights=_weights(draws)))
+
+
+def _weights(draws: Sequence[Drawn]) -> Floats:
+    """How much more each draw stands for than one drawn evenly from what was left."""
+    return np.array([1.0 / (d.chance * d.peers.left) if d.peers else 0.0 for d in draws])
