@@ -98,7 +98,7 @@ def import_files(files: Iterable[ArenaFile], seed: int, store: Path) -> Battery:
         ArenaError: A file cannot be used; the message names file and line.
         ValueError: There is no file, or two would give an instance of the same name.
     """
-    drafts: list[_Draft] = []
+    drafts: list[Draft] = []
     problems: list[str] = []
     for file in sorted(files):
         loaded = load_text(file.text, file.path)
@@ -109,7 +109,7 @@ def import_files(files: Iterable[ArenaFile], seed: int, store: Path) -> Battery:
         stem = str(PurePosixPath(file.path).with_suffix(""))
         for number, arena in sorted(arenas.items()):
             name = stem if len(arenas) == 1 else f"{stem}.{number}"
-            drafts.append(_Draft(name, paradigm_of(name), arena, _seed(seed, name)))
+            drafts.append(Draft(name, paradigm_of(name), arena, instance_seed(seed, name)))
     return _store(drafts, problems, store)
 
 
@@ -127,7 +127,7 @@ def build_family(family: str, n: int, seed: int, store: Path) -> Battery:
     """
     rng = np.random.default_rng([seed, crc32(family.encode())])
     drafts = [
-        _Draft(made.name, made.paradigm, made.arena, _seed(seed, made.name))
+        Draft(made.name, made.paradigm, made.arena, instance_seed(seed, made.name))
         for made in generate(family, n, rng)
     ]
     return _store(drafts, [], store)
@@ -187,7 +187,7 @@ def paradigm_of(name: str) -> str:
     return "-".join(parts[: min(2, len(parts) - 1)])
 
 
-class _Draft(NamedTuple):
+class Draft(NamedTuple):
     """An instance before its values are fixed."""
 
     name: str
@@ -196,7 +196,7 @@ class _Draft(NamedTuple):
     seed: int
 
 
-class _Made(NamedTuple):
+class Fixed(NamedTuple):
     """An instance, the text of its arena, and what keeps it from being measured; else empty."""
 
     instance: Instance
@@ -204,13 +204,22 @@ class _Made(NamedTuple):
     problem: str
 
 
-def _seed(seed: int, name: str) -> int:
+def instance_seed(seed: int, name: str) -> int:
     """Seed of an instance: 63 bits, since what plays arenas may take it as a signed number."""
     digest = hashlib.blake2b(f"{seed}/{name}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1
 
 
-def _make(draft: _Draft, number: int) -> _Made:
+def fixed_instance(draft: Draft, file: str = "") -> Fixed:
+    """An instance of a draft: every value fixed, its features measured.
+
+    Args:
+        draft: What it is to be.
+        file: Its file in the battery's folder; empty where it is in none.
+
+    Raises:
+        ArenaError: The arena cannot be built.
+    """
     fixed = fix(draft.arena, np.random.default_rng([draft.seed, crc32(b"fix")]))
     placement = place(fixed, np.random.default_rng(draft.seed))
     features: dict[str, float] = {}
@@ -219,7 +228,7 @@ def _make(draft: _Draft, number: int) -> _Made:
         features = aaio_features(placement)
     except ArenaError as error:  # it can be played all the same, only no layout covers it
         problem = f"{draft.name}: {error}"
-    return _Made(
+    return Fixed(
         Instance(
             name=draft.name,
             paradigm=draft.paradigm,
@@ -227,14 +236,14 @@ def _make(draft: _Draft, number: int) -> _Made:
             pass_mark=fixed.pass_mark,
             time_limit_steps=max(0, fixed.time_limit) * STEPS_PER_UNIT,
             seed=draft.seed,
-            arena=f"arenas/{number:05}.yaml",
+            arena=file,
         ),
         to_yaml(fixed),
         problem,
     )
 
 
-def _store(drafts: Sequence[_Draft], problems: Sequence[str], store: Path) -> Battery:
+def _store(drafts: Sequence[Draft], problems: Sequence[str], store: Path) -> Battery:
     """Fix, measure and write the instances; content that is there already is left alone."""
     if not drafts:
         raise ValueError("a battery needs one arena at least")
@@ -278,9 +287,9 @@ def _store(drafts: Sequence[_Draft], problems: Sequence[str], store: Path) -> Ba
     return load(digest, store)
 
 
-def _make_named(draft: _Draft, number: int) -> _Made:
+def _make_named(draft: Draft, number: int) -> Fixed:
     try:
-        return _make(draft, number)
+        return fixed_instance(draft, f"arenas/{number:05}.yaml")
     except ArenaError as error:
         raise ArenaError(f"{draft.name}: {error}", error.problems) from error
 

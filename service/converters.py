@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Literal, cast
 from animalcat import names
 from animalcat.envs.types import ObservationSpec
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
+from animalcat.service.battery import Instance
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.model import (
     BatteryRecord,
     CapabilityStatus,
     Decision,
     Episode,
+    Made,
     Outcome,
     Session,
     SessionSpec,
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 MAX_EPISODES = 100_000
 """Most episodes of one session."""
+MAX_SLOTS = 64
+"""Most episodes of one session at once."""
 
 
 def decision_to_proto(decision: Decision) -> sessions_pb2.Decision:
@@ -44,6 +48,9 @@ def decision_to_proto(decision: Decision) -> sessions_pb2.Decision:
             sessions_pb2.Alternative(instance=name, score=score)
             for name, score in decision.alternatives
         ],
+        because=decision.because,
+        made=None if decision.made is None else _made_to_proto(decision.made),
+        pending=decision.pending,
     )
 
 
@@ -57,6 +64,9 @@ def decision_from_proto(message: sessions_pb2.Decision) -> Decision:
         margins=dict(message.margins),
         reason=message.reason,
         alternatives=tuple((other.instance, other.score) for other in message.alternatives),
+        because=message.because,
+        made=_made_from_proto(message) if message.HasField("made") else None,
+        pending=message.pending,
     )
 
 
@@ -113,6 +123,7 @@ def spec_of_session_to_proto(spec: SessionSpec) -> sessions_pb2.SessionSpec:
         action_timeout_seconds=spec.action_timeout_seconds,
         record_pixels=spec.record_pixels,
         certify=spec.certify,
+        slots=spec.slots,
     )
 
 
@@ -127,6 +138,8 @@ def spec_of_session_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec
         raise _bad("agent", "1 to 200 characters")
     if not 1 <= message.stop.max_episodes <= MAX_EPISODES:
         raise _bad("stop.max_episodes", f"1 to {MAX_EPISODES}")
+    if message.slots > MAX_SLOTS:
+        raise _bad("slots", f"1 to {MAX_SLOTS}")
     timeout = message.action_timeout_seconds or 60.0
     if not 0.0 < timeout <= 86_400.0:
         raise _bad("action_timeout_seconds", "above 0 and at most 86400")
@@ -154,6 +167,7 @@ def spec_of_session_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec
         action_timeout_seconds=timeout,
         record_pixels=message.record_pixels,
         certify=message.certify,
+        slots=message.slots or 1,
     )
 
 
@@ -188,6 +202,7 @@ def session_to_proto(session: Session) -> sessions_pb2.Session:
         capabilities=[capability_to_proto(status) for status in session.capabilities],
         reason=session.reason,
         misfit=session.misfit,
+        allowed=session.allowed,
     )
     message.create_time.FromDatetime(session.created)
     return message
@@ -210,6 +225,7 @@ def session_from_proto(message: sessions_pb2.Session) -> Session:
         successes=message.successes,
         capabilities=tuple(capability_from_proto(status) for status in message.capabilities),
         misfit=message.misfit,
+        allowed=message.allowed if message.HasField("allowed") else None,
     )
 
 
@@ -264,6 +280,33 @@ def episode_header(
     )
 
 
+def _made_to_proto(made: Made) -> sessions_pb2.MadeInstance:
+    instance = made.instance
+    return sessions_pb2.MadeInstance(
+        offer=made.offer,
+        paradigm=instance.paradigm,
+        features=instance.features,
+        pass_mark=instance.pass_mark,
+        time_limit_steps=instance.time_limit_steps,
+        seed=instance.seed,
+        arena_yaml=made.arena_yaml,
+    )
+
+
+def _made_from_proto(decision: sessions_pb2.Decision) -> Made:
+    made = decision.made
+    instance = Instance(
+        name=decision.instance,
+        paradigm=made.paradigm,
+        features=dict(made.features),
+        pass_mark=made.pass_mark,
+        time_limit_steps=made.time_limit_steps,
+        seed=made.seed,
+        arena="",
+    )
+    return Made(made.offer, instance, made.arena_yaml)
+
+
 def _policy_to_proto(policy: Policy) -> sessions_pb2.SelectionPolicy:
     fields = asdict(policy)
     balance = fields.pop("balance")
@@ -284,6 +327,9 @@ def _policy_from_proto(message: sessions_pb2.SelectionPolicy) -> Policy:
             per_second=message.per_second,
             about=tuple(message.about),
             order=tuple(message.order),
+            generate=message.generate,
+            enough=message.enough if message.HasField("enough") else default.enough,
+            probes=message.probes if message.HasField("probes") else default.probes,
         )
     except ValueError as error:
         raise ServiceError(Code.INVALID_REQUEST, f"policy: {error}") from error

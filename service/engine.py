@@ -5,33 +5,33 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from animalcat.arena_configs.outcome import success
 from animalcat.envs.worker_client import WorkerClient, WorkerFault
 from animalcat.layouts.fit import FitError, FitRequest, FitResult
 from animalcat.layouts.fitter import Fitter
 from animalcat.layouts.randomness import rng
 from animalcat.layouts.spec import Layout
-from animalcat.service.battery import Battery, Instance
+from animalcat.service.battery import Battery
 from animalcat.service.certificates import Certifier, fit_seed, fit_twice
 from animalcat.service.converters import episode_header
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.events import Event, EventBus
+from animalcat.service.generation import played_arena, played_instance
+from animalcat.service.ledger import MAX_FAULTS_IN_A_ROW, Ledger
 from animalcat.service.link import AgentLeftError, AgentLink, EpisodeOpening
 from animalcat.service.measurement import Measurement
 from animalcat.service.model import (
-    CapabilityStatus,
     Cause,
     Episode,
     Outcome,
     Session,
     SessionState,
 )
-from animalcat.service.play import Course, play, recording_path
+from animalcat.service.play import play, recording_path
 from animalcat.service.recording import EpisodeRecorder
 from animalcat.service.reports import Report, exported_profile, live_profile
 from animalcat.service.storage.base import SessionStore
@@ -39,10 +39,18 @@ from animalcat.service.workers import Workers
 
 log = logging.getLogger(__name__)
 
-MAX_FAULTS: Final = 3
-"""Backend faults of an instance after which it is set aside."""
-MAX_FAULTS_IN_A_ROW: Final = 9
-"""Backend faults in a row, whatever the instance, after which the session pauses."""
+AHEAD: Final = 2
+"""Episodes that each other slot may play while one is still at its own."""
+
+
+def lag(slots: int) -> int:
+    """Outcomes that a decision does not wait for: those of so many episodes just before it.
+
+    It is fixed, and not "whatever is known by now": so decisions follow from outcomes alone, and
+    never from which slot was quicker. A slot waits only for one that plays a single episode while
+    every other plays `AHEAD`.
+    """
+    return AHEAD * (slots - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,38 +77,40 @@ class Parts:
 
 
 class SessionEngine:
-    """Plays a session with one agent at a time.
+    """Plays a session with as many agents at once as it has slots.
 
     Every state that matters is in the store before it is acted on, and starting is resuming: the
-    stored outcomes and certificates are told to a fresh `Measurement`. All methods run on one
-    event loop; the measurement is touched in threads, one at a time (`_thinking`). The engine's
-    task is cancelled nowhere but inside the calls of its link.
+    stored outcomes and certificates are told to a fresh `Measurement`. Outcomes are told in order
+    of number, whichever slot ends first, and a decision knows all but the last `lag` of them.
+
+    All methods run on one event loop; each agent has a task. What they share changes under
+    `_books` alone: an episode is chosen and begun, or kept and taken in, in one go. The measurement
+    is touched in threads, one at a time (`_thinking`). The tasks are cancelled nowhere but inside
+    the calls of their links.
     """
 
     def __init__(self, session: Session, battery: Battery, parts: Parts) -> None:
         self.session = session
         self._battery = battery
         self._parts = parts
-        self._attempts: list[Episode] = []
+        self._ledger = Ledger()
         self._measurement: Measurement | None = None
         self._certifier: Certifier | None = None
         self._thinking = asyncio.Lock()
         self._preparing = asyncio.Lock()
-        self._link: AgentLink | None = None
-        self._task: asyncio.Task[Session] | None = None
+        self._books = asyncio.Condition()
+        self._seats: dict[AgentLink, asyncio.Task[Session]] = {}
+        self._present = 0
         self._warming: asyncio.Task[None] | None = None
         self._fitting: asyncio.Task[FitResult] | None = None
+        self._ending: asyncio.Task[Session] | None = None
+        self._broken = False
         self._stopping = False
 
     @property
     def playing(self) -> bool:
         """Whether an agent is connected, or the session is being finished."""
-        return self._task is not None and not self._task.done()
-
-    @property
-    def _seconds(self) -> float:
-        """How long was played, attempts that did not count among it."""
-        return sum(episode.seconds for episode in self._attempts)
+        return bool(self._seats)
 
     async def admit(self, link: AgentLink) -> asyncio.Task[Session]:
         """Let an agent play.
@@ -110,21 +120,25 @@ class SessionEngine:
             `AgentLeftError` when the link ends first.
 
         Raises:
-            ServiceError: Another agent is connected, or the session is over.
+            ServiceError: As many agents are connected as the session has slots, or it is over.
         """
-        while self._task is not None and not self._task.done():
-            if self._link is not None and not self._link.interrupted:
+        slots = self.session.spec.slots
+        while len(self._seats) >= slots:
+            leaving = [task for seat, task in self._seats.items() if seat.interrupted]
+            if not leaving:
+                who = "an agent plays" if slots == 1 else f"{slots} agents play"
                 raise ServiceError(
                     Code.AGENT_CONNECTED,
-                    f"an agent plays session {self.session.id} already; end that one first",
+                    f"{who} session {self.session.id} already; end that one first",
                 )
-            await asyncio.wait([self._task])
+            await asyncio.wait(leaving, return_when=asyncio.FIRST_COMPLETED)
         if self.session.state.over:
             raise ServiceError(Code.SESSION_OVER, f"session {self.session.id} is over")
-        self._link = link
-        self._task = asyncio.create_task(self._run(link), name=f"session {self.session.id}")
-        self._task.add_done_callback(_log_failure)
-        return self._task
+        task = asyncio.create_task(self._run(link), name=f"session {self.session.id}")
+        self._seats[link] = task
+        task.add_done_callback(lambda done: self._seats.pop(link))
+        task.add_done_callback(_log_failure)
+        return task
 
     async def cancel(self) -> Session:
         """End the session; what it learnt stays.
@@ -132,12 +146,10 @@ class SessionEngine:
         Raises:
             ServiceError: It was over for another reason.
         """
-        if self.playing and self._link is not None and self._task is not None:
-            self._link.interrupt(Cause.CANCELLED)
-            await asyncio.wait([self._task])
+        await self._let_go(Cause.CANCELLED)
         if not self.session.state.over:
             await self._prepare()
-            await self._end_live(SessionState.CANCELLED, Cause.CANCELLED.value)
+            await self._end_once(self._end_cancelled)
         if self.session.state is not SessionState.CANCELLED:
             raise ServiceError(
                 Code.SESSION_OVER,
@@ -146,7 +158,7 @@ class SessionEngine:
         return self.session
 
     async def stop(self) -> None:
-        """Let the agent go and drop what takes long, as the server is to stop.
+        """Let the agents go and drop what takes long, as the server is to stop.
 
         The session can be resumed: what was dropped is done again from what is stored.
         """
@@ -156,9 +168,7 @@ class SessionEngine:
                 task.cancel()
         if self._certifier is not None:
             self._certifier.close()
-        if self.playing and self._link is not None and self._task is not None:
-            self._link.interrupt(Cause.SERVER_STOPPED)
-            await asyncio.wait([self._task])
+        await self._let_go(Cause.SERVER_STOPPED)
 
     async def live_profile(self) -> dict[str, Any]:
         """The profile as the live posterior has it now, as JSON values."""
@@ -166,25 +176,41 @@ class SessionEngine:
         measurement = self._known()
         async with self._thinking:
             report = await asyncio.to_thread(
-                live_profile, self.session, measurement, self._attempts, self._parts.versions
+                live_profile,
+                self.session,
+                measurement,
+                self._ledger.attempts,
+                self._parts.versions,
             )
         return report.profile
+
+    async def _let_go(self, cause: Cause) -> None:
+        """Interrupt all agents and wait until they have gone."""
+        tasks = list(self._seats.values())
+        for seat in self._seats:
+            seat.interrupt(cause)
+        if tasks:
+            await asyncio.wait(tasks)
 
     async def _run(self, link: AgentLink) -> Session:
         spec = self.session.spec
         worker = self._parts.workers.take(spec.backend, spec.observation_spec)
+        self._present += 1
         try:
             await self._prepare()
             await worker.open()
-            self._warming = asyncio.create_task(self._warm(self._known().layout))
+            if self._warming is None:
+                self._warming = asyncio.create_task(self._warm(self._known().layout))
             await link.welcome(self.session)
-            await self._set_state(SessionState.RUNNING)
-            while not await self._enough():
-                await self._episode(link, worker)
-            return await self._finish()
+            async with self._books:
+                if self.session.state is SessionState.WAITING:
+                    await self._set_state(SessionState.RUNNING)
+            while (episode := await self._next(link)) is not None:
+                await self._play(episode, link, worker)
+            return await self._end_once(self._finish)
         except AgentLeftError as left:
             if left.cause is Cause.CANCELLED:
-                return await self._end_live(SessionState.CANCELLED, Cause.CANCELLED.value)
+                return await self._end_once(self._end_cancelled)
             raise
         except WorkerFault as fault:
             raise ServiceError(Code.SESSION_FAILED, f"what plays arenas fails: {fault}") from fault
@@ -193,11 +219,24 @@ class SessionEngine:
                 raise AgentLeftError(Cause.SERVER_STOPPED) from None
             raise
         except Exception:
-            # Whatever was half done: the next agent starts from what is stored.
-            self._measurement = None
+            # Whatever was half done: who comes when all have gone starts from what is stored.
+            self._broken = True
+            for seat in self._seats:
+                if seat is not link:
+                    seat.interrupt(Cause.SESSION_STOPPED)
             raise
         finally:
             await self._parts.workers.give_back(worker)
+            await self._leave()
+
+    async def _leave(self) -> None:
+        async with self._books:
+            self._present -= 1
+            if self._present:
+                return
+            if self._broken:
+                self._broken = False
+                self._measurement = None
             if self.session.state is SessionState.RUNNING:
                 await self._set_state(SessionState.WAITING)
 
@@ -222,6 +261,8 @@ class SessionEngine:
                     )
                     await asyncio.to_thread(store.finish_episode, attempts[k])
             measurement = await asyncio.to_thread(Measurement, self.session.spec, self._battery)
+            for episode in attempts:
+                measurement.learn(episode.decision)
             certifier = Certifier(
                 self.session,
                 measurement,
@@ -231,18 +272,28 @@ class SessionEngine:
                 self._parts.data,
             )
             await certifier.load()
-            for episode in attempts:
-                if episode.outcome is not None and episode.outcome.counts:
-                    await self._tell(measurement, certifier, episode)
-            for instance in _set_aside(attempts):
-                await asyncio.to_thread(measurement.set_aside, instance)
-            self._attempts = attempts
+            self._ledger = Ledger(attempts)
             self._certifier = certifier
+            await self._take_in(measurement, self._ledger.begun - lag(self.session.spec.slots))
+            for instance in self._ledger.set_aside:
+                await asyncio.to_thread(measurement.set_aside, instance)
             self._measurement = measurement
             await self._refresh()
 
-    async def _tell(self, measurement: Measurement, certifier: Certifier, episode: Episode) -> None:
-        """Take in an outcome that is stored; the same way live and after a restart."""
+    async def _take_in(self, measurement: Measurement, before: int) -> None:
+        """Tell the outcomes of the numbers below one, up to the first that has none.
+
+        The same way live and after a restart: by number, each with the certificate that is due.
+        """
+        while (number := self._ledger.untold) < before:
+            episode = self._ledger.outcome(number)
+            if episode is None:
+                return
+            await self._tell(measurement, episode)
+            if self.session.spec.certify:
+                await self._certificates().after_episode()
+
+    async def _tell(self, measurement: Measurement, episode: Episode) -> None:
         async with self._thinking:
             await asyncio.to_thread(
                 measurement.tell,
@@ -250,123 +301,149 @@ class SessionEngine:
                 episode.decision.instance,
                 episode.outcome is Outcome.SUCCESS,
             )
-        if self.session.spec.certify:
-            await certifier.after_episode()
+        self._ledger.tell(episode.number)
 
-    async def _episode(self, link: AgentLink, worker: WorkerClient) -> None:
-        """Decide or repeat, play, keep, take in."""
-        episode, capabilities = await self._open()
-        instance = self._battery.instances[self._battery.index[episode.decision.instance]]
-        arena_yaml = await asyncio.to_thread(self._battery.arena_yaml, instance)
-        spec = self.session.spec
+    async def _next(self, link: AgentLink) -> Episode | None:
+        """The next attempt, begun; None where the session has enough."""
+        async with self._books:
+            while not self.session.state.over:
+                if self._broken:
+                    raise AgentLeftError(Cause.SESSION_STOPPED)
+                found = await self._chosen(link)
+                if found is not None:
+                    await self._begin(*found)
+                    return found[0]
+                if not self._ledger.playing:
+                    return None
+                await link.idle(self._books.wait())
+            return None
+
+    async def _chosen(self, link: AgentLink) -> tuple[Episode, bool] | None:
+        """An attempt, and whether its decision is a new one; None where nothing can begin now."""
+        ledger, measurement = self._ledger, self._known()
+        number, decision = ledger.idle, None
+        if number is not None:
+            decision = ledger.decision(number)
+        elif await self._may_begin(number := ledger.begun):
+            pass
+        else:
+            return None
+        new = decision is None
+        if decision is None:
+            pending = ledger.pending(number)
+            async with self._thinking:
+                decision = await asyncio.to_thread(measurement.choose, number, pending)
+            if decision is None:
+                return None
+        attempt = ledger.tries(number)
+        return Episode(self.session.id, number, attempt, decision, link.instance), new
+
+    async def _may_begin(self, number: int) -> bool:
+        """Whether a new number may begin, with what is told by now; tells what is due."""
+        measurement = self._known()
+        known = number - lag(self.session.spec.slots)
+        await self._take_in(measurement, known)
+        if self._ledger.untold < known:
+            return False
+        if not await self._enough(number):
+            return True
+        # What was begun is played to its end; then one more look.
+        await self._take_in(measurement, number)
+        return self._ledger.untold == number and not await self._enough(number)
+
+    async def _begin(self, episode: Episode, new: bool) -> None:
+        capabilities = self.session.capabilities if new else ()
         await asyncio.to_thread(self._parts.store.open_episode, episode, capabilities)
-        versions = {**self._parts.versions, **worker.versions}
-        recorder = await asyncio.to_thread(
-            EpisodeRecorder,
-            recording_path(self._parts.data, episode.session, episode.number, episode.attempt),
-            episode_header(episode, spec, arena_yaml, instance.seed, versions),
-        )
-        opening = EpisodeOpening(
-            episode.number,
-            instance.time_limit_steps,
-            int(rng(spec.seed, "agent", episode.number).integers(2**63)),
-        )
-        began = self._parts.monotonic()
-        course = await play(link, worker, recorder, opening, arena_yaml, instance.seed)
-        seconds = self._parts.monotonic() - began
-        finished = replace(self._judged(episode, course, instance), seconds=seconds)
-        assert finished.outcome is not None
-        await asyncio.to_thread(recorder.finish, finished.outcome)
-        await asyncio.to_thread(self._parts.store.finish_episode, finished)
-        self._attempts.append(finished)
-        if finished.outcome.counts:
-            await self._tell(self._known(), self._certificates(), finished)
-        elif finished.backend_fault:
-            log.warning(
-                "session %s, %s: %s", episode.session, episode.decision.instance, finished.cause
+        self._ledger.begin(episode)
+
+    async def _play(self, episode: Episode, link: AgentLink, worker: WorkerClient) -> None:
+        """Play, keep, take in."""
+        spec = self.session.spec
+        instance = played_instance(self._battery, episode.decision)
+        try:
+            arena_yaml = await asyncio.to_thread(played_arena, self._battery, episode.decision)
+            versions = {**self._parts.versions, **worker.versions}
+            recorder = await asyncio.to_thread(
+                EpisodeRecorder,
+                recording_path(self._parts.data, episode.session, episode.number, episode.attempt),
+                episode_header(episode, spec, arena_yaml, instance.seed, versions),
             )
-            await self._after_fault(finished)
-        await self._refresh()
-        self._publish(finished)
+            opening = EpisodeOpening(
+                episode.number,
+                instance.time_limit_steps,
+                int(rng(spec.seed, "agent", episode.number).integers(2**63)),
+            )
+            began = self._parts.monotonic()
+            course = await play(link, worker, recorder, opening, arena_yaml, instance.seed)
+            seconds = self._parts.monotonic() - began
+            finished = replace(self._ledger.judged(episode, course, instance), seconds=seconds)
+            assert finished.outcome is not None
+            await asyncio.to_thread(recorder.finish, finished.outcome)
+            async with self._books:
+                await self._keep(finished)
+        finally:
+            async with self._books:
+                self._ledger.drop(episode.number)
+                self._books.notify_all()
         if course.left is not None:
             raise AgentLeftError(course.left)
         if course.last is not None:
             last = None if course.fault else course.last
             await link.end(episode.number, course.steps, course.reward, last)
 
-    async def _open(self) -> tuple[Episode, tuple[CapabilityStatus, ...]]:
-        """The next attempt: the open decision again, or a new one."""
-        measurement = self._known()
-        number = measurement.n
-        tries = [e for e in self._attempts if e.number == number]
-        if tries and tries[-1].decision.instance not in _set_aside(self._attempts):
-            decision = tries[-1].decision
-            capabilities = ()
-        else:
-            async with self._thinking:
-                decision = await asyncio.to_thread(measurement.choose, number)
-            capabilities = self.session.capabilities
-            assert decision is not None, "the stopper ends a session whose battery is exhausted"
-        assert self._link is not None
-        return (
-            Episode(self.session.id, number, len(tries), decision, self._link.instance),
-            capabilities,
-        )
-
-    def _judged(self, episode: Episode, course: Course, instance: Instance) -> Episode:
-        """What became of an attempt."""
-        cause = ""
-        if course.fault:
-            outcome, cause = Outcome.FAULT, f"backend: {course.fault}"
-        elif course.left is Cause.SERVER_STOPPED:
-            outcome, cause = Outcome.FAULT, course.left.value
-        elif course.left is Cause.CANCELLED:
-            outcome, cause = Outcome.VOID, course.left.value
-        elif course.left is not None:
-            before = any(
-                e.agents_void
-                for e in self._attempts
-                if e.number == episode.number and e.decision.instance == instance.name
+    async def _keep(self, episode: Episode) -> None:
+        """Store how an attempt ended, and take in what is due."""
+        await asyncio.to_thread(self._parts.store.finish_episode, episode)
+        self._ledger.end(episode)
+        if self._broken:
+            return
+        if episode.backend_fault:
+            log.warning(
+                "session %s, %s: %s", episode.session, episode.decision.instance, episode.cause
             )
-            outcome, cause = Outcome.VOID, course.left.value
-            if before:
-                outcome = Outcome.FAILURE
-                cause = f"{course.left.value}, for the second time: it counts as a failure"
-        else:
-            passed = success(course.episode_return, instance.pass_mark)
-            outcome = Outcome.SUCCESS if passed else Outcome.FAILURE
-        return replace(
-            episode,
-            outcome=outcome,
-            episode_return=course.episode_return,
-            steps=course.steps,
-            ended_by=course.ended_by,
-            cause=cause,
-        )
+            await self._after_fault(episode)
+        await self._take_in(self._known(), self._ledger.begun - lag(self.session.spec.slots))
+        await self._refresh()
+        self._publish(episode)
 
     async def _after_fault(self, episode: Episode) -> None:
         instance = episode.decision.instance
-        if instance in _set_aside(self._attempts):
+        if instance in self._ledger.set_aside:
             async with self._thinking:
                 await asyncio.to_thread(self._known().set_aside, instance)
-        latest = self._attempts[-MAX_FAULTS_IN_A_ROW:]
         if not self._known().covered:
             reason = f"no instance can be played, at last because of {episode.cause}"
             await self._end_live(SessionState.FAILED, reason)
             raise ServiceError(Code.SESSION_FAILED, f"{reason}; mend that, create a new session")
-        if len(latest) == MAX_FAULTS_IN_A_ROW and all(e.backend_fault for e in latest):
+        if self._ledger.backend_fails:
             raise ServiceError(
                 Code.SESSION_FAILED,
                 f"what plays arenas failed {MAX_FAULTS_IN_A_ROW} times in a row, at last with: "
                 f"{episode.cause}. Every outcome is kept; resume the session when that is mended",
             )
 
-    async def _enough(self) -> bool:
+    async def _enough(self, number: int) -> bool:
+        """Whether no new number is to begin."""
+        stop = self.session.spec.stop
+        if stop.combine == "any" and number >= stop.max_episodes:
+            return True
         async with self._thinking:
-            return (await asyncio.to_thread(self._known().verdict, self._seconds)).stop
+            return (await asyncio.to_thread(self._known().verdict, self._ledger.seconds)).stop
+
+    async def _end_once(self, end: Callable[[], Coroutine[Any, Any, Session]]) -> Session:
+        """End the session, or wait until whoever came first has ended it."""
+        if self._ending is None:
+            self._ending = asyncio.create_task(end())
+            self._ending.add_done_callback(self._ended)
+        return await asyncio.shield(self._ending)
+
+    def _ended(self, ending: asyncio.Task[Session]) -> None:
+        if ending.cancelled() or ending.exception() is not None:
+            self._ending = None  # the next agent tries again
 
     async def _finish(self) -> Session:
         """Fit by NUTS, keep the profile, end the session."""
+        await self._settle(certify=self.session.spec.certify)
         measurement = self._known()
         n, seed = measurement.n, self.session.spec.seed
         features, outcomes = measurement.data(n)
@@ -381,25 +458,38 @@ class SessionEngine:
             ) from error
         certificates = await asyncio.to_thread(self._parts.store.certificates, self.session.id)
         async with self._thinking:
-            verdict = await asyncio.to_thread(measurement.verdict, self._seconds)
+            verdict = await asyncio.to_thread(measurement.verdict, self._ledger.seconds)
             report = await asyncio.to_thread(
                 exported_profile,
                 self.session,
                 measurement,
                 fit,
-                self._attempts,
+                self._ledger.attempts,
                 certificates,
                 self._parts.versions,
             )
         await self._end(SessionState.FINISHED, verdict.reason, report)
         return self.session
 
+    async def _end_cancelled(self) -> Session:
+        await self._settle(certify=False)
+        return await self._end_live(SessionState.CANCELLED, Cause.CANCELLED.value)
+
+    async def _settle(self, *, certify: bool) -> None:
+        """Wait for what is being played, and tell all that counts."""
+        async with self._books:
+            await self._books.wait_for(lambda: not self._ledger.playing)
+            if certify:
+                await self._take_in(self._known(), self._ledger.begun)
+            for episode in self._ledger.rest:  # beyond a number that will never be played
+                await self._tell(self._known(), episode)
+
     async def _end_live(self, state: SessionState, reason: str) -> Session:
         """End with what the live posterior knows."""
         ended = replace(self.session, state=state, reason=reason)
         async with self._thinking:
             report = await asyncio.to_thread(
-                live_profile, ended, self._known(), self._attempts, self._parts.versions
+                live_profile, ended, self._known(), self._ledger.attempts, self._parts.versions
             )
         await self._end(state, reason, report)
         return self.session
@@ -419,9 +509,9 @@ class SessionEngine:
         """Bring the session's summary up to date with what was told."""
         measurement = self._known()
         async with self._thinking:
-            verdict = await asyncio.to_thread(measurement.verdict, self._seconds)
+            verdict = await asyncio.to_thread(measurement.verdict, self._ledger.seconds)
             capabilities = await asyncio.to_thread(measurement.capabilities, verdict)
-        counted = [e for e in self._attempts if e.outcome is not None and e.outcome.counts]
+        counted = self._ledger.counted
         self.session = replace(
             self.session,
             episodes=len(counted),
@@ -452,13 +542,3 @@ def _log_failure(task: asyncio.Task[Session]) -> None:
     error = None if task.cancelled() else task.exception()
     if error is not None and not isinstance(error, AgentLeftError):
         log.error("%s stopped: %s", task.get_name(), error, exc_info=error)
-
-
-def _set_aside(attempts: list[Episode]) -> set[str]:
-    """Instances whose backend failed too often."""
-    faults: dict[str, int] = {}
-    for episode in attempts:
-        if episode.backend_fault:
-            instance = episode.decision.instance
-            faults[instance] = faults.get(instance, 0) + 1
-    return {instance for instance, count in faults.items() if count >= MAX_FAULTS}

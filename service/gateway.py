@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Coroutine
 from typing import Any, Final, NoReturn, TypeAlias
 
 import grpc
@@ -49,6 +50,11 @@ _CAUSES: Final = {
     Cause.SERVER_STOPPED: ServiceError(
         Code.SHUTTING_DOWN,
         "the server is shutting down; nothing that was acknowledged is lost, resume the session",
+    ),
+    Cause.SESSION_STOPPED: ServiceError(
+        Code.SESSION_FAILED,
+        "another agent of this session met a failure, and the session stopped; nothing that was "
+        "acknowledged is lost, resume the session",
     ),
 }
 """What an agent is told that is still there when its link ends."""
@@ -172,6 +178,10 @@ class GrpcLink(AgentLink):
             end.observation.CopyFrom(observation_to_proto(last.observation))
             end.truncated = last.ended_by is EndedBy.TIME_LIMIT
         await self._write(gateway_pb2.EvaluateResponse(episode_end=end))
+
+    async def idle(self, until: Coroutine[Any, Any, object]) -> None:
+        """Wait for something that is not the agent's."""
+        await self._wait(until)
 
     def interrupt(self, cause: Cause) -> None:
         """End the link."""

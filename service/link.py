@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from collections.abc import Coroutine
+from typing import Any, NamedTuple
 
 from animalcat.envs.types import Step
 from animalcat.service.model import Cause, Session
@@ -89,6 +90,10 @@ class AgentLink(ABC):
             reward: Reward since the previous observation.
             last: The last step; None: the backend failed.
         """
+
+    @abstractmethod
+    async def idle(self, until: Coroutine[Any, Any, object]) -> None:
+        """Wait for something that is not the agent's, while nothing is asked of it."""
 
     @abstractmethod
     def interrupt(self, cause: Cause) -> None:

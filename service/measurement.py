@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from animalcat.layouts.adaptive.alarm import Alarm, Scheme, log_factors, schemes
 from animalcat.layouts.adaptive.bank import Bank, History
+from animalcat.layouts.adaptive.offers import Offers
 from animalcat.layouts.adaptive.policy import Chooser
 from animalcat.layouts.adaptive.stopping import Stopper, Verdict
 from animalcat.layouts.codec import SpecificationError
@@ -22,6 +23,7 @@ from animalcat.layouts.spec import Layout
 from animalcat.layouts.summary import NodeSummary
 from animalcat.service.battery import Battery
 from animalcat.service.errors import Code, ServiceError, unknown
+from animalcat.service.generation import InstanceSource, source_for
 from animalcat.service.model import CapabilityStatus, Decision, SessionSpec
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -45,11 +47,21 @@ class Measurement:
     do not belong on an event loop.
     """
 
-    def __init__(self, spec: SessionSpec, battery: Battery) -> None:
+    def __init__(
+        self,
+        spec: SessionSpec,
+        battery: Battery,
+        find_source: Callable[[Layout], InstanceSource] = source_for,
+    ) -> None:
         """Start before the first episode.
 
+        Args:
+            spec: What the session is to be.
+            battery: What there is.
+            find_source: Finds who makes instances for a layout, where the policy wants some made.
+
         Raises:
-            ServiceError: Layout or policy are unknown, or no instance is covered.
+            ServiceError: Layout or policy are unknown, no instance is covered, or none can be made.
         """
         self.layout = find_layout(spec.layout, spec.layout_variant)
         self._battery = battery
@@ -64,9 +76,21 @@ class Measurement:
         self._posterior = LivePosterior(self.layout, spec.seed)
         self._evaluator = Evaluator(self.layout)
         self._candidates = sorted(self._features)
+        self._seed = spec.seed
+        self._source: InstanceSource | None = None
+        self._offers: Offers | None = None
+        self._offer_of: dict[str, str] = {}
+        self._aside: set[str] = set()
+        if spec.policy.generate:
+            try:
+                self._source = find_source(self.layout)
+                self._offers = self._source.offers(self.layout)
+            except ValueError as error:
+                raise ServiceError(Code.INVALID_REQUEST, f"generate: {error}") from error
         self._told: list[str] = []
         self._outcomes: list[bool] = []
-        self._rows = {instance: row for row, instance in enumerate(self._candidates)}
+        offered = () if self._offers is None else self._offers.names
+        self._rows = {name: row for row, name in enumerate([*self._candidates, *offered])}
         self._alarm = Alarm(self._strata())
         try:
             self._stopper = Stopper(self.layout, spec.stop)
@@ -82,7 +106,7 @@ class Measurement:
     @property
     def covered(self) -> int:
         """How many instances of the battery can be chosen, played ones among them."""
-        return len(self._candidates)
+        return len(self._candidates) - len(self._aside.intersection(self._candidates))
 
     def tell(self, number: int, instance: str, success: bool) -> None:
         """Take in the outcome of an episode.
@@ -95,37 +119,58 @@ class Measurement:
         features = self._features[instance]
         columns = self._evaluator.columns([features])
         bets = log_factors(self._posterior, self._evaluator, columns, float(success), number)
-        self._alarm.update(self._rows[instance], bets)
+        self._alarm.update(self._rows[self._offer_of.get(instance, instance)], bets)
         self._posterior.update(features, success, number)
         self._told.append(instance)
         self._outcomes.append(success)
 
+    def learn(self, decision: Decision) -> None:
+        """Know an instance that was made on demand; before it is told of or set aside."""
+        made = decision.made
+        if made is None:
+            return
+        self._offer_of[decision.instance] = made.offer
+        row = [made.instance.features.get(f.name, np.nan) for f in self.layout.features]
+        self._features[decision.instance] = self.layout.check_features([row])[0].tolist()
+
     def set_aside(self, instance: str) -> None:
-        """Never choose an instance that was not told of."""
-        if instance in self._candidates and instance not in self._told:
-            self._candidates.remove(instance)
+        """Never choose an instance that was not told of, nor make another of its offer."""
+        name = self._offer_of.get(instance, instance)
+        if instance not in self._told and name in self._place:
+            self._aside.add(name)
             self._build_chooser()
 
-    def choose(self, number: int) -> Decision | None:
+    def choose(self, number: int, pending: Sequence[str] = ()) -> Decision | None:
         """The next instance; None where none is left.
 
         Args:
             number: Number of the episode that it is for; it keys the randomness.
+            pending: Instances of earlier episodes whose outcomes were not told yet.
         """
         choice = self._chooser.choose(
-            self._posterior, self._history(), number, distrust=self._alarm.raised
+            self._posterior, self._history(pending), number, distrust=self._alarm.raised
         )
         if choice is None:
             return None
-        return Decision(
-            instance=self._candidates[choice.index],
+        names = self._chooser.bank.names
+        name, made = names[choice.index], None
+        if self._source is not None and self._chooser.bank.offered[choice.index]:
+            made = self._source.make(name, self._seed, number)
+            name = made.instance.name
+        decision = Decision(
+            instance=name,
             score=choice.score,
             propensity=choice.propensity,
             predicted=choice.predicted,
             margins=dict(choice.margins),
             reason=choice.reason,
-            alternatives=tuple((self._candidates[i], score) for i, score in choice.alternatives),
+            alternatives=tuple((names[i], score) for i, score in choice.alternatives),
+            because=choice.because,
+            made=made,
+            pending=len(pending),
         )
+        self.learn(decision)
+        return decision
 
     def verdict(self, seconds: float = 0.0) -> Verdict:
         """Whether it is enough.
@@ -186,8 +231,12 @@ class Measurement:
         """Start anew from draws of the posterior of the first n episodes."""
         self._posterior.reseed(draws, n)
 
-    def _history(self) -> History:
-        return History([self._place[instance] for instance in self._told])
+    def _history(self, pending: Sequence[str] = ()) -> History:
+        return History(self._places(self._told), self._places(pending))
+
+    def _places(self, instances: Sequence[str]) -> list[int]:
+        names = (self._offer_of.get(name, name) for name in instances)
+        return [self._place[name] for name in names if name in self._place]
 
     def _strata(self) -> tuple[Scheme, ...]:
         """Ways to part the instances: by paradigm, and by what the battery alone knows of them."""
@@ -198,20 +247,25 @@ class Measurement:
             feature: [instance.features.get(feature, np.nan) for instance in instances]
             for feature in sorted(known.difference(self.layout.feature_names))
         }
-        return schemes([instance.paradigm for instance in instances], outside)
+        made = () if self._offers is None else self._offers.paradigms
+        unknown = [np.nan] * len(made)
+        return schemes(
+            [*(instance.paradigm for instance in instances), *made],
+            {feature: [*values, *unknown] for feature, values in outside.items()},
+        )
 
     def _build_chooser(self) -> None:
-        self._place = {instance: k for k, instance in enumerate(self._candidates)}
-        index = self._battery.index
+        names = [name for name in self._candidates if name not in self._aside]
+        instances = [self._battery.instances[self._battery.index[name]] for name in names]
         bank = Bank(
             self.layout,
-            np.array([self._features[instance] for instance in self._candidates], np.float64),
-            [self._battery.instances[index[name]].paradigm for name in self._candidates],
-            names=self._candidates,
-            seconds=[
-                self._battery.instances[index[name]].time_limit_steps for name in self._candidates
-            ],
+            np.array([self._features[name] for name in names], np.float64),
+            [instance.paradigm for instance in instances],
+            names=names,
+            seconds=[instance.time_limit_steps for instance in instances],
+            offers=None if self._offers is None else self._offers.without(self._aside),
         )
+        self._place = {name: k for k, name in enumerate(bank.names)}
         self._chooser = Chooser(bank, self._policy)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from animalcat.envs.types import EndedBy, ObservationSpec
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
+from animalcat.service.battery import Instance
 
 
 class SessionState(IntEnum):
@@ -59,6 +60,7 @@ class SessionSpec:
         action_timeout_seconds: How long the agent may take for one action.
         record_pixels: Camera images go into the recordings.
         certify: NUTS refits certify the live posterior at checkpoints.
+        slots: How many episodes may be played at once, each by an agent process of its own.
     """
 
     agent: str
@@ -74,6 +76,7 @@ class SessionSpec:
     action_timeout_seconds: float = 60.0
     record_pixels: bool = False
     certify: bool = True
+    slots: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,21 @@ class CapabilityStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class Made:
+    """An instance that was made on demand, whole, so that nobody needs to make it again.
+
+    Attributes:
+        offer: Name of the offer that it was made for.
+        instance: It, with the features that its arena has.
+        arena_yaml: Its arena, fixed.
+    """
+
+    offer: str
+    instance: Instance
+    arena_yaml: str
+
+
+@dataclass(frozen=True, slots=True)
 class Decision:
     """Why an instance was chosen.
 
@@ -110,6 +128,9 @@ class Decision:
         margins: Per capability, its posterior mean minus the demand, in the unit.
         reason: Why, in a word.
         alternatives: The best that could have been played instead: instances and their scores.
+        because: Why this and no other, in words, where there is more to say.
+        made: The instance, where it was made on demand and is not in the battery.
+        pending: Of how many earlier episodes the outcome was not known; the choice allows for them.
     """
 
     instance: str
@@ -119,6 +140,9 @@ class Decision:
     margins: Mapping[str, float]
     reason: str
     alternatives: tuple[tuple[str, float], ...] = ()
+    because: str = ""
+    made: Made | None = None
+    pending: int = 0
 
 
 class Cause(StrEnum):
@@ -129,6 +153,12 @@ class Cause(StrEnum):
     BAD_FRAMES = "the agent sent too many bad frames"
     CANCELLED = "the session was cancelled"
     SERVER_STOPPED = "the server stopped"
+    SESSION_STOPPED = "the session stopped, since another of its slots failed"
+
+    @property
+    def blameless(self) -> bool:
+        """True where it counts neither against the agent nor against what plays arenas."""
+        return self in (Cause.SERVER_STOPPED, Cause.SESSION_STOPPED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +194,10 @@ class Episode:
     @property
     def backend_fault(self) -> bool:
         """True where what plays arenas failed."""
-        return self.outcome is Outcome.FAULT and self.cause != Cause.SERVER_STOPPED
+        return self.outcome is Outcome.FAULT and self.cause not in (
+            Cause.SERVER_STOPPED,
+            Cause.SESSION_STOPPED,
+        )
 
     @property
     def agents_void(self) -> bool:
@@ -185,6 +218,8 @@ class Session:
         episodes: Episodes that counted.
         successes: Of those, successes.
         capabilities: As of the last decision, or of the profile.
+        allowed: How many episodes may be begun for now, where a campaign hands them out; None: as
+            many as the stopping rule lets be.
         misfit: Where predictions fail, once the alarm says that the layout does not describe the
             agent; known while the session is played.
     """
@@ -198,6 +233,7 @@ class Session:
     successes: int = 0
     capabilities: tuple[CapabilityStatus, ...] = ()
     misfit: str = ""
+    allowed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from animalcat import names
 from animalcat.layouts.fit import FitResult
 from animalcat.layouts.profile import Profile
 from animalcat.service.battery import Battery
+from animalcat.service.generation import played_instance
 from animalcat.service.measurement import CERTIFICATE_DELAY, Measurement
 from animalcat.service.model import (
     CapabilityStatus,
@@ -97,7 +98,7 @@ def outcome_rows(
     for episode in attempts:
         if episode.outcome is None:
             continue
-        instance = battery.instances[battery.index[episode.decision.instance]]
+        instance = played_instance(battery, episode.decision)
         rows.append(
             {
                 "episode": episode.number,

@@ -176,7 +176,7 @@ class Welcome(_message.Message):
     episodes_done: _builtins.int
     """How many episodes are already over, for an agent that reconnects."""
     slots: _builtins.int
-    """Slots that play at once, numbered from 0."""
+    """Slots that play at once over this stream, numbered from 0; in this version always 1."""
     action_timeout_seconds: _builtins.float
     """Seconds that the agent may take for one action before its episode is voided."""
     @_builtins.property

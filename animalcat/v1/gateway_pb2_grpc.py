@@ -47,7 +47,8 @@ class AgentGatewayServicer:
     """
 
     def Evaluate(self, request_iterator, context):
-        """Plays the episodes of one session. The agent speaks first (hello); the service answers welcome,
+        """Plays episodes of one session; as many streams may play at once as the session has slots, each
+        by another process of its agent. The agent speaks first (hello); the service answers welcome,
         then for every episode an episode_start, observations that each ask for an action, and an
         episode_end, until session_end. Nothing in the stream tells the arena, its demands, its pass
         mark or the posterior, unless the session is privileged.

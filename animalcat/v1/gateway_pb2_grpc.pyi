@@ -34,7 +34,8 @@ class AgentGatewayStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> AgentGatewayAsyncStub: ...
     Evaluate: _grpc.StreamStreamMultiCallable[_gateway_pb2.EvaluateRequest, _gateway_pb2.EvaluateResponse]
-    """Plays the episodes of one session. The agent speaks first (hello); the service answers welcome,
+    """Plays episodes of one session; as many streams may play at once as the session has slots, each
+    by another process of its agent. The agent speaks first (hello); the service answers welcome,
     then for every episode an episode_start, observations that each ask for an action, and an
     episode_end, until session_end. Nothing in the stream tells the arena, its demands, its pass
     mark or the posterior, unless the session is privileged.
@@ -46,7 +47,8 @@ class AgentGatewayAsyncStub(AgentGatewayStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     Evaluate: _aio.StreamStreamMultiCallable[_gateway_pb2.EvaluateRequest, _gateway_pb2.EvaluateResponse]  # type: ignore[assignment]
-    """Plays the episodes of one session. The agent speaks first (hello); the service answers welcome,
+    """Plays episodes of one session; as many streams may play at once as the session has slots, each
+    by another process of its agent. The agent speaks first (hello); the service answers welcome,
     then for every episode an episode_start, observations that each ask for an action, and an
     episode_end, until session_end. Nothing in the stream tells the arena, its demands, its pass
     mark or the posterior, unless the session is privileged.
@@ -61,7 +63,8 @@ class AgentGatewayServicer(metaclass=_abc_1.ABCMeta):
         request_iterator: _MaybeAsyncIterator[_gateway_pb2.EvaluateRequest],
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_gateway_pb2.EvaluateResponse], _abc.AsyncIterator[_gateway_pb2.EvaluateResponse]]:
-        """Plays the episodes of one session. The agent speaks first (hello); the service answers welcome,
+        """Plays episodes of one session; as many streams may play at once as the session has slots, each
+        by another process of its agent. The agent speaks first (hello); the service answers welcome,
         then for every episode an episode_start, observations that each ask for an action, and an
         episode_end, until session_end. Nothing in the stream tells the arena, its demands, its pass
         mark or the posterior, unless the session is privileged.

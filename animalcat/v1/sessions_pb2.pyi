@@ -390,6 +390,9 @@ class SelectionPolicy(_message.Message):
     PER_SECOND_FIELD_NUMBER: _builtins.int
     ABOUT_FIELD_NUMBER: _builtins.int
     ORDER_FIELD_NUMBER: _builtins.int
+    GENERATE_FIELD_NUMBER: _builtins.int
+    ENOUGH_FIELD_NUMBER: _builtins.int
+    PROBES_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """"variance" (expected drop of capability variance, the default), "information", "threshold",
     "stratified", "random" or "listed".
@@ -406,6 +409,18 @@ class SelectionPolicy(_message.Message):
     """Episodes during which variants of what was played wait."""
     per_second: _builtins.bool
     """True: what an instance tells counts per expected second of its episode."""
+    generate: _builtins.bool
+    """True: an instance may be made on demand where none of the battery tells enough; goes with
+    "variance" and "information".
+    """
+    enough: _builtins.float
+    """An instance of the battery tells enough when it tells this share of what the best that could be
+    made would; 0.8 if not set.
+    """
+    probes: _builtins.float
+    """Where instances may be played again: share of draws that repeat one, to tell how random the
+    agent is; 0.1 if not set.
+    """
     @_builtins.property
     def about(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Capabilities that "information" is about; all where empty."""
@@ -425,19 +440,30 @@ class SelectionPolicy(_message.Message):
         per_second: _builtins.bool = ...,
         about: _abc.Iterable[_builtins.str] | None = ...,
         order: _abc.Iterable[_builtins.str] | None = ...,
+        generate: _builtins.bool = ...,
+        enough: _builtins.float | None = ...,
+        probes: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_balance", b"_balance", "_exposures", b"_exposures", "balance", b"balance", "exposures", b"exposures"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_balance", b"_balance", "_enough", b"_enough", "_exposures", b"_exposures", "_probes", b"_probes", "balance", b"balance", "enough", b"enough", "exposures", b"exposures", "probes", b"probes"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_balance", b"_balance", "_exposures", b"_exposures", "about", b"about", "balance", b"balance", "cool_down", b"cool_down", "exposures", b"exposures", "name", b"name", "order", b"order", "per_second", b"per_second", "random_share", b"random_share"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_balance", b"_balance", "_enough", b"_enough", "_exposures", b"_exposures", "_probes", b"_probes", "about", b"about", "balance", b"balance", "cool_down", b"cool_down", "enough", b"enough", "exposures", b"exposures", "generate", b"generate", "name", b"name", "order", b"order", "per_second", b"per_second", "probes", b"probes", "random_share", b"random_share"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__balance: _TypeAlias = _typing.Literal["balance"]  # noqa: Y015
     _WhichOneofArgType__balance: _TypeAlias = _typing.Literal["_balance", b"_balance"]  # noqa: Y015
+    _WhichOneofReturnType__enough: _TypeAlias = _typing.Literal["enough"]  # noqa: Y015
+    _WhichOneofArgType__enough: _TypeAlias = _typing.Literal["_enough", b"_enough"]  # noqa: Y015
     _WhichOneofReturnType__exposures: _TypeAlias = _typing.Literal["exposures"]  # noqa: Y015
     _WhichOneofArgType__exposures: _TypeAlias = _typing.Literal["_exposures", b"_exposures"]  # noqa: Y015
+    _WhichOneofReturnType__probes: _TypeAlias = _typing.Literal["probes"]  # noqa: Y015
+    _WhichOneofArgType__probes: _TypeAlias = _typing.Literal["_probes", b"_probes"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__balance) -> _WhichOneofReturnType__balance | None: ...
     @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__enough) -> _WhichOneofReturnType__enough | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__exposures) -> _WhichOneofReturnType__exposures | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__probes) -> _WhichOneofReturnType__probes | None: ...
 
 Global___SelectionPolicy: _TypeAlias = SelectionPolicy  # noqa: Y015
 
@@ -460,6 +486,7 @@ class SessionSpec(_message.Message):
     ACTION_TIMEOUT_SECONDS_FIELD_NUMBER: _builtins.int
     RECORD_PIXELS_FIELD_NUMBER: _builtins.int
     CERTIFY_FIELD_NUMBER: _builtins.int
+    SLOTS_FIELD_NUMBER: _builtins.int
     agent: _builtins.str
     """Name of the agent, for example "builtin:braitenberg" or "path.py:Class"."""
     battery: _builtins.str
@@ -480,6 +507,10 @@ class SessionSpec(_message.Message):
     """True: camera images go into the recordings."""
     certify: _builtins.bool
     """True: NUTS refits certify the live posterior at checkpoints."""
+    slots: _builtins.int
+    """How many episodes may be played at once, each over a stream of its own; 1 if not set, at most
+    64.
+    """
     @_builtins.property
     def policy(self) -> Global___SelectionPolicy:
         """How to choose."""
@@ -508,10 +539,11 @@ class SessionSpec(_message.Message):
         action_timeout_seconds: _builtins.float = ...,
         record_pixels: _builtins.bool = ...,
         certify: _builtins.bool = ...,
+        slots: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["observation_spec", b"observation_spec", "policy", b"policy", "stop", b"stop"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["action_timeout_seconds", b"action_timeout_seconds", "agent", b"agent", "backend", b"backend", "battery", b"battery", "battery_digest", b"battery_digest", "certify", b"certify", "layout", b"layout", "layout_variant", b"layout_variant", "observation_spec", b"observation_spec", "policy", b"policy", "record_pixels", b"record_pixels", "seed", b"seed", "stop", b"stop"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action_timeout_seconds", b"action_timeout_seconds", "agent", b"agent", "backend", b"backend", "battery", b"battery", "battery_digest", b"battery_digest", "certify", b"certify", "layout", b"layout", "layout_variant", b"layout_variant", "observation_spec", b"observation_spec", "policy", b"policy", "record_pixels", b"record_pixels", "seed", b"seed", "slots", b"slots", "stop", b"stop"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -529,6 +561,8 @@ class CapabilityStatus(_message.Message):
     UNIT_FIELD_NUMBER: _builtins.int
     STATUS_FIELD_NUMBER: _builtins.int
     EPISODES_NEEDED_FIELD_NUMBER: _builtins.int
+    BEST_SD_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Name as the layout has it."""
     mean: _builtins.float
@@ -543,6 +577,12 @@ class CapabilityStatus(_message.Message):
     """
     episodes_needed: _builtins.int
     """Episodes that its target is still expected to take; not set where the battery cannot reach it."""
+    best_sd: _builtins.float
+    """Standard deviation that the whole battery leaves at best, in the unit; not set where it is not
+    known.
+    """
+    limit: _builtins.str
+    """In words, where the target cannot be reached with this battery; else empty."""
     def __init__(
         self,
         *,
@@ -552,13 +592,20 @@ class CapabilityStatus(_message.Message):
         unit: _builtins.str = ...,
         status: _builtins.str = ...,
         episodes_needed: _builtins.int | None = ...,
+        best_sd: _builtins.float | None = ...,
+        limit: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_episodes_needed", b"_episodes_needed", "episodes_needed", b"episodes_needed"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_best_sd", b"_best_sd", "_episodes_needed", b"_episodes_needed", "best_sd", b"best_sd", "episodes_needed", b"episodes_needed"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_episodes_needed", b"_episodes_needed", "episodes_needed", b"episodes_needed", "mean", b"mean", "name", b"name", "sd", b"sd", "status", b"status", "unit", b"unit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_best_sd", b"_best_sd", "_episodes_needed", b"_episodes_needed", "best_sd", b"best_sd", "episodes_needed", b"episodes_needed", "limit", b"limit", "mean", b"mean", "name", b"name", "sd", b"sd", "status", b"status", "unit", b"unit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__best_sd: _TypeAlias = _typing.Literal["best_sd"]  # noqa: Y015
+    _WhichOneofArgType__best_sd: _TypeAlias = _typing.Literal["_best_sd", b"_best_sd"]  # noqa: Y015
     _WhichOneofReturnType__episodes_needed: _TypeAlias = _typing.Literal["episodes_needed"]  # noqa: Y015
     _WhichOneofArgType__episodes_needed: _TypeAlias = _typing.Literal["_episodes_needed", b"_episodes_needed"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__best_sd) -> _WhichOneofReturnType__best_sd | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__episodes_needed) -> _WhichOneofReturnType__episodes_needed | None: ...
 
 Global___CapabilityStatus: _TypeAlias = CapabilityStatus  # noqa: Y015
@@ -578,6 +625,7 @@ class Session(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     MISFIT_FIELD_NUMBER: _builtins.int
+    ALLOWED_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name "sessions/{session}"."""
     state: Global___SessionState.ValueType
@@ -591,6 +639,10 @@ class Session(_message.Message):
     misfit: _builtins.str
     """Where predictions fail, if the alarm says that the layout does not describe the agent; else
     empty.
+    """
+    allowed: _builtins.int
+    """How many episodes may be begun for now, where a campaign hands them out; not set: as many as
+    the stopping rule lets be.
     """
     @_builtins.property
     def spec(self) -> Global___SessionSpec:
@@ -616,12 +668,15 @@ class Session(_message.Message):
         reason: _builtins.str = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
         misfit: _builtins.str = ...,
+        allowed: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "spec", b"spec"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_allowed", b"_allowed", "allowed", b"allowed", "create_time", b"create_time", "spec", b"spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "create_time", b"create_time", "episodes", b"episodes", "misfit", b"misfit", "name", b"name", "reason", b"reason", "spec", b"spec", "state", b"state", "successes", b"successes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_allowed", b"_allowed", "allowed", b"allowed", "capabilities", b"capabilities", "create_time", b"create_time", "episodes", b"episodes", "misfit", b"misfit", "name", b"name", "reason", b"reason", "spec", b"spec", "state", b"state", "successes", b"successes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__allowed: _TypeAlias = _typing.Literal["allowed"]  # noqa: Y015
+    _WhichOneofArgType__allowed: _TypeAlias = _typing.Literal["_allowed", b"_allowed"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__allowed) -> _WhichOneofReturnType__allowed | None: ...
 
 Global___Session: _TypeAlias = Session  # noqa: Y015
 
@@ -965,8 +1020,12 @@ class Decision(_message.Message):
     MARGINS_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     ALTERNATIVES_FIELD_NUMBER: _builtins.int
+    BECAUSE_FIELD_NUMBER: _builtins.int
+    MADE_FIELD_NUMBER: _builtins.int
+    PENDING_FIELD_NUMBER: _builtins.int
+    PEERS_FIELD_NUMBER: _builtins.int
     instance: _builtins.str
-    """Instance of the battery."""
+    """Instance of the battery, or the one that was made."""
     score: _builtins.float
     """The selector's score; the larger, the more it was worth."""
     propensity: _builtins.float
@@ -974,7 +1033,13 @@ class Decision(_message.Message):
     predicted: _builtins.float
     """Predicted probability of success."""
     reason: _builtins.str
-    """"informative", "random" or "listed"; "person" where a person chose the arena and played it."""
+    """"informative", "random", "listed" or "generated"; "person" where a person chose the arena and
+    played it.
+    """
+    because: _builtins.str
+    """Why this and no other, in words, where there is more to say."""
+    pending: _builtins.int
+    """Of how many earlier episodes the outcome was not known; the choice allows for them."""
     @_builtins.property
     def margins(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
         """Per capability, its posterior mean minus the instance's demand, in the unit."""
@@ -982,6 +1047,16 @@ class Decision(_message.Message):
     @_builtins.property
     def alternatives(self) -> _containers.RepeatedCompositeFieldContainer[Global___Alternative]:
         """The best that could have been played instead, best first."""
+
+    @_builtins.property
+    def made(self) -> Global___MadeInstance:
+        """The instance, where it was made on demand and is not in the battery."""
+
+    @_builtins.property
+    def peers(self) -> Global___Peers:
+        """What else of its paradigm could have been played for the first time; not set for a repeat and
+        for what was made on demand.
+        """
 
     def __init__(
         self,
@@ -993,14 +1068,129 @@ class Decision(_message.Message):
         margins: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
         reason: _builtins.str = ...,
         alternatives: _abc.Iterable[Global___Alternative] | None = ...,
+        because: _builtins.str = ...,
+        made: Global___MadeInstance | None = ...,
+        pending: _builtins.int = ...,
+        peers: Global___Peers | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_made", b"_made", "_peers", b"_peers", "made", b"made", "peers", b"peers"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_made", b"_made", "_peers", b"_peers", "alternatives", b"alternatives", "because", b"because", "instance", b"instance", "made", b"made", "margins", b"margins", "peers", b"peers", "pending", b"pending", "predicted", b"predicted", "propensity", b"propensity", "reason", b"reason", "score", b"score"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__made: _TypeAlias = _typing.Literal["made"]  # noqa: Y015
+    _WhichOneofArgType__made: _TypeAlias = _typing.Literal["_made", b"_made"]  # noqa: Y015
+    _WhichOneofReturnType__peers: _TypeAlias = _typing.Literal["peers"]  # noqa: Y015
+    _WhichOneofArgType__peers: _TypeAlias = _typing.Literal["_peers", b"_peers"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__made) -> _WhichOneofReturnType__made | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__peers) -> _WhichOneofReturnType__peers | None: ...
+
+Global___Decision: _TypeAlias = Decision  # noqa: Y015
+
+@_typing.final
+class MadeInstance(_message.Message):
+    """An instance that was made on demand."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class FeaturesEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.float
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.float = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    OFFER_FIELD_NUMBER: _builtins.int
+    PARADIGM_FIELD_NUMBER: _builtins.int
+    FEATURES_FIELD_NUMBER: _builtins.int
+    PASS_MARK_FIELD_NUMBER: _builtins.int
+    TIME_LIMIT_STEPS_FIELD_NUMBER: _builtins.int
+    SEED_FIELD_NUMBER: _builtins.int
+    ARENA_YAML_FIELD_NUMBER: _builtins.int
+    offer: _builtins.str
+    """What it was made for: name of the offer."""
+    paradigm: _builtins.str
+    """What kind of task it is."""
+    pass_mark: _builtins.float
+    """Return that an episode must exceed to be a success."""
+    time_limit_steps: _builtins.int
+    """Physics steps until the time limit; 0: none."""
+    seed: _builtins.int
+    """Seed of its episodes."""
+    arena_yaml: _builtins.str
+    """Its arena, YAML with every value fixed."""
+    @_builtins.property
+    def features(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
+        """Its meta-features, in the units of the battery's."""
+
+    def __init__(
+        self,
+        *,
+        offer: _builtins.str = ...,
+        paradigm: _builtins.str = ...,
+        features: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
+        pass_mark: _builtins.float = ...,
+        time_limit_steps: _builtins.int = ...,
+        seed: _builtins.int = ...,
+        arena_yaml: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["alternatives", b"alternatives", "instance", b"instance", "margins", b"margins", "predicted", b"predicted", "propensity", b"propensity", "reason", b"reason", "score", b"score"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arena_yaml", b"arena_yaml", "features", b"features", "offer", b"offer", "paradigm", b"paradigm", "pass_mark", b"pass_mark", "seed", b"seed", "time_limit_steps", b"time_limit_steps"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___Decision: _TypeAlias = Decision  # noqa: Y015
+Global___MadeInstance: _TypeAlias = MadeInstance  # noqa: Y015
+
+@_typing.final
+class Peers(_message.Message):
+    """The instances of one paradigm of the battery that had not been played when one of them was
+    chosen, that one among them.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LEFT_FIELD_NUMBER: _builtins.int
+    PROPENSITY_FIELD_NUMBER: _builtins.int
+    PREDICTED_FIELD_NUMBER: _builtins.int
+    OPEN_FIELD_NUMBER: _builtins.int
+    left: _builtins.int
+    """How many they are."""
+    propensity: _builtins.float
+    """Probability that one of them was chosen."""
+    predicted: _builtins.float
+    """Their mean predicted probability of success."""
+    open: _builtins.bool
+    """True: every one of them had a probability above 0."""
+    def __init__(
+        self,
+        *,
+        left: _builtins.int = ...,
+        propensity: _builtins.float = ...,
+        predicted: _builtins.float = ...,
+        open: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["left", b"left", "open", b"open", "predicted", b"predicted", "propensity", b"propensity"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Peers: _TypeAlias = Peers  # noqa: Y015
 
 @_typing.final
 class Alternative(_message.Message):

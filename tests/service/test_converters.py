@@ -13,12 +13,14 @@ from animalcat import names
 from animalcat.envs.types import CameraSpec, EndedBy, ObservationSpec, RaySpec
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.service import converters
+from animalcat.service.battery import Instance
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.model import (
     BatteryRecord,
     CapabilityStatus,
     Decision,
     Episode,
+    Made,
     Outcome,
     Session,
     SessionSpec,
@@ -32,6 +34,21 @@ number = st.floats(allow_nan=False, allow_infinity=False)
 share = st.floats(0, 1)
 count = st.integers(0, 2**31)
 
+made = st.builds(
+    Made,
+    offer=text,
+    instance=st.builds(
+        Instance,
+        name=text,
+        paradigm=text,
+        features=st.dictionaries(text, number, max_size=4),
+        pass_mark=number,
+        time_limit_steps=count,
+        seed=st.integers(0, 2**63 - 1),
+        arena=st.just(""),
+    ),
+    arena_yaml=text,
+)
 decisions = st.builds(
     Decision,
     instance=text,
@@ -40,7 +57,8 @@ decisions = st.builds(
     predicted=share,
     margins=st.dictionaries(text, number, max_size=3),
     reason=st.sampled_from(["informative", "random"]),
-)
+    because=text,
+) | made.map(lambda made: Decision(made.instance.name, 1.0, 0.7, 0.5, {}, "generated", made=made))
 episodes = st.builds(
     Episode,
     session=component,
@@ -63,15 +81,20 @@ observation_specs = st.builds(
     decision_period=st.integers(1, 20),
 )
 below_one = st.floats(0, 1, exclude_max=True)
-policies = st.builds(
-    Policy,
-    name=st.sampled_from(["variance", "threshold", "stratified", "random"]),
-    random_share=share,
-    balance=st.none() | st.integers(0, 9),
-    exposures=st.integers(0, 9),
-    cool_down=st.integers(0, 9),
-    per_second=st.booleans(),
-) | st.builds(Policy, st.just("listed"), order=st.lists(text, min_size=1, max_size=3).map(tuple))
+policies = (
+    st.builds(
+        Policy,
+        name=st.sampled_from(["variance", "threshold", "stratified", "random"]),
+        random_share=share,
+        balance=st.none() | st.integers(0, 9),
+        exposures=st.integers(0, 9),
+        cool_down=st.integers(0, 9),
+        per_second=st.booleans(),
+        enough=share,
+    )
+    | st.just(Policy(generate=True))
+    | st.builds(Policy, st.just("listed"), order=st.lists(text, min_size=1, max_size=3).map(tuple))
+)
 specs = st.builds(
     SessionSpec,
     agent=st.text(min_size=1, max_size=200),

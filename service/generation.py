@@ -1,0 +1,139 @@
+"""Instances made on demand: what a family of arenas can offer a layout, and the arena of an offer.
+
+Offers are a grid over the demands that the family can be solved for. What is made of one is stored
+whole with the decision to play it, so restarts, recordings and exports never make it again.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Final, Protocol
+
+import numpy as np
+
+from animalcat.arena_configs.families import (
+    FAMILIES,
+    distances,
+    load_family,
+    places,
+    sizes,
+    solve,
+)
+from animalcat.arena_configs.families.templates import Family
+from animalcat.arena_configs.features import FEATURES
+from animalcat.arena_configs.model import STEPS_PER_UNIT
+from animalcat.layouts.adaptive.offers import Offers, Source
+from animalcat.layouts.randomness import rng
+from animalcat.layouts.spec import Layout
+from animalcat.service.battery import Battery, Draft, Instance, fixed_instance, instance_seed
+from animalcat.service.model import Decision, Made
+
+DISTANCES: Final = 16
+"""Distances that are offered, evenly from the least to the greatest."""
+SIZES: Final = 12
+"""Sizes that are offered, their logarithms evenly so."""
+
+_SIDES: Final = {-1.0: "left", 0.0: "", 1.0: "right"}
+_BEHIND: Final = {0.0: "front", 0.5: "side", 1.0: "behind"}
+
+
+class InstanceSource(Source, Protocol):
+    """Whoever can make instances that are played."""
+
+    def make(self, offer: str, seed: int, number: int) -> Made:
+        """Make an instance; the same arguments give the same.
+
+        Args:
+            offer: Name of the offer.
+            seed: Seed of the session.
+            number: Number of the episode that it is for.
+        """
+        ...
+
+
+class ArenaSource:
+    """Arenas of a family, on its open floor, solved for given demands."""
+
+    def __init__(self, family: str) -> None:
+        self._family: Family = load_family(family)
+
+    def offers(self, layout: Layout) -> Offers:
+        """A grid over distances, sizes and places of the reward.
+
+        Raises:
+            ValueError: The layout does not cover the family, or asks for other features.
+        """
+        if self._family.name not in layout.covers.families:
+            raise ValueError(f"layout {layout.name} does not cover the family {self._family.name}")
+        known = [f.name for f in layout.features if f.if_missing is not None or f.only_with]
+        if unknown := [f for f in layout.feature_names if f not in (*known, *FEATURES)]:
+            raise ValueError(
+                f"layout {layout.name} asks for what no arena can be made for: {', '.join(unknown)}"
+            )
+        rows = [[grid.get(f.name, np.nan) for f in layout.features] for grid in self._grid.values()]
+        steps = float(self._family.time_limit * STEPS_PER_UNIT)
+        return Offers(
+            names=list(self._grid),
+            features=layout.check_features(rows),
+            paradigms=[self._paradigm(demands) for demands in self._grid.values()],
+            seconds=np.full(len(self._grid), steps),
+        )
+
+    def make(self, offer: str, seed: int, number: int) -> Made:
+        """An arena for an offer's demands; where things stand is drawn."""
+        name = f"{offer}.{number}"
+        solved = solve(self._family, self._grid[offer], rng(seed, "generate", number))
+        draft = Draft(name, solved.paradigm, solved.arena, instance_seed(seed, name))
+        fixed = fixed_instance(draft)
+        return Made(offer, fixed.instance, fixed.text)
+
+    @cached_property
+    def _grid(self) -> dict[str, dict[str, float]]:
+        """Demands by the name of their offer."""
+        made: dict[str, dict[str, float]] = {}
+        for size in np.geomspace(*sizes(self._family), SIZES).round(2).tolist():
+            near, far = distances(self._family, size)
+            for distance in np.linspace(near, far, DISTANCES).round(1).clip(near, far).tolist():
+                for spot in places(self._family):
+                    where = "-".join(filter(None, (_BEHIND[spot.behind], _SIDES[spot.side])))
+                    name = f"{self._family.name}-{distance:.4g}m-{size:g}m-{where}"
+                    made[name] = {
+                        "rewardDistance": distance,
+                        "rewardSize": size,
+                        "rewardBehind": spot.behind,
+                        "XPos": spot.side,
+                    }
+        return made
+
+    def _paradigm(self, demands: dict[str, float]) -> str:
+        codes = demands["rewardBehind"], demands["XPos"]
+        return next(p.paradigm for p in places(self._family) if (p.behind, p.side) == codes)
+
+
+def source_for(layout: Layout) -> InstanceSource:
+    """Who can make instances for a layout.
+
+    Raises:
+        ValueError: Nobody; the message says why.
+    """
+    family = next((name for name in layout.covers.families if name in FAMILIES), None)
+    if family is None:
+        raise ValueError(
+            f"nothing can be made on demand for layout {layout.name}: it covers none of the "
+            f"families of arenas ({', '.join(FAMILIES)})"
+        )
+    return ArenaSource(family)
+
+
+def played_instance(battery: Battery, decision: Decision) -> Instance:
+    """The instance that was decided on: of the battery, or made on demand."""
+    if decision.made is not None:
+        return decision.made.instance
+    return battery.instances[battery.index[decision.instance]]
+
+
+def played_arena(battery: Battery, decision: Decision) -> str:
+    """Its fixed arena, YAML in the current grammar."""
+    if decision.made is not None:
+        return decision.made.arena_yaml
+    return battery.arena_yaml(played_instance(battery, decision))
