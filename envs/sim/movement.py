@@ -98,7 +98,8 @@ class Agent:
         if turn and not coast:
             self.yaw = (self.yaw + (TURN if turn == 1 else -TURN)) % 360.0
         before = (vx, vy, vz)
-        after = x, y, z = self._physics.advance(before)
+        physics = self._physics
+        after = x, y, z = physics.advance(before)
         lift = y - (vy - _FALL) * _KEEP
         # Reading the contacts costs more than the step: do it only where the velocity shows more
         # than gravity, drag and the push of level ground at rest.
@@ -111,30 +112,49 @@ class Agent:
             part = 1.0 - loss / slip if slip > loss else 0.0
             changed = shift = (x * part, y, z * part)
         else:
-            self.grounded = False
-            changed = shift = after
-            self._depth = 0.0
-            for contact in self._physics.contacts():
-                self.grounded |= contact.separation < GROUND_GAP and contact.normal[1] > 0.0
-                if contact.impulse <= 0.0 and contact.separation >= 0.0:
-                    continue
-                self._depth = min(self._depth, contact.separation)
-                limit = contact.friction * contact.impulse
-                point = along(self._physics.agent_position, contact.normal, -AGENT_RADIUS)
-                grip = self._physics.grip(contact.body, point, limit * AGENT_MASS)
-                slower = rub(changed, before, contact.normal, limit, AGENT_MASS, grip)
-                if slower != changed:
-                    lost = along(changed, slower, -1.0)
-                    drag = along((0.0, 0.0, 0.0), lost, AGENT_MASS)
-                    self._physics.push(contact.body, point, drag)
-                    changed = slower
-                limit += contact.friction * max(0.0, -contact.separation) * _PUSH_OUT
-                shift = rub(shift, before, contact.normal, limit, AGENT_MASS, grip)
-        position = self._physics.agent_position
+            changed, shift = self._rub(before, after)
+        position = physics.agent_position
         if shift != after:
-            position = along(position, along(shift, after, -1.0), PHYSICS_STEP)
-            self._physics.place_agent(position)
+            (px, py, pz), (sx, sy, sz) = position, shift
+            position = (
+                px + (sx - x) * PHYSICS_STEP,
+                py + (sy - y) * PHYSICS_STEP,
+                pz + (sz - z) * PHYSICS_STEP,
+            )
+            physics.place_agent(position)
         self.position, self.velocity = position, changed
+
+    def _rub(self, before: Vector, after: Vector) -> tuple[Vector, Vector]:
+        """What the friction of all contacts leaves of a step's velocity, and of its way.
+
+        Args:
+            before: As for `rub`.
+            after: The velocity after the step, m/s.
+
+        Returns:
+            The velocity, and the way that the step should have gone, over its time; m/s.
+        """
+        self.grounded = False
+        self._depth = 0.0
+        changed = shift = after
+        physics = self._physics
+        for contact in physics.contacts():
+            self.grounded |= contact.separation < GROUND_GAP and contact.normal[1] > 0.0
+            if contact.impulse <= 0.0 and contact.separation >= 0.0:
+                continue
+            self._depth = min(self._depth, contact.separation)
+            limit = contact.friction * contact.impulse
+            point = along(physics.agent_position, contact.normal, -AGENT_RADIUS)
+            grip = physics.grip(contact.body, point, limit * AGENT_MASS)
+            slower = rub(changed, before, contact.normal, limit, AGENT_MASS, grip)
+            if slower != changed:
+                lost = along(changed, slower, -1.0)
+                drag = along((0.0, 0.0, 0.0), lost, AGENT_MASS)
+                physics.push(contact.body, point, drag)
+                changed = slower
+            limit += contact.friction * max(0.0, -contact.separation) * _PUSH_OUT
+            shift = rub(shift, before, contact.normal, limit, AGENT_MASS, grip)
+        return changed, shift
 
 
 def _heading(yaw: float) -> tuple[float, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -46,6 +47,8 @@ _ROUGH_GROUP: Final = (2, 2, 0, 0)
 _SWAPPED: Final = (0, 2, 1)
 STATE: Final = 13
 """Float32 numbers of one body's state: rotation wxyz, position, two velocities, PhysX's frame."""
+_AGENT_STATE: Final = struct.Struct("<16x6f")
+"""Position and velocity, of a packed state; the agent's is the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +134,10 @@ class Physics:
     the way in and out: here, and for whole states in `tracking`. The agent is frictionless here:
     its friction is a closed law (see `movement`). The settings are those measured in
     reference/toolchain.md section 1.
+
+    Attributes:
+        agent_position: The centre of the agent's sphere, as it was placed or as the last step
+            left it.
     """
 
     def __init__(self, agent: Vector, bodies: Sequence[Body]) -> None:
@@ -162,7 +169,13 @@ class Physics:
         self._friction: list[float] = []
         self._entities: list[Entity] = []
         self._dynamic: tuple[int, ...] = ()
+        # What goes to PhysX at every step has its own place: to make it costs more than to send it.
+        self._numbers = np.zeros(3, np.float32)
+        self._pose = Pose()
+        self._packed = b""  # of the present, or none
         self._agent, self._agent_entity = self._add_agent(agent)
+        x, z, y = self._agent_entity.get_pose().p.tolist()
+        self.agent_position: Vector = (x, y, z)
         self._add_arena()
         for body in bodies:
             self.add(body)
@@ -183,6 +196,7 @@ class Physics:
 
     def remove(self, index: int) -> None:
         """Take a body out; its index is not used again."""
+        self._packed = b""
         self._entities[index].remove_from_scene()
         self._dynamic = tuple(body for body in self._dynamic if body != index)
 
@@ -209,6 +223,7 @@ class Physics:
 
     def move(self, index: int, position: Vector) -> None:
         """Put a body's origin elsewhere, with the rotation and the velocities that it has."""
+        self._packed = b""
         entity = self._entities[index]
         entity.set_pose(Pose(_swap(position), entity.get_pose().q))
 
@@ -219,15 +234,14 @@ class Physics:
 
     def advance(self, velocity: Vector) -> Vector:
         """Give the agent a velocity, take one physics step, return its velocity after it."""
-        self._agent.set_linear_velocity((velocity[0], velocity[2], velocity[1]))
+        numbers = self._numbers
+        numbers[0], numbers[2], numbers[1] = velocity
+        self._agent.set_linear_velocity(numbers)
         self._system.step()
-        x, z, y = self._agent.get_linear_velocity().tolist()
-        return x, y, z
-
-    @property
-    def agent_position(self) -> Vector:
-        """The centre of the agent's sphere."""
-        x, z, y = self._agent_entity.get_pose().p.tolist()
+        # One call for all bodies costs less than to ask for one body's place and velocity.
+        self._packed = packed = self._system.pack()
+        px, pz, py, x, z, y = _AGENT_STATE.unpack_from(packed)
+        self.agent_position = (px, py, pz)
         return x, y, z
 
     def position(self, index: int) -> Vector:
@@ -237,7 +251,11 @@ class Physics:
 
     def place_agent(self, position: Vector) -> None:
         """Move the agent's sphere without changing its velocity."""
-        self._agent_entity.set_pose(Pose((position[0], position[2], position[1])))
+        self.agent_position = position
+        numbers = self._numbers
+        numbers[0], numbers[2], numbers[1] = position
+        self._pose.p = numbers
+        self._agent_entity.set_pose(self._pose)
 
     def contacts(self) -> list[Contact]:
         """What the agent touched in the last step, in the order of the bodies' indices."""
@@ -295,7 +313,9 @@ class Physics:
 
     def state(self) -> bytes:
         """`STATE` numbers for each of `dynamic`: equal bytes, nothing has moved."""
-        return self._system.pack()[4 * STATE :]
+        if not self._packed:
+            self._packed = self._system.pack()
+        return self._packed[4 * STATE :]
 
     def _add_agent(self, position: Vector) -> tuple[physx.PhysxRigidDynamicComponent, Entity]:
         agent = physx.PhysxRigidDynamicComponent()
@@ -331,6 +351,7 @@ class Physics:
         return self._insert_at(component, pose)
 
     def _insert_at(self, component: physx.PhysxRigidBaseComponent, pose: Pose) -> Entity:
+        self._packed = b""
         entity = Entity()
         entity.add_component(component)
         entity.set_pose(pose)
