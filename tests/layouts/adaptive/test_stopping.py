@@ -9,11 +9,9 @@ import numpy.typing as npt
 import pytest
 
 from animalcat.layouts.adaptive.bank import Bank, History
-from animalcat.layouts.adaptive.bound import reach
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import Chooser
 from animalcat.layouts.adaptive.stopping import Stopper, Verdict
-from animalcat.layouts.evaluator import Evaluator
 from animalcat.layouts.live import LivePosterior
 from animalcat.layouts.spec import Layout
 
@@ -205,27 +203,3 @@ def test_how_many_episodes_are_needed(aaio: Layout, draw_instances: Draw) -> Non
     rule = StoppingRule(targets={"navigationAbility": target * 1.0001})
     verdict = Stopper(aaio, rule).verdict(posterior, chooser, History())
     assert verdict.episodes_needed["navigationAbility"] == 2
-
-
-def test_the_bound_of_a_battery_is_near_what_it_leaves(aaio: Layout, draw_instances: Draw) -> None:
-    """The median agent's standard deviation after the whole battery is no less than the bound."""
-    features = draw_instances(100, 8)
-    bank = Bank(aaio, features, ["p"] * 100)
-    bounds = {r.name: r for r in reach(bank, StoppingRule(target_sd=0.1))}
-    evaluator = Evaluator(aaio)
-    left: list[Floats] = []
-    for agent in range(20):
-        generator = np.random.default_rng([3, agent])
-        z = generator.standard_normal((1, 4))
-        truth = [float(n.prior.from_standard(z[:, i])[0]) for i, n in enumerate(aaio.latents)]
-        y = generator.uniform(size=100) < evaluator.probability([truth], features)[0]
-        posterior = LivePosterior(aaio, agent, particles=500)
-        for i in range(100):
-            posterior.update(features[i], bool(y[i]), i)
-        left.append(np.array([node.sd for node in posterior.summary()[:2]]))
-    medians = np.median(left, axis=0)
-    for name, median in zip(("navigationAbility", "visualAbility"), medians, strict=True):
-        assert 0.4 * median < bounds[name].sd < 1.5 * median
-    assert 0.0 <= bounds["visualAbility"].agents <= 1.0
-    more = {r.name: r for r in reach(bank, StoppingRule(target_sd=0.1), plays=4)}
-    assert more["visualAbility"].sd < bounds["visualAbility"].sd

@@ -1,0 +1,100 @@
+"""The information bound: what a battery can tell at most, and what is said of targets beyond it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from animalcat.layouts.adaptive.bank import Bank
+from animalcat.layouts.adaptive.bound import Reach, reach
+from animalcat.layouts.adaptive.plan import StoppingRule
+from animalcat.layouts.evaluator import Evaluator
+from animalcat.layouts.library import load_layout
+from animalcat.layouts.live import LivePosterior
+from animalcat.layouts.spec import Layout
+
+Floats = npt.NDArray[np.float64]
+Draw = Callable[[int, int], Floats]
+
+
+def bounds(
+    layout: Layout, features: Floats, rule: StoppingRule, plays: int = 1
+) -> dict[str, Reach]:
+    bank = Bank(layout, features, ["p"] * len(features))
+    return {r.name: r for r in reach(bank, rule, plays)}
+
+
+@pytest.mark.parametrize("name", ["aaio", "object-permanence"])
+def test_without_instances_the_bound_is_the_prior(name: str) -> None:
+    layout = load_layout(name)
+    found = bounds(layout, np.empty((0, len(layout.features))), StoppingRule())
+    for i in layout.capabilities:
+        node = layout.latents[i]
+        assert found[node.name].sd == pytest.approx(node.prior.sd, rel=0.02)
+        assert found[node.name].best == pytest.approx(node.prior.sd, rel=0.02)
+
+
+def test_the_bound_of_a_battery_is_near_what_it_leaves(aaio: Layout, draw_instances: Draw) -> None:
+    """And more plays leave less."""
+    features = draw_instances(100, 8)
+    rule = StoppingRule(target_sd=0.1)
+    found = bounds(aaio, features, rule)
+    evaluator = Evaluator(aaio)
+    left: list[Floats] = []
+    for agent in range(30):
+        generator = np.random.default_rng([3, agent])
+        z = generator.standard_normal((1, 4))
+        truth = [float(n.prior.from_standard(z[:, i])[0]) for i, n in enumerate(aaio.latents)]
+        y = generator.uniform(size=100) < evaluator.probability([truth], features)[0]
+        posterior = LivePosterior(aaio, agent, particles=500)
+        for i in range(100):
+            posterior.update(features[i], bool(y[i]), i)
+        left.append(np.array([node.sd for node in posterior.summary()[:2]]))
+    for k, name in enumerate(("navigationAbility", "visualAbility")):
+        sds = np.array(left)[:, k]
+        assert 0.6 * np.median(sds) < found[name].sd < 1.4 * np.median(sds)
+        assert np.mean(sds < 0.9 * found[name].best) < 0.1
+        assert 0.0 <= found[name].agents <= 1.0
+    more = bounds(aaio, features, rule, plays=4)
+    assert more["visualAbility"].sd < found["visualAbility"].sd
+
+
+def test_a_target_beyond_the_bound_is_said(aaio: Layout) -> None:
+    """Huge rewards that are near tell nothing of sight; of navigation they tell a little."""
+    features = np.tile([2.0, 10.0, 0.0, 0.0], (20, 1))
+    found = bounds(aaio, features, StoppingRule(target_sd=0.05))
+    sight = found["visualAbility"]
+    assert sight.target == pytest.approx(0.05 * 1.9)
+    assert sight.agents == 0.0
+    assert sight.limit == f"cannot be reached with this battery: at best SD 0.53 {sight.unit}"
+    assert found["navigationAbility"].limit.startswith("cannot be reached with this battery")
+
+
+def test_nothing_is_said_where_nothing_is_wanted_or_all_can_be_had(
+    aaio: Layout, draw_instances: Draw
+) -> None:
+    features = draw_instances(400, 1)
+    for rule in (StoppingRule(target_sd=0.0), StoppingRule(target_sd=0.2)):
+        assert {r.limit for r in bounds(aaio, features, rule).values()} == {""}
+
+
+def test_widths_are_targets_too(aaio: Layout, draw_instances: Draw) -> None:
+    features = draw_instances(40, 1)
+    rule = StoppingRule(target_sd=0.5, target_width=0.05)
+    found = bounds(aaio, features, rule)
+    assert found["visualAbility"].target == pytest.approx(0.05 / 3.29 * 1.9)
+    assert "cannot be reached" in found["visualAbility"].limit
+
+
+def test_blocks_of_instances_add_up(aaio: Layout, draw_instances: Draw) -> None:
+    """Twice the battery tells as much as the battery twice, also beyond a block."""
+    features = draw_instances(700, 2)
+    rule = StoppingRule()
+    shifted = np.add(features, [1e-7, 0.0, 0.0, 0.0])
+    twice = bounds(aaio, np.vstack([features, shifted]), rule)
+    again = bounds(aaio, features, rule, plays=2)
+    for name, one in again.items():
+        assert twice[name].sd == pytest.approx(one.sd, rel=1e-4)
