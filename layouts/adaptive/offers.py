@@ -8,7 +8,7 @@ battery would tell enough (`Policy.generate`). What is chosen is then made by wh
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -40,6 +40,16 @@ class Offers:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def without(self, names: Collection[str]) -> Offers:
+        """The others."""
+        kept = [k for k, name in enumerate(self.names) if name not in names]
+        return Offers(
+            [self.names[k] for k in kept],
+            self.features[kept],
+            [self.paradigms[k] for k in kept],
+            None if self.seconds is None else self.seconds[kept],
+        )
 
 
 class Source(Protocol):
