@@ -23,6 +23,7 @@ from animalcat.layouts.adaptive.stopping import Stopper, StoppingRule
 from animalcat.layouts.instances import Instances
 from animalcat.layouts.live import LivePosterior
 from animalcat.layouts.randomness import rng
+from animalcat.layouts.retest import Retest
 from animalcat.layouts.spec import Layout
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -191,17 +192,20 @@ def simulate(task: Task) -> Trajectory:
     plays = np.zeros(len(rows), np.int64)
     luck: dict[int, Floats] = {}
     played: list[int] = []
+    retest = Retest()
+    latest: dict[int, float] = {}
     points: list[Point] = []
     last = min(task.checkpoints[-1], len(rows) if _once(task) else task.checkpoints[-1])
     for episode in range(1, last + 1):
         if task.policy is None:
-            row = int(order[episode - 1])
+            row, predicted = int(order[episode - 1]), 1.0
         else:
             distrust = task.fallback and alarm.raised
-            choice = chooser.choose(posterior, History(played), episode, distrust=distrust)
+            history = History(played, retest=retest)
+            choice = chooser.choose(posterior, history, episode, distrust=distrust)
             if choice is None:
                 break
-            row = choice.index
+            row, predicted = choice.index, choice.predicted
         count = int(plays[row])
         if count not in luck:
             luck[count] = rng(task.seed, "outcome", count).random(len(ready.world.instances))
@@ -210,12 +214,19 @@ def simulate(task: Task) -> Trajectory:
         if task.policy is not None:
             columns = bank.distinct[[bank.place[row]]]
             alarm.update(row, log_factors(posterior, bank.evaluator, columns, y, episode))
-        posterior.update(ready.features[instance], y, episode)
+        weight = float(retest.weights(count))
+        if row in latest:
+            retest.update(y == latest[row], predicted if y else 1.0 - predicted)
+        posterior.update(ready.features[instance], y, episode, weight)
+        latest[row] = y
         played.append(row)
         plays[row] += 1
         if episode in task.checkpoints:
             points.append(_point(task, ready, posterior, episode))
-        if stopper is not None and stopper.verdict(posterior, chooser, History(played)).stop:
+        if (
+            stopper is not None
+            and stopper.verdict(posterior, chooser, History(played, retest=retest)).stop
+        ):
             break
     return Trajectory(
         task.player.name,

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -18,7 +18,11 @@ from animalcat.cli.session_plan import stopping_rule
 from animalcat.client import Client
 from animalcat.envs.backends import AUTOMATIC
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
+from animalcat.layouts.adaptive.plan import Policy
 from animalcat.v1 import sessions_pb2
+
+DEFAULT: Final = Policy()
+"""What holds for choosing where nothing else is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +94,20 @@ def _plan(
     policy: Annotated[
         str, typer.Option(help="variance, information, threshold, stratified or random.")
     ] = "variance",
-    random_share: Annotated[float, typer.Option(min=0, max=1, help="Share drawn at random.")] = 0.3,
+    random_share: Annotated[
+        float, typer.Option(min=0, max=1, help="Share drawn at random.")
+    ] = DEFAULT.random_share,
     repeats: Annotated[
         int, typer.Option(min=0, help="How often an arena may be played; 0: any number of times.")
     ] = 1,
+    generate: Annotated[
+        bool,
+        typer.Option(help="Make arenas on demand where none of the battery would tell enough."),
+    ] = False,
+    enough: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="An arena tells enough at this share of the best made."),
+    ] = DEFAULT.enough,
     per_second: Annotated[bool, typer.Option(help="Prefer short episodes.")] = False,
     about: Annotated[
         list[str] | None,
@@ -135,6 +149,8 @@ def _plan(
             name=policy,
             random_share=random_share,
             exposures=repeats,
+            generate=generate,
+            enough=enough,
             per_second=per_second,
             about=about or [],
         ),

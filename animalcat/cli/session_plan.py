@@ -48,9 +48,18 @@ def why(episode: sessions_pb2.EpisodeSummary) -> str:
     lines = [
         f"episode {episode.episode}: {decision.instance}, {decision.reason}, with probability "
         f"{decision.propensity:.2g}; success predicted {decision.predicted:.2f}",
+        *_because(decision),
         f"  score {decision.score:.3g}" + "".join(f", {margin}" for margin in margins),
     ]
     if decision.alternatives:
         others = ", ".join(f"{a.instance} {a.score:.3g}" for a in decision.alternatives)
         lines.append(f"  instead: {others}")
     return "\n".join(lines)
+
+
+def _because(decision: sessions_pb2.Decision) -> list[str]:
+    """Why it was made on demand, and what for; nothing where it is in the battery."""
+    if not decision.HasField("made"):
+        return []
+    demands = ", ".join(f"{k} {v:.4g}" for k, v in sorted(decision.made.features.items()))
+    return [f"  {decision.reason} because {decision.because}; made for {demands}"]

@@ -177,7 +177,7 @@ class Chooser:
     def available(self, history: History, *, distrust: bool = False) -> Mask:
         """Which instances may be played or made now, (instances,), for what they tell or at random.
 
-        A repeat that would count next to nothing is none of them.
+        A repeat that would count next to nothing is none of them. Of an offer one instance is made.
 
         Args:
             history: What was played.
@@ -185,7 +185,7 @@ class Chooser:
         """
         possible = ~self.bank.offered
         if self.policy.generate and not distrust:
-            possible |= self.bank.offered
+            possible |= self.bank.offered & (history.exposures(len(self.bank)) == 0)
         if history.retest is not None:
             possible &= history.weights(len(self.bank)) >= WORTHWHILE
         if self.policy.exposures:
