@@ -1,0 +1,186 @@
+"""Arenas made on demand: what is offered can be made, and sessions keep what they made."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import grpc
+import numpy as np
+import pytest
+
+from animalcat.arena_configs.families.solve import TOLERANCE
+from animalcat.arena_configs.features import aaio_features
+from animalcat.arena_configs.loader import load_text
+from animalcat.arena_configs.placement import place
+from animalcat.cli.session_plan import why
+from animalcat.layouts.adaptive.plan import Policy, StoppingRule
+from animalcat.layouts.library import load_layout
+from animalcat.service.battery import ArenaFile, Battery, import_files
+from animalcat.service.errors import Code, ServiceError
+from animalcat.service.generation import ArenaSource, played_arena, played_instance, source_for
+from animalcat.service.measurement import Measurement
+from animalcat.service.model import Decision, SessionSpec
+from animalcat.service.recording import read_episode
+from animalcat.service.recording.verify import verify
+from animalcat.v1 import results_pb2, sessions_pb2
+
+from .conftest import FILES, walk
+
+ASKING = Policy(random_share=0.3, generate=True)
+SPEC = SessionSpec(
+    agent="builtin:random",
+    battery="small",
+    battery_digest="",
+    layout="aaio",
+    layout_variant="",
+    policy=ASKING,
+    stop=StoppingRule(40, target_sd=0, futility=0),
+    seed=7,
+)
+
+
+@pytest.fixture(scope="module")
+def battery(tmp_path_factory: pytest.TempPathFactory) -> Battery:
+    files = [ArenaFile(path, content.decode()) for path, content in FILES]
+    return import_files(files, 0, tmp_path_factory.mktemp("batteries"))
+
+
+@pytest.mark.parametrize("variant", ["", "figure-9"])
+def test_every_offer_is_covered_and_what_is_made_has_its_demands(variant: str) -> None:
+    layout, source = load_layout("aaio", variant), ArenaSource("navigation")
+    offers = source.offers(layout)
+    assert len(set(offers.names)) == len(offers) > 1000
+    assert all(name in layout.covers for name in offers.names)
+    for k in range(0, len(offers), 97):
+        made = source.make(offers.names[k], 3, k)
+        assert made.instance.name == f"{offers.names[k]}.{k}"
+        assert made.instance.paradigm == offers.paradigms[k]
+        assert made.instance.time_limit_steps == offers.seconds[k]
+        arena = load_text(made.arena_yaml, "made", strict=True).config.arenas[0]
+        found = aaio_features(place(arena, np.random.default_rng(0)))
+        assert made.instance.features == pytest.approx(found)
+        wanted = dict(zip(layout.feature_names, offers.features[k], strict=True))
+        assert {name: wanted[name] for name in found} == pytest.approx(found, abs=TOLERANCE)
+    again, other = (source.make(offers.names[5], 3, number) for number in (5, 6))
+    assert again == source.make(offers.names[5], 3, 5)
+    assert again.arena_yaml != other.arena_yaml
+
+
+def test_what_nothing_can_be_made_for_is_refused(battery: Battery) -> None:
+    with pytest.raises(ValueError, match="object-permanence: it covers none of the families"):
+        source_for(load_layout("object-permanence"))
+    narrow = dataclasses.replace(
+        load_layout("object-permanence"), covers=load_layout("aaio").covers
+    )
+    with pytest.raises(ValueError, match="asks for what no arena can be made for: "):
+        ArenaSource("navigation").offers(narrow)
+
+    def nobody(_: object) -> ArenaSource:
+        raise ValueError("nobody makes any")
+
+    with pytest.raises(ServiceError, match="generate: nobody makes any") as refused:
+        Measurement(SPEC, battery, nobody)
+    assert refused.value.code is Code.INVALID_REQUEST
+
+
+def test_telling_the_same_again_chooses_and_makes_the_same(battery: Battery) -> None:
+    lived = Measurement(SPEC, battery)
+    told: list[tuple[Decision, bool]] = []
+    for number in range(8):
+        decision = lived.choose(number)
+        assert decision is not None
+        fresh = Measurement(SPEC, battery)
+        for k, (before, success) in enumerate(told):
+            fresh.learn(before)
+            fresh.tell(k, before.instance, success)
+        assert fresh.choose(number) == decision
+        assert fresh.verdict() == lived.verdict()
+        told.append((decision, number % 3 == 0))
+        lived.tell(number, decision.instance, told[-1][1])
+    made = [decision.made for decision, _ in told if decision.made is not None]
+    assert 2 <= len(made) < 8
+    assert len({one.offer for one in made}) == len(made)
+    assert lived.data(8)[0].shape == (8, 4)
+
+
+def test_an_arena_that_cannot_be_played_is_not_made_again(battery: Battery) -> None:
+    measurement = Measurement(
+        dataclasses.replace(SPEC, policy=Policy(random_share=0.0, generate=True, enough=1.0)),
+        battery,
+    )
+    first = measurement.choose(0)
+    assert first is not None
+    assert first.made is not None
+    measurement.set_aside(first.instance)
+    second = measurement.choose(0)
+    assert second is not None
+    assert second.made is not None
+    assert second.made.offer != first.made.offer
+    assert measurement.covered == 24
+
+
+def test_what_is_played_is_found_in_the_battery_or_with_the_decision(battery: Battery) -> None:
+    own = Decision("navigation-03", 1.0, 1.0, 0.5, {}, "informative")
+    assert played_instance(battery, own).name == "navigation-03"
+    assert "GoodGoal" in played_arena(battery, own)
+    made = ArenaSource("navigation").make("navigation-38m-0.5m-front", 1, 4)
+    asked = Decision(made.instance.name, 1.0, 1.0, 0.5, {}, "generated", made=made)
+    assert played_instance(battery, asked) == made.instance
+    assert played_arena(battery, asked) == made.arena_yaml
+
+
+def asking(**changes: Any) -> dict[str, Any]:
+    policy = sessions_pb2.SelectionPolicy(name="variance", random_share=0.3, generate=True)
+    return {"policy": policy, "certify": False, "seed": 5, **changes}
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_a_session_makes_plays_and_keeps_arenas(
+    start: Callable[[Path], Any], tmp_path: Path
+) -> None:
+    """Made arenas are in recordings and exports; a server in between changes nothing."""
+    async with start(tmp_path / "whole") as service:
+        session = await service.create(7, **asking())
+        await service.play(session)
+        whole = await service.list_episodes(session)
+        request = results_pb2.ExportProfileRequest(
+            name=f"{session}/profile", format=results_pb2.PROFILE_FORMAT_OUTCOMES_CSV
+        )
+        table = (await service.profiles.ExportProfile(request)).content.decode()
+    made = [episode for episode in whole if episode.decision.HasField("made")]
+    assert 0 < len(made) < 7
+    for episode in made:
+        assert episode.decision.reason == "generated"
+        assert episode.instance == f"{episode.decision.made.offer}.{episode.episode}"
+        assert episode.instance in table
+        text = why(episode)
+        assert "generated because the best of the battery would tell" in text
+        assert "made for XPos" in text
+        path = next((tmp_path / "whole").rglob(f"{episode.episode}-0.mcap"))
+        recording = read_episode(path)
+        assert recording.header.arena_yaml == episode.decision.made.arena_yaml
+        assert verify(recording).difference is None
+
+    async with start(tmp_path / "cut") as service:
+        assert await service.create(7, **asking()) == session
+        async with service.agent(session) as stream:
+            await stream.receive("welcome")
+            for _ in range(4):
+                await stream.episode(walk)
+    async with start(tmp_path / "cut") as service:
+        await service.play(session)
+        cut = [e for e in await service.list_episodes(session) if not e.cause]
+    for episode in (*whole, *cut):
+        episode.seconds = 0.0
+        episode.name, episode.attempt = "", 0
+    assert cut == whole
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_a_policy_that_asks_for_nothing_makes_nothing(service: Any) -> None:
+    policy = sessions_pb2.SelectionPolicy(name="random", generate=True)
+    with pytest.raises(grpc.aio.AioRpcError, match="asks for no instances"):
+        await service.create(3, policy=policy)
