@@ -54,6 +54,7 @@ def test_every_offer_is_covered_and_what_is_made_has_its_demands(variant: str) -
     offers = source.offers(layout)
     assert len(set(offers.names)) == len(offers) > 1000
     assert all(name in layout.covers for name in offers.names)
+    assert offers.seconds is not None
     for k in range(0, len(offers), 97):
         made = source.make(offers.names[k], 3, k)
         assert made.instance.name == f"{offers.names[k]}.{k}"
