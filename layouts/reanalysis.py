@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv
 
-from animalcat.layouts.adaptive.policy import Peers
+from animalcat.layouts.adaptive.peers import Peers
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 

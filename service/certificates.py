@@ -17,7 +17,13 @@ from animalcat.layouts.fitter import Fitter
 from animalcat.layouts.randomness import rng
 from animalcat.layouts.spec import Layout
 from animalcat.layouts.summary import NodeSummary
-from animalcat.service.measurement import CERTIFICATE_DELAY, Floats, Measurement, is_checkpoint
+from animalcat.service.measurement import (
+    CERTIFICATE_DELAY,
+    Data,
+    Floats,
+    Measurement,
+    is_checkpoint,
+)
 from animalcat.service.model import Session, StoredCertificate
 from animalcat.service.storage.base import SessionStore
 
@@ -68,8 +74,8 @@ class Certifier:
         if is_checkpoint(n) and n not in self._stored:
             async with self._thinking:
                 live = await asyncio.to_thread(self._measurement.summary)
-                features, outcomes = self._measurement.data(n)
-            task = asyncio.create_task(self._check(n, live, features, outcomes))
+                data = self._measurement.data(n)
+            task = asyncio.create_task(self._check(n, live, data))
             # A session that ends before n + 8 leaves the fit to itself.
             task.add_done_callback(lambda done: done.cancelled() or done.exception())
             self._fits[n] = task
@@ -82,11 +88,11 @@ class Certifier:
         for task in self._fits.values():
             task.cancel()
 
-    async def _check(
-        self, n: int, live: list[NodeSummary], features: Floats, outcomes: Floats
-    ) -> Checked:
+    async def _check(self, n: int, live: list[NodeSummary], data: Data) -> Checked:
         seed = fit_seed(self._session.spec.seed, "certificate", n)
-        request = FitRequest(self._measurement.layout, features, outcomes, seed)
+        request = FitRequest(
+            self._measurement.layout, data.features, data.outcomes, seed, weights=data.weights
+        )
         try:
             fitted = await fit_twice(self._fitter, request)
         except FitError as error:

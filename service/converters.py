@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from animalcat import names
 from animalcat.envs.types import ObservationSpec
+from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.service.battery import Instance
 from animalcat.service.errors import Code, ServiceError
@@ -51,6 +52,7 @@ def decision_to_proto(decision: Decision) -> sessions_pb2.Decision:
         because=decision.because,
         made=None if decision.made is None else _made_to_proto(decision.made),
         pending=decision.pending,
+        peers=None if decision.peers is None else sessions_pb2.Peers(**asdict(decision.peers)),
     )
 
 
@@ -67,6 +69,7 @@ def decision_from_proto(message: sessions_pb2.Decision) -> Decision:
         because=message.because,
         made=_made_from_proto(message) if message.HasField("made") else None,
         pending=message.pending,
+        peers=_peers_from_proto(message.peers) if message.HasField("peers") else None,
     )
 
 
@@ -278,6 +281,10 @@ def episode_header(
         agent=spec.agent,
         pixels=spec.record_pixels,
     )
+
+
+def _peers_from_proto(peers: sessions_pb2.Peers) -> Peers:
+    return Peers(peers.left, peers.propensity, peers.predicted, peers.open)
 
 
 def _made_to_proto(made: Made) -> sessions_pb2.MadeInstance:

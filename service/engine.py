@@ -244,6 +244,8 @@ class SessionEngine:
         """Compile the layout, which takes seconds, before the first fit is wanted."""
         try:
             await self._parts.fitter.start(layout)
+            if self.session.spec.policy.exposures != 1:  # repeats may come, which have weights
+                await self._parts.fitter.start(layout, weighted=True)
         except FitError as error:
             log.warning("session %s: %s", self.session.id, error)  # the fit itself will say so
 
@@ -446,8 +448,14 @@ class SessionEngine:
         await self._settle(certify=self.session.spec.certify)
         measurement = self._known()
         n, seed = measurement.n, self.session.spec.seed
-        features, outcomes = measurement.data(n)
-        request = FitRequest(measurement.layout, features, outcomes, fit_seed(seed, "profile", n))
+        data = measurement.final_data()
+        request = FitRequest(
+            measurement.layout,
+            data.features,
+            data.outcomes,
+            fit_seed(seed, "profile", n),
+            weights=data.weights,
+        )
         try:
             self._fitting = asyncio.create_task(fit_twice(self._parts.fitter, request))
             fit = await self._fitting

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.adaptive.alarm import Alarm, Scheme, log_factors, schemes
 from animalcat.layouts.adaptive.bank import Bank, History
+from animalcat.layouts.adaptive.evidence import Evidence
 from animalcat.layouts.adaptive.offers import Offers
 from animalcat.layouts.adaptive.policy import Chooser
 from animalcat.layouts.adaptive.stopping import Stopper, Verdict
@@ -37,6 +38,14 @@ CERTIFICATE_DELAY: Final = 8
 def is_checkpoint(n: int) -> bool:
     """Whether NUTS looks at the first n episodes: n = 16, 32, 64, ..."""
     return n >= FIRST_CHECKPOINT and n & (n - 1) == 0
+
+
+class Data(NamedTuple):
+    """What a fit is given: features (n, features), outcomes (n,) and their weights (n,)."""
+
+    features: Floats
+    outcomes: Floats
+    weights: Floats
 
 
 class Measurement:
@@ -87,8 +96,7 @@ class Measurement:
                 self._offers = self._source.offers(self.layout)
             except ValueError as error:
                 raise ServiceError(Code.INVALID_REQUEST, f"generate: {error}") from error
-        self._told: list[str] = []
-        self._outcomes: list[bool] = []
+        self._evidence: Evidence[str] = Evidence()
         offered = () if self._offers is None else self._offers.names
         self._rows = {name: row for row, name in enumerate([*self._candidates, *offered])}
         self._alarm = Alarm(self._strata())
@@ -101,7 +109,7 @@ class Measurement:
     @property
     def n(self) -> int:
         """Episodes told so far."""
-        return len(self._told)
+        return len(self._evidence)
 
     @property
     def covered(self) -> int:
@@ -118,11 +126,14 @@ class Measurement:
         """
         features = self._features[instance]
         columns = self._evaluator.columns([features])
-        bets = log_factors(self._posterior, self._evaluator, columns, float(success), number)
-        self._alarm.update(self._rows[self._offer_of.get(instance, instance)], bets)
-        self._posterior.update(features, success, number)
-        self._told.append(instance)
-        self._outcomes.append(success)
+        if instance not in self._evidence:  # a repeat is not what the layout predicts
+            bets = log_factors(self._posterior, self._evaluator, columns, float(success), number)
+            self._alarm.update(self._rows[self._offer_of.get(instance, instance)], bets)
+        p = self._evaluator.by_instance(self._posterior.particles, columns, np.float64)[0]
+        predicted = float(self._posterior.weights @ p)
+        chance = predicted if success else 1.0 - predicted
+        weight = self._evidence.tell(instance, float(success), chance)
+        self._posterior.update(features, success, number, weight)
 
     def learn(self, decision: Decision) -> None:
         """Know an instance that was made on demand; before it is told of or set aside."""
@@ -136,7 +147,7 @@ class Measurement:
     def set_aside(self, instance: str) -> None:
         """Never choose an instance that was not told of, nor make another of its offer."""
         name = self._offer_of.get(instance, instance)
-        if instance not in self._told and name in self._place:
+        if instance not in self._evidence and name in self._place:
             self._aside.add(name)
             self._build_chooser()
 
@@ -168,6 +179,7 @@ class Measurement:
             because=choice.because,
             made=made,
             pending=len(pending),
+            peers=choice.peers,
         )
         self.learn(decision)
         return decision
@@ -221,18 +233,41 @@ class Measurement:
             if node.name in verdict.status
         )
 
-    def data(self, n: int) -> tuple[Floats, Floats]:
-        """Features (n, features) and outcomes (n,) of the first n episodes."""
-        rows = [self._features[instance] for instance in self._told[:n]]
-        features = np.array(rows, np.float64).reshape(len(rows), len(self.layout.features))
-        return features, np.array(self._outcomes[:n], np.float64)
+    def data(self, n: int) -> Data:
+        """The first n episodes, with the weights that the live posterior gave them."""
+        return self._data(n, self._evidence.weights)
+
+    def final_data(self) -> Data:
+        """All episodes, with the weights that repeats have by what is known now."""
+        return self._data(self.n, self._evidence.final_weights)
+
+    @property
+    def retest(self) -> dict[str, Any] | None:
+        """What repeats have told of how random the agent is, as JSON values; None without any."""
+        retest = self._evidence.retest
+        if not retest.pairs:
+            return None
+        return {
+            "repeats": retest.pairs,
+            "agreements": retest.agreements,
+            "determinism": retest.determinism,
+            "determinism_sd": retest.sd,
+            "weight_of_a_repeat": float(retest.weights(1)),
+        }
 
     def reseed(self, draws: Floats, n: int) -> None:
         """Start anew from draws of the posterior of the first n episodes."""
         self._posterior.reseed(draws, n)
 
     def _history(self, pending: Sequence[str] = ()) -> History:
-        return History(self._places(self._told), self._places(pending))
+        retest = None if self._policy.exposures == 1 else self._evidence.retest
+        told = self._places(self._evidence.instances)
+        return History(told, self._places(pending), retest)
+
+    def _data(self, n: int, weights: Floats) -> Data:
+        rows = [self._features[instance] for instance in self._evidence.instances[:n]]
+        features = np.array(rows, np.float64).reshape(len(rows), len(self.layout.features))
+        return Data(features, self._evidence.outcomes[:n], weights[:n])
 
     def _places(self, instances: Sequence[str]) -> list[int]:
         names = (self._offer_of.get(name, name) for name in instances)

@@ -9,6 +9,7 @@ from enum import IntEnum, StrEnum
 from typing import Any
 
 from animalcat.envs.types import EndedBy, ObservationSpec
+from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.service.battery import Instance
 
@@ -131,6 +132,8 @@ class Decision:
         because: Why this and no other, in words, where there is more to say.
         made: The instance, where it was made on demand and is not in the battery.
         pending: Of how many earlier episodes the outcome was not known; the choice allows for them.
+        peers: What else of its paradigm could have been played for the first time; None for a
+            repeat, for what was made on demand, and where nothing chose by the battery.
     """
 
     instance: str
@@ -143,12 +146,14 @@ class Decision:
     because: str = ""
     made: Made | None = None
     pending: int = 0
+    peers: Peers | None = None
 
 
 class Cause(StrEnum):
     """Why an attempt did not come to its end, as far as it was nobody's fault in the backend."""
 
     AGENT_LEFT = "the agent left"
+    WITHDREW = "the agent left before it had to do with the episode"
     ACTION_TIMEOUT = "the agent did not act in time"
     BAD_FRAMES = "the agent sent too many bad frames"
     CANCELLED = "the session was cancelled"
@@ -202,7 +207,7 @@ class Episode:
     @property
     def agents_void(self) -> bool:
         """True where the agent's doing ended the attempt and it was not counted."""
-        return self.outcome is Outcome.VOID and self.cause != Cause.CANCELLED
+        return self.outcome is Outcome.VOID and self.cause not in (Cause.CANCELLED, Cause.WITHDREW)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,7 @@ def exported_profile(
     about = provenance(session, attempts, versions)
     about["reason"] = verdict.reason
     about["misfit"] = measurement.misfit
+    about["retest"] = measurement.retest
     about["certificates"] = [
         {"n": n, "counted_at": n + CERTIFICATE_DELAY, **certificate.result}
         for n, certificate in sorted(certificates.items())
@@ -63,6 +64,7 @@ def live_profile(
         status = dict.fromkeys(status, "cancelled")
     about = provenance(session, attempts, versions)
     about["misfit"] = measurement.misfit
+    about["retest"] = measurement.retest
     profile = measurement.live_profile(status, about)
     return Report(profile.to_dict(), _capabilities(profile))
 

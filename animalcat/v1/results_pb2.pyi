@@ -35,6 +35,8 @@ class _ProfileFormatEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Profile
     """One HTML page that needs no network."""
     PROFILE_FORMAT_OUTCOMES_CSV: _ProfileFormat.ValueType  # 3
     """The table of outcomes, CSV."""
+    PROFILE_FORMAT_REANALYSIS_JSON: _ProfileFormat.ValueType  # 4
+    """Success on the whole battery and calibration, weighted by propensities, JSON."""
 
 class ProfileFormat(_ProfileFormat, metaclass=_ProfileFormatEnumTypeWrapper):
     """Form of an exported profile."""
@@ -47,6 +49,8 @@ PROFILE_FORMAT_HTML: ProfileFormat.ValueType  # 2
 """One HTML page that needs no network."""
 PROFILE_FORMAT_OUTCOMES_CSV: ProfileFormat.ValueType  # 3
 """The table of outcomes, CSV."""
+PROFILE_FORMAT_REANALYSIS_JSON: ProfileFormat.ValueType  # 4
+"""Success on the whole battery and calibration, weighted by propensities, JSON."""
 Global___ProfileFormat: _TypeAlias = ProfileFormat  # noqa: Y015
 
 @_typing.final

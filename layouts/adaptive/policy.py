@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.information import Informant, Scores
+from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import Policy
 from animalcat.layouts.adaptive.selectors import (
     Balanced,
@@ -42,25 +43,6 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 WORTHWHILE: Final = 0.05
 """A repeat that counts as less of an outcome than this is played as a probe alone."""
-
-
-@dataclass(frozen=True, slots=True)
-class Peers:
-    """The battery's instances of one paradigm that had not been begun when one was chosen.
-
-    What happens to the one that was chosen stands for all of them: `reanalysis` weights by it.
-
-    Attributes:
-        left: How many they are, the chosen one among them.
-        propensity: Probability that one of them was chosen.
-        predicted: Their mean predicted probability of success, or mean score.
-        open: Whether every one of them had a probability above 0.
-    """
-
-    left: int
-    propensity: float
-    predicted: float
-    open: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,9 @@ import numpy.typing as npt
 import pytest
 
 from animalcat.layouts.adaptive.bank import Bank, History
+from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import Policy
-from animalcat.layouts.adaptive.policy import Chooser, Peers
+from animalcat.layouts.adaptive.policy import Chooser
 from animalcat.layouts.evaluator import Evaluator
 from animalcat.layouts.live import LivePosterior
 from animalcat.layouts.reanalysis import Drawn, Reanalysis, reanalyse

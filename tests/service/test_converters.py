@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from animalcat import names
 from animalcat.envs.types import CameraSpec, EndedBy, ObservationSpec, RaySpec
+from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.service import converters
 from animalcat.service.battery import Instance
@@ -58,6 +59,7 @@ decisions = st.builds(
     margins=st.dictionaries(text, number, max_size=3),
     reason=st.sampled_from(["informative", "random"]),
     because=text,
+    peers=st.none() | st.builds(Peers, count, share, share, st.booleans()),
 ) | made.map(lambda made: Decision(made.instance.name, 1.0, 0.7, 0.5, {}, "generated", made=made))
 episodes = st.builds(
     Episode,
@@ -91,6 +93,7 @@ policies = (
         cool_down=st.integers(0, 9),
         per_second=st.booleans(),
         enough=share,
+        probes=share,
     )
     | st.just(Policy(generate=True))
     | st.builds(Policy, st.just("listed"), order=st.lists(text, min_size=1, max_size=3).map(tuple))
