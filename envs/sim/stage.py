@@ -12,7 +12,7 @@ from animalcat.envs.sim.movement import THRUST, Agent
 from animalcat.envs.sim.physics import AGENT_RADIUS, CONTACT_GAP, GRAVITY, Ball, Body, Physics
 from animalcat.envs.sim.scene import Scene
 from animalcat.envs.sim.tracking import Tracker
-from animalcat.envs.sim.zones import Zone, Zones
+from animalcat.envs.sim.zones import Zone
 from animalcat.envs.types import PHYSICS_STEP
 
 if TYPE_CHECKING:
@@ -99,7 +99,6 @@ class Stage:
             rows = list(range(row, row + len(thing.kind.parts)))
             self.props.append(Prop(thing, [body] if body >= 0 else [], rows))
         self._zones = list(level.zones)
-        self._index = Zones(self._zones)
         self._owners, self._offsets = level.owners, level.offsets
         self._tracker = Tracker(self.physics, self.scene, self._owners, self._offsets)
         self._near: tuple[tuple[Zone, ...], list[int]] = ((), [])
@@ -145,7 +144,8 @@ class Stage:
             self._looked_from = position
             self._drift = time * (self._tracker.fastest + time * GRAVITY)
             self._known = self._drift + reach + _ROOM
-            self._near = self._index.near(position, self._known), self._goals_near(self._known)
+            zones = tuple(zone for zone in self._zones if zone.within(self._known, position))
+            self._near = zones, self._goals_near(self._known)
         return self._near
 
     def everything(self) -> tuple[tuple[Zone, ...], list[int]]:
@@ -174,7 +174,6 @@ class Stage:
             self._touching[body] = thing.size.x / 2 + AGENT_RADIUS + CONTACT_GAP
         if built.zone is not None:
             self._zones.append(built.zone)
-            self._index = Zones(self._zones)
         self._known = 0.0
         return prop
 
@@ -193,7 +192,6 @@ class Stage:
         self.scene.active[prop.rows] = False
         if prop.zone is not None:
             self._zones.remove(prop.zone)
-            self._index = Zones(self._zones)
         self.movers = [mover for mover in self.movers if mover not in prop.movers]
         self.triggers = [trigger for trigger in self.triggers if trigger not in prop.triggers]
         self._known = 0.0

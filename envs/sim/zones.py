@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from animalcat.envs.sim.physics import AGENT_RADIUS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from animalcat.envs.sim.physics import Vector
 
 
@@ -31,37 +27,31 @@ class Zone:
     half: Vector
     yaw: float
     deadly: bool
+    _heading: tuple[float, float] = field(init=False, repr=False, compare=False)
+    _radius: float = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        angle = math.radians(self.yaw)
+        object.__setattr__(self, "_heading", (math.sin(angle), math.cos(angle)))
+        object.__setattr__(self, "_radius", math.hypot(*self.half))
 
     def gap(self, position: Vector) -> float:
         """Distance from a point to the box in metres; 0.0 inside."""
-        x, y, z = (p - c for p, c in zip(position, self.center, strict=True))
-        angle = math.radians(self.yaw)
-        sin, cos = math.sin(angle), math.cos(angle)
-        local = (x * cos - z * sin, y, x * sin + z * cos)
-        return math.hypot(*(max(0.0, abs(c) - h) for c, h in zip(local, self.half, strict=True)))
+        (cx, cy, cz), (hx, hy, hz), (sin, cos) = self.center, self.half, self._heading
+        x, z = position[0] - cx, position[2] - cz
+        right = max(0.0, abs(x * cos - z * sin) - hx)
+        up = max(0.0, abs(position[1] - cy) - hy)
+        ahead = max(0.0, abs(x * sin + z * cos) - hz)
+        return math.hypot(right, up, ahead)
 
     def holds(self, position: Vector) -> bool:
         """Whether the agent's sphere at this position overlaps the zone."""
         return self.gap(position) <= AGENT_RADIUS
 
-
-class Zones:
-    """All zones of an arena, and a quick way to leave out those out of reach."""
-
-    def __init__(self, zones: Sequence[Zone]) -> None:
-        self._zones = tuple(zones)
-        self._center = np.array([z.center for z in zones]).reshape(-1, 3)
-        self._half = np.array([z.half for z in zones]).reshape(-1, 3)
-        yaw = np.radians([z.yaw for z in zones])
-        self._sin, self._cos = np.sin(yaw), np.cos(yaw)
-
-    def near(self, position: Vector, reach: float) -> tuple[Zone, ...]:
-        """The zones that the agent may overlap before it has moved `reach` metres."""
-        if not self._zones:
-            return ()
-        x, y, z = (np.asarray(position) - self._center).T
-        local = np.stack([x * self._cos - z * self._sin, y, x * self._sin + z * self._cos], 1)
-        gap = np.maximum(np.abs(local) - self._half, 0.0)
-        limit = reach + AGENT_RADIUS
-        close = np.flatnonzero((gap * gap).sum(1) <= limit * limit)
-        return tuple(self._zones[i] for i in close)
+    def within(self, reach: float, position: Vector) -> bool:
+        """Whether the agent's sphere may overlap the zone before it has moved `reach` metres."""
+        far = reach + AGENT_RADIUS
+        # Most are told apart by their centres alone.
+        if math.dist(position, self.center) > far + self._radius:
+            return False
+        return self.gap(position) <= far
