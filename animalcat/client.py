@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Literal, Self
@@ -15,7 +17,13 @@ from animalcat.connection import Connection
 from animalcat.envs.agents.base import Agent
 from animalcat.envs.types import ObservationSpec
 from animalcat.errors import AnimalcatError
-from animalcat.evaluation import EvaluationStream, EvaluationSummary, PlayedEpisode, play
+from animalcat.evaluation import (
+    EvaluationStream,
+    EvaluationSummary,
+    PlayedEpisode,
+    makes_agents,
+    play,
+)
 from animalcat.v1 import (
     results_pb2,
     results_pb2_grpc,
@@ -98,8 +106,9 @@ class Client:
         """Let an agent play a session to its end.
 
         Args:
-            agent: Has `reset(info)` and `act(observation)`. For a session that plays several
-                episodes at once: what makes an agent, such as its class.
+            agent: Has `reset(info)` and `act(observation)`. What makes one, such as its class, lets
+                a session of several slots play several episodes at once, each by an agent of its
+                own in a thread of its own; an agent itself plays one slot.
             session: Which; may be empty where exactly one session waits for an agent.
             name: Of the agent; by default the one that the session is for.
             observation_spec: What the agent needs to see; a session that shows something else
@@ -111,16 +120,33 @@ class Client:
             Exception: Whatever the agent raises; its open episode is voided.
         """
 
-        async def run() -> EvaluationSummary:
+        async def seat(seats: int) -> EvaluationSummary:
             stream = EvaluationStream(self.connection.channel, uuid.uuid4().hex)
             try:
                 welcome = await stream.open(
                     target.name, target.spec.agent if name is None else name, observation_spec
                 )
-                return await play(stream, welcome, agent, on_episode)
+                return await play(stream, welcome, agent, tell, threads=seats > 1)
             finally:
                 stream.cancel()
 
+        async def run() -> EvaluationSummary:
+            seats = max(1, target.spec.slots) if makes_agents(agent) else 1
+            playing = [asyncio.ensure_future(seat(seats)) for _ in range(seats)]
+            try:
+                last = (await asyncio.gather(*playing))[-1]
+            finally:
+                for one in playing:
+                    one.cancel()
+                await asyncio.gather(*playing, return_exceptions=True)
+            return replace(last, episodes=tuple(played))
+
+        def tell(episode: PlayedEpisode) -> None:
+            played.append(episode)
+            if on_episode is not None:
+                on_episode(episode)
+
+        played: list[PlayedEpisode] = []
         target = self.find_session(session)
         return self.connection.run(run())
 
@@ -143,6 +169,7 @@ class Client:
         action_timeout_seconds: float = 60.0,
         record_pixels: bool = False,
         certify: bool = True,
+        slots: int = 1,
         request_id: str = "",
     ) -> sessions_pb2.Session:
         """Create a session that waits for its agent; the fields are those of `SessionSpec`.
@@ -164,6 +191,7 @@ class Client:
             action_timeout_seconds: How long one action may take.
             record_pixels: Keep camera images in the recordings.
             certify: Let NUTS refits certify the live posterior.
+            slots: How many episodes may be played at once.
             request_id: The same id again gives the same session.
         """
         spec = sessions_pb2.SessionSpec(
@@ -184,6 +212,7 @@ class Client:
             action_timeout_seconds=action_timeout_seconds,
             record_pixels=record_pixels,
             certify=certify,
+            slots=slots,
         )
         request = sessions_pb2.CreateSessionRequest(spec=spec, request_id=request_id)
         return self._run(self._sessions.CreateSession, request).session

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib.metadata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -168,6 +169,19 @@ class EvaluationStream:
             time_budget_steps=-(-start.time_budget_steps // self.spec.decision_period),
         )
 
+    async def withdraw(self, seconds: float) -> None:
+        """Close this side between episodes: one that was sent meanwhile counts for nobody.
+
+        Args:
+            seconds: How long the service may take to end the stream.
+        """
+        gone = (TimeoutError, AnimalcatError, asyncio.InvalidStateError, grpc.aio.AioRpcError)
+        with contextlib.suppress(*gone):
+            async with asyncio.timeout(seconds):
+                await self._call.done_writing()
+                while True:  # until the service closes the stream
+                    await self.receive()
+
     def cancel(self) -> None:
         """Leave; does nothing to a stream that is over."""
         self._call.cancel()
@@ -191,20 +205,27 @@ async def play(
     welcome: Welcome,
     agent: Agent | Callable[[], Agent],
     on_episode: Callable[[PlayedEpisode], None] | None = None,
+    *,
+    threads: bool = False,
 ) -> EvaluationSummary:
     """Play a session to its end.
 
     Args:
         stream: After its welcome.
         welcome: What it said.
-        agent: The agent; for a session of several slots what makes one, such as its class.
+        agent: The agent; for a stream of several slots what makes one, such as its class.
         on_episode: Is told of every episode that ended.
+        threads: The agent thinks in a thread, so that other streams go on meanwhile.
 
     Raises:
         AnimalcatError: The service reports an error; the agent's answer is no action; several
             slots, and one agent.
         Exception: Whatever the agent raises; its open episode is voided.
     """
+
+    async def asked(call: Callable[[Any], Any], argument: Any) -> Any:
+        return await asyncio.to_thread(call, argument) if threads else call(argument)
+
     agents = _one_a_slot(agent, welcome.slots)
     returns = [0.0] * welcome.slots
     played: list[PlayedEpisode] = []
@@ -214,13 +235,15 @@ async def play(
             case "ask":
                 ask = frame.ask
                 returns[ask.slot] += ask.reward
-                answer = agents[ask.slot].act(stream.observation(ask.observation))
+                seen = stream.observation(ask.observation)
+                answer = await asked(agents[ask.slot].act, seen)
                 await stream.act(ask.slot, ask.step, action_bytes(answer))
             case "episode_start":
                 start = frame.episode_start
                 returns[start.slot] = 0.0
-                agents[start.slot].reset(stream.episode_info(start))
-                answer = agents[start.slot].act(stream.observation(start.observation))
+                await asked(agents[start.slot].reset, stream.episode_info(start))
+                seen = stream.observation(start.observation)
+                answer = await asked(agents[start.slot].act, seen)
                 await stream.act(start.slot, 0, action_bytes(answer))
             case "episode_end":
                 end = frame.episode_end
@@ -263,8 +286,13 @@ def _several(answer: Any) -> Iterable[Any]:
         return answer
 
 
+def makes_agents(agent: Agent | Callable[[], Agent]) -> bool:
+    """Whether it is what makes agents, such as a class, and no agent itself."""
+    return isinstance(agent, type) or not hasattr(agent, "act")
+
+
 def _one_a_slot(agent: Agent | Callable[[], Agent], slots: int) -> list[Agent]:
-    if isinstance(agent, type) or not hasattr(agent, "act"):
+    if makes_agents(agent):
         make = cast("Callable[[], Agent]", agent)
         return [make() for _ in range(slots)]
     if slots != 1:

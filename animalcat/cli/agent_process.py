@@ -6,7 +6,7 @@ import asyncio
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -87,15 +87,15 @@ class AgentProcess:
 async def follow(
     client: Client,
     session: str,
-    process: AgentProcess,
+    processes: Sequence[AgentProcess],
     tell: Callable[[sessions_pb2.WatchSessionResponse], None],
 ) -> None:
-    """Pass on a session's progress until it is over, or its agent has ended and it waits again.
+    """Pass on a session's progress until it is over, or its agents have ended and it waits again.
 
     Args:
         client: Connected to the server.
         session: Resource name.
-        process: The agent.
+        processes: The agent, once for each slot.
         tell: Called with every event.
     """
     stub: Any = sessions_pb2_grpc.SessionsStub(client.connection.channel)
@@ -113,7 +113,7 @@ async def follow(
                 state = event.session.state
                 tell(event)
                 reading = asyncio.ensure_future(call.read())
-            elif process.ended:
+            elif all(process.ended for process in processes):
                 if state != sessions_pb2.SESSION_STATE_RUNNING:
                     return
                 left -= POLL_SECONDS

@@ -13,7 +13,7 @@ from animalcat.cli.agent_process import AgentProcess, check_reference, follow
 from animalcat.cli.output import FAILED, UNREACHABLE, fail, print_json, print_rows, progress_console
 from animalcat.cli.remote import AsJson, Data, Server, SessionArgument, client_for, session_row
 from animalcat.cli.session_options import Plan, takes_plan
-from animalcat.cli.session_plan import why
+from animalcat.cli.session_plan import unreachable, why
 from animalcat.cli.tables import NODE_COLUMNS, profile_rows
 from animalcat.client import Client
 from animalcat.errors import AnimalcatError
@@ -106,7 +106,7 @@ def cancel(
 
 
 def play(client: Client, session: sessions_pb2.Session, reference: str) -> sessions_pb2.Session:
-    """Run an agent in a process of its own until the session is over, and show progress.
+    """Run an agent in a process for each slot until the session is over, and show progress.
 
     Args:
         client: Of the server that has the session.
@@ -117,11 +117,14 @@ def play(client: Client, session: sessions_pb2.Session, reference: str) -> sessi
         The session after it.
 
     Raises:
-        typer.Exit: The agent ended before the session did; said so.
+        typer.Exit: All of them ended before the session did; said so.
     """
     name = names.parse_session(session.name)
     typer.echo(f"session {name}", err=True)
-    process = AgentProcess(client.address, session.name, session.spec.agent, reference)
+    processes = [
+        AgentProcess(client.address, session.name, session.spec.agent, reference)
+        for _ in range(max(1, session.spec.slots))
+    ]
     console = progress_console()
     with Progress(
         SpinnerColumn(),
@@ -133,15 +136,21 @@ def play(client: Client, session: sessions_pb2.Session, reference: str) -> sessi
     ) as progress:
         task = progress.add_task("starting", total=session.spec.stop.max_episodes)
 
+        said: set[str] = set()
+
         def tell(event: sessions_pb2.WatchSessionResponse) -> None:
             now = event.session
+            for c in now.capabilities:
+                if c.limit and c.name not in said:
+                    said.add(c.name)
+                    progress.console.print(unreachable(c), highlight=False, soft_wrap=True)
             known = "  ".join(f"{c.name} {c.mean:.2f} ± {c.sd:.2f}" for c in now.capabilities)
             progress.update(task, completed=now.episodes, description=known or "starting")
             if event.HasField("episode"):
                 progress.console.print(_line(event.episode), highlight=False)
 
         try:
-            client.connection.run(follow(client, session.name, process, tell))
+            client.connection.run(follow(client, session.name, processes, tell))
         except AnimalcatError as error:
             progress.stop()
             hint = f"{error}; when a server runs again, animalcat session resume {name}"
@@ -150,10 +159,12 @@ def play(client: Client, session: sessions_pb2.Session, reference: str) -> sessi
             progress.stop()
             fail(f"stopped; go on with: animalcat session resume {name}", 130)
         finally:
-            process.close()
+            for process in processes:
+                process.close()
     found = client.get_session(session.name)
     if found.state <= sessions_pb2.SESSION_STATE_RUNNING:
-        typer.echo(process.output(), err=True)
+        for output in dict.fromkeys(process.output() for process in processes):
+            typer.echo(output, err=True)
         fail(
             f"the agent ended before the session did; go on with: animalcat session resume {name}",
             FAILED,
@@ -215,5 +226,8 @@ def _show(session: sessions_pb2.Session, as_json: bool) -> None:
         if key != "capabilities" and value not in ("", None):
             typer.echo(f"{key:13} {value}")
     rows = [{"capability": c["name"], "estimate": c["mean"], **c} for c in row["capabilities"]]
-    columns = ["capability", "estimate", "sd", "unit", "status", "episodes_needed"]
+    columns = ["capability", "estimate", "sd", "unit", "status", "episodes_needed", "best_sd"]
     print_rows(rows, columns, as_json=False)
+    for c in session.capabilities:
+        if c.limit:
+            typer.echo(unreachable(c))

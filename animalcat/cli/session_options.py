@@ -100,6 +100,12 @@ def _plan(
     repeats: Annotated[
         int, typer.Option(min=0, help="How often an arena may be played; 0: any number of times.")
     ] = 1,
+    probes: Annotated[
+        float,
+        typer.Option(
+            min=0, max=1, help="With --repeats: share that tells how random the agent is."
+        ),
+    ] = DEFAULT.probes,
     generate: Annotated[
         bool,
         typer.Option(help="Make arenas on demand where none of the battery would tell enough."),
@@ -124,6 +130,9 @@ def _plan(
     action_timeout: Annotated[float, typer.Option(help="Seconds for one action.")] = 60.0,
     record_pixels: Annotated[bool, typer.Option(help="Keep camera images.")] = False,
     certify: Annotated[bool, typer.Option(help="Check the live posterior by NUTS.")] = True,
+    slots: Annotated[
+        int, typer.Option(min=1, max=64, help="Episodes at once, each by a process of its own.")
+    ] = 1,
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -149,6 +158,7 @@ def _plan(
             name=policy,
             random_share=random_share,
             exposures=repeats,
+            probes=probes,
             generate=generate,
             enough=enough,
             per_second=per_second,
@@ -160,6 +170,7 @@ def _plan(
         "action_timeout_seconds": action_timeout,
         "record_pixels": record_pixels,
         "certify": certify,
+        "slots": slots,
     }
     return Plan(agent, battery, fields, tuple(builds), server, data, as_json)
 
