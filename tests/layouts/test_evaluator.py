@@ -68,7 +68,25 @@ def test_wrong_shapes_say_what_is_wanted(aaio: Layout) -> None:
 
 
 def test_object_permanence_by_hand() -> None:
-    got = Evaluator(load_layout("object-permanence")).probability([AGENT], [HIDDEN, PLAIN])[0]
+    layout = load_layout("object-permanence")
+    left, right = ([*AGENT[:7], bias, 0.2] for bias in (-0.5, 0.5))
+    got = Evaluator(layout).probability([right, left], [HIDDEN, PLAIN])
+    memory = logistic(27.6 / 4.4 * (2.5 - 2.0))
+    tracking = logistic(27.6 / 48.4 * (20.0 - 4 * 5))
+    navigation = 0.5 * 0.7 * logistic(27.6 / 61.6 * (30.0 - 10.0))
+    hidden = memory * tracking * navigation * logistic(27.6 / 6 * (3.0 - (5.0 - 2.0)))
+    plain = 0.6 * logistic(27.6 / 61.6 * (30.0 - 20.0)) * logistic(27.6 / 6 * (3.0 - (5.0 - 0.5)))
+    # The hidden reward is on the left, the plain one ahead; half of the trials go to one's side.
+    wanted = [
+        [0.8 * 0.5 * hidden + 0.1, 0.8 * 0.75 * plain + 0.1],
+        [0.8 * hidden + 0.1, 0.8 * 0.75 * plain + 0.1],
+    ]
+    np.testing.assert_allclose(got, wanted, atol=1e-12)
+
+
+def test_object_permanence_corrected_by_hand() -> None:
+    layout = load_layout("object-permanence", "corrected")
+    got = Evaluator(layout).probability([AGENT], [HIDDEN, PLAIN])[0]
     memory = logistic(6.9 / 4.4 * (2.5 - 2.0))
     tracking = logistic(6.9 / 48.4 * (20.0 - 4 * 5))
     navigation = 0.5 * 0.7 * logistic(6.9 / 56 * (30.0 - 10.0 - 0.5))

@@ -187,7 +187,7 @@ def op() -> Layout:
         ("visualDemand", {"weighted_sum": {"inputs": ["timeUnderOcc"], "weights": [1]}}, ["unit"]),
         ("performance", {"minimum": {"inputs": []}}, ["inputs"]),
         ("performance", {"minimum": {"inputs": ["OPPerformance", "goalSize"]}}, ["goalSize", "m"]),
-        ("performance", {"maximum": {"inputs": ["rightLeftEffect"]}}, ["unit"]),
+        ("performance", {"maximum": {"inputs": ["visualDemand"]}}, ["unit"]),
         ("performance", {"generalised_mean": {"inputs": ["OPPerformance"]}}, ["power missing"]),
         (
             "performance",
