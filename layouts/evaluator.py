@@ -7,10 +7,10 @@ from typing import Final, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.kernels import log_likelihood, probabilities
+from animalcat.layouts.kernels import log_likelihood, probabilities, schedule
 from animalcat.layouts.likelihood import draw_outcomes, log_density
-from animalcat.layouts.program import Fill, compile_program
-from animalcat.layouts.spec import Bernoulli, Beta, Layout
+from animalcat.layouts.program import Code, Fill, compile_program, operands
+from animalcat.layouts.spec import Bernoulli, Layout
 from animalcat.layouts.validation import open_parents, reached
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -73,7 +73,7 @@ class Evaluator:
         Returns:
             (instances, draws).
         """
-        return self._run(theta, columns, self._program.result, dtype)
+        return self._run(theta, columns, self._program.code, dtype)
 
     def sample_sizes(self, theta: npt.ArrayLike, columns: Floats) -> Floats | None:
         """Sample size of scores; None where outcomes are no scores.
@@ -85,9 +85,8 @@ class Evaluator:
         Returns:
             (instances, draws).
         """
-        if not isinstance(self.layout.outcome, Beta):
-            return None
-        return self._run(theta, columns, self._program.size, np.float64)
+        code = self._program.size_code
+        return None if code is None else self._run(theta, columns, code, np.float64)
 
     def log_likelihood(
         self,
@@ -115,8 +114,9 @@ class Evaluator:
         if isinstance(self.layout.outcome, Bernoulli):
             rows = self._rows(theta)
             out = np.zeros(rows.shape[1])
-            p = self._program
-            log_likelihood(p.code, columns, rows, p.scratch, p.result, outcomes, out)
+            if len(outcomes):
+                steps = schedule(self._program.code, columns, len(rows))
+                log_likelihood(steps, rows, outcomes, out)
             return out
         out = np.zeros(len(np.asarray(theta)))
         for start in range(0, len(outcomes), _ROWS):
@@ -206,23 +206,16 @@ class Evaluator:
         return columns[:, : len(self.layout.features)]
 
     def _run(
-        self, theta: npt.ArrayLike, columns: Floats, result: int, dtype: type[Real]
+        self, theta: npt.ArrayLike, columns: Floats, code: Code, dtype: type[Real]
     ) -> npt.NDArray[Real]:
         rows = self._rows(theta)
-        out = np.empty((columns.shape[0], rows.shape[1]), dtype)
-        p = self._program
-        if dtype is np.float32 and _moderate(rows) and _moderate(columns):
-            probabilities(
-                p.code,
-                columns.astype(np.float32),
-                rows.astype(np.float32),
-                p.scratch,
-                result,
-                out,
-            )
-        else:
-            probabilities(p.code, columns, rows, p.scratch, result, out)
-        return out
+        used = len(rows)
+        if dtype is np.float32 and _moderate(rows) and _moderate(columns[:, operands(code)]):
+            rows = rows.astype(np.float32)
+        out = np.empty((columns.shape[0], rows.shape[1]), rows.dtype)
+        if out.size:
+            probabilities(schedule(code, columns, used), rows, out)
+        return out.astype(dtype, copy=False)
 
     def _rows(self, theta: npt.ArrayLike) -> Floats:
         draws = np.asarray(theta, dtype=np.float64)

@@ -1,224 +1,297 @@
-"""The compiled kernels that run a layout's program: one for every layout, cached on disk."""
+"""The compiled kernels that run a layout's program: one for every layout, cached on disk.
+
+Instances share much: a gate has two states, rewards have few sizes. So the program is first laid
+out for the instances at hand (`schedule`): an instruction is carried out once for each distinct set
+of operands that it meets; only what meets too many is carried out for every instance.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-_BLOCK = 512
+Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
+Steps: TypeAlias = tuple[Ints, Floats, Ints, int]
+"""What `schedule` gives."""
+
+_BLOCK: Final = 1024
 """Draws taken at a time: more would leave the nearest caches, fewer cost time in calls."""
+_MOST: Final = 128
+"""Sets of operands that an instruction is shared for; the results stay in the second cache."""
+_TABLE: Final = 1024
+"""Slots to find a set of operands again, a power of two."""
 
-_LOG2E = 1.4426950408889634
-_LN2_HIGH = 6.93147180369123816490e-01
-_LN2_LOW = 1.90821492927058770002e-10
-_MAGIC = 6755399441055744.0  # 1.5 x 2^52: adding it leaves the rounded integer in the low bits
-_REACH = 700.0  # exp stays finite within
-
-
-@njit(cache=True, fastmath={"contract"}, nogil=True, error_model="numpy")
-def _sigmoid(
-    source: npt.NDArray[np.float64],
-    target: npt.NDArray[np.float64],
-    power: npt.NDArray[np.float64],
-    mantissa: npt.NDArray[np.float64],
-    size: int,
-) -> None:
-    """1 / (1 + exp(-x)) in loops that vectorise; relative error of exp below 1e-14."""
-    for j in range(size):
-        x = -source[j]
-        x = min(max(x, -_REACH), _REACH)
-        shifted = x * _LOG2E + _MAGIC
-        k = shifted - _MAGIC
-        r = (x - k * _LN2_HIGH) - k * _LN2_LOW
-        p = 2.505210838544172e-08  # 1 / 11!, Taylor series of exp on |r| <= ln(2) / 2
-        p = p * r + 2.755731922398589e-07
-        p = p * r + 2.7557319223985893e-06
-        p = p * r + 2.48015873015873e-05
-        p = p * r + 1.984126984126984e-04
-        p = p * r + 1.3888888888888889e-03
-        p = p * r + 8.333333333333333e-03
-        p = p * r + 4.1666666666666664e-02
-        p = p * r + 1.6666666666666666e-01
-        p = p * r + 0.5
-        p = p * r + 1.0
-        mantissa[j] = p * r + 1.0
-        power[j] = shifted
-    exponents = power.view(np.int64)
-    bits = mantissa.view(np.int64)
-    for j in range(size):
-        bits[j] += exponents[j] << 52
-    for j in range(size):
-        target[j] = 1.0 / (1.0 + mantissa[j])
+_LOG2E: Final = 1.4426950408889634
+_LN2: Final = 0.6931471805599453
+_LN2_HIGH: Final = 6.93147180369123816490e-01
+_LN2_LOW: Final = 1.90821492927058770002e-10
+_MAGIC: Final = 6755399441055744.0
+"""1.5 x 2^52: adding it leaves the rounded integer in the low bits."""
+_REACH: Final = 700.0
+_REACH_SINGLE: Final = 87.0
+"""exp of what is nearer to 0 is finite and normal in float64, in float32."""
+_MANTISSA: Final = (1 << 52) - 1
+_ONE: Final = 1023 << 52
 
 
-@njit(cache=True, fastmath={"contract"}, nogil=True, error_model="numpy")
-def _run(
-    code: npt.NDArray[np.int64],
-    columns: npt.NDArray[Any],
-    vectors: npt.NDArray[Any],
-    power: npt.NDArray[np.float64],
-    mantissa: npt.NDArray[np.float64],
-    size: int,
-) -> None:
-    """Run the program for one instance over one block of draws, in the precision of the vectors."""
-    one = vectors.dtype.type(1.0)
-    for i in range(code.shape[0]):
-        op = code[i, 0]
-        target = vectors[code[i, 1]]
-        first = vectors[code[i, 2]]
-        if op == 0:
-            second = vectors[code[i, 3]]
-            for j in range(size):
-                target[j] = first[j] * second[j]
-        elif op == 1:
-            number = columns[code[i, 3]]
-            for j in range(size):
-                target[j] = first[j] * number
-        elif op == 2:
-            second = vectors[code[i, 3]]
-            for j in range(size):
-                target[j] = first[j] + second[j]
-        elif op == 3:
-            number = columns[code[i, 3]]
-            for j in range(size):
-                target[j] = first[j] + number
-        elif op == 4:
-            _sigmoid(first, target, power, mantissa, size)
-        elif op == 5:
-            second = vectors[code[i, 3]]
-            for j in range(size):
-                target[j] = min(first[j], second[j])
-        elif op == 6:
-            number = columns[code[i, 3]]
-            for j in range(size):
-                target[j] = min(first[j], number)
-        elif op == 7:
-            second = vectors[code[i, 3]]
-            for j in range(size):
-                target[j] = max(first[j], second[j])
-        elif op == 8:
-            number = columns[code[i, 3]]
-            for j in range(size):
-                target[j] = max(first[j], number)
-        elif op == 9:
-            number = columns[code[i, 3]]
-            for j in range(size):
-                target[j] = first[j] ** number
-        elif op == 10:
-            for j in range(size):
-                target[j] = np.exp(first[j])
-        elif op == 11:
-            for j in range(size):
-                target[j] = np.log(first[j])
-        elif op == 12:
-            number = columns[code[i, 3]]
-            for j in range(size):
-                target[j] = one / (one + first[j] * number)
-        elif op == 13:
-            number = columns[code[i, 3]]
-            other = columns[code[i, 4]]
-            for j in range(size):
-                target[j] = first[j] * number + other
-        elif op == 14:
-            number = columns[code[i, 3]]
-            third = vectors[code[i, 4]]
-            for j in range(size):
-                target[j] = first[j] * number + third[j]
+@njit(cache=True, nogil=True, error_model="numpy")
+def schedule(code: Ints, columns: Floats, used: int) -> Steps:
+    """Lay a program out for some instances.
+
+    Args:
+        code: As `Program.code`.
+        columns: (instances, columns).
+        used: How many vectors the program has at its start: its rows.
+
+    Returns:
+        (steps, 5): op, vectors of its operands (-1 where there is none), vector of the result.
+        Those that are shared come first, then those of each instance, as many for each.
+        (steps, 2): numbers that are operands.
+        (instances,): the vector that holds the result of each instance in the end.
+        The number of shared steps.
+    """
+    n, length = columns.shape[0], code.shape[0]
+    most = min(_MOST, n // 2)
+    bits = columns.view(np.int64)
+    places = np.zeros((n, length), np.int64)  # where each instance finds each result
+    shared = np.zeros(length, np.bool_)
+    samples = np.empty((length, _MOST), np.int64)  # an instance that has the set of operands
+    counts = np.zeros(length, np.int64)
+    slots = np.empty(_TABLE, np.int64)
+    mixed = np.empty(3, np.int64)
+    top = used
+    for i in range(length):
+        operands = 0
+        alone = False
+        for k in range(1, 4):
+            if code[i, k] >= used:
+                mixed[operands] = code[i, k] - used
+                operands += 1
+                alone = alone or not shared[code[i, k] - used]
+        count = 0
+        slots[:] = -1
+        for r in range(n):
+            if alone:
+                break
+            key = np.uint64(0)
+            for k in range(operands):
+                key = (key ^ np.uint64(places[r, mixed[k]])) * np.uint64(0x9E3779B97F4A7C15)
+            for k in range(4, 6):
+                if code[i, k] >= 0:
+                    key = key ^ (key >> np.uint64(29)) ^ np.uint64(bits[r, code[i, k]])
+                    key = key * np.uint64(0x9E3779B97F4A7C15)
+            slot = np.int64(key >> np.uint64(40)) & (_TABLE - 1)
+            while slots[slot] >= 0:
+                other = samples[i, slots[slot]]
+                same = True
+                for k in range(operands):
+                    same = same and places[r, mixed[k]] == places[other, mixed[k]]
+                for k in range(4, 6):
+                    if code[i, k] >= 0:
+                        same = same and bits[r, code[i, k]] == bits[other, code[i, k]]
+                if same:
+                    break
+                slot = (slot + 1) & (_TABLE - 1)
+            if slots[slot] < 0:
+                alone = count == most
+                if not alone:
+                    slots[slot] = count
+                    samples[i, count] = r
+                    count += 1
+            places[r, i] = top + slots[slot]
+        if alone:
+            places[:, i] = top
+            top += 1
         else:
-            second = vectors[code[i, 3]]
-            third = vectors[code[i, 4]]
-            for j in range(size):
-                target[j] = first[j] * second[j] + third[j]
+            shared[i] = True
+            counts[i] = count
+            top += count
+
+    first = counts.sum()
+    own = length - shared.sum()
+    steps = np.empty((first + n * own, 5), np.int64)
+    numbers = np.zeros((len(steps), 2))
+    at = 0
+    for phase in range(n + 1):
+        for i in range(length):
+            if shared[i] != (phase == 0):
+                continue
+            for s in range(counts[i] if phase == 0 else 1):
+                r = samples[i, s] if phase == 0 else phase - 1
+                steps[at, 0] = code[i, 0]
+                for k in range(1, 4):
+                    operand = code[i, k]
+                    steps[at, k] = places[r, operand - used] if operand >= used else operand
+                steps[at, 4] = places[r, i]
+                for k in range(2):
+                    if code[i, 4 + k] >= 0:
+                        numbers[at, k] = columns[r, code[i, 4 + k]]
+                at += 1
+    return steps, numbers, places[:, length - 1].copy(), first
 
 
 @njit(cache=True, fastmath={"contract"}, nogil=True, error_model="numpy")
-def probabilities(
-    code: npt.NDArray[np.int64],
-    columns: npt.NDArray[Any],
-    rows: npt.NDArray[Any],
-    scratch: int,
-    result: int,
-    out: npt.NDArray[Any],
+def _carry_out(
+    step: Ints, numbers: Floats, vectors: Any, target: Any, spare: Floats, size: int
 ) -> None:
+    """One step over one block of draws; the result never stands where an operand does."""
+    one = vectors.dtype.type(1.0)
+    number = vectors.dtype.type(numbers[0])
+    op = step[0]
+    first = vectors[step[1]]
+    second = vectors[max(step[2], 0)]
+    if op == 0:
+        for j in range(size):
+            target[j] = first[j] * second[j]
+    elif op == 1:
+        for j in range(size):
+            target[j] = first[j] * number
+    elif op == 2:
+        for j in range(size):
+            target[j] = first[j] + second[j]
+    elif op == 3:
+        for j in range(size):
+            target[j] = first[j] + number
+    elif op == 4:  # exp(-x) in loops that vectorise; relative error below 1e-14
+        reach = _REACH if vectors.itemsize == 8 else _REACH_SINGLE
+        mantissa, power = spare[0], spare[1]
+        bits, exponents = mantissa.view(np.int64), power.view(np.int64)
+        for j in range(size):
+            x = -np.float64(first[j])
+            x = min(max(x, -reach), reach)
+            shifted = x * _LOG2E + _MAGIC
+            k = shifted - _MAGIC
+            r = (x - k * _LN2_HIGH) - k * _LN2_LOW
+            p = 2.505210838544172e-08  # 1 / 11!, Taylor series of exp on |r| <= ln(2) / 2
+            p = p * r + 2.755731922398589e-07
+            p = p * r + 2.7557319223985893e-06
+            p = p * r + 2.48015873015873e-05
+            p = p * r + 1.984126984126984e-04
+            p = p * r + 1.3888888888888889e-03
+            p = p * r + 8.333333333333333e-03
+            p = p * r + 4.1666666666666664e-02
+            p = p * r + 1.6666666666666666e-01
+            p = p * r + 0.5
+            p = p * r + 1.0
+            mantissa[j] = p * r + 1.0
+            power[j] = shifted
+        for j in range(size):
+            bits[j] += exponents[j] << 52
+        for j in range(size):
+            target[j] = mantissa[j]
+    elif op == 5:
+        for j in range(size):
+            target[j] = min(first[j], second[j])
+    elif op == 6:
+        for j in range(size):
+            target[j] = min(first[j], number)
+    elif op == 7:
+        for j in range(size):
+            target[j] = max(first[j], second[j])
+    elif op == 8:
+        for j in range(size):
+            target[j] = max(first[j], number)
+    elif op == 9:
+        for j in range(size):
+            target[j] = first[j] ** number
+    elif op == 10:
+        for j in range(size):
+            target[j] = np.exp(first[j])
+    elif op == 11:
+        for j in range(size):
+            target[j] = np.log(first[j])
+    elif op == 12:
+        for j in range(size):
+            target[j] = one / (one + first[j] * number)
+    elif op == 13:
+        other = vectors.dtype.type(numbers[1])
+        for j in range(size):
+            target[j] = first[j] * number + other
+    elif op == 14:
+        for j in range(size):
+            target[j] = first[j] * number + second[j]
+    else:
+        third = vectors[step[3]]
+        for j in range(size):
+            target[j] = first[j] * second[j] + third[j]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def probabilities(steps: Steps, rows: Any, out: Any) -> None:
     """P(success) of every instance and draw.
 
     Args:
-        code: As `Program.code`.
-        columns: (instances, columns).
-        rows: (rows, draws), of the same type: that is the precision of the work.
-        scratch: Number of scratch vectors.
-        result: Vector that holds the result.
-        out: (instances, draws), filled.
+        steps: The program, laid out for the instances.
+        rows: (rows, draws); their type is the precision of the work.
+        out: (instances, draws), of the same type, filled.
     """
+    codes, numbers, results, first = steps
     used, draws = rows.shape
-    vectors = np.zeros((used + scratch, _BLOCK), rows.dtype)
-    power = np.empty(_BLOCK)
-    mantissa = np.empty(_BLOCK)
+    own = (len(codes) - first) // max(len(results), 1)
+    vectors = np.zeros((max(used, codes[:, 4].max() + 1), _BLOCK), rows.dtype)
+    spare = np.empty((2, _BLOCK))
     for start in range(0, draws, _BLOCK):
         size = min(_BLOCK, draws - start)
         vectors[:used, :size] = rows[:, start : start + size]
-        for i in range(columns.shape[0]):
-            _run(code, columns[i], vectors, power, mantissa, size)
-            source = vectors[result]
-            target = out[i, start : start + size]
-            for j in range(size):
-                target[j] = source[j]
+        for s in range(len(codes)):
+            target = vectors[codes[s, 4]]
+            if s >= first and (s - first) % own == own - 1:  # the last step of an instance
+                target = out[(s - first) // own, start : start + size]
+            _carry_out(codes[s], numbers[s], vectors, target, spare, size)
+        if own == 0:
+            for r in range(len(results)):
+                out[r, start : start + size] = vectors[results[r], :size]
 
 
 @njit(cache=True, fastmath={"contract"}, nogil=True, error_model="numpy")
-def log_likelihood(
-    code: npt.NDArray[np.int64],
-    columns: npt.NDArray[np.float64],
-    rows: npt.NDArray[np.float64],
-    scratch: int,
-    result: int,
-    outcomes: npt.NDArray[np.float64],
-    out: npt.NDArray[np.float64],
-) -> None:
+def log_likelihood(steps: Steps, rows: Floats, outcomes: Floats, out: Floats) -> None:
     """Log-likelihood of 0/1 outcomes under every draw, added to `out`.
 
     Args:
-        code: As `Program.code`.
-        columns: (instances, columns).
+        steps: The program, laid out for the instances.
         rows: (rows, draws).
-        scratch: Number of scratch vectors.
-        result: Vector that holds the result.
         outcomes: (instances,), 0 or 1.
         out: (draws,), added to.
     """
+    codes, numbers, results, first = steps
     used, draws = rows.shape
-    vectors = np.zeros((used + scratch, _BLOCK))
-    power = np.empty(_BLOCK)
-    mantissa = np.empty(_BLOCK)
-    product = np.ones(_BLOCK)
+    own = (len(codes) - first) // max(len(results), 1)
+    vectors = np.zeros((max(used, codes[:, 4].max() + 1), _BLOCK))
+    spare = np.empty((2, _BLOCK))
+    product = np.empty(_BLOCK)
+    bits = product.view(np.int64)
+    exponent = np.empty(_BLOCK, np.int64)
     for start in range(0, draws, _BLOCK):
         size = min(_BLOCK, draws - start)
         vectors[:used, :size] = rows[:, start : start + size]
         product[:] = 1.0
-        for i in range(columns.shape[0]):
-            _run(code, columns[i], vectors, power, mantissa, size)
-            source = vectors[result]
-            sign = 2.0 * outcomes[i] - 1.0
-            offset = 1.0 - outcomes[i]
+        exponent[:] = 0
+        end = first
+        s = 0
+        for r in range(len(results)):
+            end += own
+            while s < end:
+                _carry_out(codes[s], numbers[s], vectors, vectors[codes[s, 4]], spare, size)
+                s += 1
+            source = vectors[results[r]]
+            sign = 2.0 * outcomes[r] - 1.0
+            offset = 1.0 - outcomes[r]
             for j in range(size):
                 product[j] *= max(offset + sign * source[j], 1e-15)
-            if i % 16 == 15:  # 16 factors of 1e-15 are still a normal number
+            if r % 16 == 15:  # 16 factors of 1e-15 are still a normal number
                 for j in range(size):
-                    out[start + j] += np.log(product[j])
-                    product[j] = 1.0
+                    exponent[j] += (bits[j] >> 52) - 1023
+                    bits[j] = (bits[j] & _MANTISSA) | _ONE
         for j in range(size):
-            out[start + j] += np.log(product[j])
+            out[start + j] += np.log(product[j]) + exponent[j] * _LN2
 
 
 @njit(cache=True, fastmath={"contract", "reassoc", "nsz"}, nogil=True, error_model="numpy")
-def weighted_sums(
-    values: npt.NDArray[np.float32],
-    weights: npt.NDArray[np.float64],
-    out: npt.NDArray[np.float64],
-) -> None:
+def weighted_sums(values: npt.NDArray[np.float32], weights: Floats, out: Floats) -> None:
     """Sums of every row of values under several weightings, in one thread.
 
     Not a matrix product of a library, whose threads wait busily for each other, and whose sums

@@ -17,10 +17,19 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.expressions import FOLDS, ONE_ARGUMENT, Call, Expression
+from animalcat.layouts.expressions import (
+    FOLDS,
+    ONE_ARGUMENT,
+    Call,
+    Expression,
+    Range,
+    add,
+    bounds,
+)
 from animalcat.layouts.links import LogisticMargin
 from animalcat.layouts.spec import Beta, Layout
 
+Code: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
 Fill: TypeAlias = Callable[[list[Floats]], Floats]
 """Works out one column (or row) from the columns (or rows) before it."""
@@ -33,7 +42,7 @@ class Op(IntEnum):
     MUL_VS = 1
     ADD_VV = 2
     ADD_VS = 3
-    SIGMOID = 4
+    ODDS = 4  # exp(-V)
     MIN_VV = 5
     MIN_VS = 6
     MAX_VV = 7
@@ -54,8 +63,11 @@ _FUSED: Final[Mapping[tuple[Op, Op], Op]] = {
 }
 """A product whose only use is in the sum right after it joins that instruction."""
 _REACH: Final = 345.0
-"""Largest exponent of a factor of odds: the product of two stays finite."""
-_INSTRUCTIONS: Final[Mapping[str, Op]] = {"logistic": Op.SIGMOID, "exp": Op.EXP, "log": Op.LOG}
+"""Largest exponent of a factor of odds that depends on the instance."""
+_REACH_MIXED: Final = 700.0
+"""The same of one that depends on the agent: what is beyond makes a logistic 0 or 1 whatever the
+other factor is."""
+_INSTRUCTIONS: Final[Mapping[str, Op]] = {"exp": Op.EXP, "log": Op.LOG}
 _FOLDS: Final[Mapping[str, tuple[float, Op, Op]]] = {
     "add": (0.0, Op.ADD_VV, Op.ADD_VS),
     "mul": (1.0, Op.MUL_VV, Op.MUL_VS),
@@ -67,17 +79,19 @@ _FOLDS: Final[Mapping[str, tuple[float, Op, Op]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A value that depends on the instance alone."""
+    """A value that depends on the instance alone: on these features of it."""
 
     index: int
+    features: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """A value that depends on the agent; `mixed`: on the instance too."""
+    """A value that depends on the agent; `mixed`: on the instance too, on these features of it."""
 
     index: int
     mixed: bool
+    features: frozenset[int] = frozenset()
 
 
 Value: TypeAlias = float | Column | Vector
@@ -90,62 +104,107 @@ class Program:
     Attributes:
         columns: How to fill each column from features and earlier columns.
         rows: How to fill each row from latents and earlier rows.
-        code: (instructions, 5) int64: op, target, up to three operands. Vectors below
-            `len(rows)` are rows, those from there on are scratch.
-        scratch: Number of scratch vectors.
-        result: The vector that holds the probability, or the mean score.
-        size: The vector that holds the sample size of scores; -1 where outcomes are no scores.
+        code: (instructions, 6) int64: op, up to three vectors, up to two columns, -1 for what is
+            not there. Vectors below `len(rows)` are rows, the others are results of instructions
+            before. The last one gives the probability, or the mean score.
+        size_code: The same for the sample size of scores; None where outcomes are no scores.
         demands: Per capability, column and node of the margins with demands that it meets.
     """
 
     columns: tuple[Fill, ...]
     rows: tuple[Fill, ...]
-    code: npt.NDArray[np.int64]
-    scratch: int
-    result: int
-    size: int
+    code: Code
+    size_code: Code | None
     demands: tuple[tuple[tuple[int, str], ...], ...]
 
 
 def compile_program(layout: Layout) -> Program:
     """Lower a layout."""
-    builder = _Builder()
+    gates = frozenset(layout.feature_names.index(name) for name in layout.gates)
+    builder = _Builder(gates, _inner_products(layout))
     values: dict[str, Value] = {}
+    ranges: dict[str, Range] = {node.name: (node.low, node.high) for node in layout.features}
+    ranges |= {node.name: (node.prior.low, node.prior.high) for node in layout.latents}
     for i, name in enumerate(layout.feature_names):
-        values[name] = builder.column(_pick(i))
+        values[name] = builder.column(_pick(i), frozenset({i}))
     for i, name in enumerate(layout.latent_names):
         values[name] = builder.row(_pick(i))
     demands: dict[str, list[tuple[int, str]]] = {
         layout.latent_names[i]: [] for i in layout.capabilities
     }
     for node in layout.ordered:
-        values[node.name] = _lower(builder, node.link.expression, values)
+        values[node.name] = _lower(builder, node.link.expression, values, ranges)
+        ranges[node.name] = node.link.bounds(ranges)
         if isinstance(node.link, LogisticMargin) and node.link.ability in demands:
             demand = values[node.link.demand]
             assert isinstance(demand, Column)  # the specification's check says so
             demands[node.link.ability].append((demand.index, node.name))
-    result = builder.vector(values[layout.outcome.parents[0]])
+    result = builder.result(values[layout.outcome.parents[0]])
     size = None
     if isinstance(layout.outcome, Beta):
-        size = builder.vector(values[layout.outcome.sample_size])
-    return builder.finish(result, size, demands)
+        size = builder.result(values[layout.outcome.sample_size])
+    return Program(
+        columns=tuple(builder.columns),
+        rows=tuple(builder.rows),
+        code=builder.finish(result),
+        size_code=None if size is None else builder.finish(size),
+        demands=tuple(tuple(pairs) for pairs in demands.values()),
+    )
 
 
-def _lower(b: _Builder, expression: Expression, values: Mapping[str, Value]) -> Value:
+def operands(code: Code) -> npt.NDArray[np.int64]:
+    """The columns that a program's instructions take."""
+    numbers = np.unique(code[:, 4:])
+    return numbers[numbers >= 0]
+
+
+def _lower(
+    b: _Builder,
+    expression: Expression,
+    values: Mapping[str, Value],
+    ranges: Mapping[str, Range],
+) -> Value:
     match expression:
         case str():
             return values[expression]
         case Call("pow", (base, float() as exponent)):
-            return b.power(_lower(b, base, values), exponent)
+            return b.power(_lower(b, base, values, ranges), exponent)
         case Call("logistic", (Call("add", terms),)):
-            return b.logistic([_lower(b, a, values) for a in terms])
+            given = [_lower(b, a, values, ranges) for a in terms]
+            known = [a for a, v in zip(terms, given, strict=True) if not isinstance(v, Vector)]
+            low, high = bounds(add(0.0, *known), ranges)
+            return b.logistic(given, apart=low >= -_REACH and high <= _REACH)
         case Call(function, arguments):
-            given = [_lower(b, a, values) for a in arguments]
+            if function == "mul":
+                arguments = tuple(_factors(expression, b.inner))
+            given = [_lower(b, a, values, ranges) for a in arguments]
             if function in _FOLDS:
                 return b.fold(function, given)
             return b.apply(function, given[0])
         case _:
             return float(expression)
+
+
+def _inner_products(layout: Layout) -> dict[str, Expression]:
+    """Nodes that are products and have one use: their factors may join another product."""
+    uses = Counter(parent for node in layout.derived for parent in node.link.parents)
+    uses.update(layout.outcome.parents)
+    return {
+        node.name: node.link.expression
+        for node in layout.derived
+        if uses[node.name] == 1
+        and isinstance(node.link.expression, Call)
+        and node.link.expression.function == "mul"
+    }
+
+
+def _factors(expression: Expression, inner: Mapping[str, Expression]) -> list[Expression]:
+    """The factors of a product, those of products in it among them."""
+    if isinstance(expression, str) and expression in inner:
+        return _factors(inner[expression], inner)
+    if isinstance(expression, Call) and expression.function == "mul":
+        return [factor for a in expression.arguments for factor in _factors(a, inner)]
+    return [expression]
 
 
 Operand: TypeAlias = Column | Vector
@@ -154,71 +213,82 @@ Instruction: TypeAlias = tuple[Op, Vector, tuple[Operand, ...]]
 
 @dataclass(slots=True)
 class _Builder:
+    gates: Set[int]
+    inner: Mapping[str, Expression]
     columns: list[Fill] = field(default_factory=list[Fill])
     rows: list[Fill] = field(default_factory=list[Fill])
     code: list[Instruction] = field(default_factory=list["Instruction"])
     constants: dict[float, Column] = field(default_factory=dict[float, Column])
 
-    def column(self, fill: Fill) -> Column:
+    def column(self, fill: Fill, features: frozenset[int]) -> Column:
         self.columns.append(fill)
-        return Column(len(self.columns) - 1)
+        return Column(len(self.columns) - 1, features)
 
     def row(self, fill: Fill) -> Vector:
         self.rows.append(fill)
         return Vector(len(self.rows) - 1, mixed=False)
 
-    def vector(self, value: Value) -> Vector:
-        """The value as a vector, even where it depends on the instance alone."""
-        if isinstance(value, Vector):
+    def result(self, value: Value) -> Vector:
+        """The value as the result of an instruction, even where it takes none."""
+        if isinstance(value, Vector) and value.mixed:
             return value
+        if isinstance(value, Vector):
+            return self.emit(Op.ADD_VS, value, self.number(0.0))
         return self.emit(Op.ADD_VS, self.row(_constant_row(0.0)), self.number(value))
 
     def number(self, value: float | Column) -> Column:
         if isinstance(value, Column):
             return value
         if value not in self.constants:
-            self.constants[value] = self.column(_constant_row(value))
+            self.constants[value] = self.column(_constant_row(value), frozenset())
         return self.constants[value]
 
     def emit(self, op: Op, *operands: Operand) -> Vector:
-        target = Vector(len(self.code), mixed=True)
+        features = frozenset[int]().union(*(v.features for v in operands))
+        target = Vector(len(self.code), mixed=True, features=features)
         self.code.append((op, target, operands))
         return target
 
-    def logistic(self, terms: Sequence[Value]) -> Value:
-        """Logistic of a sum; without a mixed term as 1 / (1 + exp(-row) x exp(-column))."""
-        rows = [v for v in terms if isinstance(v, Vector) and not v.mixed]
+    def logistic(self, terms: Sequence[Value], *, apart: bool) -> Value:
+        """Logistic of a sum.
+
+        What depends on the agent and what on the instance alone are taken apart if they may be, as
+        1 / (1 + exp(-vector) x exp(-column)): then exponentials are few.
+        """
+        vectors = [v for v in terms if isinstance(v, Vector)]
         others = [v for v in terms if not isinstance(v, Vector)]
-        if not rows or not others or len(rows) + len(others) < len(terms):
+        if not vectors or not others or not apart:
             return self.apply("logistic", self.fold("add", terms))
-        row, number = self.fold("add", rows), self.fold("add", others)
-        assert isinstance(row, Vector)  # sums of rows are rows
-        column = self.number(number) if isinstance(number, float | Column) else None
-        assert column is not None  # sums of numbers and columns are no vectors
-        return self.emit(
-            Op.ODDS_VS,
-            self.row(lambda made: _odds(made[row.index])),
-            self.column(lambda made: _odds(made[column.index])),
-        )
+        vector, number = self.fold("add", vectors), self.fold("add", others)
+        assert isinstance(vector, Vector)  # sums of vectors are vectors
+        assert isinstance(number, float | Column)  # sums of numbers and columns are no vectors
+        column = self.number(number)
+        odds = self.column(lambda made: _odds(made[column.index], _REACH), column.features)
+        if vector.mixed:
+            return self.emit(Op.ODDS_VS, self.emit(Op.ODDS, vector), odds)
+        row = self.row(lambda made: _odds(made[vector.index], _REACH_MIXED))
+        return self.emit(Op.ODDS_VS, row, odds)
 
     def apply(self, name: str, value: Value) -> Value:
         """A function of one argument."""
-        function, op = ONE_ARGUMENT[name], _INSTRUCTIONS[name]
+        function = ONE_ARGUMENT[name]
         match value:
-            case Column(i):
-                return self.column(lambda made: function(made[i]))
+            case Column(i, features):
+                return self.column(lambda made: function(made[i]), features)
             case Vector(i, False):
                 return self.row(lambda made: function(made[i]))
+            case Vector() if name == "logistic":
+                return self.emit(Op.ODDS_VS, self.emit(Op.ODDS, value), self.number(1.0))
             case Vector():
-                return self.emit(op, value)
+                return self.emit(_INSTRUCTIONS[name], value)
             case _:
                 return float(function(np.array([value]))[0])
 
     def power(self, base: Value, exponent: float) -> Value:
         """A fixed power."""
         match base:
-            case Column(i):
-                return self.column(lambda made: np.power(made[i], exponent))
+            case Column(i, features):
+                return self.column(lambda made: np.power(made[i], exponent), features)
             case Vector(i, False):
                 return self.row(lambda made: np.power(made[i], exponent))
             case Vector():
@@ -229,7 +299,8 @@ class _Builder:
     def fold(self, name: str, values: Sequence[Value]) -> Value:
         """A function of any number of arguments.
 
-        Numbers, columns and rows are first taken each among themselves.
+        Numbers, columns and rows are first taken each among themselves, then what hangs on few
+        values of features before what hangs on many: the kernel shares what instances share.
         """
         neutral, op_vectors, op_number = _FOLDS[name]
         function = FOLDS[name]
@@ -238,13 +309,15 @@ class _Builder:
             [v for v in values if isinstance(v, int | float)],
             neutral,
         )
-        columns = [v.index for v in values if isinstance(v, Column)]
+        columns = [v for v in values if isinstance(v, Column)]
         rows = [v.index for v in values if isinstance(v, Vector) and not v.mixed]
         mixed = [v for v in values if isinstance(v, Vector) and v.mixed]
         number: Value = constant
         if columns:
             # A number joins the columns, or else the rows, where it costs nothing per instance.
-            number = self.column(_folded(function, columns, constant))
+            features = frozenset[int]().union(*(v.features for v in columns))
+            places = [v.index for v in columns]
+            number = self.column(_folded(function, places, constant), features)
         elif rows and constant != neutral:
             number = neutral
         if rows:
@@ -255,44 +328,29 @@ class _Builder:
                 mixed.append(Vector(rows[0], mixed=False))
         if not mixed:
             return number
+        mixed.sort(key=lambda v: len(v.features & self.gates) + 4 * len(v.features - self.gates))
         result = reduce(lambda a, b: self.emit(op_vectors, a, b), mixed)
         if isinstance(number, Column) or number != neutral:
             assert not isinstance(number, Vector)
             result = self.emit(op_number, result, self.number(number))
         return result
 
-    def finish(
-        self, result: Vector, size: Vector | None, demands: Mapping[str, list[tuple[int, str]]]
-    ) -> Program:
-        """Give scratch vectors their places after the rows, each free again after its last use."""
-        code = _fused(self.code, {result, size})
-        last = {v: i for i, (_, _, operands) in enumerate(code) for v in operands}
-        free: list[int] = []
-        places: dict[Operand, int] = {}
-        top = len(self.rows)
-
-        def place(value: Operand) -> int:
-            return places[value] if _is_scratch(value) else value.index
-
-        placed = np.zeros((len(code), 5), dtype=np.int64)
-        for i, (op, target, operands) in enumerate(code):
-            placed[i, 2 : 2 + len(operands)] = [place(v) for v in operands]
-            done = [v for v in dict.fromkeys(operands) if _is_scratch(v) and last[v] == i]
-            free.extend(places[v] for v in done if v not in (result, size))
-            if not free:
-                free.append(top)
-                top += 1
-            places[target] = free.pop()
-            placed[i, :2] = op, places[target]
-        return Program(
-            columns=tuple(self.columns),
-            rows=tuple(self.rows),
-            code=placed,
-            scratch=top - len(self.rows),
-            result=place(result),
-            size=-1 if size is None else place(size),
-            demands=tuple(tuple(pairs) for pairs in demands.values()),
-        )
+    def finish(self, result: Vector) -> Code:
+        """The instructions that it takes to get the result, which the last one gives."""
+        needed = {result}
+        for _, target, operands in reversed(self.code):
+            if target in needed:
+                needed.update(v for v in operands if isinstance(v, Vector))
+        code = _fused([instruction for instruction in self.code if instruction[1] in needed])
+        places = {target: len(self.rows) + i for i, (_, target, _) in enumerate(code)}
+        placed = np.full((len(code), 6), -1, dtype=np.int64)
+        for i, (op, _, operands) in enumerate(code):
+            vectors = [places.get(v, v.index) for v in operands if isinstance(v, Vector)]
+            columns = [v.index for v in operands if isinstance(v, Column)]
+            placed[i, 0] = op
+            placed[i, 1 : 1 + len(vectors)] = vectors
+            placed[i, 4 : 4 + len(columns)] = columns
+        return placed
 
 
 def _pick(i: int) -> Fill:
@@ -313,15 +371,11 @@ def _folded(function: Callable[[Floats, Floats], Floats], indices: list[int], st
     return fill
 
 
-def _odds(values: Floats) -> Floats:
-    return np.exp(-np.clip(values, -_REACH, _REACH))
+def _odds(values: Floats, reach: float) -> Floats:
+    return np.exp(-np.clip(values, -reach, reach))
 
 
-def _is_scratch(value: Operand) -> bool:
-    return isinstance(value, Vector) and value.mixed
-
-
-def _fused(code: Sequence[Instruction], kept: Set[Vector | None]) -> list[Instruction]:
+def _fused(code: Sequence[Instruction]) -> list[Instruction]:
     """The code with products that are used once, by the sum right after them, joined to it."""
     uses = Counter(v for _, _, operands in code for v in operands)
     fused: list[Instruction] = []
@@ -332,7 +386,6 @@ def _fused(code: Sequence[Instruction], kept: Set[Vector | None]) -> list[Instru
             joined is not None
             and product in operands
             and uses[product] == 1
-            and product not in kept
         ):
             rest = next(v for v in operands if v != product)
             fused[-1] = (joined, target, (*factors, rest))
