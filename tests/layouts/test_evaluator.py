@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,7 @@ import pytest
 
 from animalcat.layouts.evaluator import Evaluator
 from animalcat.layouts.library import load_layout
-from animalcat.layouts.spec import Layout
+from animalcat.layouts.spec import Layout, from_dict, to_dict
 
 Floats = npt.NDArray[np.float64]
 
@@ -161,3 +162,18 @@ def test_drawn_outcomes_have_the_mean_and_the_range_that_the_layout_says() -> No
             assert sizes is not None
             assert (sizes == 3.0).all()
             assert drawn.var() == pytest.approx(p * (1 - p) / 4.0, rel=0.03)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_margin_far_outside_is_certain_in_either_precision(aaio: Layout, dtype: Any) -> None:
+    evaluator = Evaluator(aaio)
+    columns = evaluator.columns([[60.0, 10.0, 1.0, 1.0], [60.0, 10.0, 1.0, -1.0]])
+    p = evaluator.by_instance([[0.0, 1.9, 900.0, 0.0]], columns, dtype)
+    np.testing.assert_allclose(p[:, 0], [1.0, 0.0], atol=2e-3)
+
+
+def test_the_steepest_slopes_are_exact_where_ability_and_demand_meet() -> None:
+    data = to_dict(load_layout("one-capability"))
+    data["derived"]["performance"]["link"]["logistic_margin"]["slope"] = 1000.0
+    p = Evaluator(from_dict(data)).probability([[9.0, 0.0]], [[9.001], [8.999], [1.0]])[0]
+    np.testing.assert_allclose(p, [logistic(-1.0), logistic(1.0), 1.0], atol=1e-9)

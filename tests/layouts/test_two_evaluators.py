@@ -271,12 +271,25 @@ def test_made_up_layouts_follow_the_definitions(layout: Layout) -> None:
     np.testing.assert_allclose(total, got.sum(axis=1), atol=1e-8, rtol=1e-9)
 
 
+@settings(max_examples=100, deadline=None)
+@given(layouts())
+def test_what_instances_share_is_worked_out_once_and_right(layout: Layout) -> None:
+    theta, features = random_values(layout, 20, 300)
+    least = [f.low for f in layout.features]
+    features[:, 1:] = np.maximum(np.round(features), least)[:, 1:]  # the first differs everywhere
+    evaluator = Evaluator(layout)
+    expected = by_definition(layout, theta, features)
+    np.testing.assert_allclose(evaluator.probability(theta, features), expected, atol=1e-10)
+    single = evaluator.by_instance(theta, evaluator.columns(features), np.float32)
+    np.testing.assert_allclose(single.T, expected, atol=1e-3)
+
+
 def pymc_log_density(layout: Layout, theta: Floats, features: Floats, y: Floats) -> Any:
     """P and log density, both (draws, instances), from the PyMC graph."""
     import pymc
     import pytensor
 
-    from animalcat.layouts.backend.graph import OUTCOMES, build
+    from animalcat.layouts.backend.graph import build
 
     graph = build(layout)
     pm: Any = pymc
@@ -284,12 +297,9 @@ def pymc_log_density(layout: Layout, theta: Floats, features: Floats, y: Floats)
     with model:
         pm.set_data(graph.data(layout.check_features(features), y))
     nodes = [model[name] for name in layout.latent_names]
-    outcome = model["outcome"]
-    at_edges = isinstance(layout.outcome, Beta) and layout.outcome.edge > 0.0
-    log_density = outcome if at_edges else pm.logp(outcome, model[OUTCOMES])
     function: Any = pytensor.function(
         nodes,
-        [pytensor.tensor.as_tensor(graph.probability), log_density],
+        [pytensor.tensor.as_tensor(graph.probability), graph.density],
         mode="FAST_COMPILE",
         on_unused_input="ignore",
     )
