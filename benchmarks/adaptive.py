@@ -19,9 +19,11 @@ from animalcat.benchmarks import adaptive_precision as precision
 from animalcat.benchmarks.adaptive_sessions import Task, Trajectory, World, run_tasks
 from animalcat.cli.layout_reproduce import read_entrants
 from animalcat.cli.output import print_rows, progress_console
+from animalcat.layouts.adaptive.offers import VectorSource
 from animalcat.layouts.instances import Instances, OutcomeTable
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.synthetic import op_battery
+from animalcat.service.generation import ArenaSource
 
 Rows: TypeAlias = list[dict[str, Any]]
 Rounds: TypeAlias = list[list[Trajectory]]
@@ -51,10 +53,11 @@ SECTIONS: Final[Mapping[str, Section]] = {
     "precision": Section(40, 300, (4, 25)),
     "small": Section(100, 120, (12, 15)),
     "generated": Section(16, 120, (3, 15)),
+    "arenas": Section(40, 60, (6, 10)),
     "real": Section(4, 150, (1, 20)),
     "misfit": Section(10, 500, (1, 40)),
     "alarm": Section(60, 200, (6, 20)),
-    "coverage": Section(1000, 400, (60, 25)),
+    "coverage": Section(1000, 340, (60, 25)),
 }
 """On two free cores the whole takes under 30 minutes, the quick one under 3."""
 
@@ -139,10 +142,10 @@ def _parts(name: str, op: World, count: int) -> _Made:
         case "precision":
             return {"op": op}, precision.large_tasks(op, count), precision.large_rows
         case "generated":
-            more = precision.generated(op.layout, op.instances, OFFERED)
-            tasks = precision.generated_tasks(op, more, count)
-            worlds = {"op": op, "generated": more}
-            return worlds, tasks, lambda rounds: precision.generated_rows(op.layout, rounds)
+            source = VectorSource(op.instances.features(op.layout), OFFERED)
+            more = World(op.layout, op.instances, source)
+            tasks = precision.generated_tasks("op", more, count)
+            return {"op": more}, tasks, lambda rounds: precision.generated_rows("OP", more, rounds)
         case "misfit":
             tasks = honesty.misfit_tasks(op, count)
             return {"op": op}, tasks, lambda rounds: honesty.misfit_rows(op, rounds)
@@ -159,6 +162,14 @@ def _of_olympics(name: str, op: World, count: int) -> _Made:
         return {}, [], lambda rounds: []
     world, table = aaio
     match name:
+        case "arenas":
+            more = World(world.layout, world.instances, ArenaSource("navigation"))
+            tasks = precision.generated_tasks("aaio", more, count)
+            return (
+                {"aaio": more},
+                tasks,
+                lambda rounds: precision.generated_rows("AAIO 69", more, rounds),
+            )
         case "small":
             return {"aaio": world}, precision.small_tasks(world, count), precision.small_rows
         case "real":

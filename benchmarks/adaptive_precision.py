@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-import numpy as np
-
 from animalcat.benchmarks.adaptive_curves import (
     Ints,
     bootstrap,
@@ -17,10 +15,8 @@ from animalcat.benchmarks.adaptive_curves import (
 )
 from animalcat.benchmarks.adaptive_sessions import Player, Task, Trajectory, World
 from animalcat.layouts.adaptive.plan import Policy
-from animalcat.layouts.instances import Instances
 from animalcat.layouts.randomness import rng
 from animalcat.layouts.simulate import prior_agents
-from animalcat.layouts.spec import Layout
 
 GRID: Final = (
     *(10, 20, 30, 40, 50, 65, 80, 100, 125, 150, 175, 200, 250, 300, 350, 400, 450),
@@ -36,7 +32,7 @@ def players(world: World, count: int, seed: int = 0) -> list[Player]:
     """Agents drawn from the layout's prior."""
     agents = prior_agents(world.layout, count, rng(seed, "agents", 0))
     return [
-        Player(f"prior {i}", agent.probability(world.instances), theta=agent.theta)
+        Player(f"prior {i}", agent.probability(world.playable), theta=agent.theta)
         for i, agent in enumerate(agents)
     ]
 
@@ -123,66 +119,37 @@ def small_rows(rounds: Sequence[Sequence[Trajectory]]) -> list[dict[str, Any]]:
     ]
 
 
-def generated(layout: Layout, battery: Instances, count: int, seed: int = 0) -> World:
-    """A battery, and demand vectors that a source of instances can make.
-
-    Presence features are 0 or 1, the others lie anywhere in their range, counts at whole numbers.
-    Vectors have the paradigms of the battery in turn, so that balance does not hold them back.
-
-    Args:
-        layout: Which features.
-        battery: What there is.
-        count: How many vectors the source offers.
-        seed: Seed of the vectors.
-    """
-    generator = rng(seed, "generated", 0)
-    columns = [_values(layout, battery, name, count, generator) for name in layout.feature_names]
-    values = np.vstack([battery.features(layout), np.column_stack(columns)])
-    names = sorted(set(battery.paradigms))
-    more = tuple(names[i % len(names)] for i in range(count))
-    return World(layout, Instances(layout.feature_names, values, (*battery.paradigms, *more)))
-
-
-def generated_tasks(battery: World, more: World, rounds: int) -> list[list[Task]]:
+def generated_tasks(name: str, world: World, rounds: int) -> list[list[Task]]:
     """Per agent: the default policy that may ask for instances, and the full battery."""
-    grid = tuple(n for n in GRID if n <= 450)
-    agents = zip(players(more, rounds), players(battery, rounds), strict=True)
+    full = len(world.instances)
+    grid = tuple(n for n in (SMALL if full == SMALL[-1] else GRID) if n <= 450)
     return [
         [
-            Task("generated", asking, Policy(), seed, grid, fallback=False),
-            Task("op", plain, None, seed, (FULL_OP,)),
+            Task(name, player, Policy(generate=True), seed, grid, fallback=False),
+            Task(name, player, None, seed, (full,)),
         ]
-        for seed, (asking, plain) in enumerate(agents)
+        for seed, player in enumerate(players(world, rounds))
     ]
 
 
-def generated_rows(layout: Layout, rounds: Sequence[Sequence[Trajectory]]) -> list[dict[str, Any]]:
+def generated_rows(
+    title: str, world: World, rounds: Sequence[Sequence[Trajectory]]
+) -> list[dict[str, Any]]:
     """Target 3."""
+    layout, full = world.layout, len(world.instances)
     ours = sd_curves([r[0] for r in rounds])
     whole = sd_curves([r[1] for r in rounds])[:, -1]
     n = checkpoints([r[0] for r in rounds])
 
     def spent(k: int, rows: Ints) -> float:
         level = float(whole[rows, k].mean())
-        return crossing(n, ours[rows][:, :, k].mean(axis=0), level) / FULL_OP
+        return crossing(n, ours[rows][:, :, k].mean(axis=0), level) / full
 
     names = [layout.latents[i].name for i in layout.capabilities]
     note = f"{len(rounds)} agents of the prior; share of the full battery's episodes for its SD"
     every = bootstrap(len(rounds), lambda rows: max(spent(k, rows) for k in range(len(names))))
-    made = [row("OP, generated: every capability", every, at_most=0.2, aim=0.1, note=note)]
+    made = [row(f"{title}, generated: every capability", every, at_most=0.2, aim=0.1, note=note)]
     for k, name in enumerate(names):
         estimate = bootstrap(len(rounds), lambda rows, k=k: spent(k, rows))
-        made.append(row(f"OP, generated: {name}", estimate, note=note))
+        made.append(row(f"{title}, generated: {name}", estimate, note=note))
     return made
-
-
-def _values(
-    layout: Layout, battery: Instances, name: str, count: int, generator: np.random.Generator
-) -> np.ndarray[Any, np.dtype[np.float64]]:
-    feature = next(f for f in layout.features if f.name == name)
-    known = battery.column(name)
-    if set(np.unique(known)) <= {0.0, 1.0}:
-        return generator.integers(2, size=count).astype(np.float64)
-    if np.array_equal(known, known.round()):
-        return generator.integers(int(feature.low), int(feature.high) + 1, count).astype(float)
-    return generator.uniform(feature.low, feature.high, count)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from itertools import islice
 from typing import Final, TypeAlias
 
@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from animalcat.layouts.adaptive.alarm import Alarm, Scheme, log_factors, schemes
 from animalcat.layouts.adaptive.bank import Bank, History
+from animalcat.layouts.adaptive.offers import Offers, Source
 from animalcat.layouts.adaptive.plan import Policy
 from animalcat.layouts.adaptive.policy import Chooser
 from animalcat.layouts.adaptive.stopping import Stopper, StoppingRule
@@ -37,10 +38,35 @@ HELD_OUT: Final = 0.2
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """A layout and the battery it is measured with."""
+    """A layout, the battery it is measured with, and who makes instances on demand.
+
+    Attributes:
+        layout: The layout.
+        instances: The battery.
+        source: Who makes instances for policies that ask for some; None: nobody.
+    """
 
     layout: Layout
     instances: Instances
+    source: Source | None = None
+
+    @cached_property
+    def offers(self) -> Offers | None:
+        """What could be made."""
+        return None if self.source is None else self.source.offers(self.layout)
+
+    @cached_property
+    def playable(self) -> Instances:
+        """The battery, and behind it what could be made."""
+        if self.offers is None:
+            return self.instances
+        features = [self.instances.features(self.layout), self.offers.features]
+        paradigms = self.instances.paradigms or ("",) * len(self.instances)
+        return Instances(
+            self.layout.feature_names,
+            np.vstack(features),
+            (*paradigms, *self.offers.paradigms),
+        )
 
     def outside(self) -> dict[str, Floats]:
         """Meta-features that the layout does not know."""
@@ -54,8 +80,8 @@ class Player:
 
     Attributes:
         name: Its name.
-        before: (instances,).
-        after: (instances,): what it turns into; None: it stays what it is.
+        before: (playable instances,).
+        after: (playable instances,): what it turns into; None: it stays what it is.
         start: Episode in which it begins to turn.
         episodes: How many episodes that takes.
         theta: (latents,): where it is as the layout says.
@@ -166,17 +192,24 @@ _worlds: Mapping[str, World] = {}
 @cache
 def _ready(name: str, split: int | None) -> _Ready:
     world = _worlds[name]
-    n = len(world.instances)
+    n, offers = len(world.instances), world.offers
     order = np.arange(n) if split is None else rng(split, "held out", 0).permutation(n)
     kept = 0 if split is None else round(HELD_OUT * n)
     rows, test = np.sort(order[kept:]), np.sort(order[:kept])
     part = world.instances.rows(rows)
-    paradigms = part.paradigms or ("",) * len(part)
-    bank = Bank(world.layout, part.features(world.layout), paradigms)
-    ways = schemes(paradigms, {k: v[rows] for k, v in world.outside().items()})
-    features = world.instances.features(world.layout)
+    bank = Bank(
+        world.layout,
+        part.features(world.layout),
+        part.paradigms or ("",) * len(part),
+        offers=offers,
+    )
+    extra = 0 if offers is None else len(offers)
+    unknown = np.full(extra, np.nan)
+    outside = {k: np.concatenate([v[rows], unknown]) for k, v in world.outside().items()}
+    features = world.playable.features(world.layout)
     asked = bank.evaluator.columns(features[test])
-    return _Ready(world, rows, test, bank, ways, features, asked)
+    playable = np.concatenate([rows, np.arange(n, n + extra)])
+    return _Ready(world, playable, test, bank, schemes(bank.paradigms, outside), features, asked)
 
 
 def simulate(task: Task) -> Trajectory:
@@ -188,14 +221,15 @@ def simulate(task: Task) -> Trajectory:
     posterior, alarm = LivePosterior(layout, task.seed), Alarm(ready.schemes)
     stopper = None if task.rule is None else Stopper(layout, task.rule)
     chooser = ready.chooser(task.policy or Policy("random"))
-    order = rng(task.seed, "order", 0).permutation(len(rows))
+    own = int(np.count_nonzero(~bank.offered))
+    order = rng(task.seed, "order", 0).permutation(own)
     plays = np.zeros(len(rows), np.int64)
     luck: dict[int, Floats] = {}
     played: list[int] = []
     retest = Retest()
     latest: dict[int, float] = {}
     points: list[Point] = []
-    last = min(task.checkpoints[-1], len(rows) if _once(task) else task.checkpoints[-1])
+    last = min(task.checkpoints[-1], own if _once(task) else task.checkpoints[-1])
     for episode in range(1, last + 1):
         if task.policy is None:
             row, predicted = int(order[episode - 1]), 1.0
@@ -208,7 +242,7 @@ def simulate(task: Task) -> Trajectory:
             row, predicted = choice.index, choice.predicted
         count = int(plays[row])
         if count not in luck:
-            luck[count] = rng(task.seed, "outcome", count).random(len(ready.world.instances))
+            luck[count] = rng(task.seed, "outcome", count).random(len(ready.features))
         instance = int(rows[row])
         y = float(luck[count][instance] < task.player.probability(episode)[instance])
         if task.policy is not None:
@@ -288,7 +322,7 @@ def _begin(worlds: dict[str, World]) -> None:
 
 
 def _once(task: Task) -> bool:
-    return task.policy is None or task.policy.exposures == 1
+    return task.policy is None or (task.policy.exposures == 1 and not task.policy.generate)
 
 
 def _point(task: Task, ready: _Ready, posterior: LivePosterior, episode: int) -> Point:

@@ -11,14 +11,16 @@ import pytest
 from typer.testing import CliRunner
 
 from animalcat.benchmarks.adaptive_curves import bootstrap_mean, crossing, share
-from animalcat.benchmarks.adaptive_precision import generated, players
+from animalcat.benchmarks.adaptive_precision import players
 from animalcat.benchmarks.adaptive_sessions import Player, Task, World, simulate, use
 from animalcat.cli.main import build
+from animalcat.layouts.adaptive.offers import VectorSource
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.instances import Instances
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.spec import Layout
 from animalcat.layouts.synthetic import op_battery
+from animalcat.service.generation import ArenaSource
 
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]
@@ -80,13 +82,32 @@ def test_intervals_hold_the_value() -> None:
     assert 0.1 < none.high < 0.2
 
 
-def test_generated_demands_fit_the_layout() -> None:
-    layout = load_layout("object-permanence")
-    battery = op_battery(0)
-    world = generated(layout, battery, 50)
-    assert len(world.instances) == len(battery) + 50
-    layout.check_features(world.instances.values)
-    assert set(world.instances.paradigms) == set(battery.paradigms)
+def test_what_a_source_offers_stands_behind_the_battery() -> None:
+    layout, battery = load_layout("object-permanence"), op_battery(0)
+    world = World(layout, battery, VectorSource(battery.features(layout), 50))
+    assert len(world.playable) == len(battery) + 50
+    layout.check_features(world.playable.features(layout))
+    np.testing.assert_array_equal(
+        world.playable.features(layout)[: len(battery)], battery.features(layout)
+    )
+
+
+def test_a_policy_that_asks_gets_what_the_source_offers(world: World) -> None:
+    """The fixture's random battery is far from the best; a repeatable source has better."""
+    more = World(world.layout, world.instances, ArenaSource("navigation"))
+    use({"small": world, "more": more})
+    player = players(more, 1)[0]
+    plain, same, asking = (
+        simulate(Task(name, player, policy, 1, (12, 50), held_out=True))
+        for name, policy in (
+            ("small", Policy()),
+            ("more", Policy()),
+            ("more", Policy(generate=True)),
+        )
+    )
+    assert same == plain  # who is not asked changes nothing
+    assert (plain.episodes, asking.episodes) == (32, 50)
+    assert np.mean(asking.points[-1].sd) < np.mean(plain.points[0].sd)
 
 
 def test_outcomes_that_cannot_be_replayed(
