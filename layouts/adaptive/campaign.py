@@ -1,0 +1,164 @@
+"""Several agents on one battery: who plays next, so that those who overlap are told apart."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Standing:
+    """What is known of one agent. Everything is in shares of the capabilities' ranges.
+
+    Attributes:
+        mean: (capabilities,), posterior means.
+        sd: (capabilities,), posterior standard deviations.
+        prior: (capabilities,), standard deviations before the first episode.
+        episodes: How many were played.
+        open: Whether it can play on.
+    """
+
+    mean: Floats
+    sd: Floats
+    prior: Floats
+    episodes: int
+    open: bool = True
+
+    def movement(self, more: int) -> Floats:
+        """(capabilities,): how far more episodes are expected to move the means (an SD).
+
+        What was learnt is taken as precision, and each further episode to bring as much of it as
+        those so far did on average: a capability of which the battery tells nothing will not move.
+        """
+        gained = np.maximum(self.sd**-2.0 - self.prior**-2.0, 0.0)
+        odds = gained * more / max(1, self.episodes) * self.sd**2
+        return self.sd * np.sqrt(odds / (1.0 + odds))
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """How the episodes of a campaign are handed out.
+
+    Attributes:
+        budget: Episodes of all agents together.
+        common: How many random instances all agents play, the same and first.
+        block: Episodes that an agent is given at once.
+        at_once: How many agents are given some at once.
+        alike: Two agents need not be told apart that differ by less than this share of the range.
+        confidence: Probability with which an order must be known, or that two are alike.
+    """
+
+    budget: int
+    common: int = 12
+    block: int = 4
+    at_once: int = 2
+    alike: float = 0.05
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        for what in ("budget", "common", "block", "at_once"):
+            if getattr(self, what) < 1:
+                raise ValueError(f"{what} {getattr(self, what)} must be 1 at least")
+        if not 0.0 <= self.alike < 1.0:
+            raise ValueError(f"alike {self.alike} is not in [0, 1)")
+        if not 0.5 < self.confidence < 1.0:
+            raise ValueError(f"confidence {self.confidence} is not between 0.5 and 1")
+
+
+def overlapping(standings: Sequence[Standing], rule: Allocation) -> Mask:
+    """(agents, agents, capabilities): which pairs are neither told apart nor known to be alike."""
+    mean = np.stack([s.mean for s in standings])
+    variance = np.stack([s.sd**2 for s in standings])
+    gap = mean[:, np.newaxis] - mean
+    sd = np.sqrt(np.maximum(variance[:, np.newaxis] + variance, 1e-300))
+    apart = ndtr(np.abs(gap) / sd) >= rule.confidence
+    alike = ndtr((rule.alike - gap) / sd) - ndtr((-rule.alike - gap) / sd) >= rule.confidence
+    unsettled = ~(apart | alike)
+    unsettled[np.arange(len(standings)), np.arange(len(standings))] = False
+    return unsettled
+
+
+def worth(standings: Sequence[Standing], rule: Allocation, more: int) -> Floats:
+    """(agents,): what further episodes of each agent are expected to gain.
+
+    The loss of a pair, per capability, is by how much the one that is put first is the worse. What
+    observing one of the two takes from its expectation has a closed form, the knowledge gradient
+    (Frazier, Powell & Dayanik 2008): m psi(|gap| / m) with psi(z) = phi(z) - z Phi(-z), where m is
+    how far its mean is expected to move. Pairs that are settled are left out.
+
+    Args:
+        standings: One an agent.
+        rule: Says which pairs are settled.
+        more: How many episodes each would play.
+    """
+    mean = np.stack([s.mean for s in standings])
+    move = np.stack([s.movement(more) for s in standings])[:, np.newaxis]
+    gap = np.abs(mean[:, np.newaxis] - mean)
+    z = np.divide(gap, move, out=np.full(gap.shape, np.inf), where=move > 0.0)
+    density = np.exp(-(np.minimum(z, 38.0) ** 2) / 2.0) / np.sqrt(2.0 * np.pi)
+    psi = np.where(np.isfinite(z), density - np.minimum(z, 38.0) * ndtr(-z), 0.0)
+    gains = np.where(overlapping(standings, rule), move * psi, 0.0).sum(axis=(1, 2))
+    return np.where([s.open for s in standings], gains, 0.0)
+
+
+def next_round(standings: Sequence[Standing], rule: Allocation, left: int) -> dict[int, int]:
+    """How many episodes which agents are given next.
+
+    Args:
+        standings: One an agent, none of which is playing.
+        rule: How to hand out.
+        left: Episodes that were not handed out yet.
+
+    Returns:
+        Episodes by the agent's place; empty where the budget is used up, every pair is settled, or
+        none of those who overlap can play.
+    """
+    unsettled: Mask = np.any(overlapping(standings, rule), axis=(1, 2))
+    able = [i for i, s in enumerate(standings) if s.open and unsettled[i]]
+    # Looking as far ahead as there is budget: a single block rarely turns an order round, though
+    # several would.
+    gains = worth(standings, rule, max(rule.block, left // max(1, len(able))))
+    able.sort(key=lambda i: (-gains[i], standings[i].episodes, i))
+    given: dict[int, int] = {}
+    for i in able[: rule.at_once]:
+        given[i] = min(rule.block, left)
+        left -= given[i]
+    return {i: episodes for i, episodes in given.items() if episodes > 0}
+
+
+def common_instances(
+    paradigms: Sequence[str], count: int, generator: np.random.Generator
+) -> list[int]:
+    """Random instances for all agents, paradigms by their shares of the battery.
+
+    Args:
+        paradigms: The paradigm of each instance.
+        count: How many; all, where there are fewer.
+        generator: Draws them.
+
+    Returns:
+        Their rows, in the order in which they are to be played.
+    """
+    shuffled = [int(row) for row in generator.permutation(len(paradigms))]
+    rows: dict[str, list[int]] = {}
+    for row in shuffled:
+        rows.setdefault(paradigms[row], []).append(row)
+    shares = {name: Fraction(len(members), len(shuffled)) for name, members in rows.items()}
+    taken: Counter[str] = Counter()
+    drawn: list[int] = []
+    while len(drawn) < min(count, len(shuffled)):
+        owed = [name for name in rows if rows[name]]
+        most = max(owed, key=lambda name: shares[name] * (len(drawn) + 1) - taken[name])
+        taken[most] += 1
+        drawn.append(rows[most].pop())
+    return drawn
