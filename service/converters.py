@@ -328,6 +328,7 @@ def _policy_from_proto(message: sessions_pb2.SelectionPolicy) -> Policy:
         return Policy(
             cast("Name", name),  # the policy itself checks it
             random_share=message.random_share,
+            sharpness=message.sharpness if message.HasField("sharpness") else default.sharpness,
             balance=None if balance is not None and balance < 0 else balance,
             exposures=message.exposures if message.HasField("exposures") else default.exposures,
             cool_down=message.cool_down,

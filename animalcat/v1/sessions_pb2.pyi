@@ -393,6 +393,7 @@ class SelectionPolicy(_message.Message):
     GENERATE_FIELD_NUMBER: _builtins.int
     ENOUGH_FIELD_NUMBER: _builtins.int
     PROBES_FIELD_NUMBER: _builtins.int
+    SHARPNESS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """"variance" (expected drop of capability variance, the default), "information", "threshold",
     "stratified", "random" or "listed".
@@ -421,6 +422,10 @@ class SelectionPolicy(_message.Message):
     """Where instances may be played again: share of draws that repeat one, to tell how random the
     agent is; 0.1 if not set.
     """
+    sharpness: _builtins.float
+    """How strongly "variance" and "information" prefer what tells more: probabilities are proportional
+    to this power of what instances tell. 0: always what tells most; the default if not set.
+    """
     @_builtins.property
     def about(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Capabilities that "information" is about; all where empty."""
@@ -443,10 +448,11 @@ class SelectionPolicy(_message.Message):
         generate: _builtins.bool = ...,
         enough: _builtins.float | None = ...,
         probes: _builtins.float | None = ...,
+        sharpness: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_balance", b"_balance", "_enough", b"_enough", "_exposures", b"_exposures", "_probes", b"_probes", "balance", b"balance", "enough", b"enough", "exposures", b"exposures", "probes", b"probes"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_balance", b"_balance", "_enough", b"_enough", "_exposures", b"_exposures", "_probes", b"_probes", "_sharpness", b"_sharpness", "balance", b"balance", "enough", b"enough", "exposures", b"exposures", "probes", b"probes", "sharpness", b"sharpness"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_balance", b"_balance", "_enough", b"_enough", "_exposures", b"_exposures", "_probes", b"_probes", "about", b"about", "balance", b"balance", "cool_down", b"cool_down", "enough", b"enough", "exposures", b"exposures", "generate", b"generate", "name", b"name", "order", b"order", "per_second", b"per_second", "probes", b"probes", "random_share", b"random_share"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_balance", b"_balance", "_enough", b"_enough", "_exposures", b"_exposures", "_probes", b"_probes", "_sharpness", b"_sharpness", "about", b"about", "balance", b"balance", "cool_down", b"cool_down", "enough", b"enough", "exposures", b"exposures", "generate", b"generate", "name", b"name", "order", b"order", "per_second", b"per_second", "probes", b"probes", "random_share", b"random_share", "sharpness", b"sharpness"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__balance: _TypeAlias = _typing.Literal["balance"]  # noqa: Y015
     _WhichOneofArgType__balance: _TypeAlias = _typing.Literal["_balance", b"_balance"]  # noqa: Y015
@@ -456,6 +462,8 @@ class SelectionPolicy(_message.Message):
     _WhichOneofArgType__exposures: _TypeAlias = _typing.Literal["_exposures", b"_exposures"]  # noqa: Y015
     _WhichOneofReturnType__probes: _TypeAlias = _typing.Literal["probes"]  # noqa: Y015
     _WhichOneofArgType__probes: _TypeAlias = _typing.Literal["_probes", b"_probes"]  # noqa: Y015
+    _WhichOneofReturnType__sharpness: _TypeAlias = _typing.Literal["sharpness"]  # noqa: Y015
+    _WhichOneofArgType__sharpness: _TypeAlias = _typing.Literal["_sharpness", b"_sharpness"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__balance) -> _WhichOneofReturnType__balance | None: ...
     @_typing.overload
@@ -464,6 +472,8 @@ class SelectionPolicy(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__exposures) -> _WhichOneofReturnType__exposures | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__probes) -> _WhichOneofReturnType__probes | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__sharpness) -> _WhichOneofReturnType__sharpness | None: ...
 
 Global___SelectionPolicy: _TypeAlias = SelectionPolicy  # noqa: Y015
 

@@ -18,6 +18,10 @@ POLICIES: Final[Mapping[Name, str]] = {
 """Names of policies, and what each chooses."""
 
 
+MOST_SHARPNESS: Final = 100.0
+"""Largest sharpness of a policy; a preference of that power is as good as always the most."""
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """How to choose.
@@ -26,6 +30,8 @@ class Policy:
         name: One of `POLICIES`.
         random_share: Share of stratified random draws under the first three, so that a layout that
             is wrong shows.
+        sharpness: How strongly "variance" and "information" prefer what tells more: probabilities
+            are proportional to this power of what instances tell; 0: always what tells most.
         balance: By how many plays a paradigm may be ahead of the most owed one and still be
             chosen for what it tells; None: by any number.
         exposures: How often an instance may be played; 0: any number of times.
@@ -43,6 +49,7 @@ class Policy:
 
     name: Name = "variance"
     random_share: float = 0.3
+    sharpness: float = 0.0
     balance: int | None = 1
     exposures: int = 1
     probes: float = 0.1
@@ -62,6 +69,8 @@ class Policy:
         for what in ("balance", "exposures", "cool_down"):
             if (getattr(self, what) or 0) < 0:
                 raise ValueError(f"{what} {getattr(self, what)} is below 0")
+        if not 0.0 <= self.sharpness <= MOST_SHARPNESS:
+            raise ValueError(f"sharpness {self.sharpness} is not in [0, {MOST_SHARPNESS:g}]")
         if self.about and self.name != "information":
             raise ValueError('"about" goes with the policy "information" alone')
         if self.generate and self.name not in ("variance", "information"):

@@ -19,6 +19,7 @@ from animalcat.layouts.adaptive.selectors import (
     Branch,
     CoolDown,
     Criterion,
+    Favour,
     Information,
     Listed,
     Mixture,
@@ -239,6 +240,8 @@ def selector_of(policy: Policy, bank: Bank) -> Selector:
         case _:
             criterion = _criterion(policy)
             made = Best(criterion)
+            if policy.sharpness and policy.name != "threshold":
+                made = Favour(criterion, policy.sharpness)
             if policy.balance is not None:
                 made = Balanced(made, policy.balance)
             if policy.generate:

@@ -176,6 +176,33 @@ class Best:
 
 
 @dataclass(frozen=True, slots=True)
+class Favour:
+    """Any instance, the likelier the more it is worth.
+
+    What is worth most is where the layout is steepest, hence where it shows most when it is wrong.
+    Always playing that makes an agent that the layout does not describe look like another one that
+    it does (docs/adaptive.md).
+
+    Attributes:
+        criterion: What instances are worth, at least 0.
+        sharpness: Power of the worth that probabilities are proportional to.
+    """
+
+    criterion: Criterion
+    sharpness: float
+    reason: str = "informative"
+
+    def branches(self, view: View, allowed: Mask) -> tuple[Branch, ...]:
+        """One branch, on all that are allowed."""
+        worth = np.where(allowed, self.criterion.worth(view), 0.0)
+        most = worth.max()
+        if most <= 0.0:
+            return (Branch(1.0, self.reason, _uniform(allowed)),)
+        odds = (worth / most) ** self.sharpness
+        return (Branch(1.0, self.reason, odds / odds.sum()),)
+
+
+@dataclass(frozen=True, slots=True)
 class Uniform:
     """Any instance, all with the same probability."""
 

@@ -88,6 +88,7 @@ policies = (
         Policy,
         name=st.sampled_from(["variance", "threshold", "stratified", "random"]),
         random_share=share,
+        sharpness=st.floats(0, 100),
         balance=st.none() | st.integers(0, 9),
         exposures=st.integers(0, 9),
         cool_down=st.integers(0, 9),

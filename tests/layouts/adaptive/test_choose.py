@@ -20,6 +20,7 @@ Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]
 Play = Callable[[Floats, list[float], int], Floats]
 
+SHARPEST = Policy(random_share=0.0, sharpness=0.0)
 PARADIGMS = ["a", "a", "a", "a", "b", "b", "b", "c", "c", "d"]
 
 
@@ -48,7 +49,9 @@ def test_the_score_is_the_expected_drop_of_variance(
     np.testing.assert_allclose(scores.variance, variance(ability, now))
 
 
-@pytest.mark.parametrize("policy", [Policy(), Policy("random"), Policy(random_share=0.0)])
+@pytest.mark.parametrize(
+    "policy", [Policy(), Policy("random"), Policy(random_share=0.0, sharpness=4.0)]
+)
 @pytest.mark.parametrize("used", [[], [0, 4, 7], [0, 1, 2, 3], [8, 9, 9]])
 def test_propensities_sum_to_1_over_what_is_left(
     aaio: Layout,
@@ -86,7 +89,7 @@ def test_choices_follow_their_propensities(
 def test_informative_choices_are_the_best_of_paradigms_that_are_due(
     aaio: Layout, draw_instances: Draw, posterior: LivePosterior
 ) -> None:
-    chooser = Chooser(Bank(aaio, draw_instances(10, 2), PARADIGMS), Policy(random_share=0.0))
+    chooser = Chooser(Bank(aaio, draw_instances(10, 2), PARADIGMS), SHARPEST)
     total = chooser.informant.scores(posterior).total
     first = chooser.choose(posterior, History(), 0)
     assert first is not None
@@ -98,6 +101,25 @@ def test_informative_choices_are_the_best_of_paradigms_that_are_due(
     waiting = chooser.choose(posterior, History(used), 1)
     assert waiting is not None
     assert waiting.index == 4 + int(np.argmax(total[4:]))
+
+
+def test_what_tells_more_is_likelier_by_the_power_of_sharpness(
+    aaio: Layout, draw_instances: Draw, posterior: LivePosterior
+) -> None:
+    bank = Bank(aaio, draw_instances(10, 2), ["p"] * 10)
+    chances = {
+        sharpness: Chooser(bank, Policy(random_share=0.0, sharpness=sharpness)).propensities(
+            posterior, History([3])
+        )
+        for sharpness in (0.0, 1.0, 4.0, 100.0)
+    }
+    worth = Chooser(bank).informant.scores(posterior).total
+    worth[3] = 0.0
+    for sharpness in (1.0, 4.0):
+        odds = worth**sharpness
+        np.testing.assert_allclose(chances[sharpness], odds / odds.sum(), rtol=1e-9)
+    assert chances[0.0][np.argmax(worth)] == 1.0
+    assert chances[100.0].max() > chances[4.0].max() > chances[1.0].max()
 
 
 def test_equal_instances_share_the_choice(
@@ -167,3 +189,5 @@ def test_wrong_arguments_are_refused(aaio: Layout, draw_instances: Draw) -> None
         Policy("best")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="random_share"):
         Policy(random_share=1.5)
+    with pytest.raises(ValueError, match=r"sharpness -1.* is not in \[0, 100\]"):
+        Policy(sharpness=-1.0)
