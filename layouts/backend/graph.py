@@ -1,7 +1,8 @@
 """The PyMC model of a layout: one builder for each kind of prior, function and outcome.
 
-What follows from features alone is worked out before sampling, once an instance, and given to the
-model as data; so a gradient costs no more than what hangs on the agent.
+What follows from features alone is worked out before sampling and given to the model as data; and
+what hangs on few features is worked out once for each combination of their values that occurs. So
+a gradient costs no more than what hangs on the agent.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from animalcat.layouts.priors import HalfNormal, Normal, Prior, ScaledBeta
 from animalcat.layouts.spec import Bernoulli, Beta, Binomial, Layout
 
 Floats: TypeAlias = npt.NDArray[np.float64]
+Features: TypeAlias = tuple[str, ...]
+"""Names of features, in the layout's order; one row for each combination of their values."""
 
 OUTCOMES: Final = "outcomes"
 """Name of the data (instances,): 0 or 1, successes, or scores."""
@@ -50,13 +53,18 @@ class Graph:
         model: The PyMC model; its latent nodes have the layout's names.
         probability: Symbolic probability of success, or mean score: a vector over instances, or a
             number where it hangs on no feature.
-        columns: The data that follow from features alone, by the name that the model knows.
+        density: Symbolic log density of each outcome, before any weight.
+        columns: The data that follow from features alone, by the name that the model knows: for
+            every combination of which features, and how.
+        places: Where each instance finds its combination of features, by the same kind of name.
     """
 
     layout: Layout
     model: pm.Model
     probability: Any
-    columns: Mapping[str, Expression]
+    density: Any
+    columns: Mapping[str, tuple[Features, Expression]]
+    places: Mapping[str, Features]
 
     def data(self, features: Floats, outcomes: Floats) -> dict[str, npt.NDArray[Any]]:
         """The model's data.
@@ -65,7 +73,14 @@ class Graph:
             features: (instances, features), as `Layout.check_features` gave them.
             outcomes: (instances,), as `Layout.check_outcomes` gave them.
         """
-        made = _columns(self.layout, self.columns, features)
+        tables = {self.layout.feature_names: features}
+        made: dict[str, npt.NDArray[Any]] = {}
+        for name, few in self.places.items():
+            of_few = features[:, [self.layout.feature_names.index(f) for f in few]]
+            tables[few], places = np.unique(of_few, axis=0, return_inverse=True)
+            made[name] = places.ravel()
+        for name, (few, expression) in self.columns.items():
+            made[name] = _column(expression, few, tables[few])
         return {**made, OUTCOMES: outcomes.astype(_outcome_type(self.layout))}
 
 
@@ -82,31 +97,24 @@ def build(layout: Layout, *, weighted: bool = False) -> Graph:
         p = builder.value(layout.outcome.parents[0])
         score = 0.5 if isinstance(layout.outcome, Beta) else 0
         outcomes = pm.Data(OUTCOMES, np.full(1, score, dtype=_outcome_type(layout)))
-        weights = pm.Data(WEIGHTS, np.ones(1)) if weighted else None
         match layout.outcome:
             case Bernoulli():
-                _observe(pm.Bernoulli, outcomes, weights, p=p)
+                # pm.Bernoulli takes the logarithms of both p and 1 - p, whatever the outcome.
+                density = pm.math.log(pm.math.switch(outcomes, p, 1.0 - p))
             case Binomial(_, trials):
                 share = pm.math.clip(p, LEAST, 1.0 - LEAST)
-                _observe(pm.Binomial, outcomes, weights, n=builder.value(trials), p=share)
+                density = pm.logp(pm.Binomial.dist(n=builder.value(trials), p=share), outcomes)
             case Beta(_, sample_size, edge):
                 mean = pm.math.clip(p, LEAST, 1.0 - LEAST)
                 size = pm.math.maximum(builder.value(sample_size), LEAST_SIZE)
                 a, b = mean * size, (1.0 - mean) * size
                 if edge == 0.0:
-                    _observe(pm.Beta, outcomes, weights, alpha=a, beta=b)
+                    density = pm.logp(pm.Beta.dist(alpha=a, beta=b), outcomes)
                 else:
                     density = _log_score(a, b, outcomes, edge)
-                    pm.Potential("outcome", density if weights is None else weights * density)
-    return Graph(layout, model, p, builder.columns)
-
-
-def _observe(distribution: Any, outcomes: Any, weights: Any, **parameters: Any) -> None:
-    if weights is None:
-        distribution("outcome", **parameters, observed=outcomes)
-    else:
-        density = pm.logp(distribution.dist(**parameters), outcomes)
-        pm.Potential("outcome", weights * density)
+        weighed = pm.Data(WEIGHTS, np.ones(1)) * density if weighted else density
+        pm.Potential("outcomes_density", weighed)
+    return Graph(layout, model, p, density, builder.columns, builder.places)
 
 
 def _log_score(a: Any, b: Any, scores: Any, edge: float) -> Any:
@@ -124,57 +132,96 @@ class _Builder:
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
-        self.columns: dict[str, Expression] = {}
-        self._data: dict[Expression, Any] = {}
-        self._alone: dict[str, Expression] = {name: name for name in layout.feature_names}
-        self._values: dict[str, Any] = {n.name: _prior(n.name, n.prior) for n in layout.latents}
-        for node in layout.ordered:
-            if self._is_alone(node.link.expression):
-                self._alone[node.name] = substitute(node.link.expression, self._alone)
-            else:
-                self._values[node.name] = self.value(node.link.expression)
+        self._all = layout.feature_names
+        self.columns: dict[str, tuple[Features, Expression]] = {}
+        self.places: dict[str, Features] = {}
+        self._links = {node.name: node.link.expression for node in layout.ordered}
+        self._latents: dict[str, Any] = {n.name: _prior(n.name, n.prior) for n in layout.latents}
+        self._made: dict[tuple[Expression, Features], Any] = {}
+        self._places: dict[Features, Any] = {}
+        self._alone: dict[str, Expression] = {name: name for name in self._all}
+        self._reached: dict[str, frozenset[str]] = {name: frozenset([name]) for name in self._all}
+        for name, link in self._links.items():
+            self._reached[name] = self._reach(link)
+            if self._is_alone(link):
+                self._alone[name] = substitute(link, self._alone)
 
-    def value(self, expression: Expression) -> Any:
-        """The value of an expression: a number, or symbolic."""
+    def value(self, expression: Expression, rows: Features | None = None) -> Any:
+        """The value of an expression: a number, or symbolic.
+
+        Args:
+            expression: Of features, latent nodes and derived nodes.
+            rows: One value for each combination of these features; one an instance if not given.
+        """
+        rows = self._all if rows is None else rows
+        key = expression, rows
+        if key not in self._made:
+            self._made[key] = self._make(expression, rows)
+        return self._made[key]
+
+    def _make(self, expression: Expression, rows: Features) -> Any:
         if self._is_alone(expression):
-            return self._column(substitute(expression, self._alone))
+            direct = substitute(expression, self._alone)
+            return self._data(direct, rows) if direct == expression else self.value(direct, rows)
+        if self._is_costly(expression) and rows == self._all:
+            few = self._few(expression)
+            if few not in ((), self._all):
+                return self.value(expression, few)[self._place(few)]
         match expression:
             case str():
-                return self._values[expression]
+                if expression in self._latents:
+                    return self._latents[expression]
+                return self.value(self._links[expression], rows)
             case Call("pow", (base, float() as exponent)):
-                return self.value(base) ** exponent
+                return self.value(base, rows) ** exponent
+            case Call(function, (argument,)) if function in _ONE_ARGUMENT:
+                return _ONE_ARGUMENT[function](self.value(argument, rows))
             case Call(function, arguments):
-                if function not in _FOLDS:
-                    return _ONE_ARGUMENT[function](self.value(arguments[0]))
                 alone = tuple(a for a in arguments if self._is_alone(a))
-                given = [self.value(a) for a in arguments if not self._is_alone(a)]
+                given = [self.value(a, rows) for a in arguments if not self._is_alone(a)]
                 if alone:
-                    given.append(self.value(Call(function, alone)))
+                    given.append(self.value(Call(function, alone), rows))
                 return reduce(_FOLDS[function], given)
             case _:
                 return expression
 
+    def _place(self, few: Features) -> Any:
+        """Where each instance finds its combination of a few features."""
+        if few not in self._places:
+            name = f"places_{len(self.places)}"
+            self.places[name] = few
+            self._places[few] = pm.Data(name, np.zeros(1, dtype=np.int64))
+        return self._places[few]
+
+    def _few(self, expression: Expression) -> Features:
+        reached = self._reach(expression)
+        return tuple(name for name in self._all if name in reached)
+
+    def _reach(self, expression: Expression) -> frozenset[str]:
+        """The features that an expression hangs on, through derived nodes too."""
+        return frozenset[str]().union(
+            *(self._reached.get(name, frozenset()) for name in names(expression))
+        )
+
+    def _is_costly(self, expression: Expression) -> bool:
+        return isinstance(expression, Call) and expression.function in (*_ONE_ARGUMENT, "pow")
+
     def _is_alone(self, expression: Expression) -> bool:
         return all(name in self._alone for name in names(expression))
 
-    def _column(self, expression: Expression) -> Any:
+    def _data(self, expression: Expression, rows: Features) -> Any:
         if not names(expression):
             return float(evaluate(expression, {}))
-        if expression not in self._data:
-            name = f"instances_{len(self.columns)}"
-            self.columns[name] = expression
-            # Any row will do; the upper ends give no logarithm of 0.
-            row = np.array([[f.high for f in self._layout.features]])
-            example = _columns(self._layout, {name: expression}, row)[name]
-            self._data[expression] = pm.Data(name, example)
-        return self._data[expression]
+        name = f"instances_{len(self.columns)}"
+        self.columns[name] = rows, expression
+        # Any row will do; the upper ends give no logarithm of 0.
+        highs = {f.name: f.high for f in self._layout.features}
+        return pm.Data(name, _column(expression, rows, np.array([[highs[f] for f in rows]])))
 
 
-def _columns(
-    layout: Layout, columns: Mapping[str, Expression], features: Floats
-) -> dict[str, Floats]:
-    values = {name: features[:, i] for i, name in enumerate(layout.feature_names)}
-    return {n: np.ascontiguousarray(evaluate(e, values)) for n, e in columns.items()}
+def _column(expression: Expression, features: Features, table: Floats) -> Floats:
+    values = {name: table[:, i] for i, name in enumerate(features)}
+    return np.ascontiguousarray(evaluate(expression, values))
 
 
 def _outcome_type(layout: Layout) -> Any:
