@@ -97,6 +97,10 @@ def _plan(
     random_share: Annotated[
         float, typer.Option(min=0, max=1, help="Share drawn at random.")
     ] = DEFAULT.random_share,
+    sharpness: Annotated[
+        float,
+        typer.Option(min=0, max=100, help="Preference for what tells more; 0: always the most."),
+    ] = DEFAULT.sharpness,
     repeats: Annotated[
         int, typer.Option(min=0, help="How often an arena may be played; 0: any number of times.")
     ] = 1,
@@ -157,6 +161,7 @@ def _plan(
         "policy": sessions_pb2.SelectionPolicy(
             name=policy,
             random_share=random_share,
+            sharpness=sharpness,
             exposures=repeats,
             probes=probes,
             generate=generate,
