@@ -183,14 +183,22 @@ def capability_to_proto(status: CapabilityStatus) -> sessions_pb2.CapabilityStat
         unit=status.unit,
         status=status.status,
         episodes_needed=status.episodes_needed,
+        best_sd=status.best_sd,
+        limit=status.limit,
     )
 
 
 def capability_from_proto(message: sessions_pb2.CapabilityStatus) -> CapabilityStatus:
     """How well a capability is known, as a message says."""
-    needed = message.episodes_needed if message.HasField("episodes_needed") else None
     return CapabilityStatus(
-        message.name, message.mean, message.sd, message.unit, message.status, needed
+        name=message.name,
+        mean=message.mean,
+        sd=message.sd,
+        unit=message.unit,
+        status=message.status,
+        episodes_needed=message.episodes_needed if message.HasField("episodes_needed") else None,
+        best_sd=message.best_sd if message.HasField("best_sd") else None,
+        limit=message.limit,
     )
 
 

@@ -102,6 +102,7 @@ class SessionEngine:
         self._seats: dict[AgentLink, asyncio.Task[Session]] = {}
         self._present = 0
         self._warming: asyncio.Task[None] | None = None
+        self._reaching: asyncio.Task[None] | None = None
         self._fitting: asyncio.Task[FitResult] | None = None
         self._ending: asyncio.Task[Session] | None = None
         self._broken = False
@@ -163,7 +164,7 @@ class SessionEngine:
         The session can be resumed: what was dropped is done again from what is stored.
         """
         self._stopping = True
-        for task in (self._warming, self._fitting):
+        for task in (self._warming, self._reaching, self._fitting):
             if task is not None:
                 task.cancel()
         if self._certifier is not None:
@@ -280,7 +281,16 @@ class SessionEngine:
             for instance in self._ledger.set_aside:
                 await asyncio.to_thread(measurement.set_aside, instance)
             self._measurement = measurement
+            self._reaching = asyncio.create_task(self._find_reach(measurement))
             await self._refresh()
+
+    async def _find_reach(self, measurement: Measurement) -> None:
+        """Say what the battery can tell at most; episodes need not wait for it."""
+        await asyncio.to_thread(measurement.find_reach)
+        if not self.session.state.over:
+            known = measurement.with_reach(self.session.capabilities)
+            self.session = replace(self.session, capabilities=known)
+            self._publish(None)
 
     async def _take_in(self, measurement: Measurement, before: int) -> None:
         """Tell the outcomes of the numbers below one, up to the first that has none.
@@ -355,7 +365,9 @@ class SessionEngine:
 
     async def _begin(self, episode: Episode, new: bool) -> None:
         capabilities = self.session.capabilities if new else ()
-        await asyncio.to_thread(self._parts.store.open_episode, episode, capabilities)
+        await asyncio.to_thread(
+            self._parts.store.open_episode, episode, capabilities, self.session.misfit
+        )
         self._ledger.begin(episode)
 
     async def _play(self, episode: Episode, link: AgentLink, worker: WorkerClient) -> None:
@@ -447,6 +459,8 @@ class SessionEngine:
         """Fit by NUTS, keep the profile, end the session."""
         await self._settle(certify=self.session.spec.certify)
         measurement = self._known()
+        if self._reaching is not None:
+            await self._reaching
         n, seed = measurement.n, self.session.spec.seed
         data = measurement.final_data()
         request = FitRequest(
@@ -510,6 +524,7 @@ class SessionEngine:
             reason,
             report.profile,
             report.capabilities,
+            self._known().misfit,
         )
         self._publish(None)
 

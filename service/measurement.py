@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 
 from animalcat.layouts.adaptive.alarm import Alarm, Scheme, log_factors, schemes
 from animalcat.layouts.adaptive.bank import Bank, History
+from animalcat.layouts.adaptive.bound import Reach, reach
 from animalcat.layouts.adaptive.evidence import Evidence
 from animalcat.layouts.adaptive.offers import Offers
 from animalcat.layouts.adaptive.policy import Chooser
@@ -82,6 +84,12 @@ class Measurement:
                 f"layout {spec.layout!r} covers none of the {len(battery.instances)} instances of "
                 f"battery {spec.battery!r}; it covers {_covered(self.layout)}",
             )
+        if spec.stop.combine == "all" and not spec.policy.exposures and not spec.stop.futility:
+            raise ServiceError(
+                Code.INVALID_REQUEST,
+                'stop: with "all", repeats without limit and no futility a session may never end; '
+                "give a futility above 0, a limit of repeats, or any",
+            )
         self._posterior = LivePosterior(self.layout, spec.seed)
         self._evaluator = Evaluator(self.layout)
         self._candidates = sorted(self._features)
@@ -97,6 +105,8 @@ class Measurement:
             except ValueError as error:
                 raise ServiceError(Code.INVALID_REQUEST, f"generate: {error}") from error
         self._evidence: Evidence[str] = Evidence()
+        self._reach: Mapping[str, Reach] = {}
+        self._stop = spec.stop
         offered = () if self._offers is None else self._offers.names
         self._rows = {name: row for row, name in enumerate([*self._candidates, *offered])}
         self._alarm = Alarm(self._strata())
@@ -218,19 +228,47 @@ class Measurement:
         """The profile of the live posterior."""
         return Profile.of_live(self._posterior, status, provenance)
 
+    def find_reach(self) -> None:
+        """Work out what the battery can tell at most; it changes no choice.
+
+        It may run beside other calls. Where instances are made on demand the battery is no limit.
+        """
+        if self._policy.generate:
+            return
+        plays = self._policy.exposures or self._stop.max_episodes
+        with contextlib.suppress(ValueError):  # counts and scores: it is not known
+            found = reach(self._chooser.bank, self._stop, plays)
+            self._reach = {one.name: one for one in found}
+
+    @property
+    def limits(self) -> dict[str, str]:
+        """By capability, that its target cannot be reached with this battery, in words."""
+        return {name: one.limit for name, one in self._reach.items() if one.limit}
+
+    def with_reach(self, statuses: Sequence[CapabilityStatus]) -> tuple[CapabilityStatus, ...]:
+        """The same, each with what the battery can tell at most, as far as that is known yet."""
+        return tuple(
+            replace(status, best_sd=self._reach[status.name].best, limit=one.limit)
+            if (one := self._reach.get(status.name))
+            else status
+            for status in statuses
+        )
+
     def capabilities(self, verdict: Verdict) -> tuple[CapabilityStatus, ...]:
         """How well each capability is known."""
-        return tuple(
-            CapabilityStatus(
-                node.name,
-                node.mean,
-                node.sd,
-                node.unit,
-                verdict.status[node.name],
-                verdict.episodes_needed[node.name],
-            )
-            for node in self.summary()
-            if node.name in verdict.status
+        return self.with_reach(
+            [
+                CapabilityStatus(
+                    node.name,
+                    node.mean,
+                    node.sd,
+                    node.unit,
+                    verdict.status[node.name],
+                    verdict.episodes_needed[node.name],
+                )
+                for node in self.summary()
+                if node.name in verdict.status
+            ]
         )
 
     def data(self, n: int) -> Data:
@@ -301,7 +339,8 @@ class Measurement:
             offers=None if self._offers is None else self._offers.without(self._aside),
         )
         self._place = {name: k for k, name in enumerate(bank.names)}
-        self._chooser = Chooser(bank, self._policy)
+        order = tuple(name for name in self._policy.order if name not in self._aside)
+        self._chooser = Chooser(bank, replace(self._policy, order=order))
 
 
 def find_layout(name: str, variant: str = "") -> Layout:

@@ -92,6 +92,9 @@ class CapabilityStatus:
         status: Where measuring it stands.
         episodes_needed: How many more its target is expected to take; None: the battery cannot
             reach it, or measuring is over.
+        best_sd: Standard deviation that the whole battery leaves at best, in the unit; None: not
+            known, or not yet.
+        limit: In words, where the target cannot be reached with this battery.
     """
 
     name: str
@@ -100,6 +103,8 @@ class CapabilityStatus:
     unit: str
     status: str
     episodes_needed: int | None = None
+    best_sd: float | None = None
+    limit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +231,7 @@ class Session:
         allowed: How many episodes may be begun for now, where a campaign hands them out; None: as
             many as the stopping rule lets be.
         misfit: Where predictions fail, once the alarm says that the layout does not describe the
-            agent; known while the session is played.
+            agent.
     """
 
     id: str

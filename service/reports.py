@@ -44,12 +44,13 @@ def exported_profile(
     about["reason"] = verdict.reason
     about["misfit"] = measurement.misfit
     about["retest"] = measurement.retest
+    about["limits"] = measurement.limits
     about["certificates"] = [
         {"n": n, "counted_at": n + CERTIFICATE_DELAY, **certificate.result}
         for n, certificate in sorted(certificates.items())
     ]
     profile = Profile.of_fit(fitted, verdict.status, about)
-    return Report(profile.to_dict(), _capabilities(profile))
+    return Report(profile.to_dict(), measurement.with_reach(_capabilities(profile)))
 
 
 def live_profile(
@@ -65,8 +66,9 @@ def live_profile(
     about = provenance(session, attempts, versions)
     about["misfit"] = measurement.misfit
     about["retest"] = measurement.retest
+    about["limits"] = measurement.limits
     profile = measurement.live_profile(status, about)
-    return Report(profile.to_dict(), _capabilities(profile))
+    return Report(profile.to_dict(), measurement.with_reach(_capabilities(profile)))
 
 
 def provenance(

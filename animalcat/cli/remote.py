@@ -88,6 +88,8 @@ def session_row(session: sessions_pb2.Session) -> dict[str, Any]:
                 "unit": c.unit,
                 "status": c.status,
                 "episodes_needed": c.episodes_needed if c.HasField("episodes_needed") else None,
+                "best_sd": c.best_sd if c.HasField("best_sd") else None,
+                "limit": c.limit,
             }
             for c in session.capabilities
         ],

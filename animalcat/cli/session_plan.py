@@ -38,6 +38,11 @@ def stopping_rule(
     return rule
 
 
+def unreachable(capability: sessions_pb2.CapabilityStatus) -> str:
+    """That a capability's target is out of the battery's reach."""
+    return f"{capability.name}: its target {capability.limit}"
+
+
 def why(episode: sessions_pb2.EpisodeSummary) -> str:
     """Why an episode's instance was chosen, in a line or two."""
     decision = episode.decision

@@ -129,6 +129,11 @@ class StoppingRule:
         if self.combine == "all" and self.target_width and not (self.target_sd or self.targets):
             raise ValueError('target_width needs a target_sd: with "all" it would never be met')
 
+    @property
+    def wants_measures(self) -> bool:
+        """Whether anything but the budgets can be met: a target, or giving up."""
+        return bool(self.target_sd or self.futility or any(self.targets.values()))
+
     def target(self, name: str) -> float:
         """Target of one capability, in shares of its range."""
         return self.targets.get(name, self.target_sd)

@@ -181,8 +181,11 @@ def _seconds(state: _State) -> str:
 
 def _reason(state: _State) -> str:
     """Why the rule says stop; empty where it does not."""
-    conditions: list[_Condition] = [_settled, _episodes]
-    if state.rule.max_seconds:
+    rule = state.rule
+    conditions: list[_Condition] = [_episodes]
+    if rule.wants_measures or rule.combine == "any":
+        conditions.insert(0, _settled)
+    if rule.max_seconds:
         conditions.append(_seconds)
     met = [condition(state) for condition in conditions]
     if state.rule.combine == "any":

@@ -86,13 +86,18 @@ class SessionStore(ABC):
 
     @abstractmethod
     def open_episode(
-        self, episode: Episode, capabilities: tuple[CapabilityStatus, ...] = ()
+        self,
+        episode: Episode,
+        capabilities: tuple[CapabilityStatus, ...] = (),
+        misfit: str = "",
     ) -> None:
         """Keep a decision and that an attempt at it begins, before anything moves.
 
         Args:
             episode: The attempt; its outcome is None.
-            capabilities: How well they are known before it, for lists; empty: as before.
+            capabilities: How well they are known before it, for lists; empty: as before, and so is
+                the misfit.
+            misfit: Where predictions fail, as the alarm has it before the attempt.
 
         Raises:
             KeyError: No such session.
@@ -133,8 +138,9 @@ class SessionStore(ABC):
         reason: str,
         profile: Mapping[str, Any],
         capabilities: tuple[CapabilityStatus, ...],
+        misfit: str = "",
     ) -> Session:
-        """End a session and keep its profile, at once.
+        """End a session and keep its profile and what its alarm found, at once.
 
         Raises:
             KeyError: No such session.

@@ -20,11 +20,12 @@ from sqlalchemy import (
     text,
 )
 
-VERSION: Final = 2
+VERSION: Final = 3
 """Version of the schema; a store of a newer one is refused, of an older one brought up to date."""
 
 STEPS: Final = {
     1: "ALTER TABLE episodes ADD COLUMN seconds FLOAT NOT NULL DEFAULT 0",
+    2: "ALTER TABLE sessions ADD COLUMN misfit TEXT NOT NULL DEFAULT ''",
 }
 """What brings a store of each version to the next."""
 
@@ -58,6 +59,7 @@ sessions: Final = Table(
     Column("created", DateTime(timezone=False), nullable=False),
     # Derived: copied from the latest attempt or the profile, for lists.
     Column("capabilities", JSON, nullable=False),
+    Column("misfit", Text, nullable=False, server_default=""),
 )
 
 _SESSION: Final = "sessions.id"

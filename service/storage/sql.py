@@ -153,7 +153,10 @@ class SqlStore(SessionStore):
             return _one_session(db, session)
 
     def open_episode(
-        self, episode: Episode, capabilities: tuple[CapabilityStatus, ...] = ()
+        self,
+        episode: Episode,
+        capabilities: tuple[CapabilityStatus, ...] = (),
+        misfit: str = "",
     ) -> None:
         """Keep a decision and that an attempt at it begins; see the base class."""
         table = schema.episodes
@@ -174,7 +177,7 @@ class SqlStore(SessionStore):
                 f"attempt {episode.attempt} at episode {episode.number} exists",
             )
             if capabilities:
-                _set_capabilities(db, episode.session, capabilities)
+                _set_knowledge(db, episode.session, capabilities, misfit)
 
     def finish_episode(self, episode: Episode) -> None:
         """Keep how an open attempt ended; see the base class."""
@@ -243,6 +246,7 @@ class SqlStore(SessionStore):
         reason: str,
         profile: Mapping[str, Any],
         capabilities: tuple[CapabilityStatus, ...],
+        misfit: str = "",
     ) -> Session:
         """End a session and keep its profile, at once; see the base class."""
         with self._engine.begin() as db:
@@ -250,7 +254,7 @@ class SqlStore(SessionStore):
                 raise AlreadyFinishedError(f"{session} is over")
             _change_state(db, session, state, reason)
             db.execute(insert(schema.profiles).values(session=session, profile=dict(profile)))
-            _set_capabilities(db, session, capabilities)
+            _set_knowledge(db, session, capabilities, misfit)
             return _one_session(db, session)
 
     def profile(self, session: str) -> dict[str, Any] | None:
@@ -352,14 +356,14 @@ def _change_state(db: Connection, session: str, state: SessionState, reason: str
     db.execute(update(table).where(table.c.id == session).values(state=state.name, reason=reason))
 
 
-def _set_capabilities(
-    db: Connection, session: str, capabilities: tuple[CapabilityStatus, ...]
+def _set_knowledge(
+    db: Connection, session: str, capabilities: tuple[CapabilityStatus, ...], misfit: str
 ) -> None:
     table = schema.sessions
     db.execute(
         update(table)
         .where(table.c.id == session)
-        .values(capabilities=_CAPABILITIES.dump_python(capabilities, mode="json"))
+        .values(capabilities=_CAPABILITIES.dump_python(capabilities, mode="json"), misfit=misfit)
     )
 
 
@@ -407,6 +411,7 @@ def _session(row: Row[Any]) -> Session:
         episodes=row.episodes,
         successes=row.successes,
         capabilities=_CAPABILITIES.validate_python(row.capabilities),
+        misfit=row.misfit,
     )
 
 

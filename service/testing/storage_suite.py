@@ -39,7 +39,10 @@ SPEC = SessionSpec(
     observation_spec=ObservationSpec(camera=CameraSpec(32, grayscale=True), rays=None),
 )
 DECISION = Decision("01-01-01", 0.125, 0.3, 1 / 3, {"navigationAbility": -0.7}, "informative")
-STATUS = (CapabilityStatus("navigationAbility", 2.5, 0.25, "10 m", "measuring"),)
+STATUS = (
+    CapabilityStatus("navigationAbility", 2.5, 0.25, "10 m", "measuring", best_sd=0.2, limit="no"),
+)
+MISFIT = "since episode 20: less success than predicted where paradigm is cup"
 
 
 def attempt(session: str, number: int, k: int = 0) -> Episode:
@@ -119,12 +122,12 @@ class StorageSuite:
         self, store: SessionStore, session: str
     ) -> None:
         """A repetition, which learnt nothing, leaves it."""
-        store.open_episode(attempt(session, 0), STATUS)
+        store.open_episode(attempt(session, 0), STATUS, MISFIT)
         store.finish_episode(finished(attempt(session, 0), Outcome.VOID))
         store.open_episode(attempt(session, 0, 1))
         found = store.session(session)
         assert found is not None
-        assert found.capabilities == STATUS
+        assert (found.capabilities, found.misfit) == (STATUS, MISFIT)
 
     def test_outcomes_are_counted(self, store: SessionStore, session: str) -> None:
         """Success and failure count, void and fault do not."""
@@ -167,11 +170,14 @@ class StorageSuite:
     def test_a_session_that_is_over_stays_over(self, store: SessionStore, session: str) -> None:
         """Its profile is there, its state stays."""
         profile = {"nodes": {"navigationAbility": {"mean": 2.5, "hdi": [1.0, 4.0]}}}
-        ended = store.finish_session(session, SessionState.FINISHED, "budget", profile, STATUS)
-        assert (ended.state, ended.reason, ended.capabilities) == (
+        ended = store.finish_session(
+            session, SessionState.FINISHED, "budget", profile, STATUS, MISFIT
+        )
+        assert (ended.state, ended.reason, ended.capabilities, ended.misfit) == (
             SessionState.FINISHED,
             "budget",
             STATUS,
+            MISFIT,
         )
         assert store.profile(session) == profile
         with pytest.raises(AlreadyFinishedError):

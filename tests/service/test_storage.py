@@ -57,18 +57,20 @@ def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
 
 
 def test_an_older_store_is_brought_up_to_date(tmp_path: Path) -> None:
-    """The first schema had no time of play."""
+    """The first schema had no time of play, the second no misfit."""
     store = SqlStore.in_directory(tmp_path)
     session = store.create_session("s", SPEC, NOW).id
     store.open_episode(attempt(session, 0))
     store.close()
     with sqlite3.connect(tmp_path / "animalcat.sqlite") as db:
         db.execute("ALTER TABLE episodes DROP COLUMN seconds")
+        db.execute("ALTER TABLE sessions DROP COLUMN misfit")
         db.execute("UPDATE meta SET value = '1' WHERE key = 'schema'")
     store = SqlStore.in_directory(tmp_path)
     assert [episode.seconds for episode in store.episodes(session)] == [0.0]
+    assert [found.misfit for found in store.sessions()] == [""]
     store.finish_episode(finished(attempt(session, 0)))
     store.close()
     with sqlite3.connect(tmp_path / "animalcat.sqlite") as db:
         (version,) = db.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
-    assert version == "2"
+    assert version == "3"

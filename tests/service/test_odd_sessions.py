@@ -1,0 +1,188 @@
+"""Sessions that cannot go well: each ends, says why, and still says it when it is over."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import grpc
+import pytest
+
+from animalcat.v1 import gateway_pb2, results_pb2, sessions_pb2, types_pb2
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+STAY, AHEAD = 0, 3
+
+
+def arena(z: float, *, wall: bool = False, steps: int = 24) -> bytes:
+    """The goal straight ahead of the agent; behind a wall nobody gets it."""
+    items = [("Agent", 3.0, 1.0), ("GoodGoal", z, 2.0)]
+    if wall:
+        items.append(("Wall", z - 2.0, 20.0))
+    text = "".join(
+        f"""
+    - !Item
+      name: {name}
+      positions: [!Vector3 {{x: 20, y: 0, z: {at}}}]
+      rotations: [0]
+      sizes: [!Vector3 {{x: {size}, y: {max(1.0, size / 2)}, z: 1}}]"""
+        for name, at, size in items
+    )
+    head = f"!ArenaConfig\narenas:\n  0: !Arena\n    pass_mark: 0\n    t: {steps}\n    items:"
+    return f"{head}{text}\n".encode()
+
+
+def near(count: int) -> list[tuple[str, bytes]]:
+    return [(f"navigation-{k:02}.yaml", arena(6 + k)) for k in range(count)]
+
+
+async def played(service: Any, session: str, action: int) -> sessions_pb2.Session:
+    """Let an agent play that always does the same."""
+    async with service.agent(session) as stream:
+        await stream.receive("welcome")
+        while not isinstance(frame := await stream.receive(), gateway_pb2.SessionEnd):
+            assert not isinstance(frame, types_pb2.Error), frame
+            if isinstance(frame, gateway_pb2.EpisodeEnd):
+                continue
+            step = 0 if isinstance(frame, gateway_pb2.EpisodeStart) else frame.step
+            await stream.send(
+                gateway_pb2.EvaluateRequest(
+                    action=gateway_pb2.Action(step=step, actions=bytes([action]), repeat=20)
+                )
+            )
+    return await service.get(session)
+
+
+async def made(
+    service: Any, name: str, files: list[tuple[str, bytes]], **changes: Any
+) -> sessions_pb2.Session:
+    await service.import_files(files, name)
+    fields = {"battery": f"batteries/{name}", "certify": False, **changes}
+    return await service.get(await service.create(**fields))
+
+
+async def profile_of(service: Any, session: str) -> dict[str, Any]:
+    request = results_pb2.GetProfileRequest(name=f"{session}/profile")
+    return json.loads((await service.profiles.GetProfile(request)).profile_json)
+
+
+def rule(episodes: int = 100, **rest: Any) -> sessions_pb2.StoppingRule:
+    return sessions_pb2.StoppingRule(max_episodes=episodes, **rest)
+
+
+async def test_an_exhausted_battery_ends_the_session(service: Any) -> None:
+    session = await made(service, "three", near(3), stop=rule(target_sd=0.01))
+    found = await played(service, session.name, AHEAD)
+    assert found.state == sessions_pb2.SESSION_STATE_FINISHED
+    assert (found.episodes, found.reason) == (3, "the battery is exhausted")
+    assert {c.status for c in found.capabilities} <= {
+        "limited by the battery",
+        "limited by noise",
+        "measured",
+    }
+
+
+async def test_instances_that_are_all_equal_are_told_apart_by_name_alone(service: Any) -> None:
+    files = [(f"navigation-{k}.yaml", arena(12)) for k in range(5)]
+    session = await made(service, "equal", files, stop=rule(target_sd=0.01))
+    found = await played(service, session.name, AHEAD)
+    episodes = await service.list_episodes(session.name)
+    assert sorted(e.instance for e in episodes) == [f"navigation-{k}" for k in range(5)]
+    assert (found.successes, found.reason) == (5, "the battery is exhausted")
+
+
+@pytest.mark.parametrize(("action", "successes"), [(AHEAD, 6), (STAY, 0)])
+async def test_an_agent_that_always_or_never_succeeds(
+    service: Any, action: int, successes: int
+) -> None:
+    session = await made(service, "six", near(6), stop=rule(), seed=action)
+    found = await played(service, session.name, action)
+    assert (found.state, found.successes) == (sessions_pb2.SESSION_STATE_FINISHED, successes)
+    profile = await profile_of(service, session.name)
+    (note,) = profile["diagnostics"]["notes"]
+    assert f"all {found.episodes} outcomes are {bool(successes):d}" in note
+    assert "bounded from one side only" in note
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"stop": rule(target_sd=1.5)}, r"target_sd 1.5 is not in [0, 1)"),
+        ({"stop": rule(target_width=0.5, combine="all")}, "target_width needs a target_sd"),
+        ({"stop": rule(combine="both")}, "valid: any, all"),
+        ({"stop": rule(targets={"courage": 0.1})}, "courage: no capability"),
+        (
+            {
+                "stop": rule(combine="all", target_sd=0.1),
+                "policy": sessions_pb2.SelectionPolicy(exposures=0),
+            },
+            "may never end",
+        ),
+    ],
+)
+async def test_contradictory_rules_are_refused_at_the_start(
+    service: Any, changes: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(grpc.aio.AioRpcError) as refused:
+        await made(service, "three", near(3), **changes)
+    assert refused.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+    assert words in str(refused.value.details())
+
+
+async def test_all_of_nothing_but_a_budget_is_the_budget(service: Any) -> None:
+    session = await made(service, "six", near(6), stop=rule(4, combine="all"))
+    found = await played(service, session.name, AHEAD)
+    assert (found.episodes, found.reason) == (4, "the budget of 4 episodes is used up")
+
+
+async def test_a_target_out_of_reach_is_said_while_it_plays_and_ever_after(service: Any) -> None:
+    session = await made(service, "three", near(3), stop=rule(target_sd=0.02))
+    name = session.name
+    found = await played(service, name, AHEAD)
+    for c in found.capabilities:
+        assert c.limit.startswith("cannot be reached with this battery: at best SD ")
+        assert c.best_sd > 0.02 * 1.9
+    profile = await profile_of(service, name)
+    assert profile["provenance"]["limits"] == {c.name: c.limit for c in found.capabilities}
+    stored = service.running.engines.parts.store.session(name.split("/")[1])
+    assert [c.limit for c in stored.capabilities] == [c.limit for c in found.capabilities]
+
+
+async def test_a_target_in_reach_is_not_talked_of(service: Any) -> None:
+    session = await made(service, "three", near(3), stop=rule(2, target_sd=0.9))
+    found = await played(service, session.name, AHEAD)
+    assert {c.limit for c in found.capabilities} == {""}
+
+
+async def test_repeats_are_probed_and_the_profile_says_how_random_the_agent_is(
+    service: Any,
+) -> None:
+    policy = sessions_pb2.SelectionPolicy(exposures=0, probes=0.5, random_share=0.3)
+    session = await made(service, "three", near(3), stop=rule(14), policy=policy)
+    found = await played(service, session.name, AHEAD)
+    episodes = await service.list_episodes(session.name)
+    retest = (await profile_of(service, session.name))["provenance"]["retest"]
+    assert retest["repeats"] == found.episodes - len({e.instance for e in episodes}) > 0
+    assert retest["agreements"] == retest["repeats"]
+    assert retest["determinism"] > 0.7
+    assert Counter(e.decision.reason for e in episodes)["probe"] > 0
+
+
+async def contradicted(service: Any, **changes: Any) -> sessions_pb2.Session:
+    """Of arenas that ask the same, the agent passes those of one paradigm, and no other."""
+    files = [(f"01-01-{k:02}.yaml", arena(8 + k % 5)) for k in range(16)]
+    files += [(f"01-02-{k:02}.yaml", arena(8 + k % 5, wall=True)) for k in range(16)]
+    return await made(service, "contradicted", files, **changes)
+
+
+async def test_what_the_alarm_found_is_known_when_the_session_is_over(service: Any) -> None:
+    session = await contradicted(service, stop=rule(32, stop_at_alarm=True))
+    found = await played(service, session.name, AHEAD)
+    assert found.reason == "the layout does not describe this agent"
+    assert found.misfit.startswith("since episode ")
+    assert "paradigm is 01-0" in found.misfit
+    assert {c.status for c in found.capabilities} == {"layout contradicted"}
+    stored = service.running.engines.parts.store.session(session.name.split("/")[1])
+    assert stored.misfit == found.misfit
