@@ -98,6 +98,10 @@ def overlaps(box: Solid, other: Solid) -> bool:
         return False
     if other.shape == "sphere":
         return _box_meets_sphere(box, other)
+    if _beside(box, other):
+        return False
+    if other.shape == "box":
+        return True
     if not _separable(_world(box, "box"), _world(other, other.shape)):
         return other.shape != "shell" or not _inside_shell(box, other)
     return False
@@ -125,7 +129,8 @@ class Obstacles:
         n = len(self._solids) if among is None else among
         x, y, z, right, top, far = _bounds(box)
         limit = (-right - TOUCH, -top - TOUCH, -far - TOUCH, -x - TOUCH, -y - TOUCH, -z - TOUCH)
-        near: list[int] = np.flatnonzero((self._rows[:n] < limit).all(1)).tolist()
+        meets: npt.NDArray[np.bool_] = (self._rows[:n] < limit).all(1)
+        near: list[int] = meets.nonzero()[0].tolist()
         return next((i for i in near if overlaps(box, self._solids[i])), None)
 
 
@@ -165,6 +170,24 @@ def _footprint(solid: Solid) -> tuple[float, float]:
         return solid.half.x, solid.half.z
     sin, cos = abs(math.sin(math.radians(solid.yaw))), abs(math.cos(math.radians(solid.yaw)))
     return solid.half.x * cos + solid.half.z * sin, solid.half.x * sin + solid.half.z * cos
+
+
+def _beside(a: Solid, b: Solid) -> bool:
+    """Whether the rectangles that two solids cover, seen from above, have a side between them.
+
+    With the heights, which `_bounds_meet` compares, that settles it for boxes.
+    """
+    dx, dz = b.center.x - a.center.x, b.center.z - a.center.z
+    turn = math.radians(b.yaw - a.yaw)
+    sin, cos = abs(math.sin(turn)), abs(math.cos(turn))
+    for one, two in ((a, b), (b, a)):
+        right, ahead = rotate(dx, dz, -one.yaw)
+        x, z = max(two.half.x, THIN), max(two.half.z, THIN)
+        width = max(one.half.x, THIN) + x * cos + z * sin
+        depth = max(one.half.z, THIN) + x * sin + z * cos
+        if abs(right) >= width - TOUCH or abs(ahead) >= depth - TOUCH:
+            return True
+    return False
 
 
 def _box_meets_sphere(box: Solid, sphere: Solid) -> bool:

@@ -215,7 +215,7 @@ class _Builder:
         )
 
     def _draw(self, field: str, low: float, high: float) -> float:
-        value = float(self._rng.uniform(low, high))
+        value = low + (high - low) * self._rng.random()
         self._drawn[field] = value
         return value
 
@@ -252,29 +252,29 @@ class _Builder:
             self._skipped.append(Skipped(item.name, reason, (index, 0)))
             return
         copies = self._copies[index]
+        if copies == 1:
+            self._spawn_copy(KINDS[name], item, (index, 0))
+            return
+        lists = [(key, values) for key in PER_COPY if (values := getattr(item, key))]
         for copy in range(copies):
-            one = item
-            if copies > 1:
-                lists = {key: getattr(item, key)[copy : copy + 1] for key in PER_COPY}
-                one = item.model_copy(update=lists)
+            one = item.model_copy(update={key: values[copy : copy + 1] for key, values in lists})
             self._spawn_copy(KINDS[name], one, (index, copy))
 
     def _spawn_copy(self, kind: ObjectKind, item: Item, source: tuple[int, int]) -> None:
         index, copy = source
-        field = f"items[{index}].{{}}[{copy}]"
         item = _with_values(kind, item)
-        sizes, size = self._size(kind, item, field.format("sizes"))
-        color = self._color(kind, item, field.format("colors"))
+        sizes, size = self._size(kind, item, f"items[{index}].sizes[{copy}]")
+        color = self._color(kind, item, f"items[{index}].colors[{copy}]")
         blocker = None
         given = item.positions[0] if item.positions else _ANYWHERE
         turn = item.rotations[0] if item.rotations else -1.0
         by_chance = given.x < 0 or given.z < 0
         tries = OBJECT_TRIES if by_chance or (turn < 0 and kind.random_yaw) else 1
         for _ in range(tries):
-            position = self._position(given, field.format("positions"), size)
+            position = self._position(given, f"items[{index}].positions[{copy}]", size)
             yaw = turn
             if turn < 0:
-                key = field.format("rotations")
+                key = f"items[{index}].rotations[{copy}]"
                 yaw = self._draw(key, 0.0, 360.0) if kind.random_yaw else 0.0
             explicit = {
                 "name": kind.name,
@@ -297,7 +297,7 @@ class _Builder:
             box = _box(thing)
             blocker = self._blocker(thing, box)
             if blocker is None:
-                thing = self._with_symbol(thing, field.format("symbolNames"))
+                thing = self._with_symbol(thing, f"items[{index}].symbolNames[{copy}]")
                 self._objects.append(thing)
                 self._boxes.append(box)
                 if not kind.zone:
@@ -315,6 +315,8 @@ class _Builder:
 
     def _position(self, given: Vector3, field: str, size: Point) -> Vector3:
         """Clamp what is given and draw what is not; y as asked, without the lift."""
+        if 0.0 <= given.x <= ARENA_SIDE and 0.0 <= given.z <= ARENA_SIDE and given.y >= 0.0:
+            return given
 
         def axis(name: str, value: float, extent: float) -> float:
             if value >= 0:
@@ -355,14 +357,16 @@ class _Builder:
                 placed.append(min(max(value, low), high) * SIZE_ADJUSTMENT)
         if kind.ball:
             explicit, placed = explicit * 3, placed * 3
-        return (Vector3(x=explicit[0], y=explicit[1], z=explicit[2]),), Point(*placed)
+        if explicit != [given.x, given.y, given.z]:
+            given = Vector3(x=explicit[0], y=explicit[1], z=explicit[2])
+        return (given,), Point(*placed)
 
     def _color(self, kind: ObjectKind, item: Item, field: str) -> RGB | None:
         """The colour given or drawn; None where the kind's own look stands."""
         color = _given_color(item)
         if color is not None or kind.color_rule != "random":
             return color
-        r, g, b = self._rng.uniform(0.0, 255.0, 3).tolist()
+        r, g, b = (255.0 * self._rng.random(3)).tolist()
         self._drawn |= {f"{field}.r": r, f"{field}.g": g, f"{field}.b": b}
         return RGB(r=r, g=g, b=b)
 
