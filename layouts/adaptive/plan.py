@@ -40,7 +40,7 @@ class Policy:
         cool_down: Episodes during which variants of what was played wait.
         per_second: Whether what an instance tells counts per expected second of its episode.
         about: Capabilities that "information" is about; empty: all.
-        order: Names of instances, for "listed".
+        order: Names of instances that come first, in this order; under "listed" the only ones.
         generate: Whether an instance may be made on demand where none of the battery tells enough;
             for "variance" and "information".
         enough: An instance of the battery tells enough when it tells this share of what the best
@@ -80,8 +80,8 @@ class Policy:
             )
         if not 0.0 <= self.enough <= 1.0:
             raise ValueError(f"enough {self.enough} is not in [0, 1]")
-        if bool(self.order) != (self.name == "listed"):
-            raise ValueError('"order" goes with the policy "listed", which needs it')
+        if self.name == "listed" and not self.order:
+            raise ValueError('the policy "listed" needs an "order"')
 
 
 @dataclass(frozen=True, slots=True)

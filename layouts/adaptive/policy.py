@@ -20,6 +20,7 @@ from animalcat.layouts.adaptive.selectors import (
     CoolDown,
     Criterion,
     Favour,
+    First,
     Information,
     Listed,
     Mixture,
@@ -227,12 +228,13 @@ def selector_of(policy: Policy, bank: Bank) -> Selector:
     Raises:
         ValueError: A list names an instance that the bank has not.
     """
+    rows = {name: row for row, name in enumerate(bank.names)} if policy.order else {}
+    if unknown := [name for name in policy.order if name not in rows]:
+        raise ValueError(f"the list names {unknown[0]!r}, which is not in the battery")
+    listed = Listed(tuple(rows[name] for name in policy.order))
     match policy.name:
         case "listed":
-            rows = {name: row for row, name in enumerate(bank.names)}
-            if unknown := [name for name in policy.order if name not in rows]:
-                raise ValueError(f"the list names {unknown[0]!r}, which is not in the battery")
-            return Listed(tuple(rows[name] for name in policy.order))
+            return listed
         case "random":
             made: Selector = Uniform()
         case "stratified":
@@ -252,7 +254,7 @@ def selector_of(policy: Policy, bank: Bank) -> Selector:
         made = CoolDown(made, policy.cool_down)
     if policy.exposures != 1 and policy.probes:
         made = Mixture(((1.0 - policy.probes, made), (policy.probes, Probe(policy.exposures))))
-    return made
+    return First(listed, made) if policy.order else made
 
 
 def _criterion(policy: Policy) -> Criterion:

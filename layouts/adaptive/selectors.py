@@ -270,6 +270,23 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True)
+class First:
+    """One selector as long as it offers anything, then another.
+
+    Attributes:
+        first: The one.
+        then: The other.
+    """
+
+    first: Selector
+    then: Selector
+
+    def branches(self, view: View, allowed: Mask) -> tuple[Branch, ...]:
+        """Those of the first, or else of the other."""
+        return self.first.branches(view, allowed) or self.then.branches(view, allowed)
+
+
+@dataclass(frozen=True, slots=True)
 class Balanced:
     """Only paradigms that are due: each is owed as many plays as it has a share of the battery.
 

@@ -70,6 +70,22 @@ def test_every_policy_is_a_distribution_over_what_is_left(
     assert scores == sorted(scores, reverse=True)
 
 
+def test_what_comes_first_under_any_policy(chooser: Chooser, posterior: LivePosterior) -> None:
+    bank = chooser.bank
+    first = Chooser(bank, Policy(order=("3", "9")))
+    played: list[int] = []
+    for number in range(2):
+        choice = first.choose(posterior, History(played), number)
+        assert choice is not None
+        assert (choice.reason, choice.propensity) == ("listed", 1.0)
+        played.append(choice.index)
+    assert [bank.names[row] for row in played] == ["3", "9"]
+    after = first.propensities(posterior, History(played))
+    assert after == pytest.approx(Chooser(bank, Policy()).propensities(posterior, History(played)))
+    with pytest.raises(ValueError, match="'nobody'"):
+        Chooser(bank, Policy(order=("nobody",)))
+
+
 def test_a_list_is_played_in_its_order_and_ends(chooser: Chooser, posterior: LivePosterior) -> None:
     listed = Chooser(chooser.bank, Policy("listed", order=("3", "3", "1"), exposures=2))
     played: list[int] = []
