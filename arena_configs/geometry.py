@@ -129,8 +129,7 @@ class Obstacles:
         n = len(self._solids) if among is None else among
         x, y, z, right, top, far = _bounds(box)
         limit = (-right - TOUCH, -top - TOUCH, -far - TOUCH, -x - TOUCH, -y - TOUCH, -z - TOUCH)
-        meets: npt.NDArray[np.bool_] = (self._rows[:n] < limit).all(1)
-        near: list[int] = meets.nonzero()[0].tolist()
+        near: list[int] = np.nonzero((self._rows[:n] < limit).all(1))[0].tolist()
         return next((i for i in near if overlaps(box, self._solids[i])), None)
 
 
