@@ -170,7 +170,7 @@ class EvaluationStream:
         )
 
     async def withdraw(self, seconds: float) -> None:
-        """Close this side between episodes: one that was sent meanwhile counts for nobody.
+        """Leave between episodes: one that was sent meanwhile is held against nobody.
 
         Args:
             seconds: How long the service may take to end the stream.
@@ -178,7 +178,8 @@ class EvaluationStream:
         gone = (TimeoutError, AnimalcatError, asyncio.InvalidStateError, grpc.aio.AioRpcError)
         with contextlib.suppress(*gone):
             async with asyncio.timeout(seconds):
-                await self._call.done_writing()
+                withdraw = gateway_pb2.Withdraw()
+                await self._write(gateway_pb2.EvaluateRequest(withdraw=withdraw))
                 while True:  # until the service closes the stream
                     await self.receive()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Coroutine
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from animalcat.client import SessionLike, connect
 from animalcat.envs.agents.base import EpisodeInfo
@@ -14,6 +14,9 @@ from animalcat.evaluation import EvaluationStream
 from animalcat.v1 import gateway_pb2
 
 _T = TypeVar("_T")
+
+_WITHDRAW_SECONDS: Final = 5.0
+"""How long the service may take to notice that an agent leaves between episodes."""
 
 
 class SessionOver(Exception):  # noqa: N818  no error: the session has what it wanted
@@ -95,6 +98,7 @@ class RemoteEpisodes:
             raise
         self.opening: Opening | None = None
         self.steps = 0
+        self._closed = False
         self._counted = self.welcome.episodes_done
         self._next: gateway_pb2.EvaluateResponse | None = None
 
@@ -152,7 +156,14 @@ class RemoteEpisodes:
         return Answer(end.reward, self._last, ended=True, truncated=end.truncated, fault=end.fault)
 
     def close(self) -> None:
-        """Leave the session; an open episode is voided. Calling it twice is fine."""
+        """Leave the session; an open episode is voided. Calling it twice is fine.
+
+        Between episodes the service has chosen the next one already: nothing of it was shown here,
+        and it is not held against the agent.
+        """
+        if not self._closed and self.opening is None and not self.spent:
+            self._run(self._stream.withdraw(_WITHDRAW_SECONDS))
+        self._closed = True
         self._client.close()
 
     async def _turn(self, actions: bytes) -> gateway_pb2.EvaluateResponse:

@@ -125,16 +125,20 @@ class GrpcLink(AgentLink):
 
     async def begin(self, opening: EpisodeOpening, first: Step) -> None:
         """Send the first observation of an episode."""
-        await self._ask(
-            gateway_pb2.EvaluateResponse(
-                episode_start=gateway_pb2.EpisodeStart(
-                    episode=opening.number,
-                    time_budget_steps=opening.time_budget_steps,
-                    observation=observation_to_proto(first.observation),
-                    agent_seed=opening.agent_seed,
-                )
+        frame = gateway_pb2.EvaluateResponse(
+            episode_start=gateway_pb2.EpisodeStart(
+                episode=opening.number,
+                time_budget_steps=opening.time_budget_steps,
+                observation=observation_to_proto(first.observation),
+                agent_seed=opening.agent_seed,
             )
         )
+        try:
+            await self._ask(frame)
+        except AgentLeftError as left:
+            if left.cause is Cause.AGENT_LEFT:  # and has not seen it
+                raise AgentLeftError(Cause.WITHDREW) from None
+            raise
 
     async def ask(self, done: int, reward: float, step: Step) -> None:
         """Send an observation that asks for an action."""
@@ -159,6 +163,9 @@ class GrpcLink(AgentLink):
                         return actions
                     case "note":
                         self._note(frame.note)
+                    case "withdraw" if done == 0:
+                        self._disarm()
+                        raise AgentLeftError(Cause.WITHDREW)
                     case _:
                         raise ServiceError(
                             Code.BAD_FRAME, "an action or a note is due here, nothing else"

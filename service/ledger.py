@@ -139,7 +139,7 @@ class Ledger:
             outcome, cause = Outcome.FAULT, f"backend: {course.fault}"
         elif course.left is not None and course.left.blameless:
             outcome, cause = Outcome.FAULT, course.left.value
-        elif course.left is Cause.CANCELLED:
+        elif course.left is Cause.CANCELLED or course.left is Cause.WITHDREW:
             outcome, cause = Outcome.VOID, course.left.value
         elif course.left is not None:
             before = any(

@@ -26,6 +26,7 @@ class EvaluateRequest(_message.Message):
     HELLO_FIELD_NUMBER: _builtins.int
     ACTION_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
+    WITHDRAW_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def hello(self) -> Global___Hello:
         """First frame, and only the first."""
@@ -38,18 +39,23 @@ class EvaluateRequest(_message.Message):
     def note(self) -> Global___Note:
         """May be sent at any time after welcome."""
 
+    @_builtins.property
+    def withdraw(self) -> Global___Withdraw:
+        """Answers the first observation of an episode: the agent leaves without having looked at it."""
+
     def __init__(
         self,
         *,
         hello: Global___Hello | None = ...,
         action: Global___Action | None = ...,
         note: Global___Note | None = ...,
+        withdraw: Global___Withdraw | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "frame", b"frame", "hello", b"hello", "note", b"note"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "frame", b"frame", "hello", b"hello", "note", b"note", "withdraw", b"withdraw"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "frame", b"frame", "hello", b"hello", "note", b"note"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "frame", b"frame", "hello", b"hello", "note", b"note", "withdraw", b"withdraw"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_frame: _TypeAlias = _typing.Literal["hello", "action", "note"]  # noqa: Y015
+    _WhichOneofReturnType_frame: _TypeAlias = _typing.Literal["hello", "action", "note", "withdraw"]  # noqa: Y015
     _WhichOneofArgType_frame: _TypeAlias = _typing.Literal["frame", b"frame"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_frame) -> _WhichOneofReturnType_frame | None: ...
 
@@ -341,6 +347,26 @@ class Note(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Note: _TypeAlias = Note  # noqa: Y015
+
+@_typing.final
+class Withdraw(_message.Message):
+    """The agent leaves between two episodes, when the next may have been sent already. That attempt is
+    void and held against nobody; its instance waits for the agent's return. The service closes the
+    stream.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Withdraw: _TypeAlias = Withdraw  # noqa: Y015
 
 @_typing.final
 class EpisodeEnd(_message.Message):

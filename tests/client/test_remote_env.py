@@ -10,6 +10,7 @@ from gymnasium import spaces
 import animalcat
 from animalcat.envs.gym import ArenaEnv
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
+from animalcat.v1 import types_pb2
 
 from .conftest import MakeSession, Server
 
@@ -59,6 +60,39 @@ def test_an_episode_is_played_to_its_end(server: Server, make_session: MakeSessi
         env.reset()
     env.close()
     env.close()
+
+
+def test_leaving_between_episodes_is_not_held_against_the_agent(
+    server: Server, client: animalcat.Client, make_session: MakeSession
+) -> None:
+    session = make_session(max_episodes=3)
+
+    def play_one(env: animalcat.RemoteEnv) -> None:
+        env.reset()
+        ended = False
+        while not ended:
+            _, _, terminated, truncated, _ = env.step(np.array([0, 1]))
+            ended = terminated or truncated
+
+    for look in (False, True):
+        env = animalcat.RemoteEnv(server.address, session)
+        if not look:
+            play_one(env)
+        assert not env.session_over, "the next episode has been chosen"
+        env.close()
+    env = animalcat.RemoteEnv(server.address, session)
+    env.reset()
+    env.close()  # it has seen this one
+    env = animalcat.RemoteEnv(server.address, session)
+    play_one(env)
+    env.close()
+    first, second, third, left, fifth, *_ = client.episodes(session)
+    assert [e.episode for e in (first, second, third, left, fifth)] == [0, 1, 1, 1, 1]
+    assert len({e.instance for e in (second, third, left, fifth)}) == 1
+    void, failure = types_pb2.OUTCOME_VOID, types_pb2.OUTCOME_FAILURE
+    assert [e.outcome for e in (second, third, left, fifth)] == [void, void, void, failure]
+    assert [e.cause for e in (left, fifth)] == ["the agent left", ""]
+    assert second.cause == third.cause == "the agent left before it had to do with the episode"
 
 
 def test_spaces_are_those_of_the_local_environment(

@@ -101,6 +101,21 @@ def test_an_episode_that_is_left_goes_on_without_actions(caplog: pytest.LogCaptu
     assert "episode 0 was left at decision 1" in caplog.text
 
 
+def test_a_client_that_closes_between_episodes_withdraws_from_the_next() -> None:
+    told: list[str | None] = []
+
+    def script(requests: Any) -> Iterator[Any]:
+        yield start(0, 0)
+        next(requests)
+        yield end(0, 0, 1)
+        yield start(0, 1)
+        told.append(next(requests).WhichOneof("frame"))
+
+    with source(script) as played:
+        assert played.step(0).step.phase is Phase.LAST
+    assert told == ["withdraw"]
+
+
 def test_without_a_time_limit_an_episode_cannot_be_left() -> None:
     def script(requests: Any) -> Iterator[Any]:
         endless = start(0, 0)

@@ -47,6 +47,9 @@ async def far(service: Any, **changes: Any) -> str:
     return await service.create(battery="batteries/far", stop=stop, certify=False, **changes)
 
 
+WITHDRAW = gateway_pb2.EvaluateRequest(withdraw=gateway_pb2.Withdraw())
+
+
 def act(step: int, *actions: int, repeat: int = 0, slot: int = 0) -> gateway_pb2.EvaluateRequest:
     return gateway_pb2.EvaluateRequest(
         action=gateway_pb2.Action(slot=slot, step=step, actions=bytes(actions), repeat=repeat)
@@ -156,6 +159,33 @@ class TestAgents:
             assert await stream.call.read() is grpc.aio.EOF
         (episode,) = await service.list_episodes(session)
         assert episode.cause == "the agent left"
+
+    async def test_before_its_first_action_it_withdraws_and_nobody_is_blamed(
+        self, service: Any
+    ) -> None:
+        session = await far(service)
+        for process in ("1", "2", "3"):
+            async with service.agent(session, instance=process) as stream:
+                await stream.receive("welcome")
+                await stream.receive("episode_start")
+                await stream.send(WITHDRAW)
+                assert await stream.call.read() is grpc.aio.EOF
+            await service.settled(session, "WAITING", asyncio.sleep)
+        attempts = await service.list_episodes(session)
+        assert [(e.episode, e.attempt) for e in attempts] == [(0, 0), (0, 1), (0, 2)]
+        assert len({e.instance for e in attempts}) == 1, "it cannot be dodged"
+        assert {(e.outcome, e.steps) for e in attempts} == {(types_pb2.OUTCOME_VOID, 0)}
+        assert all("before it had to do" in e.cause for e in attempts)
+
+    async def test_an_episode_that_has_begun_cannot_be_withdrawn_from(self, service: Any) -> None:
+        session = await far(service)
+        async with service.agent(session) as stream:
+            await stream.receive("welcome")
+            await stream.receive("episode_start")
+            await stream.send(act(0, 0))
+            await stream.receive("ask")
+            await stream.send(WITHDRAW)
+            assert (await stream.receive("error")).code == "BAD_FRAME"
 
     async def test_an_agent_that_never_answers_is_let_go(self, service: Any) -> None:
         session = await far(service, action_timeout_seconds=0.3)
