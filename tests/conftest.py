@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,19 @@ MISSING = "ANIMALCAT_DATA"
 def _data_dir() -> Path:
     path = Path(os.environ.get("ANIMALCAT_DATA") or "../shared/data")
     return path if path.is_absolute() else ROOT / path
+
+
+@pytest.fixture(scope="session", autouse=True)
+def temporary_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What tests and their processes leave in the folder of temporary files stays within pytest's.
+
+    Locks of animalai's clients, logs of Stable-Baselines3, sources that PyTensor compiles. The name
+    is short, as paths of sockets must be.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(tmp_path_factory.mktemp("t")))
+        patch.setattr(tempfile, "tempdir", None)  # else what was asked for before is remembered
+        yield
 
 
 @pytest.fixture(scope="session")
