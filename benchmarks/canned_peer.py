@@ -28,11 +28,9 @@ def main() -> None:
         exchange: Any = channel.unary_unary  # untyped for bytes
         call = exchange(METHOD)  # bytes both ways: nothing is decoded
         step = SimEnvironment(arguments.spec).load(arena(), 0)
-        info = Encoder(channels_first=True).info(step)
-        infos = {BEHAVIOUR: pb.RlOutput.ListAgentInfo(value=[info])}
-        told = pb.UnityOutput(
-            rl_output=pb.RlOutput(agent_infos=infos), rl_initialization_output=introduction()
-        )
+        told = pb.UnityOutput(rl_initialization_output=introduction())
+        info = told.rl_output.agent_infos[BEHAVIOUR].value.add()
+        Encoder(channels_first=True).write(step, info)
         call(_message(greeting()))
         call(_message(None))
         frame, end = _message(told), pb.UnityMessage(header=pb.Header(status=400))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from animalcat.envs.mlagents.arguments import Encoding
 from animalcat.envs.mlagents.v1 import communicator_pb2 as pb
-from animalcat.envs.types import Observation, Phase, Step
+from animalcat.envs.types import Phase, Step
 
 CAMERA: Final = "CameraSensor"
 RAYS: Final = "RayPerceptionSensor"
@@ -24,8 +24,9 @@ VECTOR: Final = "VectorSensor_size7"
 _NONE: Final = 1
 _TRANSLATION: Final = 2
 """ML-Agents' dimension properties: nothing special; equivariant under translation."""
-_STORED: Final = 0
-"""zlib's level without compression: within one machine bytes are cheaper than packing them."""
+_LONGEST_BLOCK: Final = 65_535
+"""Bytes of a block in zlib's format."""
+_SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
 
 
 class Encoder:
@@ -41,48 +42,58 @@ class Encoder:
         self._channels_first = channels_first
         self._raw = encoding == "raw"
 
-    def info(self, step: Step) -> pb.AgentInfo:
-        """What the client is told of a step; LAST is the end of an episode."""
-        return pb.AgentInfo(
-            reward=step.reward,
-            done=step.phase is Phase.LAST,
-            observations=self._observations(step.observation),
-        )
+    def write(self, step: Step, info: pb.AgentInfo) -> None:
+        """Fill in what the client is told of a step; LAST is the end of an episode.
 
-    def _observations(self, seen: Observation) -> list[pb.Observation]:
-        """By the names of the sensors: camera, rays, vector; what is off is absent."""
-        found: list[pb.Observation] = []
+        Sensors go by their names: camera, rays, vector; what is off is absent. The message is
+        filled where it will be sent from, as each copy of an image costs.
+        """
+        info.reward = step.reward
+        info.done = step.phase is Phase.LAST
+        seen = step.observation
         if seen.camera is not None:
-            found.append(self._camera(seen.camera))
+            self._write_camera(seen.camera, info.observations.add())
         if seen.rays is not None:
-            found.append(_numbers(RAYS, seen.rays))
-        vector = np.array((seen.health, *seen.velocity, *seen.position), np.float32)
-        found.append(_numbers(VECTOR, vector))
-        return found
+            _write_numbers(RAYS, seen.rays.shape, seen.rays.tolist(), info.observations.add())
+        vector = (seen.health, *seen.velocity.tolist(), *seen.position.tolist())
+        _write_numbers(VECTOR, (len(vector),), vector, info.observations.add())
 
-    def _camera(self, image: npt.NDArray[np.uint8]) -> pb.Observation:
+    def _write_camera(self, image: npt.NDArray[np.uint8], into: pb.Observation) -> None:
         shape, properties = image.shape, (_TRANSLATION, _TRANSLATION, _NONE)
         if self._channels_first:
             shape, properties = (shape[2], *shape[:2]), (_NONE, _TRANSLATION, _TRANSLATION)
-        if not self._raw:
-            return pb.Observation(
-                name=CAMERA,
-                shape=shape,
-                dimension_properties=properties,
-                compression_type=pb.COMPRESSION_TYPE_PNG,
-                compressed_data=png(image),
-            )
-        floats = image.astype(np.float32) / np.float32(255.0)
-        if self._channels_first:
-            floats = np.moveaxis(floats, 2, 0)
-        return _numbers(CAMERA, floats, properties)
+        if self._raw:
+            floats = image.astype(np.float32) / np.float32(255.0)
+            if self._channels_first:
+                floats = np.moveaxis(floats, 2, 0)
+            _write_numbers(CAMERA, shape, floats.ravel().tolist(), into, properties)
+            return
+        into.name = CAMERA
+        into.shape.extend(shape)
+        into.dimension_properties.extend(properties)
+        into.compression_type = pb.COMPRESSION_TYPE_PNG
+        into.compressed_data = png(image)
+
+
+def _write_numbers(
+    name: str,
+    shape: Sequence[int],
+    values: Iterable[float],
+    into: pb.Observation,
+    properties: Sequence[int] = (_NONE,),
+) -> None:
+    into.name = name
+    into.shape.extend(shape)
+    into.dimension_properties.extend(properties)
+    into.compression_type = pb.COMPRESSION_TYPE_NONE
+    into.float_data.data.extend(values)
 
 
 def png(image: npt.NDArray[np.uint8]) -> bytes:
     """An RGB picture as PNG, neither filtered nor compressed: quick to write and to read.
 
     A client averages the channels of a PNG where it expects one, and cannot read a PNG that has
-    but one.
+    but one. (`zlib.compress` would do for the blocks at level 0, but gets ready to compress first.)
 
     Args:
         image: (height, width, 1 or 3) uint8.
@@ -90,25 +101,20 @@ def png(image: npt.NDArray[np.uint8]) -> bytes:
     height, width, _ = image.shape
     rows = np.zeros((height, 1 + 3 * width), np.uint8)  # each row begins with its filter: none
     rows[:, 1:].reshape(height, width, 3)[...] = image
+    data = rows.data.cast("B")
+    parts: list[bytes | memoryview] = [b"\x78\x01"]  # zlib's head: nothing is compressed
+    for start in range(0, len(data), _LONGEST_BLOCK):
+        block = data[start : start + _LONGEST_BLOCK]
+        size, last = len(block), start + len(block) == len(data)
+        parts += (struct.pack("<?HH", last, size, size ^ 0xFFFF), block)
+    parts.append(struct.pack(">I", zlib.adler32(data)))
     head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    data = zlib.compress(rows.data, _STORED)
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        _chunk(kind, body) for kind, body in ((b"IHDR", head), (b"IDAT", data), (b"IEND", b""))
+    return b"".join(
+        (_SIGNATURE, *_chunk(b"IHDR", head), *_chunk(b"IDAT", *parts), *_chunk(b"IEND"))
     )
 
 
-def _chunk(kind: bytes, body: bytes) -> bytes:
-    content = kind + body
-    return struct.pack(">I", len(body)) + content + struct.pack(">I", zlib.crc32(content))
-
-
-def _numbers(
-    name: str, array: npt.NDArray[np.float32], properties: Sequence[int] = (_NONE,)
-) -> pb.Observation:
-    return pb.Observation(
-        name=name,
-        shape=array.shape,
-        dimension_properties=properties,
-        compression_type=pb.COMPRESSION_TYPE_NONE,
-        float_data=pb.Observation.FloatData(data=array.ravel().tolist()),
-    )
+def _chunk(kind: bytes, *parts: bytes | memoryview) -> tuple[bytes, ...]:
+    content = b"".join((kind, *parts))
+    size, checksum = len(content) - len(kind), zlib.crc32(content)
+    return struct.pack(">I", size), content, struct.pack(">I", checksum)

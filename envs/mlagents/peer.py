@@ -89,12 +89,11 @@ def _play(connection: Connection, source: Source, encoder: Encoder, request: pb.
             _heed(request.side_channel, source)
             turns = _turns(source, turn, request)
             turn = turns[-1]
-            infos = pb.RlOutput.ListAgentInfo(value=[encoder.info(one.step) for one in turns])
-            output = pb.RlOutput(agent_infos={BEHAVIOUR: infos})
-            request = connection.exchange(
-                pb.UnityOutput(rl_output=output, rl_initialization_output=introduced)
-            ).rl_input
+            output = pb.UnityOutput(rl_initialization_output=introduced)
             introduced = None  # the client learns it with the first observations
+            for one in turns:
+                encoder.write(one.step, output.rl_output.agent_infos[BEHAVIOUR].value.add())
+            request = connection.exchange(output).rl_input
     except (ArenaError, ChannelError, ClientError, SourceFailedError, SourceOver) as error:
         _log(error)
         if turn is not None:

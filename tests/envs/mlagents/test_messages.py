@@ -77,12 +77,18 @@ def some_step(spec: ObservationSpec, phase: Phase = Phase.MID) -> Step:
     return Step(phase, -0.25, ended_by, spec.generate(np.random.default_rng(3)))
 
 
+def written(encoder: Encoder, step: Step) -> pb.AgentInfo:
+    info = pb.AgentInfo()
+    encoder.write(step, info)
+    return info
+
+
 @pytest.mark.parametrize("encoding", ["png", "raw"])
 @pytest.mark.parametrize("grayscale", [False, True])
 def test_a_client_decodes_what_the_simulator_saw(encoding: Encoding, grayscale: bool) -> None:
     camera = CameraSpec(20, grayscale)
     step = some_step(ObservationSpec(camera, RaySpec()))
-    ours = Encoder(channels_first=True, encoding=encoding).info(step)
+    ours = written(Encoder(channels_first=True, encoding=encoding), step)
     infos = [AgentInfoProto.FromString(ours.SerializeToString())]
     spec = behavior_spec_from_proto(BrainParametersProto(), infos[0])
     assert [s.name for s in spec.observation_specs] == [
@@ -106,7 +112,8 @@ def test_a_client_decodes_what_the_simulator_saw(encoding: Encoding, grayscale: 
 def test_an_old_client_is_told_height_width_channels() -> None:
     step = some_step(ObservationSpec(CameraSpec(8), None))
     for encoding in ("png", "raw"):
-        image, _ = Encoder(channels_first=False, encoding=encoding).info(step).observations
+        encoder = Encoder(channels_first=False, encoding=encoding)
+        image, _ = written(encoder, step).observations
         assert list(image.shape) == [8, 8, 3]
         assert list(image.dimension_properties) == [2, 2, 1]
     floats = np.array(image.float_data.data, np.float32).reshape(8, 8, 3)
@@ -115,7 +122,7 @@ def test_an_old_client_is_told_height_width_channels() -> None:
 
 
 def test_the_last_step_is_done_and_never_interrupted() -> None:
-    info = Encoder(channels_first=True).info(some_step(ObservationSpec(), Phase.LAST))
+    info = written(Encoder(channels_first=True), some_step(ObservationSpec(), Phase.LAST))
     assert (info.done, info.max_step_reached, info.id) == (True, False, 0)
     assert [o.name for o in info.observations] == ["RayPerceptionSensor", "VectorSensor_size7"]
 
