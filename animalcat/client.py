@@ -25,6 +25,8 @@ from animalcat.evaluation import (
     play,
 )
 from animalcat.v1 import (
+    campaigns_pb2,
+    campaigns_pb2_grpc,
     results_pb2,
     results_pb2_grpc,
     sessions_pb2,
@@ -39,6 +41,7 @@ _FORMATS: Final = {
     "json": results_pb2.PROFILE_FORMAT_JSON,
     "html": results_pb2.PROFILE_FORMAT_HTML,
     "csv": results_pb2.PROFILE_FORMAT_OUTCOMES_CSV,
+    "reanalysis": results_pb2.PROFILE_FORMAT_REANALYSIS_JSON,
 }
 
 
@@ -71,6 +74,7 @@ class Client:
         channel = connection.channel
         self._batteries = sessions_pb2_grpc.BatteriesStub(channel)
         self._sessions = sessions_pb2_grpc.SessionsStub(channel)
+        self._campaigns = campaigns_pb2_grpc.CampaignsStub(channel)
         self._profiles = results_pb2_grpc.ProfilesStub(channel)
         self._episodes = results_pb2_grpc.EpisodesStub(channel)
 
@@ -264,15 +268,51 @@ class Client:
         request = sessions_pb2.CancelSessionRequest(name=session_name(session))
         return self._run(self._sessions.CancelSession, request).session
 
+    def create_campaign(self, spec: campaigns_pb2.CampaignSpec) -> campaigns_pb2.Campaign:
+        """Create a campaign of several agents, whose sessions wait for them.
+
+        Args:
+            spec: What it is to be; the same again gives the same campaign.
+        """
+        request = campaigns_pb2.CreateCampaignRequest(spec=spec)
+        return self._run(self._campaigns.CreateCampaign, request).campaign
+
+    def get_campaign(self, campaign: str) -> campaigns_pb2.Campaign:
+        """One campaign as it stands.
+
+        Args:
+            campaign: Its id.
+        """
+        request = campaigns_pb2.GetCampaignRequest(name=names.campaign_name(campaign))
+        return self._run(self._campaigns.GetCampaign, request).campaign
+
+    def list_campaigns(self) -> list[campaigns_pb2.Campaign]:
+        """All campaigns, newest first."""
+        request = campaigns_pb2.ListCampaignsRequest()
+        return list(self._run(self._campaigns.ListCampaigns, request).campaigns)
+
+    def end_campaign(self, campaign: str) -> campaigns_pb2.Campaign:
+        """End a campaign; each of its sessions that was played has its profile.
+
+        Args:
+            campaign: Its id.
+        """
+        request = campaigns_pb2.EndCampaignRequest(name=names.campaign_name(campaign))
+        return self._run(self._campaigns.EndCampaign, request).campaign
+
     def profile(self, session: SessionLike) -> dict[str, Any]:
         """The profile, by the schema "profile": certified once the session is finished."""
         request = results_pb2.GetProfileRequest(name=_profile_name(session))
         return json.loads(self._run(self._profiles.GetProfile, request).profile_json)
 
     def export_profile(
-        self, session: SessionLike, form: Literal["json", "html", "csv"] = "json"
+        self, session: SessionLike, form: Literal["json", "html", "csv", "reanalysis"] = "json"
     ) -> bytes:
-        """The profile as a file's content; csv is the table of outcomes."""
+        """The profile as a file's content.
+
+        "csv" is the table of outcomes, "reanalysis" success on the whole battery and the
+        calibration of predictions, both weighted by propensities, as JSON.
+        """
         if form not in _FORMATS:
             raise AnimalcatError(f"format {form!r}: choose from {', '.join(_FORMATS)}")
         request = results_pb2.ExportProfileRequest(

@@ -163,7 +163,10 @@ def reanalyse(draws: Sequence[Drawn], instances: Mapping[str, int]) -> Reanalysi
     usable = [d for d in draws if d.chance > 0.0]
     notes: list[str] = []
     if repeats := sum(d.peers is None for d in draws):
-        notes.append(f"{repeats} repeats or instances made on demand are left out")
+        notes.append(
+            f"{repeats} episodes are left out: repeats, instances made on demand, or decisions kept "
+            "without what else could have been begun"
+        )
     if silent := [p.name for p in paradigms if p.success.value is None]:
         notes.append(f"nothing is known of {', '.join(silent)}: no random draw came there")
     return Reanalysis(

@@ -23,7 +23,7 @@ from animalcat.service.events import Event, EventBus
 from animalcat.service.generation import played_arena, played_instance
 from animalcat.service.ledger import MAX_FAULTS_IN_A_ROW, Ledger
 from animalcat.service.link import AgentLeftError, AgentLink, EpisodeOpening
-from animalcat.service.measurement import Measurement
+from animalcat.service.measurement import Data, Measurement
 from animalcat.service.model import (
     Cause,
     Episode,
@@ -33,7 +33,7 @@ from animalcat.service.model import (
 )
 from animalcat.service.play import play, recording_path
 from animalcat.service.recording import EpisodeRecorder
-from animalcat.service.reports import Report, exported_profile, live_profile
+from animalcat.service.reports import Report, SecondReading, exported_profile, live_profile
 from animalcat.service.storage.base import SessionStore
 from animalcat.service.workers import Workers
 
@@ -103,8 +103,10 @@ class SessionEngine:
         self._present = 0
         self._warming: asyncio.Task[None] | None = None
         self._reaching: asyncio.Task[None] | None = None
+        self._widening: asyncio.Task[None] | None = None
         self._fitting: asyncio.Task[FitResult] | None = None
         self._ending: asyncio.Task[Session] | None = None
+        self._conclusion = ""
         self._broken = False
         self._stopping = False
 
@@ -158,13 +160,38 @@ class SessionEngine:
             )
         return self.session
 
+    async def current(self) -> Session:
+        """The session, with all that is stored taken in."""
+        await self._prepare()
+        return self.session
+
+    async def allow(self, episodes: int) -> Session:
+        """Let so many episodes begin in all; beyond that, agents wait until more are allowed."""
+        async with self._books:
+            stored = await asyncio.to_thread(self._parts.store.allow, self.session.id, episodes)
+            self.session = replace(self.session, allowed=stored.allowed)
+            self._books.notify_all()
+        return self.session
+
+    async def conclude(self, reason: str) -> Session:
+        """End the session with its profile, as its stopping rule would, once nothing is played.
+
+        Args:
+            reason: Why, where the stopping rule has none of its own.
+        """
+        await self._prepare()
+        async with self._books:
+            self._conclusion = reason
+            self._books.notify_all()
+        return self.session if self.session.state.over else await self._end_once(self._finish)
+
     async def stop(self) -> None:
         """Let the agents go and drop what takes long, as the server is to stop.
 
         The session can be resumed: what was dropped is done again from what is stored.
         """
         self._stopping = True
-        for task in (self._warming, self._reaching, self._fitting):
+        for task in (self._warming, self._reaching, self._widening, self._fitting):
             if task is not None:
                 task.cancel()
         if self._certifier is not None:
@@ -325,7 +352,8 @@ class SessionEngine:
                 if found is not None:
                     await self._begin(*found)
                     return found[0]
-                if not self._ledger.playing:
+                begun = self._ledger.begun
+                if not self._ledger.playing and (self._allowed(begun) or await self._enough(begun)):
                     return None
                 await link.idle(self._books.wait())
             return None
@@ -357,11 +385,16 @@ class SessionEngine:
         await self._take_in(measurement, known)
         if self._ledger.untold < known:
             return False
-        if not await self._enough(number):
+        if self._allowed(number) and not await self._enough(number):
             return True
         # What was begun is played to its end; then one more look.
         await self._take_in(measurement, number)
-        return self._ledger.untold == number and not await self._enough(number)
+        if self._ledger.untold < number or not self._allowed(number):
+            return False
+        return not await self._enough(number)
+
+    def _allowed(self, number: int) -> bool:
+        return self.session.allowed is None or number < self.session.allowed
 
     async def _begin(self, episode: Episode, new: bool) -> None:
         capabilities = self.session.capabilities if new else ()
@@ -418,6 +451,8 @@ class SessionEngine:
             await self._after_fault(episode)
         await self._take_in(self._known(), self._ledger.begun - lag(self.session.spec.slots))
         await self._refresh()
+        if self.session.misfit and self._widening is None:
+            self._widening = asyncio.create_task(self._warm(self._known().widened_layout))
         self._publish(episode)
 
     async def _after_fault(self, episode: Episode) -> None:
@@ -439,7 +474,7 @@ class SessionEngine:
     async def _enough(self, number: int) -> bool:
         """Whether no new number is to begin."""
         stop = self.session.spec.stop
-        if stop.combine == "any" and number >= stop.max_episodes:
+        if self._conclusion or (stop.combine == "any" and number >= stop.max_episodes):
             return True
         async with self._thinking:
             return (await asyncio.to_thread(self._known().verdict, self._ledger.seconds)).stop
@@ -461,23 +496,14 @@ class SessionEngine:
         measurement = self._known()
         if self._reaching is not None:
             await self._reaching
-        n, seed = measurement.n, self.session.spec.seed
-        data = measurement.final_data()
-        request = FitRequest(
-            measurement.layout,
-            data.features,
-            data.outcomes,
-            fit_seed(seed, "profile", n),
-            weights=data.weights,
-        )
         try:
-            self._fitting = asyncio.create_task(fit_twice(self._parts.fitter, request))
-            fit = await self._fitting
+            fit = await self._fit(measurement.layout, measurement.final_data(), "profile")
         except FitError as error:
             raise ServiceError(
                 Code.SESSION_FAILED,
                 f"the last fit failed ({error}); every outcome is kept, resume the session",
             ) from error
+        second = await self._second_reading(measurement)
         certificates = await asyncio.to_thread(self._parts.store.certificates, self.session.id)
         async with self._thinking:
             verdict = await asyncio.to_thread(measurement.verdict, self._ledger.seconds)
@@ -489,9 +515,29 @@ class SessionEngine:
                 self._ledger.attempts,
                 certificates,
                 self._parts.versions,
+                second,
             )
-        await self._end(SessionState.FINISHED, verdict.reason, report)
+        await self._end(SessionState.FINISHED, verdict.reason or self._conclusion, report)
         return self.session
+
+    async def _second_reading(self, measurement: Measurement) -> SecondReading | None:
+        """After an alarm: the profile with the contradicted part widened, or why there is none."""
+        if not measurement.misfit:
+            return None
+        widened = measurement.widened()
+        if widened is None:
+            return SecondReading("", None, "no stratum stands out, so there is no part to widen")
+        try:
+            fitted = await self._fit(widened.layout, widened.data, "widened")
+        except FitError as error:
+            return SecondReading(widened.where, None, f"the fit failed: {error}")
+        return SecondReading(widened.where, fitted)
+
+    async def _fit(self, layout: Layout, data: Data, purpose: str) -> FitResult:
+        seed = fit_seed(self.session.spec.seed, purpose, len(data.outcomes))
+        request = FitRequest(layout, data.features, data.outcomes, seed, weights=data.weights)
+        self._fitting = asyncio.create_task(fit_twice(self._parts.fitter, request))
+        return await self._fitting
 
     async def _end_cancelled(self) -> Session:
         await self._settle(certify=False)

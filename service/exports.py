@@ -76,6 +76,7 @@ def profile_html(profile: Mapping[str, Any], outcomes: Sequence[Row]) -> str:
             _summary(profile, outcomes),
             _warning(profile),
             _nodes_table(profile["nodes"], profile.get("hdi_share", 0.9)),
+            _second_reading(profile),
             _episodes_strip(outcomes),
             _details(profile),
             "</main></body></html>",
@@ -108,6 +109,22 @@ def _warning(profile: Mapping[str, Any]) -> str:
         return ""
     reasons = "; ".join(map(str, diagnostics.get("reasons") or ["the fit did not converge"]))
     return f"<p class='warning'>Not certified: {escape(reasons)}.</p>"
+
+
+def _second_reading(profile: Mapping[str, Any]) -> str:
+    """What the alarm found, and the profile read again; empty without an alarm."""
+    about: Row = profile.get("provenance", {})
+    if not about.get("misfit"):
+        return ""
+    found = f"The layout does not describe this agent {about['misfit']}."
+    parts = [f"<p class='warning'>{escape(found)}</p>"]
+    again: Row | None = profile.get("second_reading")
+    if again is not None and "failed" in again:
+        parts.append(f"<p>Not {escape(again['label'])}: {escape(again['failed'])}.</p>")
+    elif again is not None:
+        parts.append(f"<h2>The same, {escape(again['label'])}</h2><p>{escape(again['where'])}</p>")
+        parts.append(_nodes_table(again["nodes"], profile.get("hdi_share", 0.9)))
+    return "".join(parts)
 
 
 def _nodes_table(nodes: Mapping[str, Row], share: float) -> str:

@@ -10,7 +10,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.adaptive.alarm import Alarm, Scheme, log_factors, schemes
+from animalcat.layouts.adaptive import widening
+from animalcat.layouts.adaptive.alarm import MOST, Alarm, Scheme, Suspect, log_factors, schemes
 from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.bound import Reach, reach
 from animalcat.layouts.adaptive.evidence import Evidence
@@ -50,6 +51,14 @@ class Data(NamedTuple):
     weights: Floats
 
 
+class Widened(NamedTuple):
+    """What to fit again after an alarm: the layout with a way out, its data, and where that is."""
+
+    layout: Layout
+    data: Data
+    where: str
+
+
 class Measurement:
     """Live posterior, chooser and stopper of one session.
 
@@ -77,7 +86,7 @@ class Measurement:
         self.layout = find_layout(spec.layout, spec.layout_variant)
         self._battery = battery
         self._policy = spec.policy
-        self._features = _features(self.layout, battery)
+        self._features = covered_features(self.layout, battery)
         if not self._features:
             raise ServiceError(
                 Code.NOT_COVERED,
@@ -122,6 +131,12 @@ class Measurement:
         return len(self._evidence)
 
     @property
+    def candidates(self) -> dict[str, str]:
+        """Instances of the battery that can be chosen, and the paradigm of each."""
+        index = self._battery.index
+        return {name: self._battery.instances[index[name]].paradigm for name in self._candidates}
+
+    @property
     def covered(self) -> int:
         """How many instances of the battery can be chosen, played ones among them."""
         return len(self._candidates) - len(self._aside.intersection(self._candidates))
@@ -138,7 +153,7 @@ class Measurement:
         columns = self._evaluator.columns([features])
         if instance not in self._evidence:  # a repeat is not what the layout predicts
             bets = log_factors(self._posterior, self._evaluator, columns, float(success), number)
-            self._alarm.update(self._rows[self._offer_of.get(instance, instance)], bets)
+            self._alarm.update(self._row(instance), bets)
         p = self._evaluator.by_instance(self._posterior.particles, columns, np.float64)[0]
         predicted = float(self._posterior.weights @ p)
         chance = predicted if success else 1.0 - predicted
@@ -213,12 +228,24 @@ class Measurement:
         """Where predictions fail, if the alarm says that the layout does not describe the agent."""
         if not self._alarm.raised:
             return ""
-        found = [
-            f"{'more' if s.more else 'less'} success than predicted where {s.scheme} is {s.stratum}"
-            for s in self._alarm.suspects()[:3]
-        ]
-        where = "; ".join(found) or "predictions fail, in no stratum above all"
+        where = _named(self._alarm.suspects()[:MOST]) or "predictions fail, in no stratum above all"
         return f"since episode {self._alarm.raised_at}: {where}"
+
+    @property
+    def widened_layout(self) -> Layout:
+        """The layout with a way out for outcomes of contradicted strata."""
+        return widening.widened(self.layout)
+
+    def widened(self) -> Widened | None:
+        """What to fit again after an alarm; None without one, and where no stratum stands out."""
+        suspects = self._alarm.contradicted() if self._alarm.raised else ()
+        if not suspects:
+            return None
+        inside = self._alarm.inside(suspects)
+        rows = [self._row(instance) for instance in self._evidence.instances]
+        data = self.final_data()
+        features = widening.with_strata(data.features, inside[rows])
+        return Widened(self.widened_layout, data._replace(features=features), _named(suspects))
 
     def summary(self) -> list[NodeSummary]:
         """Every node of the live posterior."""
@@ -302,6 +329,10 @@ class Measurement:
         told = self._places(self._evidence.instances)
         return History(told, self._places(pending), retest)
 
+    def _row(self, instance: str) -> int:
+        """Place among all instances, of the battery and on offer, for the alarm."""
+        return self._rows[self._offer_of.get(instance, instance)]
+
     def _data(self, n: int, weights: Floats) -> Data:
         rows = [self._features[instance] for instance in self._evidence.instances[:n]]
         features = np.array(rows, np.float64).reshape(len(rows), len(self.layout.features))
@@ -357,8 +388,8 @@ def find_layout(name: str, variant: str = "") -> Layout:
         raise ServiceError(Code.UNKNOWN_LAYOUT, f"layout {name!r}: {error}") from error
 
 
-def _features(layout: Layout, battery: Battery) -> dict[str, Sequence[float]]:
-    """Features of the instances that the layout covers, in its order of columns.
+def covered_features(layout: Layout, battery: Battery) -> dict[str, Sequence[float]]:
+    """Features of the instances that the layout covers, by name, in its order of columns.
 
     An instance that lacks a feature without a rule for it, or has one out of the layout's range,
     is not covered.
@@ -371,6 +402,13 @@ def _features(layout: Layout, battery: Battery) -> dict[str, Sequence[float]]:
         with contextlib.suppress(ValueError):
             covered[instance.name] = layout.check_features([row])[0].tolist()
     return covered
+
+
+def _named(suspects: Sequence[Suspect]) -> str:
+    return "; ".join(
+        f"{'more' if s.more else 'less'} success than predicted where {s.scheme} is {s.stratum}"
+        for s in suspects
+    )
 
 
 def _covered(layout: Layout) -> str:

@@ -10,7 +10,7 @@ from animalcat import names
 from animalcat.service.engines import Engines
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.exports import outcomes_csv, profile_html
-from animalcat.service.reports import outcome_rows
+from animalcat.service.reports import outcome_rows, reanalysis
 from animalcat.v1 import results_pb2, results_pb2_grpc
 
 
@@ -44,9 +44,13 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
                 rows, units = await self._outcomes(session)
                 text = outcomes_csv(rows, units)
                 file_name = f"{session}-outcomes.csv"
+            case results_pb2.PROFILE_FORMAT_REANALYSIS_JSON:
+                text = json.dumps(await self._reanalysis(session), indent=2) + "\n"
+                file_name = f"{session}-reanalysis.json"
             case other:
                 raise ServiceError(
-                    Code.INVALID_REQUEST, f"format {other} is unknown; give JSON, HTML or CSV"
+                    Code.INVALID_REQUEST,
+                    f"format {other} is unknown; give JSON, HTML, CSV or REANALYSIS_JSON",
                 )
         return results_pb2.ExportProfileResponse(content=text.encode(), file_name=file_name)
 
@@ -59,6 +63,13 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
             raise ServiceError(Code.NO_PROFILE, f"session {session} ended without a profile")
         engine = await self._engines.get(session)
         return await engine.live_profile()
+
+    async def _reanalysis(self, session: str) -> dict[str, Any]:
+        stored = await self._engines.stored(session)
+        battery = await self._engines.battery(stored.spec.battery_digest)
+        episodes = await asyncio.to_thread(self._engines.parts.store.episodes, session)
+        found = await asyncio.to_thread(reanalysis, stored.spec, battery, episodes)
+        return {"session": names.session_name(session), **found.to_dict()}
 
     async def _outcomes(self, session: str) -> tuple[list[dict[str, Any]], dict[str, str]]:
         stored = await self._engines.stored(session)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from animalcat import names
 from animalcat.layouts.fit import FitResult
 from animalcat.layouts.profile import Profile
+from animalcat.layouts.reanalysis import Drawn, Reanalysis, reanalyse
 from animalcat.service.battery import Battery
 from animalcat.service.generation import played_instance
-from animalcat.service.measurement import CERTIFICATE_DELAY, Measurement
+from animalcat.service.measurement import (
+    CERTIFICATE_DELAY,
+    Measurement,
+    covered_features,
+    find_layout,
+)
 from animalcat.service.model import (
     CapabilityStatus,
     Episode,
@@ -21,6 +28,31 @@ from animalcat.service.model import (
     SessionState,
     StoredCertificate,
 )
+
+LABEL: Final = "refitted with the contradicted part widened"
+"""What the second reading of a contradicted profile is."""
+
+
+class SecondReading(NamedTuple):
+    """A profile read again after an alarm, or why it is not.
+
+    Attributes:
+        where: Where outcomes were given a rate of their own.
+        fitted: The fit of the widened layout; None where there is none.
+        failed: Why there is none.
+    """
+
+    where: str
+    fitted: FitResult | None
+    failed: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As the schema "profile" has it."""
+        about: dict[str, Any] = {"label": LABEL, "where": self.where}
+        if self.fitted is None:
+            return {**about, "failed": self.failed}
+        whole = Profile.of_fit(self.fitted).to_dict()
+        return {**about, **{key: whole[key] for key in ("layout", "nodes", "diagnostics")}}
 
 
 class Report(NamedTuple):
@@ -37,8 +69,12 @@ def exported_profile(
     attempts: Sequence[Episode],
     certificates: Mapping[int, StoredCertificate],
     versions: Mapping[str, str],
+    second: SecondReading | None = None,
 ) -> Report:
-    """The profile that a finished session is left with: nodes by NUTS, statuses by the stopper."""
+    """The profile that a finished session is left with: nodes by NUTS, statuses by the stopper.
+
+    After an alarm a second reading stands beside the first, which stays.
+    """
     verdict = measurement.verdict(_seconds(attempts))
     about = provenance(session, attempts, versions)
     about["reason"] = verdict.reason
@@ -50,7 +86,10 @@ def exported_profile(
         for n, certificate in sorted(certificates.items())
     ]
     profile = Profile.of_fit(fitted, verdict.status, about)
-    return Report(profile.to_dict(), measurement.with_reach(_capabilities(profile)))
+    content = profile.to_dict()
+    if second is not None:
+        content["second_reading"] = second.to_dict()
+    return Report(content, measurement.with_reach(_capabilities(profile)))
 
 
 def live_profile(
@@ -124,6 +163,36 @@ def outcome_rows(
             }
         )
     return rows
+
+
+def reanalysis(spec: SessionSpec, battery: Battery, attempts: Sequence[Episode]) -> Reanalysis:
+    """What a session says of the whole battery, by the propensities that were recorded.
+
+    Args:
+        spec: What the session was made with.
+        battery: What it chose from.
+        attempts: All its attempts.
+    """
+    layout = find_layout(spec.layout, spec.layout_variant)
+    paradigms = [
+        battery.instances[battery.index[name]].paradigm
+        for name in covered_features(layout, battery)
+    ]
+    counted = sorted(
+        (e for e in attempts if e.outcome is not None and e.outcome.counts),
+        key=lambda episode: episode.number,
+    )
+    draws = [
+        Drawn(
+            paradigm=played_instance(battery, e.decision).paradigm,
+            outcome=float(e.outcome is Outcome.SUCCESS),
+            predicted=e.decision.predicted,
+            propensity=e.decision.propensity,
+            peers=e.decision.peers,
+        )
+        for e in counted
+    ]
+    return reanalyse(draws, Counter(paradigms))
 
 
 def _seconds(attempts: Sequence[Episode]) -> float:

@@ -9,10 +9,10 @@ import typer
 from rich.progress import track
 
 from animalcat import names
-from animalcat.cli.output import FAILED, fail, print_rows, progress_console
+from animalcat.cli.output import FAILED, fail, progress_console
 from animalcat.cli.remote import client_for, session_row
 from animalcat.cli.session import play
-from animalcat.cli.tables import NODE_COLUMNS, profile_rows
+from animalcat.cli.tables import print_profile
 from animalcat.service.recording import read_episode, verify
 
 AGENT: Final = "builtin:braitenberg"
@@ -42,11 +42,9 @@ def command(
         (home / "profile.json").write_bytes(client.export_profile(session, "json"))
         (home / "profile.html").write_bytes(client.export_profile(session, "html"))
         (home / "outcomes.csv").write_bytes(client.export_profile(session, "csv"))
-    print_rows(
-        profile_rows(profile),
-        NODE_COLUMNS,
-        as_json=False,
-        title=f"{AGENT}: {row['successes']} of {row['episodes']} episodes passed; {row['reason']}",
+    print_profile(
+        profile,
+        f"{AGENT}: {row['successes']} of {row['episodes']} episodes passed; {row['reason']}",
     )
     recordings = data / "recordings" / names.parse_session(session.name)
     _replay(recordings)

@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from animalcat.cli.output import print_json, print_rows
+from animalcat.cli.output import print_json
 from animalcat.cli.remote import AsJson, Data, Server, SessionArgument, client_for
-from animalcat.cli.tables import NODE_COLUMNS, profile_rows
+from animalcat.cli.tables import print_profile
 
 app = typer.Typer(help="Show and export cognitive profiles.", no_args_is_help=True)
 
@@ -27,11 +27,9 @@ def show(
         return
     about = profile["provenance"]
     engine = "NUTS" if profile["diagnostics"]["engine"] == "nuts" else "live, not certified"
-    print_rows(
-        profile_rows(profile),
-        NODE_COLUMNS,
-        as_json=False,
-        title=f"{about['agent']} on {about['battery']}: {about['successes']} of "
+    print_profile(
+        profile,
+        f"{about['agent']} on {about['battery']}: {about['successes']} of "
         f"{about['episodes']} episodes passed ({engine})",
     )
 
@@ -40,8 +38,11 @@ def show(
 def export(
     session: SessionArgument,
     form: Annotated[
-        Literal["json", "html", "csv"],
-        typer.Option("--format", help="csv is the table of outcomes."),
+        Literal["json", "html", "csv", "reanalysis"],
+        typer.Option(
+            "--format",
+            help="csv: the table of outcomes; reanalysis: as `session reanalyse --json`.",
+        ),
     ] = "json",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File; standard output if not given.")

@@ -14,15 +14,18 @@ from animalcat.cli.output import FAILED, UNREACHABLE, fail, print_json, print_ro
 from animalcat.cli.remote import AsJson, Data, Server, SessionArgument, client_for, session_row
 from animalcat.cli.session_options import Plan, takes_plan
 from animalcat.cli.session_plan import unreachable, why
-from animalcat.cli.tables import NODE_COLUMNS, profile_rows
+from animalcat.cli.session_reanalysis import reanalyse
+from animalcat.cli.tables import print_profile
 from animalcat.client import Client
 from animalcat.errors import AnimalcatError
 from animalcat.service.settings import Settings
 from animalcat.v1 import sessions_pb2, types_pb2
 
 app = typer.Typer(
-    help="Run, create, list, show, resume and cancel test sessions.", no_args_is_help=True
+    help="Run, create, list, show, resume, cancel and re-analyse test sessions.",
+    no_args_is_help=True,
 )
+app.command()(reanalyse)
 
 
 @app.command()
@@ -196,11 +199,9 @@ def _report(
         print_json({**session_row(session), "profile": profile, "recordings": recordings})
     else:
         row = session_row(session)
-        print_rows(
-            profile_rows(profile),
-            NODE_COLUMNS,
-            as_json=False,
-            title=f"{row['agent']}: {row['successes']} of {row['episodes']} episodes passed; "
+        print_profile(
+            profile,
+            f"{row['agent']}: {row['successes']} of {row['episodes']} episodes passed; "
             f"{row['state']}: {row['reason']}",
         )
         where = " ".join(["", *_same_server(server, data)])

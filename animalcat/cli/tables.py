@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from animalcat.cli.output import console, print_rows
 from animalcat.service.exports import decimals
 
 NODE_COLUMNS: Final = ("capability", "estimate", "interval", "unit", "status")
@@ -27,3 +28,18 @@ def profile_rows(profile: Mapping[str, Any]) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def print_profile(profile: Mapping[str, Any], title: str) -> None:
+    """Print a profile; after an alarm also what it found, and the second reading."""
+    print_rows(profile_rows(profile), NODE_COLUMNS, as_json=False, title=title)
+    if misfit := profile["provenance"].get("misfit"):
+        console().print(f"The layout does not describe this agent {misfit}.", highlight=False)
+    again: Mapping[str, Any] | None = profile.get("second_reading")
+    if again is None:
+        return
+    if "failed" in again:
+        console().print(f"Not {again['label']}: {again['failed']}.", highlight=False)
+    else:
+        heading = f"The same, {again['label']}: {again['where']}"
+        print_rows(profile_rows(again), NODE_COLUMNS, as_json=False, title=heading)

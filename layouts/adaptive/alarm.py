@@ -44,6 +44,8 @@ PARADIGM: Final = "paradigm"
 """Name of the way that parts instances by paradigm."""
 FEW: Final = 6
 """Values up to which a meta-feature has a stratum for each; else its range is cut into three."""
+MOST: Final = 3
+"""Suspects that are named at most."""
 COMMON: Final = 0.2
 """Share of the instances from which on a value has a stratum of its own also then: often it means
 that there is nothing to have the feature."""
@@ -150,6 +152,19 @@ class Alarm:
                     evidence = float(np.exp(min(row[best], 700.0)))
                     found.append(Suspect(way.name, stratum, bool(SHIFTS[best] > 0), evidence))
         return sorted(found, key=lambda suspect: -suspect.evidence)
+
+    def contradicted(self) -> tuple[Suspect, ...]:
+        """What to widen a layout in: of the strongest suspects those that are off the same way."""
+        strongest = self.suspects()[:MOST]
+        return tuple(suspect for suspect in strongest if suspect.more == strongest[0].more)
+
+    def inside(self, suspects: Sequence[Suspect]) -> npt.NDArray[np.bool_]:
+        """Which instances are in one of the strata, (instances,)."""
+        places = {way.name: way for way in self.schemes}
+        masks = [
+            places[s.scheme].labels == places[s.scheme].strata.index(s.stratum) for s in suspects
+        ]
+        return np.logical_or.reduce(masks)
 
     def _log_evidence(self) -> float:
         """Half of the stake is on paradigms, a quarter on all meta-features, one on all instances.

@@ -65,7 +65,7 @@ def test_what_cannot_be_told_is_said() -> None:
     assert [p.success.value for p in found.paradigms] == [None, None]
     assert found.battery.success.value is None
     assert found.brier is None
-    assert "1 repeats" in found.notes[0]
+    assert "1 episodes are left out: repeats" in found.notes[0]
     assert "nothing is known of p, q" in found.notes[1]
     single = reanalyse([drawn(1.0, left=10)], {"p": 10}).paradigms[0].success
     assert single.value == 1.0

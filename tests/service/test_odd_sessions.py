@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from importlib.resources import files
 from typing import Any
 
 import grpc
+import jsonschema
 import pytest
 
 from animalcat.v1 import gateway_pb2, results_pb2, sessions_pb2, types_pb2
@@ -56,9 +58,9 @@ async def played(service: Any, session: str, action: int) -> sessions_pb2.Sessio
 
 
 async def made(
-    service: Any, name: str, files: list[tuple[str, bytes]], **changes: Any
+    service: Any, name: str, arenas: list[tuple[str, bytes]], **changes: Any
 ) -> sessions_pb2.Session:
-    await service.import_files(files, name)
+    await service.import_files(arenas, name)
     fields = {"battery": f"batteries/{name}", "certify": False, **changes}
     return await service.get(await service.create(**fields))
 
@@ -85,8 +87,8 @@ async def test_an_exhausted_battery_ends_the_session(service: Any) -> None:
 
 
 async def test_instances_that_are_all_equal_are_told_apart_by_name_alone(service: Any) -> None:
-    files = [(f"navigation-{k}.yaml", arena(12)) for k in range(5)]
-    session = await made(service, "equal", files, stop=rule(target_sd=0.01))
+    same = [(f"navigation-{k}.yaml", arena(12)) for k in range(5)]
+    session = await made(service, "equal", same, stop=rule(target_sd=0.01))
     found = await played(service, session.name, AHEAD)
     episodes = await service.list_episodes(session.name)
     assert sorted(e.instance for e in episodes) == [f"navigation-{k}" for k in range(5)]
@@ -172,9 +174,9 @@ async def test_repeats_are_probed_and_the_profile_says_how_random_the_agent_is(
 
 async def contradicted(service: Any, **changes: Any) -> sessions_pb2.Session:
     """Of arenas that ask the same, the agent passes those of one paradigm, and no other."""
-    files = [(f"01-01-{k:02}.yaml", arena(8 + k % 5)) for k in range(16)]
-    files += [(f"01-02-{k:02}.yaml", arena(8 + k % 5, wall=True)) for k in range(16)]
-    return await made(service, "contradicted", files, **changes)
+    open_ones = [(f"01-01-{k:02}.yaml", arena(8 + k % 5)) for k in range(16)]
+    walled = [(f"01-02-{k:02}.yaml", arena(8 + k % 5, wall=True)) for k in range(16)]
+    return await made(service, "contradicted", open_ones + walled, **changes)
 
 
 async def test_what_the_alarm_found_is_known_when_the_session_is_over(service: Any) -> None:
@@ -186,3 +188,49 @@ async def test_what_the_alarm_found_is_known_when_the_session_is_over(service: A
     assert {c.status for c in found.capabilities} == {"layout contradicted"}
     stored = service.running.engines.parts.store.session(session.name.split("/")[1])
     assert stored.misfit == found.misfit
+
+
+async def test_after_an_alarm_a_second_reading_stands_beside_the_first(service: Any) -> None:
+    session = await contradicted(service, stop=rule(32))
+    found = await played(service, session.name, AHEAD)
+    profile = await profile_of(service, session.name)
+    schema = json.loads((files("animalcat") / "schemas" / "profile.schema.json").read_text())
+    jsonschema.validate(profile, schema)
+    assert profile["provenance"]["misfit"] == found.misfit
+    again = profile["second_reading"]
+    assert again["label"] == "refitted with the contradicted part widened"
+    assert again["where"] in found.misfit
+    assert again["layout"]["variant"].endswith("widened")
+    assert again["layout"]["digest"] != profile["layout"]["digest"]
+    assert again["diagnostics"]["engine"] == "nuts"
+    # What is contradicted no longer pulls at the capabilities: half of the arenas were passed.
+    first, second = (p["nodes"]["navigationAbility"]["mean"] for p in (profile, again))
+    assert (second > first) == ("less success" in again["where"])
+    assert set(again["nodes"]) - set(profile["nodes"]) == {"contradictedShare", "contradictedRate"}
+    request = results_pb2.ExportProfileRequest(
+        name=f"{session.name}/profile", format=results_pb2.PROFILE_FORMAT_HTML
+    )
+    page = (await service.profiles.ExportProfile(request)).content.decode()
+    assert "does not describe this agent" in page
+    assert "contradictedShare" in page
+
+
+async def test_reanalysis_tells_success_on_the_battery_where_the_layout_is_wrong(
+    service: Any,
+) -> None:
+    session = await contradicted(service, stop=rule(20), seed=2)
+    await played(service, session.name, AHEAD)
+    request = results_pb2.ExportProfileRequest(
+        name=f"{session.name}/profile", format=results_pb2.PROFILE_FORMAT_REANALYSIS_JSON
+    )
+    found = json.loads((await service.profiles.ExportProfile(request)).content)
+    whole = found["battery"]
+    assert (found["session"], whole["instances"], whole["played"]) == (session.name, 32, 20)
+    assert [p["name"] for p in found["paradigms"]] == ["01-01", "01-02"]
+    assert [p["rate"] for p in found["paradigms"]] == [1.0, 0.0]
+    easy, walled = (p["success"] for p in found["paradigms"])
+    assert easy["value"] > 0.8
+    assert walled["value"] < 0.2
+    assert whole["success"]["value"] == pytest.approx(0.5, abs=0.15)
+    assert 0.0 < found["brier"] < 1.0
+    assert sum(b["draws"] for b in found["calibration"]) <= 20

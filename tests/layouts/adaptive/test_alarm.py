@@ -151,3 +151,19 @@ def test_scores_have_bets_that_are_expected_to_win_nothing() -> None:
     assert factors.shape == (400, len(TILTS))
     error = factors.std(axis=0) / np.sqrt(len(factors))
     assert (np.abs(factors.mean(axis=0) - 1.0) < 4.0 * error).all()
+
+
+def test_what_it_contradicts_are_strata_that_are_off_the_same_way() -> None:
+    """Paradigm b is failed; the instances of its strata are inside, the others are not."""
+
+    def truth(row: int, episode: int) -> float:
+        return 0.0 if row % 4 == 1 else 0.7
+
+    alarm = watch(1, truth, 0.7)
+    suspects = alarm.contradicted()
+    assert (suspects[0].scheme, suspects[0].stratum) == ("paradigm", "b")
+    assert len({suspect.more for suspect in suspects}) == 1
+    inside = alarm.inside(suspects[:1])
+    np.testing.assert_array_equal(inside, np.arange(40) % 4 == 1)
+    assert alarm.inside(suspects).sum() >= inside.sum()
+    assert Alarm(schemes(PARADIGMS, {})).contradicted() == ()
