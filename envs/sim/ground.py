@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from animalcat.arena_configs.geometry import Solid, rotate
@@ -56,7 +55,7 @@ class Ground:
                 x, y, z = thing.position
                 self._origins[id(thing)] = Point(x, y - drop, z)
                 low = Point(base.center.x, base.center.y - drop, base.center.z)
-                self._walls.append(replace(base, center=low))
+                self._walls.append(Solid(base.shape, low, base.half, base.yaw))
 
     def settle(self, thing: PlacedObject) -> tuple[Point, float]:
         """Origin and mass of one of the objects: if it is firm, lowered to its stand, mass 0."""
