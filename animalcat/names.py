@@ -89,6 +89,17 @@ def battery_name(battery: str) -> str:
     return f"batteries/{check_component(battery, 'battery')}"
 
 
+def campaign_name(campaign: str) -> str:
+    """`campaigns/{campaign}`."""
+    return f"campaigns/{check_component(campaign, 'campaign')}"
+
+
+def parse_campaign(name: str) -> str:
+    """Id in `campaigns/{campaign}`; raises `BadNameError` for anything else."""
+    (campaign,) = _split(name, "campaigns/{campaign}")
+    return campaign
+
+
 def parse_session(name: str) -> str:
     """Id in `sessions/{session}`; raises `BadNameError` for anything else."""
     (session,) = _split(name, "sessions/{session}")

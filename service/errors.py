@@ -28,6 +28,7 @@ class Code(StrEnum):
     INVALID_REQUEST = "INVALID_REQUEST"
     INVALID_ARENA = "INVALID_ARENA"
     UNKNOWN_SESSION = "UNKNOWN_SESSION"
+    UNKNOWN_CAMPAIGN = "UNKNOWN_CAMPAIGN"
     UNKNOWN_BATTERY = "UNKNOWN_BATTERY"
     UNKNOWN_FAMILY = "UNKNOWN_FAMILY"
     UNKNOWN_LAYOUT = "UNKNOWN_LAYOUT"
@@ -66,6 +67,7 @@ CATALOGUE: Final[dict[Code, Public]] = {
     Code.INVALID_REQUEST: Public(StatusCode.INVALID_ARGUMENT, "The request is malformed."),
     Code.INVALID_ARENA: Public(StatusCode.INVALID_ARGUMENT, "An arena cannot be read."),
     Code.UNKNOWN_SESSION: Public(StatusCode.NOT_FOUND, "No such session."),
+    Code.UNKNOWN_CAMPAIGN: Public(StatusCode.NOT_FOUND, "No such campaign."),
     Code.UNKNOWN_BATTERY: Public(StatusCode.NOT_FOUND, "No such battery."),
     Code.UNKNOWN_FAMILY: Public(StatusCode.NOT_FOUND, "No such family of arenas."),
     Code.UNKNOWN_LAYOUT: Public(StatusCode.NOT_FOUND, "No such layout."),

@@ -38,13 +38,15 @@ class EventBus:
             queue.put_nowait(event)
 
     @contextmanager
-    def watch(self, session: str) -> Generator[asyncio.Queue[Event]]:
-        """The events of a session from now on."""
+    def watch(self, *sessions: str) -> Generator[asyncio.Queue[Event]]:
+        """The events of sessions from now on, in one queue."""
         queue: asyncio.Queue[Event] = asyncio.Queue(MAX_BACKLOG)
-        self._watchers[session].add(queue)
+        for session in sessions:
+            self._watchers[session].add(queue)
         try:
             yield queue
         finally:
-            self._watchers[session].discard(queue)
-            if not self._watchers[session]:
-                del self._watchers[session]
+            for session in sessions:
+                self._watchers[session].discard(queue)
+                if not self._watchers[session]:
+                    del self._watchers[session]

@@ -9,6 +9,7 @@ from enum import IntEnum, StrEnum
 from typing import Any
 
 from animalcat.envs.types import EndedBy, ObservationSpec
+from animalcat.layouts.adaptive.campaign import Allocation
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.service.battery import Instance
@@ -244,6 +245,41 @@ class Session:
     capabilities: tuple[CapabilityStatus, ...] = ()
     misfit: str = ""
     allowed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignSpec:
+    """All that defines a campaign: several agents on one battery, with one budget.
+
+    Attributes:
+        agents: Their names, each once, two at least.
+        session: What their sessions are made with, but for the agent and for what the campaign
+            sets itself: the list of instances that come first, and the stopping rule.
+        allocation: How episodes are handed out.
+    """
+
+    agents: tuple[str, ...]
+    session: SessionSpec
+    allocation: Allocation
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """A campaign as it is stored; what was handed out stands in its sessions.
+
+    Attributes:
+        id: Id, the last component of its name.
+        spec: What it was made with.
+        sessions: Ids of its sessions, in the order of the agents.
+        created: When, with time zone.
+        reason: Why no more is handed out; empty while it goes on.
+    """
+
+    id: str
+    spec: CampaignSpec
+    sessions: tuple[str, ...]
+    created: datetime
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

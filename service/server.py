@@ -18,6 +18,8 @@ from grpc_reflection.v1alpha import reflection
 from animalcat.layouts.fitter import Fitter
 from animalcat.service.batteries import Batteries
 from animalcat.service.battery_library import BatteryLibrary
+from animalcat.service.campaign import Conductors
+from animalcat.service.campaigns import Campaigns
 from animalcat.service.engine import Parts
 from animalcat.service.engines import Engines
 from animalcat.service.episodes import Episodes
@@ -32,6 +34,8 @@ from animalcat.service.storage.sql import SqlStore
 from animalcat.service.versions import versions
 from animalcat.service.workers import Workers
 from animalcat.v1 import (
+    campaigns_pb2,
+    campaigns_pb2_grpc,
     gateway_pb2,
     gateway_pb2_grpc,
     results_pb2,
@@ -89,13 +93,16 @@ async def create_server(
         runs_nuts = fitter or Fitter()
         parts = Parts(store, settings.home, Workers(), runs_nuts, EventBus(), versions())
         engines = Engines(parts)
-        server = await _grpc_server(settings, engines, clock)
+        conductors = Conductors(engines)
+        server = await _grpc_server(settings, engines, conductors, clock)
         try:
             address = _bind(server, settings)
             await server.start()
+            await conductors.resume()
             lock.publish(address)
             yield RunningServer(address, engines)
         finally:
+            await conductors.close()
             await engines.close()
             await server.stop(GRACE_SECONDS)
             if fitter is None:
@@ -132,7 +139,10 @@ async def serve(
 
 
 async def _grpc_server(
-    settings: Settings, engines: Engines, clock: Callable[[], datetime]
+    settings: Settings,
+    engines: Engines,
+    conductors: Conductors,
+    clock: Callable[[], datetime],
 ) -> grpc.aio.Server:
     server = grpc.aio.server(
         interceptors=[ErrorInterceptor()],
@@ -148,15 +158,17 @@ async def _grpc_server(
     )
     library = BatteryLibrary(engines.parts.store, engines.battery_folder)
     gateway_pb2_grpc.add_AgentGatewayServicer_to_server(Gateway(engines), server)
-    sessions_pb2_grpc.add_SessionsServicer_to_server(
-        Sessions(engines, library, clock, settings.allowed_builds), server
+    sessions = Sessions(engines, library, clock, settings.allowed_builds)
+    sessions_pb2_grpc.add_SessionsServicer_to_server(sessions, server)
+    campaigns_pb2_grpc.add_CampaignsServicer_to_server(
+        Campaigns(engines, sessions, conductors, clock), server
     )
     sessions_pb2_grpc.add_BatteriesServicer_to_server(Batteries(library, settings), server)
     results_pb2_grpc.add_ProfilesServicer_to_server(Profiles(engines), server)
     results_pb2_grpc.add_EpisodesServicer_to_server(Episodes(engines), server)
     services = [
         service.full_name
-        for file in (gateway_pb2, sessions_pb2, results_pb2)
+        for file in (gateway_pb2, sessions_pb2, campaigns_pb2, results_pb2)
         for service in file.DESCRIPTOR.services_by_name.values()
     ]
     # The stubs of the health package lack its asyncio half.

@@ -51,13 +51,7 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         """Create a session that waits for its agent."""
         if len(request.request_id) > 200:
             raise ServiceError(Code.INVALID_REQUEST, "request_id has more than 200 characters")
-        spec = spec_of_session_from_proto(request.spec)
-        await asyncio.to_thread(check_backend, spec.backend, self._allowed_builds)
-        record = await self._library.find(spec.battery)
-        spec = replace(spec, battery_digest=record.digest)
-        battery = await self._engines.battery(record.digest)
-        # Made for its errors alone: unknown layout or policy, nothing covered.
-        await asyncio.to_thread(Measurement, spec, battery)
+        spec, _ = await self.checked(spec_of_session_from_proto(request.spec))
         try:
             session = await asyncio.to_thread(
                 self._engines.parts.store.create_session,
@@ -127,6 +121,19 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         engine = await self._engines.get(names.parse_session(request.name))
         session: Session = await engine.cancel()
         return sessions_pb2.CancelSessionResponse(session=session_to_proto(session))
+
+    async def checked(self, spec: SessionSpec) -> tuple[SessionSpec, Measurement]:
+        """A spec with its battery's digest, and the measurement that it stands for.
+
+        Raises:
+            ServiceError: Backend, battery, layout or policy are unknown or refused; nothing is
+                covered.
+        """
+        await asyncio.to_thread(check_backend, spec.backend, self._allowed_builds)
+        record = await self._library.find(spec.battery)
+        spec = replace(spec, battery_digest=record.digest)
+        battery = await self._engines.battery(record.digest)
+        return spec, await asyncio.to_thread(Measurement, spec, battery)
 
 
 def check_backend(backend: str, allowed_builds: Sequence[Path]) -> None:

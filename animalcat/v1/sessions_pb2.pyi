@@ -432,7 +432,7 @@ class SelectionPolicy(_message.Message):
 
     @_builtins.property
     def order(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Names of instances, for "listed"."""
+        """Names of instances that come first, in this order; under "listed" the only ones."""
 
     def __init__(
         self,

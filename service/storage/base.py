@@ -9,6 +9,7 @@ from typing import Any
 
 from animalcat.service.model import (
     BatteryRecord,
+    Campaign,
     CapabilityStatus,
     Episode,
     Session,
@@ -52,7 +53,12 @@ class SessionStore(ABC):
 
     @abstractmethod
     def create_session(
-        self, wanted: str, spec: SessionSpec, created: datetime, request_id: str = ""
+        self,
+        wanted: str,
+        spec: SessionSpec,
+        created: datetime,
+        request_id: str = "",
+        allowed: int | None = None,
     ) -> Session:
         """Keep a new session, waiting for its agent.
 
@@ -62,6 +68,7 @@ class SessionStore(ABC):
             created: When, with time zone.
             request_id: The same id again gives the session of the first call and writes nothing;
                 empty: no such protection.
+            allowed: How many episodes may be begun for now; None: as the stopping rule says.
 
         Raises:
             ValueError: The request id was used for another spec.
@@ -82,6 +89,38 @@ class SessionStore(ABC):
         Raises:
             KeyError: No such session.
             AlreadyFinishedError: It is over, in another state.
+        """
+
+    @abstractmethod
+    def allow(self, session: str, episodes: int) -> Session:
+        """Change how many episodes of a session may be begun for now.
+
+        Raises:
+            KeyError: No such session.
+        """
+
+    @abstractmethod
+    def create_campaign(self, campaign: Campaign) -> Campaign:
+        """Keep a campaign; one of that id is left as it is and given back.
+
+        Raises:
+            KeyError: One of its sessions is not there.
+        """
+
+    @abstractmethod
+    def campaign(self, campaign: str) -> Campaign | None:
+        """The campaign of that id."""
+
+    @abstractmethod
+    def campaigns(self) -> list[Campaign]:
+        """All campaigns, newest first."""
+
+    @abstractmethod
+    def end_campaign(self, campaign: str, reason: str) -> Campaign:
+        """Keep why no more is handed out; the first reason stays.
+
+        Raises:
+            KeyError: No such campaign.
         """
 
     @abstractmethod

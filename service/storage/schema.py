@@ -20,14 +20,15 @@ from sqlalchemy import (
     text,
 )
 
-VERSION: Final = 3
+VERSION: Final = 4
 """Version of the schema; a store of a newer one is refused, of an older one brought up to date."""
 
 STEPS: Final = {
     1: "ALTER TABLE episodes ADD COLUMN seconds FLOAT NOT NULL DEFAULT 0",
     2: "ALTER TABLE sessions ADD COLUMN misfit TEXT NOT NULL DEFAULT ''",
+    3: "ALTER TABLE sessions ADD COLUMN allowed INTEGER",
 }
-"""What brings a store of each version to the next."""
+"""What brings a store of each version to the next; tables that are new are made by themselves."""
 
 metadata: Final = MetaData()
 
@@ -57,9 +58,22 @@ sessions: Final = Table(
     Column("state", String(20), nullable=False),
     Column("reason", Text, nullable=False, default=""),
     Column("created", DateTime(timezone=False), nullable=False),
+    # Episodes that may be begun for now; null: as the stopping rule says.
+    Column("allowed", Integer, nullable=True),
     # Derived: copied from the latest attempt or the profile, for lists.
     Column("capabilities", JSON, nullable=False),
     Column("misfit", Text, nullable=False, server_default=""),
+)
+
+campaigns: Final = Table(
+    "campaigns",
+    metadata,
+    Column("seq", Integer, primary_key=True, autoincrement=True),
+    Column("id", String(100), nullable=False, unique=True),
+    Column("spec", JSON, nullable=False),
+    Column("sessions", JSON, nullable=False),
+    Column("created", DateTime(timezone=False), nullable=False),
+    Column("reason", Text, nullable=False, default=""),
 )
 
 _SESSION: Final = "sessions.id"

@@ -29,6 +29,8 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from animalcat.envs.types import EndedBy
 from animalcat.service.model import (
     BatteryRecord,
+    Campaign,
+    CampaignSpec,
     CapabilityStatus,
     Decision,
     Episode,
@@ -42,6 +44,7 @@ from animalcat.service.storage import schema
 from animalcat.service.storage.base import AlreadyFinishedError, SessionStore
 
 _SPEC: Final = TypeAdapter(SessionSpec)
+_CAMPAIGN: Final = TypeAdapter(CampaignSpec)
 _DECISION: Final = TypeAdapter(Decision)
 _CAPABILITIES: Final = TypeAdapter(tuple[CapabilityStatus, ...])
 
@@ -102,7 +105,12 @@ class SqlStore(SessionStore):
         return [_battery(row) for row in rows]
 
     def create_session(
-        self, wanted: str, spec: SessionSpec, created: datetime, request_id: str = ""
+        self,
+        wanted: str,
+        spec: SessionSpec,
+        created: datetime,
+        request_id: str = "",
+        allowed: int | None = None,
     ) -> Session:
         """Keep a new session; see the base class."""
         table = schema.sessions
@@ -130,6 +138,7 @@ class SqlStore(SessionStore):
                     reason="",
                     created=created.astimezone(UTC).replace(tzinfo=None),
                     capabilities=[],
+                    allowed=allowed,
                 )
             )
             return _one_session(db, name)
@@ -151,6 +160,58 @@ class SqlStore(SessionStore):
         with self._engine.begin() as db:
             _change_state(db, session, state, reason)
             return _one_session(db, session)
+
+    def allow(self, session: str, episodes: int) -> Session:
+        """Change how many episodes may be begun for now; see the base class."""
+        table = schema.sessions
+        with self._engine.begin() as db:
+            db.execute(update(table).where(table.c.id == session).values(allowed=episodes))
+            return _one_session(db, session)
+
+    def create_campaign(self, campaign: Campaign) -> Campaign:
+        """Keep a campaign; see the base class."""
+        table = schema.campaigns
+        with self._engine.begin() as db:
+            row = db.execute(select(table).where(table.c.id == campaign.id)).one_or_none()
+            if row is not None:
+                return _campaign(row)
+            for session in campaign.sessions:
+                _one_session(db, session)
+            db.execute(
+                insert(table).values(
+                    id=campaign.id,
+                    spec=_CAMPAIGN.dump_python(campaign.spec, mode="json"),
+                    sessions=list(campaign.sessions),
+                    created=campaign.created.astimezone(UTC).replace(tzinfo=None),
+                    reason=campaign.reason,
+                )
+            )
+        return campaign
+
+    def campaign(self, campaign: str) -> Campaign | None:
+        """The campaign of that id."""
+        table = schema.campaigns
+        with self._reader.connect() as db:
+            row = db.execute(select(table).where(table.c.id == campaign)).one_or_none()
+        return None if row is None else _campaign(row)
+
+    def campaigns(self) -> list[Campaign]:
+        """All campaigns, newest first."""
+        table = schema.campaigns
+        with self._reader.connect() as db:
+            rows = db.execute(select(table).order_by(table.c.seq.desc())).all()
+        return [_campaign(row) for row in rows]
+
+    def end_campaign(self, campaign: str, reason: str) -> Campaign:
+        """Keep why no more is handed out; see the base class."""
+        table = schema.campaigns
+        with self._engine.begin() as db:
+            going_on = (table.c.id == campaign) & (table.c.reason == "")
+            db.execute(update(table).where(going_on).values(reason=reason))
+            row = db.execute(select(table).where(table.c.id == campaign)).one_or_none()
+            if row is None:
+                raise KeyError(f"no campaign {campaign}")
+            return _campaign(row)
 
     def open_episode(
         self,
@@ -305,6 +366,7 @@ def _prepare(engine: Engine) -> None:
             f"{schema.VERSION}: update animalcat, or choose another data directory"
         )
     else:
+        schema.metadata.create_all(engine)
         with engine.begin() as db:
             for version in range(int(found), schema.VERSION):
                 db.execute(text(schema.STEPS[version]))
@@ -411,7 +473,18 @@ def _session(row: Row[Any]) -> Session:
         episodes=row.episodes,
         successes=row.successes,
         capabilities=_CAPABILITIES.validate_python(row.capabilities),
+        allowed=row.allowed,
         misfit=row.misfit,
+    )
+
+
+def _campaign(row: Row[Any]) -> Campaign:
+    return Campaign(
+        id=row.id,
+        spec=_CAMPAIGN.validate_python(row.spec),
+        sessions=tuple(row.sessions),
+        created=row.created.replace(tzinfo=UTC),
+        reason=row.reason,
     )
 
 

@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 
 from animalcat.envs.types import CameraSpec, EndedBy, ObservationSpec
+from animalcat.layouts.adaptive.campaign import Allocation
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.service.model import (
     BatteryRecord,
+    Campaign,
+    CampaignSpec,
     CapabilityStatus,
     Decision,
     Episode,
@@ -59,6 +62,7 @@ def finished(episode: Episode, outcome: Outcome = Outcome.SUCCESS) -> Episode:
 
 WRITES_TO_X: list[Callable[[SessionStore], Any]] = [
     lambda s: s.set_state("x", SessionState.RUNNING),
+    lambda s: s.allow("x", 1),
     lambda s: s.open_episode(attempt("x", 0)),
     lambda s: s.finish_episode(finished(attempt("x", 0))),
     lambda s: s.put_certificate("x", StoredCertificate(16, True, {})),
@@ -85,6 +89,36 @@ class StorageSuite:
         assert found is not None
         assert (found.spec, found.created, found.state) == (SPEC, NOW, SessionState.WAITING)
         assert (found.episodes, found.successes, found.capabilities) == (0, 0, ())
+
+    def test_what_is_allowed_can_change(self, store: SessionStore, session: str) -> None:
+        """Until then the stopping rule alone says how many episodes may begin."""
+        assert [found.allowed for found in store.sessions()] == [None]
+        assert store.allow(session, 8).allowed == 8
+        assert store.create_session("other", SPEC, NOW, allowed=3).allowed == 3
+        assert [found.allowed for found in store.sessions()] == [3, 8]
+
+    def test_a_campaign_comes_back_as_it_went_in(self, store: SessionStore, session: str) -> None:
+        """It is made once, and ends once."""
+        other = store.create_session("s", SPEC, NOW).id
+        spec = CampaignSpec(("a", "b"), SPEC, Allocation(200, common=5))
+        campaign = Campaign("c", spec, (session, other), NOW)
+        assert store.create_campaign(campaign) == campaign
+        assert store.create_campaign(replace(campaign, sessions=())) == campaign
+        assert store.campaign("c") == campaign
+        assert store.end_campaign("c", "enough").reason == "enough"
+        assert store.end_campaign("c", "again").reason == "enough"
+        store.create_campaign(replace(campaign, id="d"))
+        assert [found.id for found in store.campaigns()] == ["d", "c"]
+
+    def test_a_campaign_needs_its_sessions(self, store: SessionStore, session: str) -> None:
+        """Nothing is kept of one that names others."""
+        spec = CampaignSpec(("a", "b"), SPEC, Allocation(200))
+        with pytest.raises(KeyError):
+            store.create_campaign(Campaign("c", spec, (session, "x"), NOW))
+        assert store.campaigns() == []
+        assert store.campaign("c") is None
+        with pytest.raises(KeyError):
+            store.end_campaign("c", "")
 
     def test_ids_that_are_taken_get_a_number(self, store: SessionStore) -> None:
         """Three sessions that want one id; the list has the newest first."""

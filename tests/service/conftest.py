@@ -18,6 +18,7 @@ from animalcat.layouts.fitter import Fitter
 from animalcat.service.server import RunningServer, create_server
 from animalcat.service.settings import Settings
 from animalcat.v1 import (
+    campaigns_pb2_grpc,
     gateway_pb2,
     gateway_pb2_grpc,
     results_pb2_grpc,
@@ -111,6 +112,7 @@ class Service:
 
     def __post_init__(self) -> None:
         self.sessions: Any = sessions_pb2_grpc.SessionsStub(self.channel)
+        self.campaigns: Any = campaigns_pb2_grpc.CampaignsStub(self.channel)
         self.batteries: Any = sessions_pb2_grpc.BatteriesStub(self.channel)
         self.profiles: Any = results_pb2_grpc.ProfilesStub(self.channel)
         self.episodes: Any = results_pb2_grpc.EpisodesStub(self.channel)
@@ -173,9 +175,15 @@ class Service:
         finally:
             stream.call.cancel()
 
-    async def play(self, session: str) -> gateway_pb2.SessionEnd:
-        """Let a random walk that mostly goes forward play to the end."""
-        async with self.agent(session) as stream:
+    async def play(
+        self,
+        session: str,
+        policy: Callable[[np.random.Generator], int] | None = None,
+        **changes: Any,
+    ) -> gateway_pb2.SessionEnd:
+        """Let an agent play to the end: a random walk that mostly goes forward, or another."""
+        act = policy or walk
+        async with self.agent(session, **changes) as stream:
             await stream.receive("welcome")
             while True:
                 frame = await stream.receive()
@@ -189,7 +197,7 @@ class Service:
                     step = 0
                 else:
                     step = frame.step
-                await stream.send(action(step, walk(rng)))
+                await stream.send(action(step, act(rng)))
 
 
 def walk(rng: np.random.Generator) -> int:
