@@ -31,6 +31,7 @@ class Evaluator:
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self._program = compile_program(layout)
+        self._kept: tuple[Floats, Floats] | None = None
 
     def probability(self, theta: npt.ArrayLike, demands: npt.ArrayLike) -> Floats:
         """Probability of success, or mean score.
@@ -224,7 +225,12 @@ class Evaluator:
                 f"draws have shape {draws.shape}; layout {self.layout.name} wants (draws, "
                 f"{len(self.layout.latents)}): {', '.join(self.layout.latent_names)}"
             )
-        return _fill(self._program.rows, draws.T)
+        if self._kept is not None and self._kept[0] is draws:
+            return self._kept[1]
+        rows = _fill(self._program.rows, draws.T)
+        if not draws.flags.writeable:  # then the same array is the same draws, as of a posterior
+            self._kept = (draws, rows)
+        return rows
 
 
 def _moderate(values: Floats) -> bool:
@@ -235,7 +241,7 @@ def _moderate(values: Floats) -> bool:
 
 def _fill(fills: tuple[Fill, ...], given: Floats) -> Floats:
     """Work out the rows (or columns) one after the other; the first ones pick from `given`."""
-    made: list[Floats] = []
-    for i, fill in enumerate(fills):
-        made.append(fill(list(given)) if i < given.shape[0] else fill(made))
+    made = list(given)
+    for fill in fills[len(given) :]:
+        made.append(fill(made))
     return np.array(made)

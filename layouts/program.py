@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import reduce
@@ -79,19 +79,17 @@ _FOLDS: Final[Mapping[str, tuple[float, Op, Op]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A value that depends on the instance alone: on these features of it."""
+    """A value that depends on the instance alone."""
 
     index: int
-    features: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """A value that depends on the agent; `mixed`: on the instance too, on these features of it."""
+    """A value that depends on the agent; `mixed`: on the instance too."""
 
     index: int
     mixed: bool
-    features: frozenset[int] = frozenset()
 
 
 Value: TypeAlias = float | Column | Vector
@@ -120,13 +118,12 @@ class Program:
 
 def compile_program(layout: Layout) -> Program:
     """Lower a layout."""
-    gates = frozenset(layout.feature_names.index(name) for name in layout.gates)
-    builder = _Builder(gates, _inner_products(layout))
+    builder = _Builder(_inner_products(layout))
     values: dict[str, Value] = {}
     ranges: dict[str, Range] = {node.name: (node.low, node.high) for node in layout.features}
     ranges |= {node.name: (node.prior.low, node.prior.high) for node in layout.latents}
     for i, name in enumerate(layout.feature_names):
-        values[name] = builder.column(_pick(i), frozenset({i}))
+        values[name] = builder.column(_pick(i))
     for i, name in enumerate(layout.latent_names):
         values[name] = builder.row(_pick(i))
     demands: dict[str, list[tuple[int, str]]] = {
@@ -213,16 +210,15 @@ Instruction: TypeAlias = tuple[Op, Vector, tuple[Operand, ...]]
 
 @dataclass(slots=True)
 class _Builder:
-    gates: Set[int]
     inner: Mapping[str, Expression]
     columns: list[Fill] = field(default_factory=list[Fill])
     rows: list[Fill] = field(default_factory=list[Fill])
     code: list[Instruction] = field(default_factory=list["Instruction"])
     constants: dict[float, Column] = field(default_factory=dict[float, Column])
 
-    def column(self, fill: Fill, features: frozenset[int]) -> Column:
+    def column(self, fill: Fill) -> Column:
         self.columns.append(fill)
-        return Column(len(self.columns) - 1, features)
+        return Column(len(self.columns) - 1)
 
     def row(self, fill: Fill) -> Vector:
         self.rows.append(fill)
@@ -240,12 +236,11 @@ class _Builder:
         if isinstance(value, Column):
             return value
         if value not in self.constants:
-            self.constants[value] = self.column(_constant_row(value), frozenset())
+            self.constants[value] = self.column(_constant_row(value))
         return self.constants[value]
 
     def emit(self, op: Op, *operands: Operand) -> Vector:
-        features = frozenset[int]().union(*(v.features for v in operands))
-        target = Vector(len(self.code), mixed=True, features=features)
+        target = Vector(len(self.code), mixed=True)
         self.code.append((op, target, operands))
         return target
 
@@ -263,7 +258,7 @@ class _Builder:
         assert isinstance(vector, Vector)  # sums of vectors are vectors
         assert isinstance(number, float | Column)  # sums of numbers and columns are no vectors
         column = self.number(number)
-        odds = self.column(lambda made: _odds(made[column.index], _REACH), column.features)
+        odds = self.column(lambda made: _odds(made[column.index], _REACH))
         if vector.mixed:
             return self.emit(Op.ODDS_VS, self.emit(Op.ODDS, vector), odds)
         row = self.row(lambda made: _odds(made[vector.index], _REACH_MIXED))
@@ -273,8 +268,8 @@ class _Builder:
         """A function of one argument."""
         function = ONE_ARGUMENT[name]
         match value:
-            case Column(i, features):
-                return self.column(lambda made: function(made[i]), features)
+            case Column(i):
+                return self.column(lambda made: function(made[i]))
             case Vector(i, False):
                 return self.row(lambda made: function(made[i]))
             case Vector() if name == "logistic":
@@ -287,8 +282,8 @@ class _Builder:
     def power(self, base: Value, exponent: float) -> Value:
         """A fixed power."""
         match base:
-            case Column(i, features):
-                return self.column(lambda made: np.power(made[i], exponent), features)
+            case Column(i):
+                return self.column(lambda made: np.power(made[i], exponent))
             case Vector(i, False):
                 return self.row(lambda made: np.power(made[i], exponent))
             case Vector():
@@ -299,8 +294,7 @@ class _Builder:
     def fold(self, name: str, values: Sequence[Value]) -> Value:
         """A function of any number of arguments.
 
-        Numbers, columns and rows are first taken each among themselves, then what hangs on few
-        values of features before what hangs on many: the kernel shares what instances share.
+        Numbers, columns and rows are first taken each among themselves.
         """
         neutral, op_vectors, op_number = _FOLDS[name]
         function = FOLDS[name]
@@ -309,26 +303,24 @@ class _Builder:
             [v for v in values if isinstance(v, int | float)],
             neutral,
         )
-        columns = [v for v in values if isinstance(v, Column)]
+        columns = [v.index for v in values if isinstance(v, Column)]
         rows = [v.index for v in values if isinstance(v, Vector) and not v.mixed]
         mixed = [v for v in values if isinstance(v, Vector) and v.mixed]
         number: Value = constant
         if columns:
             # A number joins the columns, or else the rows, where it costs nothing per instance.
-            features = frozenset[int]().union(*(v.features for v in columns))
-            places = [v.index for v in columns]
-            number = self.column(_folded(function, places, constant), features)
+            number = self.column(_folded(function, columns, constant, neutral))
         elif rows and constant != neutral:
             number = neutral
         if rows:
             alone = not columns and constant != neutral
             if len(rows) > 1 or alone:
-                mixed.append(self.row(_folded(function, rows, constant if alone else neutral)))
+                known = constant if alone else neutral
+                mixed.append(self.row(_folded(function, rows, known, neutral)))
             else:
                 mixed.append(Vector(rows[0], mixed=False))
         if not mixed:
             return number
-        mixed.sort(key=lambda v: len(v.features & self.gates) + 4 * len(v.features - self.gates))
         result = reduce(lambda a, b: self.emit(op_vectors, a, b), mixed)
         if isinstance(number, Column) or number != neutral:
             assert not isinstance(number, Vector)
@@ -361,12 +353,15 @@ def _constant_row(value: float) -> Fill:
     return lambda made: np.full_like(made[0], value)
 
 
-def _folded(function: Callable[[Floats, Floats], Floats], indices: list[int], start: float) -> Fill:
+def _folded(
+    function: Callable[[Floats, Floats | float], Floats],
+    indices: list[int],
+    known: float,
+    neutral: float,
+) -> Fill:
     def fill(made: list[Floats]) -> Floats:
-        total = np.full_like(made[0], start)
-        for i in indices:
-            total = function(total, made[i])
-        return total
+        total = reduce(function, [made[i] for i in indices])
+        return total if known == neutral else function(total, known)
 
     return fill
 
@@ -382,11 +377,7 @@ def _fused(code: Sequence[Instruction]) -> list[Instruction]:
     for op, target, operands in code:
         before, product, factors = fused[-1] if fused else (op, target, operands)
         joined = _FUSED.get((before, op))
-        if (
-            joined is not None
-            and product in operands
-            and uses[product] == 1
-        ):
+        if joined is not None and product in operands and uses[product] == 1:
             rest = next(v for v in operands if v != product)
             fused[-1] = (joined, target, (*factors, rest))
         else:
