@@ -88,10 +88,10 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class ParadigmResult:
-    """One paradigm, or the whole battery.
+    """One paradigm, or all of them for which there is an interval.
 
     Attributes:
-        name: The paradigm's; empty for the whole battery.
+        name: The paradigm's; empty for all.
         instances: How many the battery has.
         played: Of those, how many were played.
         rate: Share of successes among what was played: not that of the battery.
@@ -132,7 +132,7 @@ class Reanalysis:
 
     Attributes:
         paradigms: By name.
-        battery: The whole.
+        battery: All paradigms that have an interval; the notes name the others.
         calibration: Bins that hold a draw.
         brier: Weighted Brier score of the predictions; None without draws.
         notes: What to bear in mind.
@@ -164,14 +164,14 @@ def reanalyse(draws: Sequence[Drawn], instances: Mapping[str, int]) -> Reanalysi
     notes: list[str] = []
     if repeats := sum(d.peers is None for d in draws):
         notes.append(
-            f"{repeats} episodes are left out: repeats, instances made on demand, or decisions kept "
-            "without what else could have been begun"
+            f"{repeats} episodes are left out: repeats, instances made on demand, or decisions "
+            "kept without what else could have been begun"
         )
-    if silent := [p.name for p in paradigms if p.success.value is None]:
-        notes.append(f"nothing is known of {', '.join(silent)}: no random draw came there")
-    return Reanalysis(
-        paradigms, _whole(paradigms), _calibration(usable), _brier(usable), tuple(notes)
-    )
+    known = [p for p in paradigms if p.success.sd is not None]
+    if len(known) < len(paradigms):
+        few = ", ".join(p.name for p in paradigms if p.success.sd is None)
+        notes.append(f"too few random draws, so that the whole is without them: {few}")
+    return Reanalysis(paradigms, _whole(known), _calibration(usable), _brier(usable), tuple(notes))
 
 
 def _paradigm(name: str, draws: Sequence[Drawn], count: int) -> ParadigmResult:
@@ -204,7 +204,7 @@ def _paradigm(name: str, draws: Sequence[Drawn], count: int) -> ParadigmResult:
 
 
 def _whole(paradigms: Sequence[ParadigmResult]) -> ParadigmResult:
-    """Paradigms by their shares of the battery; unknown where one of them is."""
+    """Paradigms by their shares of the battery."""
     count = sum(p.instances for p in paradigms)
     played = sum(p.played for p in paradigms)
     rate = sum((p.rate or 0.0) * p.played for p in paradigms) / played if played else None

@@ -52,7 +52,7 @@ def reanalyse(
 def _row(part: Mapping[str, Any]) -> dict[str, Any]:
     rate = part["rate"]
     return {
-        "paradigm": part["name"] or "whole battery",
+        "paradigm": part["name"] or "all of these with an interval",
         "instances": part["instances"],
         "played": part["played"],
         "of those passed": "-" if rate is None else f"{rate:.2f}",
@@ -65,5 +65,5 @@ def _estimate(part: Mapping[str, Any]) -> str:
     if part["value"] is None:
         return "-"
     if part["low"] is None:
-        return f"{part['value']:.2f}, too few draws to tell how surely"
+        return f"{part['value']:.2f} (too few draws)"
     return f"{part['value']:.2f} ({part['low']:.2f} to {part['high']:.2f})"
