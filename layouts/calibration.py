@@ -162,7 +162,8 @@ def calibrate(
         instances: (instances, features): each agent plays random ones of them, none twice.
         agents: How many agents.
         outcomes: How many instances each plays.
-        seed: Agents, instances and outcomes follow from it; agent i is the same whatever `agents`.
+        seed: Agents, instances and outcomes follow from it and the layout, so that chance does not
+            strike all layouts alike; agent i is the same whatever `agents`.
         engine: What measures them: `live`, or `nuts` (4 x 500 draws; slower).
         particles: Of the live posterior.
         done: Called after each agent.
@@ -177,7 +178,7 @@ def calibrate(
     places: list[Floats] = []
     covered: list[list[bool]] = []
     for agent in range(agents):
-        generator = rng(seed, "calibration", agent)
+        generator = rng(seed, f"calibration of {layout.digest}", agent)
         z = generator.standard_normal((1, len(layout.latents)))
         truth = np.array([n.prior.from_standard(z[:, i])[0] for i, n in enumerate(layout.latents)])
         rows = features[generator.permutation(len(features))[:outcomes]]
