@@ -63,6 +63,9 @@ HIDDEN: Final = (
 """What only the agents are told: those of Table 4 with an asterisk, and whether going to where the
 reward was last seen ends in lava. Colours are 0 where there is no occluder."""
 
+TASKS: Final = ("cupTask", "gridTask", "chickTask")
+"""Which apparatus an instance is, as `with_tasks` says it: what the paper's layout is not told."""
+
 _COLOURS: Final = (
     (1, 1, 153),
     (153, 153, 153),
@@ -128,6 +131,14 @@ def op_battery(seed: int) -> Instances:
         counts[str(paradigm)] += 1
         names.append(f"{paradigm}-{counts[str(paradigm)]:03d}")
     return Instances(tuple(columns), values, tuple(str(p) for p in paradigms), tuple(names))
+
+
+def with_tasks(battery: Instances) -> Instances:
+    """The same instances with `TASKS` as further columns: 1 for the apparatus of its paradigm."""
+    suites = [paradigm.split("-")[0] for paradigm in battery.paradigms]
+    tasks = [[float(f"{suite}Task" == task) for task in TASKS] for suite in suites]
+    values = np.column_stack([battery.values, np.array(tasks)])
+    return Instances((*battery.columns, *TASKS), values, battery.paradigms, battery.names)
 
 
 @dataclass(frozen=True, eq=False)

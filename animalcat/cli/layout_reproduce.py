@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -13,6 +14,7 @@ import typer
 from rich.progress import Progress
 
 from animalcat.arena_configs.outcome import success
+from animalcat.cli.layout_recovered import print_recovered, recovered
 from animalcat.cli.layout_table import covered_instances
 from animalcat.cli.outcome_table import read_pass_marks, read_rewards
 from animalcat.cli.output import fail, print_json, print_rows, progress_console
@@ -29,7 +31,7 @@ from animalcat.layouts.reproduce.olympics import (
 from animalcat.layouts.reproduce.permanence import (
     REGENERATIONS,
     AgentScore,
-    regenerate,
+    regenerations,
     skill,
     table_1,
     table_8,
@@ -38,8 +40,13 @@ from animalcat.layouts.reproduce.printed import burden2023
 from animalcat.layouts.spec import Layout
 from animalcat.layouts.synthetic import synthetic_agents
 
-PAPERS: Final = ("burden2023",)
+PAPERS: Final = ("burden2023", "tesic2025")
 PARTS: Final = ("figure-9", "figure-6a", "tables")
+"""Parts of burden2023; tesic2025 has none."""
+OLYMPICS: Final = ("figure-9", "scaled", "metres-15")
+"""Variants of aaio for the figures: the first for Figure 9, all for Figure 6a."""
+PERMANENCE: Final = ("refined", "by-task")
+"""Variants of object-permanence for the tables."""
 DATA: Final = "ANIMALCAT_DATA"
 """Environment variable that names the folder of published outcomes and arenas."""
 
@@ -50,7 +57,9 @@ def command(
     paper: Annotated[str, typer.Argument(help=f"Which paper: {', '.join(PAPERS)}.")],
     part: Annotated[
         list[str] | None,
-        typer.Option(help=f"Only this: {', '.join(PARTS)} (Tables 1 and 8 are one run)."),
+        typer.Option(
+            help=f"Of burden2023 only this: {', '.join(PARTS)} (Tables 1 and 8 are one run)."
+        ),
     ] = None,
     data: Annotated[
         Path | None,
@@ -61,22 +70,47 @@ def command(
         ),
     ] = None,
     olympics: Annotated[
-        str, typer.Option(help="Variant of the layout aaio for the figures.")
-    ] = "figure-9",
+        list[str] | None,
+        typer.Option(
+            help="Variant of the layout aaio; repeat it. The first is for Figure 9, all are for "
+            f"Figure 6a. By default {', '.join(OLYMPICS)}."
+        ),
+    ] = None,
     permanence: Annotated[
-        str, typer.Option(help="Variant of the layout object-permanence for the tables.")
-    ] = "",
+        list[str] | None,
+        typer.Option(
+            help="Variant of the layout object-permanence for the tables; repeat it. By default "
+            f"{', '.join(PERMANENCE)}."
+        ),
+    ] = None,
     repeats: Annotated[int, typer.Option(min=1, help="Splits of Figure 6a.")] = REPEATS,
-    regenerations: Annotated[
-        int, typer.Option(min=1, help="How often the synthetic agents are drawn.")
+    draws: Annotated[
+        int,
+        typer.Option("--regenerations", min=1, help="How often the synthetic agents are drawn."),
     ] = REGENERATIONS,
+    processes: Annotated[
+        int, typer.Option(min=1, help="How many processes work out the tables.")
+    ] = os.cpu_count() or 1,
     seed: Annotated[int, typer.Option(min=0, help="Everything follows from it.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write JSON here.")] = None,
 ) -> None:
-    """Work out a paper's tables and print ours beside the printed ones; the tables take long."""
+    """Work out a paper's tables and print ours beside the printed ones; the tables take long.
+
+    Of tesic2025 the outcomes are not here: its layout measures simulated entrants of its contest.
+    """
     if paper not in PAPERS:
         fail(f"no paper {paper!r}; there are {', '.join(PAPERS)}")
+    if paper == "tesic2025":
+        if part:
+            fail("tesic2025 has no parts; leave --part out")
+        found = recovered(seed)
+        _write(found, output)
+        if as_json:
+            print_json(found)
+        else:
+            print_recovered(found)
+        return
     if unknown := sorted(set(part or ()) - set(PARTS)):
         fail(f"no part {unknown[0]!r}; there are {', '.join(PARTS)}")
     wanted = [name for name in PARTS if not part or name in part]
@@ -86,32 +120,39 @@ def command(
         typer.echo(f"warning: no --data and no {DATA}: the tables only", err=True)
         wanted = ["tables"]
     try:
-        aaio = load_layout("aaio", olympics)
-        op = load_layout("object-permanence", permanence)
+        aaio = [load_layout("aaio", variant) for variant in olympics or OLYMPICS]
+        op = [load_layout("object-permanence", variant) for variant in permanence or PERMANENCE]
     except SpecificationError as error:
         fail(str(error))
     report: Report = {"paper": paper, "seed": seed}
-    table = read_entrants(aaio, data) if data is not None and wanted != ["tables"] else None
+    table = read_entrants(aaio[0], data) if data is not None and wanted != ["tables"] else None
     with Progress(console=progress_console(), transient=True) as progress:
         if table is not None and "figure-9" in wanted:
-            report["figure_9"] = _figure_9(aaio, table, seed, _bar(progress, "Figure 9", 30))
+            step = _bar(progress, "Figure 9", len(table.agents))
+            report["figure_9"] = _figure_9(aaio[0], table, seed, step)
         if table is not None and "figure-6a" in wanted:
-            step = _bar(progress, "Figure 6a", len(table.agents))
-            report["figure_6a"] = _figure_6a(aaio, table, seed, repeats, step)
+            step = _bar(progress, "Figure 6a", len(table.agents) * len(aaio))
+            report["figure_6a"] = [_figure_6a(one, table, seed, repeats, step) for one in aaio]
         if "tables" in wanted:
-            step = _bar(progress, "Tables 1 and 8", 30 * regenerations)
-            report["tables"] = tables(
-                op, [regenerate(op, seed, r, done=step) for r in range(regenerations)]
-            )
-    if output is not None:
-        try:
-            output.write_text(json.dumps(report, indent=2) + "\n", "utf-8")
-        except OSError as error:
-            fail(f"{output}: cannot be written: {error.strerror}")
+            step = _bar(progress, "Tables 1 and 8", len(synthetic_agents()) * draws * len(op))
+            report["tables"] = [
+                tables(one, regenerations(one, seed, draws, processes=processes, done=step))
+                for one in op
+            ]
+    _write(report, output)
     if as_json:
         print_json(report)
     else:
         print_report(report)
+
+
+def _write(report: Report, output: Path | None) -> None:
+    if output is None:
+        return
+    try:
+        output.write_text(json.dumps(report, indent=2) + "\n", "utf-8")
+    except OSError as error:
+        fail(f"{output}: cannot be written: {error.strerror}")
 
 
 def _bar(progress: Progress, name: str, total: int) -> Callable[[], None]:
@@ -185,7 +226,7 @@ def _figure_6a(
 
 
 def tables(layout: Layout, scores: list[list[AgentScore]]) -> Report:
-    """Tables 1 and 8 as JSON has them, from what `regenerate` gave."""
+    """Tables 1 and 8 as JSON has them, from what `regenerations` gave."""
     rows = table_8(scores)
     printed = burden2023()
     known = {agent.number for agent in synthetic_agents() if agent.known}
@@ -220,9 +261,10 @@ def print_report(report: Mapping[str, Any]) -> None:
     if "figure_9" in report:
         _print_figure_9(report["figure_9"])
     if "figure_6a" in report:
-        _print_figure_6a(report["figure_6a"])
-    if "tables" in report:
-        _print_tables(report["tables"])
+        for part in report["figure_6a"]:
+            _print_figure_6a(part)
+    for part in report.get("tables", ()):
+        _print_tables(part)
 
 
 def _print_figure_9(part: Mapping[str, Any]) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import multiprocessing
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -18,7 +20,12 @@ from animalcat.layouts.randomness import rng
 from animalcat.layouts.reproduce.chance import average_chance, with_chance
 from animalcat.layouts.scores import brier
 from animalcat.layouts.spec import Layout
-from animalcat.layouts.synthetic import SyntheticAgent, op_battery, synthetic_agents
+from animalcat.layouts.synthetic import (
+    SyntheticAgent,
+    op_battery,
+    synthetic_agents,
+    with_tasks,
+)
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -74,7 +81,7 @@ def regenerate(
         done: Called after each agent.
     """
     own = int(rng(seed, "regeneration", regeneration).integers(1 << 31))
-    battery = op_battery(own)
+    battery = with_tasks(op_battery(own))
     # The same partition for all agents, as in the paper.
     part = split(len(battery), own)
     scores: list[AgentScore] = []
@@ -84,6 +91,44 @@ def regenerate(
         if done is not None:
             done()
     return scores
+
+
+def regenerations(
+    layout: Layout,
+    seed: int,
+    count: int = REGENERATIONS,
+    *,
+    numbers: Sequence[int] = range(1, 31),
+    processes: int = 1,
+    done: Callable[[], object] | None = None,
+) -> list[list[AgentScore]]:
+    """Several regenerations, in processes of their own.
+
+    Args:
+        layout: A layout of object permanence.
+        seed: Seed of everything; scores are the same with any number of processes.
+        count: How many regenerations.
+        numbers: Of the agents.
+        processes: How many at once.
+        done: Called after each agent.
+    """
+    tasks = [(layout, seed, r, number) for r in range(count) for number in numbers]
+    context = multiprocessing.get_context("spawn")
+    scores: list[AgentScore] = []
+    with ProcessPoolExecutor(processes, context) as pool:
+        for score in pool.map(_one, tasks):
+            scores.append(score)
+            if done is not None:
+                done()
+    return [scores[r * len(numbers) : (r + 1) * len(numbers)] for r in range(count)]
+
+
+def _one(task: tuple[Layout, int, int, int]) -> AgentScore:
+    """An agent by its number; agents hold functions, which do not travel between processes."""
+    layout, seed, regeneration, number = task
+    (agent,) = [agent for agent in synthetic_agents() if agent.number == number]
+    (score,) = regenerate(layout, seed, regeneration, agents=[agent])
+    return score
 
 
 def _score(

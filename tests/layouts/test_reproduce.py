@@ -14,16 +14,24 @@ from animalcat.layouts.instances import Instances, OutcomeTable
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.predict import LayoutAssessor
 from animalcat.layouts.reproduce.chance import CHANCE, AverageChance, with_chance
+from animalcat.layouts.reproduce.cooperation import KINDS, Kind, population, recover
 from animalcat.layouts.reproduce.olympics import agreement, figure_6a, figure_9, in_the_middle
 from animalcat.layouts.reproduce.permanence import (
     AgentScore,
     regenerate,
+    regenerations,
     skill,
     table_1,
     table_8,
 )
 from animalcat.layouts.reproduce.printed import burden2023
-from animalcat.layouts.synthetic import CAPABILITIES, synthetic_agents
+from animalcat.layouts.synthetic import (
+    CAPABILITIES,
+    TASKS,
+    op_battery,
+    synthetic_agents,
+    with_tasks,
+)
 
 
 def run(*arguments: object) -> Result:
@@ -106,6 +114,52 @@ def test_an_agent_that_fails_at_lava() -> None:
     assert errors["lavaAbility"] < 0.05
 
 
+@pytest.mark.slow
+def test_what_a_layout_is_told_decides_what_it_can_say() -> None:
+    """Agent 21 solves basic and grid tasks only; agent 12 is biased to the right."""
+    told, refined, corrected = (
+        regenerations(load_layout("object-permanence", variant), 0, 1, numbers=[12, 21])[0]
+        for variant in ("by-task", "refined", "corrected")
+    )
+    assert told[1].layout < 0.02 < 0.1 < refined[1].layout < refined[1].aggregate
+    assert refined[0].layout < refined[0].oracle + 0.005 < corrected[0].layout - 0.01
+    agent = next(agent for agent in synthetic_agents() if agent.number == 12)
+    assert regenerate(load_layout("object-permanence"), 0, 0, agents=[agent]) == refined[:1]
+
+
+def test_tasks_follow_from_paradigms() -> None:
+    battery = with_tasks(op_battery(0))
+    tasks = battery.select(TASKS)
+    assert tasks.sum(axis=0).tolist() == [598, 430, 639]
+    basic = np.array(battery.paradigms) == "basic"
+    assert (tasks.sum(axis=1) == ~basic).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_entrants_of_the_contest(kind: Kind) -> None:
+    layout = load_layout("melting-pot")
+    people = population(layout, kind, 3)
+    played = np.isfinite(people.table.outcomes).sum(axis=1)
+    assert played.tolist() == [816] * 15 + [204] * 8  # as section 3.1 of the paper says
+    assert people.truth.shape == (23, len(layout.latents))
+    chance = people.truth[:, layout.latent_names.index("base_chance")]
+    assert (chance.min() > 0.75) == (kind == "contest")
+    again = population(layout, kind, 3)
+    np.testing.assert_array_equal(again.table.outcomes, people.table.outcomes)
+
+
+@pytest.mark.slow
+def test_entrants_are_found() -> None:
+    layout = load_layout("melting-pot")
+    found = recover(layout, population(layout, "contest", 0, entrants=4), 0)
+    assert found.converged == 4
+    assert len(found.table) == 4 * len(layout.latents)
+    assert max(row.rhat for row in found.table) < 1.01
+    assert (found.best_r2 - found.r2).max() < 0.05
+    for node in found.nodes:
+        assert node.rmse < 1.5 * node.width / 3.76  # 94 % of a normal distribution
+
+
 def test_tables_are_means() -> None:
     def score(layout: float, error: float) -> AgentScore:
         return AgentScore(5, layout, 0.2, 0.1, 0.12, {"OPAbility": error})
@@ -121,7 +175,8 @@ def test_tables_are_means() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["tesic"], "no paper 'tesic'; there are burden2023"),
+        (["tesic"], "no paper 'tesic'; there are burden2023, tesic2025"),
+        (["tesic2025", "--part", "tables"], "tesic2025 has no parts"),
         (["burden2023", "--part", "figure-8"], "no part 'figure-8'; there are figure-9"),
         (["burden2023", "--part", "figure-9"], "give --data, or set ANIMALCAT_DATA"),
         (["burden2023", "--part", "tables", "--olympics", "steep"], "valid: "),
@@ -150,7 +205,7 @@ def test_the_real_entrants(data_dir: Path, tmp_path: Path) -> None:
     assert apart["noiseLevel"]["rank"] > 0.85
     assert apart["navigationAbility"]["mean"] < 0.08 * 5.3
     assert apart["visualAbility"]["mean"] < 0.08 * 1.9
-    middle = report["figure_6a"]["middle"]
+    middle = report["figure_6a"][0]["middle"]
     assert middle["entrants"] == 16
     assert middle["layout"] < middle["aggregate"]
     assert "ice-play" in result.stdout
