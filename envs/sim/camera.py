@@ -16,7 +16,12 @@ from numba import njit
 
 from animalcat.envs.sim.looks import pieces
 from animalcat.envs.sim.primitives import draw_primitives
-from animalcat.envs.sim.surroundings import clear_depth, draw_surroundings, sky_light
+from animalcat.envs.sim.surroundings import (
+    brick_shades,
+    clear_depth,
+    draw_surroundings,
+    sky_light,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,7 +77,7 @@ def render(
     depth = clear_depth(y, n, focal)
     shortening, sky = sky_light(n, focal)
     draw_primitives(*arrays, False, x, y, z, yaw, focal, light, depth)
-    draw_surroundings(x, y, z, yaw, focal, shortening, sky, light, depth)
+    draw_surroundings(x, y, z, yaw, focal, shortening, sky, brick_shades(), light, depth)
     draw_primitives(*arrays, True, x, y, z, yaw, focal, light, depth)
     return _encode(light, _srgb_bytes(), spec.grayscale)
 

@@ -57,6 +57,8 @@ _BRICK: Final = (0.222, 0.202, 0.121)
 _BRICK_SPREAD: Final = 0.16
 _JOINT: Final = (0.62, 0.45, 0.25)
 _JOINT_HALF: Final = 0.013
+_COUNT: Final = 64
+"""Courses, and bricks of a course, whose shades differ; a power of two, and more than there are."""
 
 
 @lru_cache(maxsize=8)
@@ -74,6 +76,12 @@ def sky_light(resolution: int, focal: float) -> tuple[Floats, Floats]:
         [np.interp(height, _SKY_HEIGHTS, channel) for channel in zip(*_SKY, strict=True)], axis=-1
     )
     return shortening.astype(np.float32), sky.astype(np.float32)
+
+
+@lru_cache(maxsize=1)
+def brick_shades() -> npt.NDArray[np.float64]:
+    """Each brick's own brightness, -1 to 1, course by course."""
+    return _shades()
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
@@ -95,59 +103,104 @@ def draw_surroundings(
     focal: float,
     shortening: Floats,
     sky: Floats,
+    shades: npt.NDArray[np.float64],
     light: Floats,
     depth: Floats,
 ) -> None:
     """Fill floor, fence and sky in wherever `depth` says that no primitive stands before them.
 
     x, y, z is the eye in metres, yaw its heading in degrees, focal the pixels per unit of slope;
-    `shortening` and `sky` come from `sky_light`, `depth` from `clear_depth`, less where
-    primitives were drawn. `light`, (n, n, 3) and linear, is written.
+    `shortening` and `sky` come from `sky_light`, `shades` from `brick_shades`, `depth` from
+    `clear_depth`, less where primitives were drawn. `light`, (n, n, 3) and linear, is written.
     """
     n = len(depth)
     fence = _look_at_fence(x, z, yaw, focal, n)
+    brick, joint = np.empty(n, np.int32), np.empty(n, np.bool_)
     for row in range(n):
         v = (n / 2 - row - 0.5) / focal
-        floor_at = (FLOOR - y) / v if v * (FLOOR - y) > 0.0 else inf
-        # The floor's pattern fades where a pixel covers more than a brick.
-        footprint = floor_at * floor_at / (focal * max(y - FLOOR, 0.05))
-        sharp = min(1.0, 0.4 * _BRICK_Z / footprint)
-        clear = min(1.0, 2.0 * _JOINT_HALF / footprint)
-        before, shade = (inf, inf), 0.0
-        for column in range(n):
-            if depth[row, column] < np.float32(floor_at):
-                continue
-            dx, dz, at, top, east, north, post, gap = fence[column]
-            height = y + v * at
-            if floor_at < at:
-                line, brick, joint = _brick(x + dx * floor_at, z + dz * floor_at)
-                if before != (line, brick):  # neighbours often lie on one brick
-                    before, shade = (line, brick), _shade(line, brick)
-                bright = 1.0 + _BRICK_SPREAD * sharp * shade
-                for channel in range(3):
-                    value = _BRICK[channel] * bright
-                    if joint:
-                        value *= 1.0 - clear * (1.0 - _JOINT[channel])
-                    light[row, column, channel] = value
-            elif height > top:
-                sun = dx * _SUN[0] + dz * _SUN[2]
-                c = (sun + v * _SUN[1]) * shortening[row, column]
-                phase = 0.75 + 0.75 * c * c
-                for channel in range(3):
-                    light[row, column, channel] = sky[row, column, channel] * phase
-            else:
-                _fence_light(height, east, north, post > 0.0, gap > 0.0, light[row, column])
+        floor_at = inf
+        if v * (FLOOR - y) > 0.0:
+            floor_at = (FLOOR - y) / v
+            _look_at_bricks(x, z, fence[0], fence[1], floor_at, brick, joint)
+            # The floor's pattern fades where a pixel covers more than a brick.
+            footprint = floor_at * floor_at / (focal * max(y - FLOOR, 0.05))
+            spread = _BRICK_SPREAD * min(1.0, 0.4 * _BRICK_Z / footprint)
+            clear = min(1.0, 2.0 * _JOINT_HALF / footprint)
+            _draw_floor(
+                floor_at, fence[2], shades, spread, clear, brick, joint, light[row], depth[row]
+            )
+        _draw_fence_and_sky(
+            y, v, floor_at, fence, shortening[row], sky[row], light[row], depth[row]
+        )
+
+
+@njit(cache=True, error_model="numpy")
+def _draw_floor(
+    floor_at: float,
+    fence_at: npt.NDArray[np.float64],
+    shades: npt.NDArray[np.float64],
+    spread: float,
+    clear: float,
+    brick: npt.NDArray[np.int32],
+    joint: npt.NDArray[np.bool_],
+    light: Floats,
+    depth: Floats,
+) -> None:
+    """Draw the floor in a row, up to the fence."""
+    dark_red = 1.0 - clear * (1.0 - _JOINT[0])
+    dark_green = 1.0 - clear * (1.0 - _JOINT[1])
+    dark_blue = 1.0 - clear * (1.0 - _JOINT[2])
+    covered = np.float32(floor_at)
+    for column in range(len(depth)):
+        if depth[column] < covered or floor_at >= fence_at[column]:
+            continue
+        bright = 1.0 + spread * shades[brick[column]]
+        red, green, blue = _BRICK[0] * bright, _BRICK[1] * bright, _BRICK[2] * bright
+        if joint[column]:
+            red, green, blue = red * dark_red, green * dark_green, blue * dark_blue
+        light[column, 0], light[column, 1], light[column, 2] = red, green, blue
+
+
+@njit(cache=True, error_model="numpy")
+def _draw_fence_and_sky(
+    y: float,
+    v: float,
+    floor_at: float,
+    fence: npt.NDArray[np.float64],
+    shortening: Floats,
+    sky: Floats,
+    light: Floats,
+    depth: Floats,
+) -> None:
+    """Draw what is beyond the floor in a row, by the columns of `_look_at_fence`."""
+    dx, dz, at, top, east, north, post, gap = fence
+    covered = np.float32(floor_at)
+    for column in range(len(depth)):
+        if depth[column] < covered or floor_at < at[column]:
+            continue
+        height = y + v * at[column]
+        if height > top[column]:
+            sun = dx[column] * _SUN[0] + dz[column] * _SUN[2]
+            c = (sun + v * _SUN[1]) * shortening[column]
+            phase = 0.75 + 0.75 * c * c
+            for channel in range(3):
+                light[column, channel] = sky[column, channel] * phase
+        else:
+            _fence_light(
+                height, east[column], north[column], post[column] > 0.0, gap[column] > 0.0,
+                light[column],
+            )  # fmt: skip
 
 
 @njit(cache=True, error_model="numpy")
 def _look_at_fence(x: float, z: float, yaw: float, focal: float, n: int) -> npt.NDArray[np.float64]:
-    """(n, 8), for each column: its pixels lie in one upright plane and meet the fence at one depth.
+    """(8, n), for each column: its pixels lie in one upright plane and meet the fence at one depth.
 
     Its direction's x and z, 1 long ahead; the fence's depth and top there, its normal's x and z,
     and whether a post (1) or a gap between pickets is met.
     """
     sin_yaw, cos_yaw = sin(radians(yaw)), cos(radians(yaw))
-    found = np.empty((n, 8))
+    found = np.empty((8, n))
     for column in range(n):
         u = (column + 0.5 - n / 2) / focal
         dx, dz = sin_yaw + u * cos_yaw, cos_yaw - u * sin_yaw
@@ -159,9 +212,9 @@ def _look_at_fence(x: float, z: float, yaw: float, focal: float, n: int) -> npt.
             at, east, north, along = _meet_fence(x, z, dx, dz, _FENCE_PICKETS)
             top = _PICKET_TOP
         gap = not post and (along + 1.0) % 1.0 < 0.14
-        found[column, 0], found[column, 1], found[column, 2], found[column, 3] = dx, dz, at, top
-        found[column, 4], found[column, 5] = east, north
-        found[column, 6], found[column, 7] = post, gap
+        found[0, column], found[1, column], found[2, column], found[3, column] = dx, dz, at, top
+        found[4, column], found[5, column] = east, north
+        found[6, column], found[7, column] = post, gap
     return found
 
 
@@ -195,20 +248,40 @@ def _fence_light(
 
 
 @njit(cache=True, error_model="numpy")
-def _brick(x: float, z: float) -> tuple[float, float, bool]:
-    """Course and number of the brick at a place of the floor, and whether it is a joint there."""
-    course = (z + 1.0) / _BRICK_Z
-    line = floor(course)
-    place = (x + 1.0) / _BRICK_X + 0.5 * (line - 2.0 * floor(0.5 * line))
-    brick = floor(place)
-    across = abs(course - line - 0.5)
-    along = abs(place - brick - 0.5)
-    joint = across > 0.5 - _JOINT_HALF / _BRICK_Z or along > 0.5 - _JOINT_HALF / _BRICK_X
-    return line, brick, joint
+def _look_at_bricks(
+    x: float,
+    z: float,
+    dx: npt.NDArray[np.float64],
+    dz: npt.NDArray[np.float64],
+    at: float,
+    brick: npt.NDArray[np.int32],
+    joint: npt.NDArray[np.bool_],
+) -> None:
+    """Which brick each pixel of a row of floor shows, and whether it is a joint there.
+
+    Without branches, so that several pixels are worked out at once.
+    """
+    for column in range(len(dx)):
+        course = (z + dz[column] * at + 1.0) / _BRICK_Z
+        line = floor(course)
+        shift = 0.5 * (line - 2.0 * floor(0.5 * line))
+        place = (x + dx[column] * at + 1.0) / _BRICK_X + shift
+        number = floor(place)
+        across = abs(course - line - 0.5)
+        along = abs(place - number - 0.5)
+        joint[column] = (across > 0.5 - _JOINT_HALF / _BRICK_Z) | (
+            along > 0.5 - _JOINT_HALF / _BRICK_X
+        )
+        in_course = np.int32(number) & (_COUNT - 1)
+        brick[column] = (np.int32(line) & (_COUNT - 1)) * _COUNT + in_course
 
 
 @njit(cache=True, error_model="numpy")
-def _shade(line: float, brick: float) -> float:
-    """A brick's own brightness, -1 to 1: a hash of its number."""
-    shade = sin(line * 12.9898 + brick * 78.233) * 43758.5453
-    return 2.0 * (shade - floor(shade)) - 1.0
+def _shades() -> npt.NDArray[np.float64]:
+    """Brightness of bricks: a hash of their numbers."""
+    found = np.empty(_COUNT * _COUNT)
+    for line in range(_COUNT):
+        for number in range(_COUNT):
+            shade = sin(line * 12.9898 + number * 78.233) * 43758.5453
+            found[line * _COUNT + number] = 2.0 * (shade - floor(shade)) - 1.0
+    return found
