@@ -24,6 +24,10 @@ OUTCOME_COLUMNS: Final = (
     "propensity",
     "predicted",
     "reason",
+    "peers_left",
+    "peers_propensity",
+    "peers_predicted",
+    "peers_open",
     "backend",
     "versions",
 )

@@ -21,6 +21,7 @@ from animalcat.service.measurement import (
 )
 from animalcat.service.model import (
     CapabilityStatus,
+    Decision,
     Episode,
     Outcome,
     Session,
@@ -157,6 +158,7 @@ def outcome_rows(
                 "propensity": episode.decision.propensity,
                 "predicted": episode.decision.predicted,
                 "reason": episode.decision.reason,
+                **{f"peers_{key}": value for key, value in _peers(episode.decision).items()},
                 "backend": spec.backend,
                 "versions": dict(versions),
                 "features": dict(instance.features),
@@ -193,6 +195,11 @@ def reanalysis(spec: SessionSpec, battery: Battery, attempts: Sequence[Episode])
         for e in counted
     ]
     return reanalyse(draws, Counter(paradigms))
+
+
+def _peers(decision: Decision) -> dict[str, Any]:
+    """What else of its paradigm could have been begun; nothing where that is not known."""
+    return {} if decision.peers is None else asdict(decision.peers)
 
 
 def _seconds(attempts: Sequence[Episode]) -> float:

@@ -1043,8 +1043,8 @@ class Decision(_message.Message):
     predicted: _builtins.float
     """Predicted probability of success."""
     reason: _builtins.str
-    """"informative", "random", "listed" or "generated"; "person" where a person chose the arena and
-    played it.
+    """"informative", "random", "listed", "generated" or "probe"; "person" where a person chose the
+    arena and played it.
     """
     because: _builtins.str
     """Why this and no other, in words, where there is more to say."""

@@ -71,3 +71,15 @@ def test_the_page_says_what_it_is_and_escapes() -> None:
 def test_the_page_warns_of_what_is_not_certified(converged: bool) -> None:
     page = profile_html(profile(diagnostics={"converged": converged, "reasons": ["R-hat"]}), [])
     assert ("Not certified: R-hat" in page) is not converged
+
+
+def test_the_page_shows_what_the_alarm_found_and_the_second_reading() -> None:
+    assert "does not describe" not in profile_html(profile(), [])
+    about = {"agent": "mine", "misfit": "since episode 20: less success where size is <5"}
+    again = {"label": "refitted", "where": "size is <5", "nodes": {"contradictedShare": NODE}}
+    page = profile_html(profile(provenance=about, second_reading=again), [])
+    assert "does not describe this agent since episode 20: less success where size is &lt;5" in page
+    assert "contradictedShare" in page
+    failed = {"label": "refitted", "where": "", "failed": "no stratum stands out"}
+    page = profile_html(profile(provenance=about, second_reading=failed), [])
+    assert "Not refitted: no stratum stands out." in page
