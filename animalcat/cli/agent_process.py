@@ -67,7 +67,9 @@ class AgentProcess:
         return self._process.poll() is not None
 
     def close(self) -> None:
-        """End it if it still runs."""
+        """End it if it still runs; calling it twice is fine."""
+        if self._log.closed:
+            return
         if not self.ended:
             self._process.terminate()
             try:

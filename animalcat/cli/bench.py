@@ -12,7 +12,7 @@ import typer
 from animalcat.cli.output import fail, print_json, print_rows, progress_console
 
 SPEED: Final = ("simulator", "sensors", "layouts", "service", "unity")
-PARTS: Final = (*SPEED, "adaptive")
+PARTS: Final = (*SPEED, "slots", "adaptive")
 COLUMNS: Final = (
     *("name", "median", "p99", "unit", "baseline", "ratio"),
     *("value", "low", "high", "target", "aim", "met", "note"),
@@ -23,8 +23,8 @@ def command(
     parts: Annotated[
         list[str] | None,
         typer.Argument(
-            help=f"Parts to measure: {', '.join(PARTS)}; default all but adaptive, which takes "
-            "half an hour (--quick: 3 minutes)."
+            help=f"Parts to measure: {', '.join(PARTS)}; default all but slots, which takes some "
+            "minutes, and adaptive, which takes half an hour (--quick: 3 minutes)."
         ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer repetitions.")] = False,

@@ -10,6 +10,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
+from animalcat.cli.agent_comparison import compare_agents, print_comparison
 from animalcat.cli.layout_outcomes import (
     Agents,
     Seed,
@@ -20,13 +21,7 @@ from animalcat.cli.layout_outcomes import (
 )
 from animalcat.cli.layout_show import Json, load
 from animalcat.cli.output import FAILED, fail, print_json, print_rows
-from animalcat.layouts.compare import (
-    Posterior,
-    differences,
-    plot_trajectory,
-    ranking,
-    trajectory,
-)
+from animalcat.layouts.compare import Posterior, plot_trajectory, trajectory
 from animalcat.layouts.fit import FitResult
 from animalcat.layouts.instances import OutcomeTable
 from animalcat.layouts.loo import compare_layouts, loo
@@ -81,7 +76,7 @@ def command(
             fail("nothing to compare: give profiles, or --table with --layout and --agent")
         report = {"layouts": []}
     try:
-        report |= _agents(posteriors, seed)
+        report |= compare_agents(posteriors, seed)
         paths = trajectory(posteriors, _numbers(steps)) if steps else []
     except ValueError as error:
         fail(str(error))
@@ -99,23 +94,6 @@ def command(
         _print(report, posteriors)
     if bad:
         raise typer.Exit(FAILED)
-
-
-def _agents(posteriors: Sequence[Posterior], seed: int) -> Report:
-    first, *others = posteriors
-    return {
-        "ranking": [
-            {"node": node, **asdict(entry)}
-            for node in (first.nodes if others else ())
-            for entry in ranking(posteriors, node, seed)
-        ],
-        "differences": [
-            {"agent": other.name, "than": first.name, **asdict(found)}
-            for other in others
-            for found in differences(other, first, seed)
-        ],
-        "approximate": any(posterior.approximate for posterior in posteriors),
-    }
 
 
 def _layouts(fits: Sequence[Mapping[str, FitResult]], table: OutcomeTable) -> list[Report]:
@@ -160,36 +138,7 @@ def _read(path: Path) -> list[Posterior]:
 
 
 def _print(report: Report, posteriors: Sequence[Posterior]) -> None:
-    units = dict(zip(posteriors[0].nodes, posteriors[0].units, strict=True))
-    if report["ranking"]:
-        rows = [
-            {
-                "node": row["node"],
-                "agent": row["name"],
-                "mean": f"{row['mean']:.3g}",
-                "rank": f"{row['rank']:.1f}",
-                "90 %": "{} to {}".format(*row["interval"]),
-                "P(most)": f"{row['probabilities'][0]:.2f}",
-            }
-            for row in report["ranking"]
-        ]
-        print_rows(rows, list(rows[0]), as_json=False, title="Ranks; 1 has the most")
-    if report["differences"]:
-        rows = [
-            {
-                "agent": row["agent"],
-                "node": row["node"],
-                "more by": f"{row['mean']:+.3g}",
-                "90 %": "{:+.3g} to {:+.3g}".format(*row["hdi"]),
-                "unit": units[row["node"]],
-                "P(more)": f"{row['more']:.2f}",
-            }
-            for row in report["differences"]
-        ]
-        title = f"Differences from {posteriors[0].name}"
-        print_rows(rows, list(rows[0]), as_json=False, title=title)
-    if report["approximate"]:
-        typer.echo("Profiles hold no draws: each node was taken by its mean and sd, on its own.")
+    print_comparison(report, title=f"Differences from {posteriors[0].name}")
     if report["trajectory"]:
         rows = [
             {

@@ -19,6 +19,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "animalcat.cli.session",
         "Run, create, list, show, resume and cancel test sessions.",
     ),
+    "campaign": ("animalcat.cli.campaign", "Measure several agents and compare them."),
     "profile": ("animalcat.cli.profile", "Show and export cognitive profiles."),
     "episode": ("animalcat.cli.episode", "List and replay recorded episodes."),
     "agent": ("animalcat.cli.agent", "Run an agent against a server."),

@@ -124,3 +124,27 @@ def test_an_agent_that_breaks_is_shown_and_the_session_can_go_on(
     assert "animalcat session resume" in done.stderr
     (row,) = json.loads(animalcat("session", "list", "--json", data=tmp_path).stdout)
     assert (row["state"], row["episodes"]) == ("waiting", 0)
+
+
+@pytest.mark.slow
+def test_a_campaign_from_the_command_line(arenas: Path, tmp_path: Path) -> None:
+    run = ("campaign", "run", "--agent", "builtin:forward", "--agent", "builtin:random")
+    budget = ("--battery", arenas, "--budget", "6", "--common", "2", "--no-certify")
+    done = animalcat(*run, *budget, "--json", data=tmp_path)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert (result["episodes"], result["over"]) == (6, True)
+    assert [len(passed) for passed in result["common"].values()] == [2, 2]
+    assert {row["agent"] for row in result["differences"]} == {"builtin:forward"}
+    assert {row["name"] for row in result["ranking"]} == {"builtin:forward", "builtin:random"}
+
+    # The same again is the same campaign, and it is over.
+    again = json.loads(animalcat(*run, *budget, "--json", data=tmp_path).stdout)
+    assert again == result
+    listed = json.loads(animalcat("campaign", "list", "--json", data=tmp_path).stdout)
+    assert [row["campaign"] for row in listed] == [result["campaign"]]
+    shown = animalcat("campaign", "show", result["campaign"], data=tmp_path)
+    assert "Ranks; 1 has the most" in shown.stdout
+    alone = animalcat("campaign", "run", "--agent", "builtin:random", *budget, data=tmp_path)
+    assert alone.returncode == 2
+    assert "agents: give 2 to 100" in alone.stderr

@@ -1,0 +1,290 @@
+"""`animalcat campaign`: measure several agents on one battery, and compare them."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any, Final
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+
+from animalcat import names
+from animalcat.cli.agent_comparison import compare_agents, print_comparison
+from animalcat.cli.agent_process import GRACE_SECONDS, AgentProcess, check_reference
+from animalcat.cli.output import FAILED, UNREACHABLE, fail, print_json, print_rows, progress_console
+from animalcat.cli.remote import AsJson, Data, Server, client_for, session_row
+from animalcat.cli.session_options import find_battery, observation, parse_backend
+from animalcat.client import Client
+from animalcat.errors import AnimalcatError
+from animalcat.layouts.compare import Posterior
+from animalcat.v1 import campaigns_pb2, sessions_pb2, types_pb2
+from animalcat.wire import spec_to_proto
+
+app = typer.Typer(help="Measure several agents and compare them.", no_args_is_help=True)
+
+CampaignArgument = Annotated[str, typer.Argument(metavar="CAMPAIGN", help="Id of a campaign.")]
+
+_POLL_SECONDS: Final = 0.5
+
+
+@app.command()
+def run(
+    agent: Annotated[
+        list[str],
+        typer.Option(help="builtin:NAME, or path/to/file.py:Class; give it twice or more."),
+    ],
+    battery: Annotated[
+        str, typer.Option(help="Name of a battery or a family, or a folder of arena files.")
+    ],
+    budget: Annotated[int, typer.Option(min=1, help="Episodes of all agents together.")],
+    layout: Annotated[str, typer.Option(help="Name of a layout; see `layout list`.")] = "aaio",
+    variant: Annotated[str, typer.Option(help="Variant of the layout.")] = "",
+    common: Annotated[
+        int, typer.Option(min=1, help="Random arenas that all agents play, the same and first.")
+    ] = 12,
+    block: Annotated[int, typer.Option(min=1, help="Episodes that are handed out at once.")] = 4,
+    at_once: Annotated[int, typer.Option(min=1, help="Agents that are given some at once.")] = 2,
+    alike: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="Differences below this share of the range are none."),
+    ] = 0.05,
+    policy: Annotated[
+        str, typer.Option(help="variance, information, threshold, stratified or random.")
+    ] = "variance",
+    random_share: Annotated[float, typer.Option(min=0, max=1, help="Share drawn at random.")] = 0.3,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all sessions.")] = 0,
+    backend: Annotated[
+        str, typer.Option(help="What plays: sim, unity:auto, or unity:PATH of a Unity build.")
+    ] = "sim",
+    camera: Annotated[
+        int | None, typer.Option(min=4, max=512, help="Side of a camera image; none if not given.")
+    ] = None,
+    decision_period: Annotated[int, typer.Option(min=1, max=20, help="Physics steps.")] = 3,
+    action_timeout: Annotated[float, typer.Option(help="Seconds for one action.")] = 60.0,
+    certify: Annotated[bool, typer.Option(help="Check the live posteriors by NUTS.")] = True,
+    server: Server = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure agents until they are told apart, or the budget is spent.
+
+    All play some random arenas in common first. Then episodes go to the agents whose profiles
+    overlap. The same command again goes on with the same campaign.
+    """
+    for reference in agent:
+        check_reference(reference)
+    backend, builds = parse_backend(backend, server)
+    with client_for(server, data, builds=builds) as client:
+        session = sessions_pb2.SessionSpec(
+            battery=names.battery_name(find_battery(client, battery, seed)),
+            layout=layout,
+            layout_variant=variant,
+            policy=sessions_pb2.SelectionPolicy(name=policy, random_share=random_share),
+            seed=seed,
+            backend=backend,
+            observation_spec=spec_to_proto(observation(camera, decision_period)),
+            action_timeout_seconds=action_timeout,
+            certify=certify,
+        )
+        campaign = client.create_campaign(
+            campaigns_pb2.CampaignSpec(
+                agents=agent,
+                session=session,
+                budget=budget,
+                common=common,
+                block=block,
+                at_once=at_once,
+                alike=alike,
+            )
+        )
+        _show(client, _play(client, campaign), as_json)
+
+
+@app.command()
+def resume(
+    campaign: CampaignArgument, server: Server = None, data: Data = None, as_json: AsJson = False
+) -> None:
+    """Go on with a campaign where it stopped; nothing that was stored is played again."""
+    with client_for(server, data) as client:
+        found = client.get_campaign(campaign)
+        for reference in found.spec.agents:
+            check_reference(reference)
+        _show(client, _play(client, found), as_json)
+
+
+@app.command("list")
+def list_campaigns(server: Server = None, data: Data = None, as_json: AsJson = False) -> None:
+    """List campaigns, newest first."""
+    with client_for(server, data) as client:
+        rows = [_row(campaign) for campaign in client.list_campaigns()]
+    print_rows(
+        rows, ["campaign", "battery", "layout", "agents", "episodes", "budget"], as_json=as_json
+    )
+
+
+@app.command()
+def show(
+    campaign: CampaignArgument, server: Server = None, data: Data = None, as_json: AsJson = False
+) -> None:
+    """Show profiles, ranks with their uncertainty, and differences with intervals."""
+    with client_for(server, data) as client:
+        _show(client, client.get_campaign(campaign), as_json)
+
+
+@app.command()
+def end(
+    campaign: CampaignArgument, server: Server = None, data: Data = None, as_json: AsJson = False
+) -> None:
+    """End a campaign before its budget is used up; what was learnt stays."""
+    with client_for(server, data) as client:
+        with progress_console().status("profiles are being made"):
+            found = client.end_campaign(campaign)
+        _show(client, found, as_json)
+
+
+def _play(client: Client, campaign: campaigns_pb2.Campaign) -> campaigns_pb2.Campaign:
+    """Run every agent whose session is not over in a process of its own, until all are."""
+    name = names.parse_campaign(campaign.name)
+    typer.echo(f"campaign {name}", err=True)
+    processes = {
+        session.name: AgentProcess(
+            client.address, session.name, session.spec.agent, session.spec.agent
+        )
+        for session in campaign.sessions
+        if not _over(session)
+    }
+    try:
+        return _followed(client, name, processes)
+    except AnimalcatError as error:
+        hint = f"{error}; when a server runs again, animalcat campaign resume {name}"
+        fail(hint, UNREACHABLE if error.code == "UNAVAILABLE" else FAILED)
+    except KeyboardInterrupt:
+        fail(f"stopped; go on with: animalcat campaign resume {name}", 130)
+    finally:
+        for process in processes.values():
+            process.close()
+
+
+def _followed(
+    client: Client, name: str, processes: dict[str, AgentProcess]
+) -> campaigns_pb2.Campaign:
+    """The campaign once it is over; its progress is shown until then."""
+    with Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        console=progress_console(),
+        transient=True,
+    ) as progress:
+        task = progress.add_task("starting", total=None)
+        grace = GRACE_SECONDS
+        while True:
+            found = client.get_campaign(name)
+            row = _row(found)
+            progress.update(
+                task,
+                description="  ".join(f"{s.spec.agent} {s.episodes}" for s in found.sessions),
+                completed=row["episodes"],
+                total=row["budget"],
+            )
+            if all(map(_over, found.sessions)):
+                return found
+            gone = [s for s in found.sessions if not _over(s) and processes[s.name].ended]
+            if gone:
+                grace -= _POLL_SECONDS
+            if gone and grace <= 0:
+                progress.stop()
+                lost = processes[gone[0].name]
+                lost.close()
+                typer.echo(lost.output(), err=True)
+                fail(
+                    f"the agent {gone[0].spec.agent} ended before its session did; go on with: "
+                    f"animalcat campaign resume {name}",
+                    FAILED,
+                )
+            time.sleep(_POLL_SECONDS)
+
+
+def _show(client: Client, campaign: campaigns_pb2.Campaign, as_json: bool) -> None:
+    played = [session for session in campaign.sessions if session.episodes]
+    profiles = [(session.spec.agent, client.profile(session)) for session in played]
+    posteriors = [Posterior.of_profile(agent, profile) for agent, profile in profiles]
+    compared: dict[str, Any] = {"ranking": [], "differences": [], "approximate": False}
+    if posteriors:
+        compared = compare_agents(posteriors, every_pair=True)
+    common = _common(client, campaign)
+    if as_json:
+        sessions = [session_row(session) for session in campaign.sessions]
+        print_json(
+            _row(campaign)
+            | {"sessions": sessions, "profiles": dict(profiles), "common": common}
+            | compared
+        )
+        return
+    row = _row(campaign)
+    typer.echo(
+        f"{row['campaign']} on {row['battery']}, {row['layout']}: {row['episodes']} of "
+        f"{row['budget']} episodes; {row['reason'] or 'it goes on'}"
+    )
+    print_rows(
+        [_standing(session, common) for session in campaign.sessions],
+        ["agent", "session", "state", "episodes", "successes", "in common"],
+        as_json=False,
+    )
+    rows = [
+        {
+            "capability": name,
+            "agent": agent,
+            "estimate": f"{node['mean']:.3g} ± {node['sd']:.2g}",
+            "interval": "{:.3g} to {:.3g}".format(*node["hdi"]),
+            "unit": node["unit"],
+        }
+        for name in (profiles[0][1]["nodes"] if profiles else ())
+        for agent, profile in profiles
+        for node in [profile["nodes"][name]]
+    ]
+    if rows:
+        print_rows(rows, list(rows[0]), as_json=False, title="Profiles")
+    print_comparison(compared, title="Differences")
+
+
+def _common(client: Client, campaign: campaigns_pb2.Campaign) -> dict[str, list[bool | None]]:
+    """Whether each agent passed the arenas that all play, in their order; None: not played yet."""
+    found: dict[str, list[bool | None]] = {}
+    for session in campaign.sessions:
+        passed = {
+            episode.instance: episode.outcome == types_pb2.OUTCOME_SUCCESS
+            for episode in client.episodes(session)
+            if episode.outcome in (types_pb2.OUTCOME_SUCCESS, types_pb2.OUTCOME_FAILURE)
+        }
+        order = session.spec.policy.order
+        found[session.spec.agent] = [passed.get(instance) for instance in order]
+    return found
+
+
+def _standing(
+    session: sessions_pb2.Session, common: dict[str, list[bool | None]]
+) -> dict[str, Any]:
+    played = [passed for passed in common[session.spec.agent] if passed is not None]
+    return session_row(session) | {"in common": f"{sum(played)} of {len(played)} passed"}
+
+
+def _row(campaign: campaigns_pb2.Campaign) -> dict[str, Any]:
+    """A campaign as lists and JSON show it."""
+    spec = campaign.spec
+    return {
+        "campaign": names.parse_campaign(campaign.name),
+        "battery": names.parse_battery(spec.session.battery),
+        "layout": spec.session.layout,
+        "agents": list(spec.agents),
+        "episodes": sum(session.episodes for session in campaign.sessions),
+        "budget": spec.budget,
+        "over": all(map(_over, campaign.sessions)),
+        "reason": campaign.reason,
+        "created": campaign.create_time.ToJsonString(),
+    }
+
+
+def _over(session: sessions_pb2.Session) -> bool:
+    return session.state > sessions_pb2.SESSION_STATE_RUNNING
