@@ -117,9 +117,10 @@ def list_campaigns(server: Server = None, data: Data = None, as_json: AsJson = F
     """List campaigns, newest first."""
     with client_for(server, data) as client:
         rows = [_row(campaign) for campaign in client.list_campaigns()]
-    print_rows(
-        rows, ["campaign", "battery", "layout", "agents", "episodes", "budget"], as_json=as_json
-    )
+    if not as_json:
+        rows = [row | {"agents": ", ".join(row["agents"])} for row in rows]
+    columns = ["campaign", "battery", "layout", "agents", "episodes", "budget", "reason"]
+    print_rows(rows, columns, as_json=as_json)
 
 
 @app.command()
