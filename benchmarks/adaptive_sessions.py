@@ -245,7 +245,7 @@ def simulate(task: Task) -> Trajectory:
             luck[count] = rng(task.seed, "outcome", count).random(len(ready.features))
         instance = int(rows[row])
         y = float(luck[count][instance] < task.player.probability(episode)[instance])
-        if task.policy is not None:
+        if task.policy is not None and row not in latest:  # a repeat is not what is predicted
             columns = bank.distinct[[bank.place[row]]]
             alarm.update(row, log_factors(posterior, bank.evaluator, columns, y, episode))
         weight = float(retest.weights(count))
