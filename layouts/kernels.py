@@ -319,8 +319,10 @@ def log_likelihood(steps: Steps, rows: Floats, outcomes: Floats, out: Floats) ->
 
 
 @njit(cache=True, fastmath={"contract", "reassoc", "nsz"}, nogil=True, error_model="numpy")
-def weighted_sums(values: npt.NDArray[np.float32], weights: Floats, out: Floats) -> None:
-    """Sums of every row of values under several weightings, in one thread.
+def weighted_sums(
+    values: npt.NDArray[np.float32], weights: npt.NDArray[np.float32], out: Floats
+) -> None:
+    """Sums of every row of values under several weightings, in one thread; right to about 1e-6.
 
     Not a matrix product of a library, whose threads wait busily for each other, and whose sums
     would hang on their number. Equal rows give equal sums.
@@ -328,13 +330,13 @@ def weighted_sums(values: npt.NDArray[np.float32], weights: Floats, out: Floats)
     Args:
         values: (instances, draws).
         weights: (weightings, draws).
-        out: (instances, weightings), filled.
+        out: (weightings, instances), filled.
     """
     for i in range(values.shape[0]):
         row = values[i]
         for k in range(weights.shape[0]):
             weighting = weights[k]
-            total = 0.0
+            total = np.float32(0.0)
             for j in range(row.shape[0]):
                 total += row[j] * weighting[j]
-            out[i, k] = total
+            out[k, i] = total

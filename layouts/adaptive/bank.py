@@ -93,8 +93,10 @@ class Bank:
         if not (np.isfinite(self.seconds) & (self.seconds > 0.0)).all():
             raise ValueError("seconds of an episode must be above 0")
         if n:
-            self.distinct, place = np.unique(columns, axis=0, return_inverse=True)
-            self.place: Ints = np.ravel(place).astype(np.int64)
+            _, first, place = np.unique(columns, axis=0, return_index=True, return_inverse=True)
+            order = np.argsort(first)  # as they come, so that neighbours stay neighbours
+            self.distinct = columns[first[order]]
+            self.place: Ints = np.argsort(order)[np.ravel(place)]
         else:
             self.distinct, self.place = columns, np.empty(0, np.int64)
         self.demands = self.evaluator.demands(self.distinct)[self.place]
@@ -108,6 +110,12 @@ class Bank:
         names = np.array(self.paradigms)
         own = ~self.offered
         return {str(name): np.flatnonzero((names == name) & own) for name in np.unique(names[own])}
+
+    @cached_property
+    def groups(self) -> tuple[Ints, ...]:
+        """Rows in `distinct` of each paradigm, and of what could be made on demand."""
+        members = [*self.members.values(), np.flatnonzero(self.offered)]
+        return tuple(np.unique(self.place[rows]) for rows in members)
 
 
 @dataclass(frozen=True, slots=True)

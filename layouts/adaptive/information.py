@@ -34,6 +34,8 @@ LARGE: Final = 4000
 """Distinct instances above which a first look with few particles picks those worth a second."""
 FIRST_LOOK: Final = 250
 """Particles of the first look."""
+CELLS: Final = 16_000_000
+"""Probabilities of the first look at most, 64 MB; of more instances it takes fewer particles."""
 SECOND_LOOK: Final = 1000
 """Instances that get a second look, shared among the paradigms."""
 
@@ -124,14 +126,13 @@ class Informant:
         weights = weights / weights.sum()
         masks = [m for k in about for m in _bins(thin[:, layout.capabilities[k]], weights)]
         shares = np.array([weights @ m for m in masks])
-        sums = np.empty((len(self.bank.distinct), 1 + len(masks)))
         rows = np.vstack([weights, *(weights * m for m in masks)])
-        gains = np.zeros(len(sums))
+        gains = np.zeros(len(self.bank.distinct))
         if isinstance(layout.outcome, Bernoulli):
             p = self._probabilities(posterior.particles, PARTICLES)
-            weighted_sums(p, rows, sums)
-            within = sums[:, 1:] / shares
-            gains = len(about) * _entropy(sums[:, 0]) - _entropy(within) @ shares
+            sums = _sums(p, rows)
+            within = sums[1:] / shares[:, np.newaxis]
+            gains = len(about) * _entropy(sums[0]) - shares @ _entropy(within)
         else:
             for i, table in enumerate(_tables(self.bank, thin, weights, self.bank.distinct)):
                 joint = rows @ table.T
@@ -148,11 +149,12 @@ class Informant:
         if len(bank.distinct) <= LARGE:
             parts = self._marginal(theta, ability, weights, PARTICLES, None, pending, seed)
             return _expanded(parts, bank.place)
-        first = self._marginal(theta, ability, weights, FIRST_LOOK, None, pending, seed)
+        count = min(FIRST_LOOK, max(CELLS // len(bank.distinct), 1))
+        first = self._marginal(theta, ability, weights, count, None, pending, seed)
         rows = _promising(first.total, bank)
         second = self._marginal(theta, ability, weights, PARTICLES, rows, pending, seed)
         total = np.minimum(first.total, second.total.min())
-        drops, predicted = first.drops.copy(), first.predicted.copy()
+        drops, predicted = first.drops.copy("K"), first.predicted.copy()
         total[rows], drops[rows], predicted[rows] = second.total, second.drops, second.predicted
         whole = Scores(drops, total, predicted, second.variance, second.mean)
         return _expanded(whole, bank.place)
@@ -213,11 +215,10 @@ class Informant:
         weightings = np.vstack([thin, (centred * thin[:, np.newaxis]).T])
         if isinstance(layout.outcome, Bernoulli):
             p = self._probabilities(theta, count, rows)
-            sums = np.empty((len(p), 1 + ability.shape[1]))
-            weighted_sums(p, weightings, sums)
-            predicted = np.clip(sums[:, 0], 0.0, 1.0)
+            sums = _sums(p, weightings)
+            predicted = np.clip(sums[0], 0.0, 1.0)
             spread = np.maximum(predicted * (1.0 - predicted), 1e-9)
-            drops = sums[:, 1:] ** 2 / spread[:, np.newaxis]
+            drops = (sums[1:] ** 2 / spread).T
         else:
             columns = self.bank.distinct if rows is None else self.bank.distinct[rows]
             drops, predicted = _by_tables(self.bank, _thinned(theta, count), columns, weightings)
@@ -298,20 +299,29 @@ def _scores(
 
 def _promising(total: Floats, bank: Bank) -> Ints:
     """Distinct rows that score best, as many of each paradigm, and of what could be made."""
-    groups = [*bank.members.values(), np.flatnonzero(bank.offered)]
-    share = max(1, SECOND_LOOK // len(groups))
-    rows: set[int] = set()
-    for members in groups:
-        own = np.unique(bank.place[members])
-        best = own if len(own) <= share else own[np.argpartition(-total[own], share - 1)[:share]]
-        rows.update(best.tolist())
-    return np.array(sorted(rows), dtype=np.int64)
+    share = max(1, SECOND_LOOK // len(bank.groups))
+    best = [
+        own if len(own) <= share else own[np.argpartition(-total[own], share - 1)[:share]]
+        for own in bank.groups
+    ]
+    return np.unique(np.concatenate(best))
 
 
 def _expanded(scores: Scores, place: Ints) -> Scores:
     """From distinct instances to all."""
-    drops, total, predicted = (a[place] for a in (scores.drops, scores.total, scores.predicted))
-    return Scores(drops, total, predicted, scores.variance, scores.mean)
+    if len(place) == len(scores.total):  # each is its own, in the same order
+        return scores
+    drops, total, predicted = (
+        np.take(a, place, axis=-1) for a in (scores.drops.T, scores.total, scores.predicted)
+    )
+    return Scores(drops.T, total, predicted, scores.variance, scores.mean)
+
+
+def _sums(p: npt.NDArray[np.float32], weightings: Floats) -> Floats:
+    """Sums over particles under every weighting, (weightings, instances)."""
+    out = np.empty((len(weightings), len(p)))
+    weighted_sums(p, weightings.astype(np.float32), out)
+    return out
 
 
 def _bins(ability: Floats, weights: Floats) -> list[Floats]:

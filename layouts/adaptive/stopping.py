@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol, TypeAlias
@@ -211,10 +212,16 @@ def needed(scores: Scores, left: Mask, capability: int, target: float) -> int | 
     Every drop is taken at today's posterior, as for futility. None where all of them do not.
     """
     variance = max(float(scores.variance[capability]), 1e-300)
-    shares = np.sort(scores.drops[left, capability] / variance)[::-1]
-    after = np.sqrt(variance * np.cumprod(np.clip(1.0 - shares, 0.0, 1.0)))
-    reached = np.flatnonzero(after <= target)
-    return int(reached[0]) + 1 if reached.size else None
+    shares = np.clip(scores.drops[left, capability] / variance, 0.0, 1.0)
+    if math.sqrt(variance * np.prod(1.0 - shares)) > target * (1.0 + 1e-9):
+        return None  # not by all together; else the best few mostly do, so they are asked first
+    count = HORIZON
+    while True:
+        after = np.sqrt(variance * np.cumprod(1.0 - _largest(shares, count)))
+        reached = np.flatnonzero(after <= target)
+        if reached.size or count >= len(shares):
+            return int(reached[0]) + 1 if reached.size else None
+        count *= 8
 
 
 def _expected_fall(scores: Scores, left: Mask) -> Floats:
@@ -222,6 +229,16 @@ def _expected_fall(scores: Scores, left: Mask) -> Floats:
 
     Every drop is taken at today's posterior, so it is somewhat hopeful: what is futile by it is.
     """
-    shares = scores.drops[left] / np.maximum(scores.variance, 1e-300)
-    best = np.sort(shares, axis=0)[::-1][:HORIZON]
-    return 1.0 - np.sqrt(np.prod(np.clip(1.0 - best, 0.0, 1.0), axis=0))
+    rest = np.empty(len(scores.variance))
+    for k, variance in enumerate(np.maximum(scores.variance, 1e-300)):
+        shares = _largest(scores.drops[left, k], HORIZON) / variance
+        rest[k] = np.prod(np.clip(1.0 - shares, 0.0, 1.0))
+    return 1.0 - np.sqrt(rest)
+
+
+def _largest(values: Floats, count: int) -> Floats:
+    """The largest of some values, in falling order."""
+    start = max(len(values) - count, 0)
+    if start:
+        values = np.partition(values, start)[start:]
+    return np.sort(values)[::-1]
