@@ -1,7 +1,8 @@
 """An `animalai` client that plays two builds in turns and prints how quick each was.
 
 `python -m animalcat.benchmarks.unity_client REQUEST`: a JSON object with `builds`, `arena`,
-`options` of `AnimalAIEnvironment`, `chunks` and `steps`; prints a list of rates for each build.
+`options` of `AnimalAIEnvironment`, `chunks` and `steps`; prints for each build `rates` (steps a
+second, one for each chunk) and `cpu` (seconds a step, client and build together). For Linux.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import sys
 import time
 from contextlib import ExitStack
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,7 @@ def main() -> None:
     """Measure as the command line says."""
     request = json.loads(sys.argv[1])
     environment: Any = import_module("animalai.environment").AnimalAIEnvironment
-    rates: list[list[float]] = [[] for _ in request["builds"]]
+    chunks: list[list[Chunk]] = [[] for _ in request["builds"]]
     with ExitStack() as opened:
         clients: list[Any] = []
         for build in request["builds"]:
@@ -40,20 +41,38 @@ def main() -> None:
         chance = np.random.default_rng(0)
         for _ in range(request["chunks"] + 1):
             actions = chance.integers(3, size=(request["steps"], 1, 2), dtype=np.int32)
-            for client, seen in zip(clients, rates, strict=True):
-                seen.append(_rate(client, actions))
-    print(json.dumps([seen[1:] for seen in rates]))  # the first warms up
+            for client, played in zip(clients, chunks, strict=True):
+                played.append(_play(client, actions))
+    told: list[dict[str, Any]] = []
+    for played in chunks:
+        counted = played[1:]  # the first warms up
+        rates = [request["steps"] / chunk.seconds for chunk in counted]
+        cpu = sum(chunk.cpu for chunk in counted) / (request["steps"] * len(counted))
+        told.append({"rates": rates, "cpu": cpu})
+    print(json.dumps(told))
 
 
-def _rate(client: Any, actions: npt.NDArray[np.int32]) -> float:
-    """Steps a second."""
+class Chunk(NamedTuple):
+    """Some steps: how long they took, and what they cost in CPU, both in seconds."""
+
+    seconds: float
+    cpu: float
+
+
+def _play(client: Any, actions: npt.NDArray[np.int32]) -> Chunk:
     action_tuple: Any = import_module("mlagents_envs.base_env").ActionTuple
-    began = time.perf_counter()
+    cpu, began = _cpu(client), time.perf_counter()
     for action in actions:
         decisions, _ = client.get_steps(BEHAVIOUR)
         client.set_actions(BEHAVIOUR, action_tuple(discrete=action[: len(decisions)]))
         client.step()
-    return len(actions) / (time.perf_counter() - began)
+    return Chunk(time.perf_counter() - began, _cpu(client) - cpu)
+
+
+def _cpu(client: Any) -> float:
+    """Seconds of CPU that this process and the client's build have taken."""
+    # The clock that Linux's clock_getcpuclockid(3) gives for another process.
+    return time.process_time() + time.clock_gettime((~client._process.pid << 3) | 2)
 
 
 def _free_port() -> int:
