@@ -424,7 +424,7 @@ class SelectionPolicy(_message.Message):
     """
     sharpness: _builtins.float
     """How strongly "variance" and "information" prefer what tells more: probabilities are proportional
-    to this power of what instances tell. 0: always what tells most; the default if not set.
+    to this power of what instances tell, 4 if not set. 0: always what tells most.
     """
     @_builtins.property
     def about(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:

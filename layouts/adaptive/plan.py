@@ -49,7 +49,7 @@ class Policy:
 
     name: Name = "variance"
     random_share: float = 0.3
-    sharpness: float = 0.0
+    sharpness: float = 4.0
     balance: int | None = 1
     exposures: int = 1
     probes: float = 0.1
