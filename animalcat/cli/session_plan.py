@@ -56,6 +56,8 @@ def why(episode: sessions_pb2.EpisodeSummary) -> str:
         *_because(decision),
         f"  score {decision.score:.3g}" + "".join(f", {margin}" for margin in margins),
     ]
+    if decision.pending:
+        lines.append(f"  outcomes of {decision.pending} earlier episodes were still to come")
     if decision.alternatives:
         others = ", ".join(f"{a.instance} {a.score:.3g}" for a in decision.alternatives)
         lines.append(f"  instead: {others}")
