@@ -45,7 +45,7 @@ PYENV   := $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions
 newest   = $(lastword $(sort $(wildcard $(PYENV)/$(1).*/bin/python)))
 PYTHON39  ?= $(call newest,3.9)
 PYTHON310 ?= $(call newest,3.10)
-PYTHON314 ?= $(call newest,3.14)
+PYTHON314 ?= $(or $(call newest,3.14),$(wildcard $(CURDIR)/.tools/python314/usr/bin/python3.14))
 
 unity-clients: $(CLIENTS)/animalai-6.2.0/.installed \
   $(if $(PYTHON39),$(CLIENTS)/animalai-4.1.0/.installed,skip-4.1.0-3.9) \
