@@ -24,6 +24,9 @@ from animalcat.layouts.spec import Layout
 AGENT: Final = (3.0, 1.3, 0.3, 0.1)
 """The simulated agent: navigationAbility, visualAbility, rightLeftBias, noiseLevel."""
 
+SIZES: Final = ((69, None, 200), (2000, 20.0, 200), (13_000, 6.0, 200), (250_000, 50.0, 50))
+"""Sizes of batteries, the median of milliseconds that is wanted, episodes of a session."""
+
 Floats = npt.NDArray[np.float64]
 
 
@@ -54,7 +57,7 @@ def session(layout: Layout, n: int, episodes: int, seed: int) -> list[float]:
     paradigms = [f"p{i % 4}" for i in range(n)]
     bank = Bank(layout, features, paradigms)
     chooser = Chooser(bank, Policy(exposures=0 if n < episodes else 1))
-    stopper = Stopper(layout, StoppingRule(max_episodes=episodes, target_sd=0.0, futility=0.0))
+    stopper = Stopper(layout, StoppingRule(max_episodes=episodes, target_sd=0.05, futility=0.0))
     used: list[int] = []
     taken: list[float] = []
     choice = chooser.choose(posterior, History(used), 0)
@@ -74,8 +77,8 @@ def run(quick: bool = False) -> list[dict[str, Any]]:
     session(layout, 10, 5, 0)  # loads the kernels
     rows: list[dict[str, Any]] = []
     repeats = 2 if quick else 8
-    for n, target in ((69, None), (2000, 20.0), (13_000, None)):
-        taken = [t for seed in range(repeats) for t in session(layout, n, 200, seed)]
+    for n, target, episodes in SIZES:
+        taken = [t for seed in range(repeats) for t in session(layout, n, episodes, seed)]
         rows.append(_row(f"refit + select, {n:,} instances", taken, "ms", target))
 
     evaluator = Evaluator(layout)

@@ -213,7 +213,7 @@ def needed(scores: Scores, left: Mask, capability: int, target: float) -> int | 
     """
     variance = max(float(scores.variance[capability]), 1e-300)
     shares = np.clip(scores.drops[left, capability] / variance, 0.0, 1.0)
-    if math.sqrt(variance * np.prod(1.0 - shares)) > target * (1.0 + 1e-9):
+    if not target or math.sqrt(variance * np.prod(1.0 - shares)) > target * (1.0 + 1e-9):
         return None  # not by all together; else the best few mostly do, so they are asked first
     count = HORIZON
     while True:
