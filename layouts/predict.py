@@ -143,8 +143,7 @@ class LayoutAssessor:
             draws = fit(FitRequest(self.layout, features, outcomes, self.seed)).flat_draws
             return FittedLayout(self.layout, draws, np.full(len(draws), 1.0 / len(draws)))
         posterior = LivePosterior(self.layout, self.seed)
-        for i, y in enumerate(outcomes.tolist()):
-            posterior.update(features[i], y, i + 1)
+        posterior.update_all(features, outcomes)
         return FittedLayout(self.layout, posterior.particles, posterior.weights)
 
 

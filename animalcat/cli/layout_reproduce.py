@@ -21,6 +21,7 @@ from animalcat.cli.output import fail, print_json, print_rows, progress_console
 from animalcat.layouts.codec import SpecificationError
 from animalcat.layouts.instances import Instances, OutcomeTable
 from animalcat.layouts.library import load_layout
+from animalcat.layouts.reproduce.ceiling import Ceiling, ceiling
 from animalcat.layouts.reproduce.olympics import (
     REPEATS,
     agreement,
@@ -136,7 +137,11 @@ def command(
         if "tables" in wanted:
             step = _bar(progress, "Tables 1 and 8", len(synthetic_agents()) * draws * len(op))
             report["tables"] = [
-                tables(one, regenerations(one, seed, draws, processes=processes, done=step))
+                tables(
+                    one,
+                    regenerations(one, seed, draws, processes=processes, done=step),
+                    ceiling(one.feature_names, seed),
+                )
                 for one in op
             ]
     _write(report, output)
@@ -225,8 +230,8 @@ def _figure_6a(
     }
 
 
-def tables(layout: Layout, scores: list[list[AgentScore]]) -> Report:
-    """Tables 1 and 8 as JSON has them, from what `regenerations` gave."""
+def tables(layout: Layout, scores: list[list[AgentScore]], most: Ceiling) -> Report:
+    """Tables 1 and 8 as JSON has them, from what `regenerations` and `ceiling` gave."""
     rows = table_8(scores)
     printed = burden2023()
     known = {agent.number for agent in synthetic_agents() if agent.known}
@@ -245,6 +250,7 @@ def tables(layout: Layout, scores: list[list[AgentScore]]) -> Report:
             "all": asdict(skill(rows)),
             "included": asdict(skill([row for row in rows if row.number in known])),
         },
+        "ceiling": {**asdict(most), "skill": most.skill},
         "table_1": [
             {
                 **asdict(row),
@@ -334,6 +340,9 @@ def _print_tables(part: Mapping[str, Any]) -> None:
             f"Skill, {words}: {found['best']:.3f} of what the layout's best profile gains on the "
             f"aggregate, {found['oracle']:.3f} of what knowing the rules gains"
         )
+    typer.echo(
+        f"No layout on the features of this one can have more than {part['ceiling']['skill']:.3f}"
+    )
     errors = [_rounded(row) for row in part["table_1"]]
     title = "Table 1: RMSE of the capabilities as shares of their ranges"
     print_rows(errors, list(errors[0]), as_json=False, title=title)

@@ -144,8 +144,7 @@ def _score(
     train, test = outcomes[part.train], outcomes[part.test]
     told = with_chance(battery, average_chance(train))
     posterior = LivePosterior(layout, seed, _PARTICLES)
-    for episode, row in enumerate(told.rows(part.train).features(layout), 1):
-        posterior.update(row, train[episode - 1], episode)
+    posterior.update_all(told.rows(part.train).features(layout), train)
     fitted = FittedLayout(layout, posterior.particles, posterior.weights)
     means = {node.name: node.mean for node in posterior.summary()}
     shares = {

@@ -245,3 +245,24 @@ def test_the_path_of_an_episode_never_imports_pymc() -> None:
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
+
+
+def test_many_outcomes_at_once_are_the_same(
+    aaio: Layout, draw_instances: Callable[[int, int], Floats]
+) -> None:
+    features = draw_instances(150, 4)
+    y = (np.random.default_rng(2).random(150) < 0.4).astype(np.float64)
+    one_by_one, at_once = LivePosterior(aaio, 3, 300), LivePosterior(aaio, 3, 300)
+    for i, row in enumerate(features):
+        one_by_one.update(row, y[i], i + 1)
+    at_once.update_all(features[:20], y[:20])
+    at_once.update_all(features[20:], y[20:], first=21)
+    assert at_once.tells == one_by_one.tells
+    assert at_once.moves == one_by_one.moves >= 2
+    np.testing.assert_allclose(at_once.particles, one_by_one.particles, atol=1e-9)
+    np.testing.assert_allclose(at_once.weights, one_by_one.weights, atol=1e-9)
+    at_once.invalidate(150)
+    one_by_one.invalidate(150)
+    np.testing.assert_allclose(at_once.particles, one_by_one.particles, atol=1e-9)
+    with pytest.raises(TellError, match="episode 7 was told already"):
+        at_once.update_all(features[:1], y[:1], first=7)

@@ -13,6 +13,7 @@ from animalcat.cli.layout import app
 from animalcat.layouts.instances import Instances, OutcomeTable
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.predict import LayoutAssessor
+from animalcat.layouts.reproduce.ceiling import ceiling
 from animalcat.layouts.reproduce.chance import CHANCE, AverageChance, with_chance
 from animalcat.layouts.reproduce.cooperation import KINDS, Kind, population, recover
 from animalcat.layouts.reproduce.olympics import agreement, figure_6a, figure_9, in_the_middle
@@ -125,6 +126,17 @@ def test_what_a_layout_is_told_decides_what_it_can_say() -> None:
     assert refined[0].layout < refined[0].oracle + 0.005 < corrected[0].layout - 0.01
     agent = next(agent for agent in synthetic_agents() if agent.number == 12)
     assert regenerate(load_layout("object-permanence"), 0, 0, agents=[agent]) == refined[:1]
+
+
+def test_more_features_tell_more() -> None:
+    nothing, table, tasks = (
+        ceiling(load_layout("object-permanence", variant).feature_names if variant else (), 0, 12)
+        for variant in ("", "refined", "by-task")
+    )
+    assert nothing.skill == pytest.approx(0.0, abs=0.02)
+    assert 0.9 < table.skill < tasks.skill < 1.0
+    # Only what agents 7, 8, 15 and 16 look at is not told.
+    assert 30 * (tasks.told - tasks.oracle) < 0.15
 
 
 def test_tasks_follow_from_paradigms() -> None:
