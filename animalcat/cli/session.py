@@ -146,7 +146,7 @@ def play(client: Client, session: sessions_pb2.Session, reference: str) -> sessi
             for c in now.capabilities:
                 if c.limit and c.name not in said:
                     said.add(c.name)
-                    progress.console.print(unreachable(c), highlight=False, soft_wrap=True)
+                    typer.echo(f"note: {unreachable(c)}", err=True)
             known = "  ".join(f"{c.name} {c.mean:.2f} ± {c.sd:.2f}" for c in now.capabilities)
             progress.update(task, completed=now.episodes, description=known or "starting")
             if event.HasField("episode"):

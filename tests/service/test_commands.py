@@ -45,10 +45,12 @@ def arenas(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_session_from_the_command_line(arenas: Path, tmp_path: Path) -> None:
     done = animalcat(
         *("session", "run", "--agent", "builtin:forward", "--battery", arenas, "--no-certify"),
-        *("--max-episodes", "2", "--camera", "16", "--json"),
+        *("--max-episodes", "2", "--camera", "16", "--target-sd", "0.01", "--json"),
         data=tmp_path,
     )
     assert done.returncode == 0, done.stderr
+    out_of_reach = "visualAbility: its target cannot be reached with this battery: at best SD"
+    assert out_of_reach in done.stderr
     result = json.loads(done.stdout)
     assert (result["state"], result["episodes"]) == ("finished", 2)
     assert result["profile"]["nodes"]["visualAbility"]["status"] == "budget"
@@ -63,6 +65,13 @@ def test_a_session_from_the_command_line(arenas: Path, tmp_path: Path) -> None:
     assert "visualAbility" in page.read_text()
     shown = animalcat("profile", "show", session, data=tmp_path)
     assert "navigationAbility" in shown.stdout
+    assert out_of_reach in animalcat("session", "show", session, data=tmp_path).stdout
+    again = animalcat("session", "reanalyse", session, data=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert "if every instance were played once" in again.stdout
+    again = animalcat("session", "reanalyse", session, "--json", data=tmp_path)
+    whole = json.loads(again.stdout)["paradigms"][0]
+    assert (whole["instances"], whole["played"]) == (4, 2)
     assert not (Settings(home=tmp_path).home / "server.lock").read_bytes()
 
 
