@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import statistics
 import subprocess
@@ -64,7 +65,9 @@ def _row(name: str, builds: list[str], arena_file: Path, chunks: int) -> dict[st
         "steps": STEPS,
     }
     command = [sys.executable, "-m", "animalcat.benchmarks.unity_client", json.dumps(request)]
-    told = subprocess.run(command, capture_output=True, text=True, check=False)
+    # The client leaves a lock in the folder of temporary files.
+    own = {**os.environ, "TMPDIR": str(arena_file.parent)}
+    told = subprocess.run(command, capture_output=True, text=True, check=False, env=own)
     if told.returncode:
         raise RuntimeError(f"the client failed: {told.stderr}")
     ours, canned = json.loads(told.stdout.splitlines()[-1])
