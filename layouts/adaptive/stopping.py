@@ -213,9 +213,13 @@ def needed(scores: Scores, left: Mask, capability: int, target: float) -> int | 
     """
     variance = max(float(scores.variance[capability]), 1e-300)
     shares = np.clip(scores.drops[left, capability] / variance, 0.0, 1.0)
-    if not target or math.sqrt(variance * np.prod(1.0 - shares)) > target * (1.0 + 1e-9):
-        return None  # not by all together; else the best few mostly do, so they are asked first
-    count = HORIZON
+    least_sd = math.sqrt(variance * float(np.prod(1.0 - shares)))
+    if not target or not shares.size or least_sd > target * (1.0 + 1e-9):
+        return None  # not by all together
+    # So many at least, if all told as much as the best: sorting those will mostly do.
+    most = min(max(float(shares.max()), 1e-9), 0.999999)
+    least = math.log(target**2 / variance) / math.log1p(-most)
+    count = max(HORIZON, 2 * math.ceil(least))
     while True:
         after = np.sqrt(variance * np.cumprod(1.0 - _largest(shares, count)))
         reached = np.flatnonzero(after <= target)

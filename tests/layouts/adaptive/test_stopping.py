@@ -9,9 +9,10 @@ import numpy.typing as npt
 import pytest
 
 from animalcat.layouts.adaptive.bank import Bank, History
+from animalcat.layouts.adaptive.information import Scores
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import Chooser
-from animalcat.layouts.adaptive.stopping import Stopper, Verdict
+from animalcat.layouts.adaptive.stopping import Stopper, Verdict, needed
 from animalcat.layouts.live import LivePosterior
 from animalcat.layouts.spec import Layout
 
@@ -203,3 +204,17 @@ def test_how_many_episodes_are_needed(aaio: Layout, draw_instances: Draw) -> Non
     rule = StoppingRule(targets={"navigationAbility": target * 1.0001})
     verdict = Stopper(aaio, rule).verdict(posterior, chooser, History())
     assert verdict.episodes_needed["navigationAbility"] == 2
+
+
+@pytest.mark.parametrize("target", [1.0, 0.9, 0.5, 0.1, 0.02, 0.0])
+@pytest.mark.parametrize("size", [0, 1, 40, 3000])
+def test_the_number_needed_is_that_of_sorting_all(size: int, target: float) -> None:
+    generator = np.random.default_rng(size)
+    drops = generator.exponential(0.02, (size, 1)) * (generator.random((size, 1)) < 0.7)
+    nothing = np.zeros(size)
+    scores = Scores(drops, nothing, nothing, np.array([0.5]), np.zeros(1))
+    left = generator.random(size) < 0.9
+    after = np.sqrt(0.5 * np.cumprod(1.0 - np.sort(drops[left, 0])[::-1] / 0.5))
+    reached = np.flatnonzero(after <= target)
+    expected = int(reached[0]) + 1 if reached.size and target else None
+    assert needed(scores, left, 0, target) == expected
