@@ -10,9 +10,9 @@ import numpy as np
 
 from animalcat.layouts.adaptive.campaign import Standing, next_round, overlapping
 from animalcat.layouts.spec import Layout
+from animalcat.service.coverage import find_layout
 from animalcat.service.engines import Engines
 from animalcat.service.errors import ServiceError
-from animalcat.service.measurement import find_layout
 from animalcat.service.model import Campaign, Session
 
 log = logging.getLogger(__name__)

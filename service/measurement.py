@@ -18,15 +18,14 @@ from animalcat.layouts.adaptive.evidence import Evidence
 from animalcat.layouts.adaptive.offers import Offers
 from animalcat.layouts.adaptive.policy import Chooser
 from animalcat.layouts.adaptive.stopping import Stopper, Verdict
-from animalcat.layouts.codec import SpecificationError
 from animalcat.layouts.evaluator import Evaluator
-from animalcat.layouts.library import LAYOUTS, load_layout
 from animalcat.layouts.live import LivePosterior
 from animalcat.layouts.profile import Profile
 from animalcat.layouts.spec import Layout
 from animalcat.layouts.summary import NodeSummary
 from animalcat.service.battery import Battery
-from animalcat.service.errors import Code, ServiceError, unknown
+from animalcat.service.coverage import covered_features, find_layout, what_it_covers
+from animalcat.service.errors import Code, ServiceError
 from animalcat.service.generation import InstanceSource, source_for
 from animalcat.service.model import CapabilityStatus, Decision, SessionSpec
 
@@ -91,7 +90,7 @@ class Measurement:
             raise ServiceError(
                 Code.NOT_COVERED,
                 f"layout {spec.layout!r} covers none of the {len(battery.instances)} instances of "
-                f"battery {spec.battery!r}; it covers {_covered(self.layout)}",
+                f"battery {spec.battery!r}; it covers {what_it_covers(self.layout)}",
             )
         if spec.stop.combine == "all" and not spec.policy.exposures and not spec.stop.futility:
             raise ServiceError(
@@ -374,43 +373,8 @@ class Measurement:
         self._chooser = Chooser(bank, replace(self._policy, order=order))
 
 
-def find_layout(name: str, variant: str = "") -> Layout:
-    """A layout that is shipped.
-
-    Raises:
-        ServiceError: There is none of that name or variant; it lists those that there are.
-    """
-    if name not in LAYOUTS:
-        raise unknown(Code.UNKNOWN_LAYOUT, "layout", name, list(LAYOUTS))
-    try:
-        return load_layout(name, variant)
-    except SpecificationError as error:
-        raise ServiceError(Code.UNKNOWN_LAYOUT, f"layout {name!r}: {error}") from error
-
-
-def covered_features(layout: Layout, battery: Battery) -> dict[str, Sequence[float]]:
-    """Features of the instances that the layout covers, by name, in its order of columns.
-
-    An instance that lacks a feature without a rule for it, or has one out of the layout's range,
-    is not covered.
-    """
-    covered: dict[str, Sequence[float]] = {}
-    for instance in battery.instances:
-        if instance.name not in layout.covers:
-            continue
-        row = [instance.features.get(f.name, np.nan) for f in layout.features]
-        with contextlib.suppress(ValueError):
-            covered[instance.name] = layout.check_features([row])[0].tolist()
-    return covered
-
-
 def _named(suspects: Sequence[Suspect]) -> str:
     return "; ".join(
         f"{'more' if s.more else 'less'} success than predicted where {s.scheme} is {s.stratum}"
         for s in suspects
     )
-
-
-def _covered(layout: Layout) -> str:
-    families = [f"the family {family}" for family in layout.covers.families]
-    return ", ".join([*layout.covers.instances, *families])

@@ -12,13 +12,9 @@ from animalcat.layouts.fit import FitResult
 from animalcat.layouts.profile import Profile
 from animalcat.layouts.reanalysis import Drawn, Reanalysis, reanalyse
 from animalcat.service.battery import Battery
+from animalcat.service.coverage import covered_features, find_layout
 from animalcat.service.generation import played_instance
-from animalcat.service.measurement import (
-    CERTIFICATE_DELAY,
-    Measurement,
-    covered_features,
-    find_layout,
-)
+from animalcat.service.measurement import CERTIFICATE_DELAY, Measurement
 from animalcat.service.model import (
     CapabilityStatus,
     Decision,
