@@ -1,6 +1,6 @@
 """Several agents at once: episodes a minute with an agent that thinks, and what waiting less costs.
 
-Decisions allow for the episodes that are still open (`service.engine.lag`), and so are made from
+Decisions allow for the episodes that are still open (`service.evidence.lag`), and so are made from
 fewer outcomes than one after another would be. The second part plays simulated agents with one,
 two and four slots and compares what is known after as many episodes.
 """
@@ -29,7 +29,7 @@ from animalcat.layouts.library import load_layout
 from animalcat.layouts.live import LivePosterior
 from animalcat.layouts.randomness import rng
 from animalcat.layouts.simulate import LayoutAgent, prior_agents
-from animalcat.service.engine import lag
+from animalcat.service.evidence import lag
 from animalcat.service.private import server_for
 from animalcat.v1 import sessions_pb2
 

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
-from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, Final
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from typing import Any
 
 from animalcat.envs.worker_client import WorkerClient, WorkerFault
 from animalcat.layouts.fit import FitError, FitRequest, FitResult
-from animalcat.layouts.fitter import Fitter
 from animalcat.layouts.randomness import rng
 from animalcat.layouts.spec import Layout
 from animalcat.service.battery import Battery
-from animalcat.service.certificates import Certifier, fit_seed, fit_twice
+from animalcat.service.certificates import fit_seed, fit_twice
 from animalcat.service.converters import episode_header
 from animalcat.service.errors import Code, ServiceError
-from animalcat.service.events import Event, EventBus
+from animalcat.service.events import Event
+from animalcat.service.evidence import Evidence
 from animalcat.service.generation import played_arena, played_instance
-from animalcat.service.ledger import MAX_FAULTS_IN_A_ROW, Ledger
+from animalcat.service.ledger import MAX_FAULTS_IN_A_ROW
 from animalcat.service.link import AgentLeftError, AgentLink, EpisodeOpening
 from animalcat.service.measurement import Data, Measurement
 from animalcat.service.model import (
@@ -31,72 +29,31 @@ from animalcat.service.model import (
     Session,
     SessionState,
 )
+from animalcat.service.parts import Parts
 from animalcat.service.play import play, recording_path
 from animalcat.service.recording import EpisodeRecorder
 from animalcat.service.reports import Report, SecondReading, exported_profile, live_profile
-from animalcat.service.storage.base import SessionStore
-from animalcat.service.workers import Workers
 
 log = logging.getLogger(__name__)
-
-AHEAD: Final = 2
-"""Episodes that each other slot may play while one is still at its own."""
-
-
-def lag(slots: int) -> int:
-    """Outcomes that a decision does not wait for: those of so many episodes just before it.
-
-    It is fixed, and not "whatever is known by now": so decisions follow from outcomes alone, and
-    never from which slot was quicker. A slot waits only for one that plays a single episode while
-    every other plays `AHEAD`.
-    """
-    return AHEAD * (slots - 1)
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What engines share.
-
-    Attributes:
-        store: Where records are kept.
-        data: The data directory.
-        workers: What plays arenas.
-        fitter: The process that runs NUTS.
-        bus: Who is told of progress.
-        versions: Versions of what could change the numbers, by package.
-        monotonic: Tells seconds, for budgets of time.
-    """
-
-    store: SessionStore
-    data: Path
-    workers: Workers
-    fitter: Fitter
-    bus: EventBus
-    versions: Mapping[str, str]
-    monotonic: Callable[[], float] = time.monotonic
 
 
 class SessionEngine:
     """Plays a session with as many agents at once as it has slots.
 
     Every state that matters is in the store before it is acted on, and starting is resuming: the
-    stored outcomes and certificates are told to a fresh `Measurement`. Outcomes are told in order
-    of number, whichever slot ends first, and a decision knows all but the last `lag` of them.
+    stored outcomes and certificates are told to fresh `Evidence`. Outcomes are told in order of
+    number, whichever slot ends first, and a decision knows all but the last `lag` of them.
 
     All methods run on one event loop; each agent has a task. What they share changes under
-    `_books` alone: an episode is chosen and begun, or kept and taken in, in one go. The measurement
-    is touched in threads, one at a time (`_thinking`). The tasks are cancelled nowhere but inside
-    the calls of their links.
+    `_books` alone: an episode is chosen and begun, or kept and taken in, in one go. The tasks are
+    cancelled nowhere but inside the calls of their links.
     """
 
     def __init__(self, session: Session, battery: Battery, parts: Parts) -> None:
         self.session = session
         self._battery = battery
         self._parts = parts
-        self._ledger = Ledger()
-        self._measurement: Measurement | None = None
-        self._certifier: Certifier | None = None
-        self._thinking = asyncio.Lock()
+        self._evidence: Evidence | None = None
         self._preparing = asyncio.Lock()
         self._books = asyncio.Condition()
         self._seats: dict[AgentLink, asyncio.Task[Session]] = {}
@@ -194,23 +151,14 @@ class SessionEngine:
         for task in (self._warming, self._reaching, self._widening, self._fitting):
             if task is not None:
                 task.cancel()
-        if self._certifier is not None:
-            self._certifier.close()
+        if self._evidence is not None:
+            self._evidence.close()
         await self._let_go(Cause.SERVER_STOPPED)
 
     async def live_profile(self) -> dict[str, Any]:
         """The profile as the live posterior has it now, as JSON values."""
         await self._prepare()
-        measurement = self._known()
-        async with self._thinking:
-            report = await asyncio.to_thread(
-                live_profile,
-                self.session,
-                measurement,
-                self._ledger.attempts,
-                self._parts.versions,
-            )
-        return report.profile
+        return (await self._live_report(self.session)).profile
 
     async def _let_go(self, cause: Cause) -> None:
         """Interrupt all agents and wait until they have gone."""
@@ -228,7 +176,7 @@ class SessionEngine:
             await self._prepare()
             await worker.open()
             if self._warming is None:
-                self._warming = asyncio.create_task(self._warm(self._known().layout))
+                self._warming = asyncio.create_task(self._warm(self._known.measurement.layout))
             await link.welcome(self.session)
             async with self._books:
                 if self.session.state is SessionState.WAITING:
@@ -264,7 +212,7 @@ class SessionEngine:
                 return
             if self._broken:
                 self._broken = False
-                self._measurement = None
+                self._evidence = None
             if self.session.state is SessionState.RUNNING:
                 await self._set_state(SessionState.WAITING)
 
@@ -280,7 +228,7 @@ class SessionEngine:
     async def _prepare(self) -> None:
         """Bring the measurement to where the store is; does nothing the second time."""
         async with self._preparing:
-            if self._measurement is not None:
+            if self._evidence is not None:
                 return
             store, session = self._parts.store, self.session.id
             attempts = await asyncio.to_thread(store.episodes, session)
@@ -290,26 +238,10 @@ class SessionEngine:
                         episode, outcome=Outcome.FAULT, cause=Cause.SERVER_STOPPED.value
                     )
                     await asyncio.to_thread(store.finish_episode, attempts[k])
-            measurement = await asyncio.to_thread(Measurement, self.session.spec, self._battery)
-            for episode in attempts:
-                measurement.learn(episode.decision)
-            certifier = Certifier(
-                self.session,
-                measurement,
-                self._thinking,
-                store,
-                self._parts.fitter,
-                self._parts.data,
-            )
-            await certifier.load()
-            self._ledger = Ledger(attempts)
-            self._certifier = certifier
-            await self._take_in(measurement, self._ledger.begun - lag(self.session.spec.slots))
-            for instance in self._ledger.set_aside:
-                await asyncio.to_thread(measurement.set_aside, instance)
-            self._measurement = measurement
-            self._reaching = asyncio.create_task(self._find_reach(measurement))
-            await self._refresh()
+            evidence = await Evidence.load(self.session, self._battery, attempts, self._parts)
+            self.session = await evidence.shown(self.session)
+            self._evidence = evidence
+            self._reaching = asyncio.create_task(self._find_reach(evidence.measurement))
 
     async def _find_reach(self, measurement: Measurement) -> None:
         """Say what the battery can tell at most; episodes need not wait for it."""
@@ -318,29 +250,6 @@ class SessionEngine:
             known = measurement.with_reach(self.session.capabilities)
             self.session = replace(self.session, capabilities=known)
             self._publish(None)
-
-    async def _take_in(self, measurement: Measurement, before: int) -> None:
-        """Tell the outcomes of the numbers below one, up to the first that has none.
-
-        The same way live and after a restart: by number, each with the certificate that is due.
-        """
-        while (number := self._ledger.untold) < before:
-            episode = self._ledger.outcome(number)
-            if episode is None:
-                return
-            await self._tell(measurement, episode)
-            if self.session.spec.certify:
-                await self._certificates().after_episode()
-
-    async def _tell(self, measurement: Measurement, episode: Episode) -> None:
-        async with self._thinking:
-            await asyncio.to_thread(
-                measurement.tell,
-                episode.number,
-                episode.decision.instance,
-                episode.outcome is Outcome.SUCCESS,
-            )
-        self._ledger.tell(episode.number)
 
     async def _next(self, link: AgentLink) -> Episode | None:
         """The next attempt, begun; None where the session has enough."""
@@ -352,15 +261,17 @@ class SessionEngine:
                 if found is not None:
                     await self._begin(*found)
                     return found[0]
-                begun = self._ledger.begun
-                if not self._ledger.playing and (self._allowed(begun) or await self._enough(begun)):
+                begun = self._known.ledger.begun
+                if not self._known.ledger.playing and (
+                    self._allowed(begun) or await self._enough(begun)
+                ):
                     return None
                 await link.idle(self._books.wait())
             return None
 
     async def _chosen(self, link: AgentLink) -> tuple[Episode, bool] | None:
         """An attempt, and whether its decision is a new one; None where nothing can begin now."""
-        ledger, measurement = self._ledger, self._known()
+        ledger = self._known.ledger
         number, decision = ledger.idle, None
         if number is not None:
             decision = ledger.decision(number)
@@ -370,9 +281,7 @@ class SessionEngine:
             return None
         new = decision is None
         if decision is None:
-            pending = ledger.pending(number)
-            async with self._thinking:
-                decision = await asyncio.to_thread(measurement.choose, number, pending)
+            decision = await self._known.choose(number)
             if decision is None:
                 return None
         attempt = ledger.tries(number)
@@ -380,16 +289,15 @@ class SessionEngine:
 
     async def _may_begin(self, number: int) -> bool:
         """Whether a new number may begin, with what is told by now; tells what is due."""
-        measurement = self._known()
-        known = number - lag(self.session.spec.slots)
-        await self._take_in(measurement, known)
-        if self._ledger.untold < known:
+        evidence, known = self._known, self._known.due(number)
+        await evidence.take_in(known)
+        if evidence.ledger.untold < known:
             return False
         if self._allowed(number) and not await self._enough(number):
             return True
         # What was begun is played to its end; then one more look.
-        await self._take_in(measurement, number)
-        if self._ledger.untold < number or not self._allowed(number):
+        await evidence.take_in(number)
+        if evidence.ledger.untold < number or not self._allowed(number):
             return False
         return not await self._enough(number)
 
@@ -401,7 +309,7 @@ class SessionEngine:
         await asyncio.to_thread(
             self._parts.store.open_episode, episode, capabilities, self.session.misfit
         )
-        self._ledger.begin(episode)
+        self._known.ledger.begin(episode)
 
     async def _play(self, episode: Episode, link: AgentLink, worker: WorkerClient) -> None:
         """Play, keep, take in."""
@@ -423,14 +331,16 @@ class SessionEngine:
             began = self._parts.monotonic()
             course = await play(link, worker, recorder, opening, arena_yaml, instance.seed)
             seconds = self._parts.monotonic() - began
-            finished = replace(self._ledger.judged(episode, course, instance), seconds=seconds)
+            finished = replace(
+                self._known.ledger.judged(episode, course, instance), seconds=seconds
+            )
             assert finished.outcome is not None
             await asyncio.to_thread(recorder.finish, finished.outcome)
             async with self._books:
                 await self._keep(finished)
         finally:
             async with self._books:
-                self._ledger.drop(episode.number)
+                self._known.ledger.drop(episode.number)
                 self._books.notify_all()
         if course.left is not None:
             raise AgentLeftError(course.left)
@@ -441,7 +351,7 @@ class SessionEngine:
     async def _keep(self, episode: Episode) -> None:
         """Store how an attempt ended, and take in what is due."""
         await asyncio.to_thread(self._parts.store.finish_episode, episode)
-        self._ledger.end(episode)
+        self._known.ledger.end(episode)
         if self._broken:
             return
         if episode.backend_fault:
@@ -449,22 +359,21 @@ class SessionEngine:
                 "session %s, %s: %s", episode.session, episode.decision.instance, episode.cause
             )
             await self._after_fault(episode)
-        await self._take_in(self._known(), self._ledger.begun - lag(self.session.spec.slots))
-        await self._refresh()
+        await self._known.take_in_due()
+        self.session = await self._known.shown(self.session)
         if self.session.misfit and self._widening is None:
-            self._widening = asyncio.create_task(self._warm(self._known().widened_layout))
+            self._widening = asyncio.create_task(self._warm(self._known.measurement.widened_layout))
         self._publish(episode)
 
     async def _after_fault(self, episode: Episode) -> None:
         instance = episode.decision.instance
-        if instance in self._ledger.set_aside:
-            async with self._thinking:
-                await asyncio.to_thread(self._known().set_aside, instance)
-        if not self._known().covered:
+        if instance in self._known.ledger.set_aside:
+            await self._known.set_aside(instance)
+        if not self._known.measurement.covered:
             reason = f"no instance can be played, at last because of {episode.cause}"
             await self._end_live(SessionState.FAILED, reason)
             raise ServiceError(Code.SESSION_FAILED, f"{reason}; mend that, create a new session")
-        if self._ledger.backend_fails:
+        if self._known.ledger.backend_fails:
             raise ServiceError(
                 Code.SESSION_FAILED,
                 f"what plays arenas failed {MAX_FAULTS_IN_A_ROW} times in a row, at last with: "
@@ -476,8 +385,7 @@ class SessionEngine:
         stop = self.session.spec.stop
         if self._conclusion or (stop.combine == "any" and number >= stop.max_episodes):
             return True
-        async with self._thinking:
-            return (await asyncio.to_thread(self._known().verdict, self._ledger.seconds)).stop
+        return (await self._known.verdict()).stop
 
     async def _end_once(self, end: Callable[[], Coroutine[Any, Any, Session]]) -> Session:
         """End the session, or wait until whoever came first has ended it."""
@@ -493,7 +401,7 @@ class SessionEngine:
     async def _finish(self) -> Session:
         """Fit by NUTS, keep the profile, end the session."""
         await self._settle(certify=self.session.spec.certify)
-        measurement = self._known()
+        evidence, measurement = self._known, self._known.measurement
         if self._reaching is not None:
             await self._reaching
         try:
@@ -505,19 +413,20 @@ class SessionEngine:
             ) from error
         second = await self._second_reading(measurement)
         certificates = await asyncio.to_thread(self._parts.store.certificates, self.session.id)
-        async with self._thinking:
-            verdict = await asyncio.to_thread(measurement.verdict, self._ledger.seconds)
+        verdict = await evidence.verdict()
+        reason = verdict.reason or self._conclusion
+        async with evidence.thinking:
             report = await asyncio.to_thread(
                 exported_profile,
-                self.session,
+                replace(self.session, reason=reason),
                 measurement,
                 fit,
-                self._ledger.attempts,
+                evidence.ledger.attempts,
                 certificates,
                 self._parts.versions,
                 second,
             )
-        await self._end(SessionState.FINISHED, verdict.reason or self._conclusion, report)
+        await self._end(SessionState.FINISHED, reason, report)
         return self.session
 
     async def _second_reading(self, measurement: Measurement) -> SecondReading | None:
@@ -546,21 +455,25 @@ class SessionEngine:
     async def _settle(self, *, certify: bool) -> None:
         """Wait for what is being played, and tell all that counts."""
         async with self._books:
-            await self._books.wait_for(lambda: not self._ledger.playing)
-            if certify:
-                await self._take_in(self._known(), self._ledger.begun)
-            for episode in self._ledger.rest:  # beyond a number that will never be played
-                await self._tell(self._known(), episode)
+            await self._books.wait_for(lambda: not self._known.ledger.playing)
+            await self._known.take_in_all(certify=certify)
 
     async def _end_live(self, state: SessionState, reason: str) -> Session:
         """End with what the live posterior knows."""
         ended = replace(self.session, state=state, reason=reason)
-        async with self._thinking:
-            report = await asyncio.to_thread(
-                live_profile, ended, self._known(), self._ledger.attempts, self._parts.versions
-            )
-        await self._end(state, reason, report)
+        await self._end(state, reason, await self._live_report(ended))
         return self.session
+
+    async def _live_report(self, session: Session) -> Report:
+        evidence = self._known
+        async with evidence.thinking:
+            return await asyncio.to_thread(
+                live_profile,
+                session,
+                evidence.measurement,
+                evidence.ledger.attempts,
+                self._parts.versions,
+            )
 
     async def _end(self, state: SessionState, reason: str, report: Report) -> None:
         self.session = await asyncio.to_thread(
@@ -570,24 +483,9 @@ class SessionEngine:
             reason,
             report.profile,
             report.capabilities,
-            self._known().misfit,
+            self._known.measurement.misfit,
         )
         self._publish(None)
-
-    async def _refresh(self) -> None:
-        """Bring the session's summary up to date with what was told."""
-        measurement = self._known()
-        async with self._thinking:
-            verdict = await asyncio.to_thread(measurement.verdict, self._ledger.seconds)
-            capabilities = await asyncio.to_thread(measurement.capabilities, verdict)
-        counted = self._ledger.counted
-        self.session = replace(
-            self.session,
-            episodes=len(counted),
-            successes=sum(e.outcome is Outcome.SUCCESS for e in counted),
-            capabilities=capabilities,
-            misfit=measurement.misfit,
-        )
 
     async def _set_state(self, state: SessionState) -> None:
         stored = await asyncio.to_thread(self._parts.store.set_state, self.session.id, state)
@@ -597,13 +495,10 @@ class SessionEngine:
     def _publish(self, episode: Episode | None) -> None:
         self._parts.bus.publish(Event(self.session, episode))
 
-    def _known(self) -> Measurement:
-        assert self._measurement is not None, "prepare first"
-        return self._measurement
-
-    def _certificates(self) -> Certifier:
-        assert self._certifier is not None, "prepare first"
-        return self._certifier
+    @property
+    def _known(self) -> Evidence:
+        assert self._evidence is not None, "prepare first"
+        return self._evidence
 
 
 def _log_failure(task: asyncio.Task[Session]) -> None:

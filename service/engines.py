@@ -8,9 +8,10 @@ from pathlib import Path
 from animalcat import names
 from animalcat.service import battery as batteries
 from animalcat.service.battery import Battery
-from animalcat.service.engine import Parts, SessionEngine
+from animalcat.service.engine import SessionEngine
 from animalcat.service.errors import Code, unknown
 from animalcat.service.model import Session, SessionState
+from animalcat.service.parts import Parts
 
 
 class Engines:

@@ -74,7 +74,7 @@ def exported_profile(
     """
     verdict = measurement.verdict(_seconds(attempts))
     about = provenance(session, attempts, versions)
-    about["reason"] = verdict.reason
+    about["reason"] = verdict.reason or session.reason
     about["misfit"] = measurement.misfit
     about["retest"] = measurement.retest
     about["limits"] = measurement.limits
@@ -82,7 +82,9 @@ def exported_profile(
         {"n": n, "counted_at": n + CERTIFICATE_DELAY, **certificate.result}
         for n, certificate in sorted(certificates.items())
     ]
-    profile = Profile.of_fit(fitted, verdict.status, about)
+    # A campaign may end it where the rule would not.
+    status = {name: "budget" if s == "measuring" else s for name, s in verdict.status.items()}
+    profile = Profile.of_fit(fitted, status, about)
     content = profile.to_dict()
     if second is not None:
         content["second_reading"] = second.to_dict()

@@ -20,13 +20,13 @@ from animalcat.service.batteries import Batteries
 from animalcat.service.battery_library import BatteryLibrary
 from animalcat.service.campaign import Conductors
 from animalcat.service.campaigns import Campaigns
-from animalcat.service.engine import Parts
 from animalcat.service.engines import Engines
 from animalcat.service.episodes import Episodes
 from animalcat.service.errors import ErrorInterceptor
 from animalcat.service.events import EventBus
 from animalcat.service.gateway import Gateway
 from animalcat.service.lock import DirectoryLock
+from animalcat.service.parts import Parts
 from animalcat.service.profiles import Profiles
 from animalcat.service.sessions import Sessions
 from animalcat.service.settings import Settings, exposure

@@ -80,6 +80,7 @@ async def test_a_budget_is_shared_and_a_stop_changes_nothing(start: Start, tmp_p
         assert sum(session.episodes for session in ended.sessions) == 20
         assert ended.reason == "the budget of 20 episodes is used up"
         assert {session.reason for session in ended.sessions} == {ended.reason}
+        assert {c.status for s in ended.sessions for c in s.capabilities} <= {"budget", "measured"}
         whole = await outcomes(service, ended)
         common = [[instance for _, instance, _, _ in played[:3]] for played in whole]
         assert common[0] == common[1] == common[2]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from animalcat.service.engine import AHEAD, lag
+from animalcat.service.evidence import AHEAD, lag
 from animalcat.service.ledger import MAX_FAULTS, Ledger
 from animalcat.service.model import Cause, Decision, Episode, Outcome
 

@@ -13,7 +13,7 @@ import pytest
 
 import animalcat
 from animalcat.envs.agents import BUILTIN
-from animalcat.service.engine import AHEAD
+from animalcat.service.evidence import AHEAD
 from animalcat.service.model import Episode
 from animalcat.v1 import gateway_pb2, sessions_pb2, types_pb2
 
