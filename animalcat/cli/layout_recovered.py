@@ -10,12 +10,12 @@ from rich.progress import Progress
 
 from animalcat.cli.output import print_rows, progress_console
 from animalcat.layouts.library import load_layout
-from animalcat.layouts.reproduce.cooperation import ENTRANTS, KINDS, Recovery, population, recover
+from animalcat.layouts.reproduce.cooperation import KINDS, Recovery, population, recover
 
 Report = dict[str, Any]
 
 
-def recovered(seed: int, entrants: int = ENTRANTS) -> Report:
+def recovered(seed: int, entrants: int) -> Report:
     """Simulate and measure both populations.
 
     Args:

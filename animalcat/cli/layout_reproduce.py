@@ -22,6 +22,7 @@ from animalcat.layouts.codec import SpecificationError
 from animalcat.layouts.instances import Instances, OutcomeTable
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.reproduce.ceiling import Ceiling, ceiling
+from animalcat.layouts.reproduce.cooperation import ENTRANTS
 from animalcat.layouts.reproduce.olympics import (
     REPEATS,
     agreement,
@@ -92,6 +93,9 @@ def command(
     processes: Annotated[
         int, typer.Option(min=1, help="How many processes work out the tables.")
     ] = os.cpu_count() or 1,
+    entrants: Annotated[
+        int, typer.Option(min=3, help="Of tesic2025: entrants in each simulated population.")
+    ] = ENTRANTS,
     seed: Annotated[int, typer.Option(min=0, help="Everything follows from it.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write JSON here.")] = None,
@@ -105,7 +109,7 @@ def command(
     if paper == "tesic2025":
         if part:
             fail("tesic2025 has no parts; leave --part out")
-        found = recovered(seed)
+        found = recovered(seed, entrants)
         _write(found, output)
         if as_json:
             print_json(found)
