@@ -62,7 +62,7 @@ class Reach:
         """
         if not self.target or self.best <= self.target:
             return ""
-        unit = "" if self.unit == "1" else f" {self.unit}"
+        unit = "" if self.unit == "1" else f" (unit: {self.unit})"
         return f"cannot be reached with this battery: at best SD {self.best:.2g}{unit}"
 
 

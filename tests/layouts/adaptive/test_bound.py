@@ -69,7 +69,9 @@ def test_a_target_beyond_the_bound_is_said(aaio: Layout) -> None:
     sight = found["visualAbility"]
     assert sight.target == pytest.approx(0.05 * 1.9)
     assert sight.agents == 0.0
-    assert sight.limit == f"cannot be reached with this battery: at best SD 0.53 {sight.unit}"
+    assert (
+        sight.limit == f"cannot be reached with this battery: at best SD 0.53 (unit: {sight.unit})"
+    )
     assert found["navigationAbility"].limit.startswith("cannot be reached with this battery")
 
 
