@@ -416,7 +416,7 @@ class SelectionPolicy(_message.Message):
     """
     enough: _builtins.float
     """An instance of the battery tells enough when it tells this share of what the best that could be
-    made would; 0.8 if not set.
+    made would; 0.95 if not set.
     """
     probes: _builtins.float
     """Where instances may be played again: share of draws that repeat one, to tell how random the

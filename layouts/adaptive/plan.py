@@ -58,7 +58,7 @@ class Policy:
     about: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
     generate: bool = False
-    enough: float = 0.8
+    enough: float = 0.95
 
     def __post_init__(self) -> None:
         if self.name not in get_args(Name):
