@@ -143,8 +143,11 @@ def _score(
     outcomes = (generator.random(len(battery)) < truth).astype(np.float64)
     train, test = outcomes[part.train], outcomes[part.test]
     told = with_chance(battery, average_chance(train))
+    # The battery is sorted by paradigm; told in that order, particles settle before the controls
+    # come, and explanations that these would favour are lost.
+    order = rng(seed, "order", agent.number).permutation(len(train))
     posterior = LivePosterior(layout, seed, _PARTICLES)
-    posterior.update_all(told.rows(part.train).features(layout), train)
+    posterior.update_all(told.rows(part.train[order]).features(layout), train[order])
     fitted = FittedLayout(layout, posterior.particles, posterior.weights)
     means = {node.name: node.mean for node in posterior.summary()}
     shares = {
