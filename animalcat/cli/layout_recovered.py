@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict
+from statistics import mean
 from typing import Any
 
 from rich.progress import Progress
@@ -43,8 +45,8 @@ def _as_json(found: Recovery, entrants: int) -> Report:
         "entrants": entrants,
         "converged": found.converged,
         "readable": found.readable,
-        "r2": found.r2.tolist(),
-        "best_r2": found.best_r2.tolist(),
+        "r2": [_or_none(value) for value in found.r2.tolist()],
+        "best_r2": [_or_none(value) for value in found.best_r2.tolist()],
         "nodes": [asdict(node) for node in found.nodes],
         "table_2": [asdict(row) for row in found.table],
     }
@@ -56,15 +58,16 @@ def print_recovered(report: Mapping[str, Any]) -> None:
         title = f"{part['entrants']} simulated entrants ({kind}), 80 % of the scores, by NUTS"
         rows = [_rounded(row) for row in part["nodes"]]
         print_rows(rows, list(rows[0]), as_json=False, title=title)
-        gaps = [best - own for own, best in zip(part["r2"], part["best_r2"], strict=True)]
+        pairs = zip(part["r2"], part["best_r2"], strict=True)
+        pairs = [(own, best) for own, best in pairs if own is not None]
         first = part["table_2"][0]["agent"]
         print_rows(
             [
                 {
                     "converged": part["converged"],
                     "R2 above 0.25": part["readable"],
-                    "mean R2": f"{sum(part['r2']) / len(gaps):.3f}",
-                    "less than who knows the entrant": f"{sum(gaps) / len(gaps):.4f}",
+                    "mean R2": f"{mean(own for own, _ in pairs):.3f}",
+                    "less than who knows the entrant": f"{mean(b - a for a, b in pairs):.4f}",
                 }
             ],
             ["converged", "R2 above 0.25", "mean R2", "less than who knows the entrant"],
@@ -74,6 +77,11 @@ def print_recovered(report: Mapping[str, Any]) -> None:
         table = [_rounded(row) for row in part["table_2"] if row["agent"] == first]
         title = f"Table 2 for {first} ({kind}); --json and -o have all entrants"
         print_rows(table, list(table[0]), as_json=False, title=title)
+
+
+def _or_none(value: float) -> float | None:
+    """None for the R2 of scores that are all equal, which JSON has no number for."""
+    return None if math.isnan(value) else value
 
 
 def _rounded(row: Mapping[str, Any]) -> dict[str, Any]:

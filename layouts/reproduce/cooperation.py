@@ -133,7 +133,7 @@ class Recovery:
         nodes: Every node.
         table: The form of Table 2: every node of every entrant.
         converged: How many fits passed the gate.
-        r2: (entrants,): on the blocks held out.
+        r2: (entrants,): on the blocks held out; NaN where those are all equal.
         best_r2: (entrants,): the same of who knows the entrant.
     """
 
