@@ -163,13 +163,18 @@ def test_entrants_of_the_contest(kind: Kind) -> None:
 @pytest.mark.slow
 def test_entrants_are_found() -> None:
     layout = load_layout("melting-pot")
-    found = recover(layout, population(layout, "contest", 0, entrants=4), 0)
+    people = population(layout, "contest", 0, entrants=4)
+    found = recover(layout, people, 0)
     assert found.converged == 4
-    assert len(found.table) == 4 * len(layout.latents)
     assert max(row.rhat for row in found.table) < 1.01
     assert (found.best_r2 - found.r2).max() < 0.05
-    for node in found.nodes:
-        assert node.rmse < 1.5 * node.width / 3.76  # 94 % of a normal distribution
+    rows = np.array([(row.mean, row.high - row.low) for row in found.table], np.float64)
+    mean, width = (rows[:, i].reshape(people.truth.shape) for i in (0, 1))
+    apart = (mean - people.truth) / (width / 3.76)  # 94 % of a normal distribution
+    assert 0.6 < np.sqrt(np.mean(apart**2)) < 1.4
+    assert [node.width for node in found.nodes] == pytest.approx(width.mean(axis=0).tolist())
+    errors = np.sqrt(np.mean((mean - people.truth) ** 2, axis=0))
+    assert [node.rmse for node in found.nodes] == pytest.approx(errors.tolist())
 
 
 def test_tables_are_means() -> None:
