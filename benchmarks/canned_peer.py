@@ -1,4 +1,4 @@
-"""The least a build can do: it answers with one message made beforehand, over gRPC's own library.
+"""The quickest build there can be: it answers a client with one message made beforehand.
 
 `python -m animalcat.benchmarks.canned_peer OPTIONS`, with the options of a build.
 """

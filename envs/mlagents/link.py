@@ -6,13 +6,11 @@ Source: reference/animal-ai.md sections 6.1, 6.3 and 6.6.
 from __future__ import annotations
 
 import contextlib
-import select
-import threading
-import time
 from collections.abc import Callable
-from typing import Final, Self
+from typing import Any, Final, Self
 
-from animalcat.envs.mlagents.http2 import Calls
+import grpc
+
 from animalcat.envs.mlagents.v1 import communicator_pb2 as pb
 
 METHOD: Final = "/communicator_objects.UnityToExternalProto/Exchange"
@@ -23,8 +21,12 @@ STOP_SECONDS: Final = 2.0
 
 _GOING_ON: Final = 200
 _ENDING: Final = 400
-_RETRY_SECONDS: Final = 0.1
-_HUNG_UP: Final = getattr(select, "POLLRDHUP", select.POLLHUP)
+_OPTIONS: Final = (
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.max_receive_message_length", -1),  # the client sets the limit
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 500),
+)
 
 
 class NobodyListensError(ConnectionError):
@@ -49,14 +51,18 @@ class Link:
             port: Where the client listens.
         """
         self._port = port
-        self._calls: Calls | None = None
+        self._channel = grpc.insecure_channel(f"localhost:{port}", options=_OPTIONS)
+        self._call: Any = self._channel.unary_unary(
+            METHOD,
+            request_serializer=pb.UnityMessage.SerializeToString,
+            response_deserializer=pb.UnityMessage.FromString,
+        )
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._calls is not None:
-            self._calls.close()
+        self._channel.close()
 
     def connect(self, seconds: float | None = None) -> None:
         """Wait until the client is there.
@@ -68,17 +74,13 @@ class Link:
             NobodyListensError: It was not.
         """
         seconds = CONNECT_SECONDS if seconds is None else seconds
-        deadline = time.monotonic() + seconds
-        while (left := deadline - time.monotonic()) > 0:
-            try:
-                self._calls = Calls(self._port, METHOD, left)
-                return
-            except OSError:
-                time.sleep(min(_RETRY_SECONDS, left))
-        raise NobodyListensError(
-            f"nobody listens at localhost:{self._port} (tried for {seconds:g} s): start the "
-            "Python client first, or give it the same port (base_port + worker_id)"
-        )
+        try:
+            grpc.channel_ready_future(self._channel).result(timeout=seconds)
+        except grpc.FutureTimeoutError:
+            raise NobodyListensError(
+                f"nobody listens at localhost:{self._port} (tried for {seconds:g} s): start the "
+                "Python client first, or give it the same port (base_port + worker_id)"
+            ) from None
 
     def exchange(self, output: pb.UnityOutput | None) -> pb.UnityInput:
         """Say something and wait for the answer.
@@ -91,11 +93,9 @@ class Link:
             ClientGoneError: There is no client any more.
         """
         try:
-            message = self._call(_GOING_ON, output)
-        except OSError as error:
-            raise ClientGoneError(
-                f"the client went without closing its environment ({error})"
-            ) from None
+            message: pb.UnityMessage = self._call(_message(_GOING_ON, output))
+        except grpc.RpcError as error:
+            raise ClientGoneError(_gone(error)) from None
         if message.header.status != _GOING_ON:
             raise ClientClosed("the client closed its environment")
         return message.unity_input
@@ -107,13 +107,12 @@ class Link:
             call: What to call then, from another thread.
         """
 
-        def watch() -> None:
-            poll = select.poll()
-            poll.register(self._connected(), _HUNG_UP)
-            poll.poll()
-            call()
+        def look(state: grpc.ChannelConnectivity) -> None:
+            if state is not grpc.ChannelConnectivity.READY:
+                self._channel.unsubscribe(look)
+                call()
 
-        threading.Thread(target=watch, daemon=True).start()
+        self._channel.subscribe(look)
 
     def stop(self, seconds: float = STOP_SECONDS) -> None:
         """Tell the client that there is nothing more to come.
@@ -122,16 +121,13 @@ class Link:
             seconds: How long to wait for it to close.
         """
         # It has gone, or takes its time: both are its affair.
-        with contextlib.suppress(OSError):
-            self._call(_ENDING, None, seconds)
+        with contextlib.suppress(grpc.RpcError):
+            self._call(_message(_ENDING, None), timeout=seconds)
 
-    def _call(
-        self, status: int, output: pb.UnityOutput | None, seconds: float | None = None
-    ) -> pb.UnityMessage:
-        message = pb.UnityMessage(header=pb.Header(status=status), unity_output=output)
-        answer = self._connected().call(message.SerializeToString(), seconds)
-        return pb.UnityMessage.FromString(answer)
 
-    def _connected(self) -> Calls:
-        assert self._calls is not None, "connect first"
-        return self._calls
+def _message(status: int, output: pb.UnityOutput | None) -> pb.UnityMessage:
+    return pb.UnityMessage(header=pb.Header(status=status), unity_output=output)
+
+
+def _gone(error: Any) -> str:
+    return f"the client went without closing its environment ({error.code().name.lower()})"
