@@ -13,7 +13,17 @@ from animalcat.cli.agent_comparison import compare_agents, print_comparison
 from animalcat.cli.agent_process import GRACE_SECONDS, AgentProcess, check_reference
 from animalcat.cli.output import FAILED, UNREACHABLE, fail, print_json, print_rows, progress_console
 from animalcat.cli.remote import AsJson, Data, Server, client_for, session_row
-from animalcat.cli.session_options import find_battery, observation, parse_backend
+from animalcat.cli.session_options import (
+    DEFAULT,
+    ActionTimeout,
+    Backend,
+    Camera,
+    DecisionPeriod,
+    RandomShare,
+    find_battery,
+    observation,
+    parse_backend,
+)
 from animalcat.client import Client
 from animalcat.errors import AnimalcatError
 from animalcat.layouts.compare import Posterior
@@ -51,16 +61,12 @@ def run(
     policy: Annotated[
         str, typer.Option(help="variance, information, threshold, stratified or random.")
     ] = "variance",
-    random_share: Annotated[float, typer.Option(min=0, max=1, help="Share drawn at random.")] = 0.3,
+    random_share: RandomShare = DEFAULT.random_share,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all sessions.")] = 0,
-    backend: Annotated[
-        str, typer.Option(help="What plays: sim, unity:auto, or unity:PATH of a Unity build.")
-    ] = "sim",
-    camera: Annotated[
-        int | None, typer.Option(min=4, max=512, help="Side of a camera image; none if not given.")
-    ] = None,
-    decision_period: Annotated[int, typer.Option(min=1, max=20, help="Physics steps.")] = 3,
-    action_timeout: Annotated[float, typer.Option(help="Seconds for one action.")] = 60.0,
+    backend: Backend = "sim",
+    camera: Camera = None,
+    decision_period: DecisionPeriod = 3,
+    action_timeout: ActionTimeout = 60.0,
     certify: Annotated[bool, typer.Option(help="Check the live posteriors by NUTS.")] = True,
     server: Server = None,
     data: Data = None,

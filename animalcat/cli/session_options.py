@@ -24,6 +24,16 @@ from animalcat.v1 import sessions_pb2
 DEFAULT: Final = Policy()
 """What holds for choosing where nothing else is said."""
 
+RandomShare = Annotated[float, typer.Option(min=0, max=1, help="Share drawn at random.")]
+Backend = Annotated[
+    str, typer.Option(help="What plays: sim, unity:auto, or unity:PATH of a Unity build.")
+]
+Camera = Annotated[
+    int | None, typer.Option(min=4, max=512, help="Side of a camera image; none if not given.")
+]
+DecisionPeriod = Annotated[int, typer.Option(min=1, max=20, help="Physics steps.")]
+ActionTimeout = Annotated[float, typer.Option(help="Seconds for one action.")]
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -94,9 +104,7 @@ def _plan(
     policy: Annotated[
         str, typer.Option(help="variance, information, threshold, stratified or random.")
     ] = "variance",
-    random_share: Annotated[
-        float, typer.Option(min=0, max=1, help="Share drawn at random.")
-    ] = DEFAULT.random_share,
+    random_share: RandomShare = DEFAULT.random_share,
     sharpness: Annotated[
         float,
         typer.Option(min=0, max=100, help="Preference for what tells more; 0: always the most."),
@@ -124,14 +132,10 @@ def _plan(
         typer.Option(help='Capability that "information" is about; may be repeated.'),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the whole session.")] = 0,
-    backend: Annotated[
-        str, typer.Option(help="What plays: sim, unity:auto, or unity:PATH of a Unity build.")
-    ] = "sim",
-    camera: Annotated[
-        int | None, typer.Option(min=4, max=512, help="Side of a camera image; none if not given.")
-    ] = None,
-    decision_period: Annotated[int, typer.Option(min=1, max=20, help="Physics steps.")] = 3,
-    action_timeout: Annotated[float, typer.Option(help="Seconds for one action.")] = 60.0,
+    backend: Backend = "sim",
+    camera: Camera = None,
+    decision_period: DecisionPeriod = 3,
+    action_timeout: ActionTimeout = 60.0,
     record_pixels: Annotated[bool, typer.Option(help="Keep camera images.")] = False,
     certify: Annotated[bool, typer.Option(help="Check the live posterior by NUTS.")] = True,
     slots: Annotated[
