@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from animalcat.layouts.adaptive.alarm import Alarm, Scheme, log_factors, schemes
 from animalcat.layouts.adaptive.bank import Bank, History
+from animalcat.layouts.adaptive.evidence import Evidence
 from animalcat.layouts.adaptive.offers import Offers, Source
 from animalcat.layouts.adaptive.plan import Policy
 from animalcat.layouts.adaptive.policy import Chooser
@@ -24,7 +25,6 @@ from animalcat.layouts.adaptive.stopping import Stopper, StoppingRule
 from animalcat.layouts.instances import Instances
 from animalcat.layouts.live import LivePosterior
 from animalcat.layouts.randomness import rng
-from animalcat.layouts.retest import Retest
 from animalcat.layouts.spec import Layout
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -225,9 +225,7 @@ def simulate(task: Task) -> Trajectory:
     order = rng(task.seed, "order", 0).permutation(own)
     plays = np.zeros(len(rows), np.int64)
     luck: dict[int, Floats] = {}
-    played: list[int] = []
-    retest = Retest()
-    latest: dict[int, float] = {}
+    evidence: Evidence[int] = Evidence()
     points: list[Point] = []
     last = min(task.checkpoints[-1], own if _once(task) else task.checkpoints[-1])
     for episode in range(1, last + 1):
@@ -235,7 +233,7 @@ def simulate(task: Task) -> Trajectory:
             row, predicted = int(order[episode - 1]), 1.0
         else:
             distrust = task.fallback and alarm.raised
-            history = History(played, retest=retest)
+            history = History(evidence.instances, retest=evidence.retest)
             choice = chooser.choose(posterior, history, episode, distrust=distrust)
             if choice is None:
                 break
@@ -245,22 +243,18 @@ def simulate(task: Task) -> Trajectory:
             luck[count] = rng(task.seed, "outcome", count).random(len(ready.features))
         instance = int(rows[row])
         y = float(luck[count][instance] < task.player.probability(episode)[instance])
-        if task.policy is not None and row not in latest:  # a repeat is not what is predicted
+        if task.policy is not None and row not in evidence:  # a repeat is not what is predicted
             columns = bank.distinct[[bank.place[row]]]
             alarm.update(row, log_factors(posterior, bank.evaluator, columns, y, episode))
-        weight = float(retest.weights(count))
-        if row in latest:
-            retest.update(y == latest[row], predicted if y else 1.0 - predicted)
-        posterior.update(ready.features[instance], y, episode, weight)
-        latest[row] = y
-        played.append(row)
+        evidence.tell(row, y, predicted if y else 1.0 - predicted)
+        weights = evidence.weights
+        posterior.update(ready.features[instance], y, episode, weights[-1])
+        posterior.reweigh(weights)
         plays[row] += 1
         if episode in task.checkpoints:
             points.append(_point(task, ready, posterior, episode))
-        if (
-            stopper is not None
-            and stopper.verdict(posterior, chooser, History(played, retest=retest)).stop
-        ):
+        history = History(evidence.instances, retest=evidence.retest)
+        if stopper is not None and stopper.verdict(posterior, chooser, history).stop:
             break
     return Trajectory(
         task.player.name,
@@ -268,7 +262,7 @@ def simulate(task: Task) -> Trajectory:
         task.seed,
         tuple(points),
         alarm.raised_at,
-        len(played),
+        len(evidence),
         _inside(task.player, posterior),
     )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -24,8 +24,8 @@ from animalcat.layouts.summary import NodeSummary, summarise
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-VERSION: Final = 2
-"""Version of a saved posterior; version 1 knew no weights."""
+VERSION: Final = 3
+"""Version of a saved posterior; version 1 knew no weights, 2 none of reseeds."""
 SWEEPS: Final = 10
 """Metropolis sweeps of a move."""
 _BLOCK: Final = 64
@@ -50,10 +50,11 @@ class Tell:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Reseed:
-    """Draws of the posterior given the first `told` outcomes."""
+    """Draws of the posterior given the first `told` outcomes, each counted by its weight."""
 
     told: int
     draws: Floats
+    weights: Floats
 
 
 class LivePosterior:
@@ -175,26 +176,51 @@ class LivePosterior:
                 episode = numbers[start - 1]
                 self._move(rng(self.seed, "move", episode), told=done + start)
 
-    def reseed(self, draws: npt.ArrayLike, told: int) -> None:
+    def reweigh(self, weights: npt.ArrayLike) -> None:
+        """Let outcomes count anew, as if they had been told so.
+
+        Args:
+            weights: (outcomes told,), as how many outcomes each counts, 0 to 1.
+
+        Raises:
+            ValueError: A weight is not in [0, 1], or there are more or fewer than outcomes.
+        """
+        now = np.array(weights, dtype=np.float64)
+        if now.shape != (len(self._tells),):
+            raise ValueError(f"{now.shape} weights for {len(self._tells)} outcomes")
+        if not ((now >= 0.0) & (now <= 1.0)).all():
+            raise ValueError("a weight is not in [0, 1]")
+        more = now - self._tell_weights(len(now))
+        changed = np.flatnonzero(more).tolist()
+        if not changed:
+            return
+        self._tells = [
+            replace(tell, weight=w) for tell, w in zip(self._tells, now.tolist(), strict=True)
+        ]
+        self._weigh(self._log_weights + more[changed] @ self._likelihoods(changed))
+        if self.ess < self._size / 2:
+            self._move(rng(self.seed, "reweigh", self._tells[-1].episode), told=len(now))
+
+    def reseed(self, draws: npt.ArrayLike, told: int, weights: npt.ArrayLike | None = None) -> None:
         """Start anew from draws of the posterior, and take in again what was told after them.
 
         Args:
             draws: (draws, latents), of the posterior given the first `told` outcomes.
             told: How many of the outcomes, in the order told, the draws know.
+            weights: (told,), as how many outcomes each counted there; by default as it does now.
 
         Raises:
-            ValueError: The shape is wrong, or fewer outcomes were told.
+            ValueError: A shape is wrong, or fewer outcomes were told.
         """
         array = np.array(draws, dtype=np.float64)
         if array.ndim != 2 or array.shape[1] != len(self.layout.latents) or not array.size:
             raise ValueError(f"draws have shape {array.shape}; (draws, latents) is wanted")
         if not 0 <= told <= len(self._tells):
             raise ValueError(f"{told} outcomes are not among the {len(self._tells)} told")
-        entry = _Reseed(told, array)
-        self._reseeds.append(entry)
-        self._apply(entry)
-        for index in range(told, len(self._tells)):
-            self._reweight(index)
+        known = self._tell_weights(told) if weights is None else np.array(weights, np.float64)
+        if known.shape != (told,):
+            raise ValueError(f"{known.shape} weights for {told} outcomes")
+        self._reseed(_Reseed(told, array, known))
 
     def invalidate(self, episode: int) -> None:
         """Forget an outcome, as if it had never been told.
@@ -213,7 +239,7 @@ class LivePosterior:
         for told in range(len(tells) + 1):
             for entry in reseeds:
                 if entry.told == told:
-                    fresh.reseed(entry.draws, told)
+                    fresh._reseed(entry)
             if told < len(tells):
                 tell = tells[told]
                 fresh.update(tell.features, tell.outcome, tell.episode, tell.weight)
@@ -236,7 +262,8 @@ class LivePosterior:
             "episodes": np.array([t.episode for t in self._tells], dtype=np.int64),
             "tell_weights": np.array([t.weight for t in self._tells], dtype=np.float64),
         }
-        arrays |= {f"reseed{i}": entry.draws for i, entry in enumerate(self._reseeds)}
+        for i, entry in enumerate(self._reseeds):
+            arrays |= {f"reseed{i}": entry.draws, f"reseed_weights{i}": entry.weights}
         message = {
             "version": VERSION,
             "layout": self.layout.digest,
@@ -273,7 +300,8 @@ class LivePosterior:
             made._tells.append(Tell(int(episode), tuple(row.tolist()), float(y), float(weight)))
             made._columns.append(made._evaluator.columns(row[np.newaxis]))
         made._reseeds = [
-            _Reseed(int(told), arrays[f"reseed{i}"]) for i, told in enumerate(message["reseeds"])
+            _Reseed(int(told), arrays[f"reseed{i}"], arrays[f"reseed_weights{i}"])
+            for i, told in enumerate(message["reseeds"])
         ]
         made._start(arrays["z"])
         made._weigh(arrays["log_weights"])
@@ -294,13 +322,27 @@ class LivePosterior:
         columns = [node.prior.from_standard(z[:, i]) for i, node in enumerate(self.layout.latents)]
         return np.ascontiguousarray(np.stack(columns, axis=1))
 
+    def _tell_weights(self, told: int) -> Floats:
+        return np.array([tell.weight for tell in self._tells[:told]])
+
+    def _likelihoods(self, indices: Sequence[int]) -> Floats:
+        """Log likelihoods of some of the outcomes told, (outcomes, particles)."""
+        columns = np.concatenate([self._columns[i] for i in indices])
+        outcomes = np.array([self._tells[i].outcome for i in indices])
+        return self._evaluator.pointwise(self._theta, columns, outcomes)
+
     def _reweight(self, index: int) -> None:
         tell = self._tells[index]
-        outcome = np.array([tell.outcome])
-        likelihood = self._evaluator.pointwise(self._theta, self._columns[index], outcome)[0]
+        (likelihood,) = self._likelihoods([index])
         self._weigh(self._log_weights + tell.weight * likelihood)
         if self.ess < self._size / 2:
             self._move(rng(self.seed, "move", tell.episode), told=index + 1)
+
+    def _reseed(self, entry: _Reseed) -> None:
+        self._reseeds.append(entry)
+        self._apply(entry)
+        for index in range(entry.told, len(self._tells)):
+            self._reweight(index)
 
     def _apply(self, entry: _Reseed) -> None:
         """Take particles from given draws; a move then tells equal ones apart."""
@@ -310,6 +352,9 @@ class LivePosterior:
             node.prior.to_standard(draws[:, i]) for i, node in enumerate(self.layout.latents)
         ]
         self._start(np.stack(columns, axis=1))
+        more = self._tell_weights(entry.told) - entry.weights
+        if changed := np.flatnonzero(more).tolist():  # counted anew since the draws were made
+            self._weigh(more[changed] @ self._likelihoods(changed))
         self._move(rng(self.seed, "reseed", entry.told), told=entry.told)
 
     def _move(self, generator: np.random.Generator, told: int) -> None:
@@ -322,7 +367,7 @@ class LivePosterior:
         z = self._z[_systematic(self._weights, generator.random())]
         columns = np.concatenate(self._columns[:told]) if told else np.empty((0, 0))
         outcomes = np.array([t.outcome for t in self._tells[:told]])
-        weights = np.array([t.weight for t in self._tells[:told]])
+        weights = self._tell_weights(told)
 
         def log_target(z: Floats) -> Floats:
             prior = -0.5 * np.einsum("ij,ij->i", z, z)

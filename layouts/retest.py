@@ -20,8 +20,9 @@ import numpy.typing as npt
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-CERTAIN: Final = 0.5
-"""Prior probability that an agent is deterministic altogether; the rest is uniform on [0, 1)."""
+ALTOGETHER: Final = 1.0 / 3.0
+"""Prior probability that an agent is deterministic altogether, and that it is random altogether,
+as agents are that always take the best action and that sample it; the rest is uniform between."""
 GRID: Final = 201
 """Values of determinism that its posterior is worked out at."""
 LEAST: Final = 1e-6
@@ -33,8 +34,8 @@ class Retest:
 
     def __init__(self) -> None:
         self._values: Floats = np.linspace(0.0, 1.0, GRID)
-        self._logs: Floats = np.full(GRID, np.log((1.0 - CERTAIN) / (GRID - 1)))
-        self._logs[-1] = np.log(CERTAIN)
+        self._logs: Floats = np.full(GRID, np.log((1.0 - 2.0 * ALTOGETHER) / (GRID - 2)))
+        self._logs[[0, -1]] = np.log(ALTOGETHER)
         self.pairs = 0
         """Repeats so far."""
         self.agreements = 0
@@ -60,10 +61,9 @@ class Retest:
             Of the same shape, in [0, 1]: 1 where an instance was not played yet.
         """
         before = np.asarray(plays, dtype=np.int64)
-        counts, place = np.unique(before, return_inverse=True)
-        k = counts[:, np.newaxis].astype(np.float64)
+        k = np.arange(1.0, before.max(initial=0) + 1.0)[:, np.newaxis]
         gained = (_worth(k + 1.0, self._values) - _worth(k, self._values)) @ self._shares
-        return np.where(counts == 0, 1.0, gained)[np.ravel(place)].reshape(before.shape)
+        return np.concatenate(([1.0], gained))[before]
 
     def update(self, same: bool, chance: float) -> None:
         """Take in a repeat.

@@ -74,7 +74,7 @@ class Certifier:
         if is_checkpoint(n) and n not in self._stored:
             async with self._thinking:
                 live = await asyncio.to_thread(self._measurement.summary)
-                data = self._measurement.data(n)
+                data = self._measurement.data()
             task = asyncio.create_task(self._check(n, live, data))
             # A session that ends before n + 8 leaves the fit to itself.
             task.add_done_callback(lambda done: done.cancelled() or done.exception())

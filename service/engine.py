@@ -405,7 +405,7 @@ class SessionEngine:
         if self._reaching is not None:
             await self._reaching
         try:
-            fit = await self._fit(measurement.layout, measurement.final_data(), "profile")
+            fit = await self._fit(measurement.layout, measurement.data(), "profile")
         except FitError as error:
             raise ServiceError(
                 Code.SESSION_FAILED,

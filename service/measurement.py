@@ -156,8 +156,10 @@ class Measurement:
         p = self._evaluator.by_instance(self._posterior.particles, columns, np.float64)[0]
         predicted = float(self._posterior.weights @ p)
         chance = predicted if success else 1.0 - predicted
-        weight = self._evidence.tell(instance, float(success), chance)
-        self._posterior.update(features, success, number, weight)
+        self._evidence.tell(instance, float(success), chance)
+        weights = self._evidence.weights
+        self._posterior.update(features, success, number, weights[-1])
+        self._posterior.reweigh(weights)
 
     def learn(self, decision: Decision) -> None:
         """Know an instance that was made on demand; before it is told of or set aside."""
@@ -242,7 +244,7 @@ class Measurement:
             return None
         inside = self._alarm.inside(suspects)
         rows = [self._row(instance) for instance in self._evidence.instances]
-        data = self.final_data()
+        data = self.data()
         features = widening.with_strata(data.features, inside[rows])
         return Widened(self.widened_layout, data._replace(features=features), _named(suspects))
 
@@ -297,13 +299,11 @@ class Measurement:
             ]
         )
 
-    def data(self, n: int) -> Data:
-        """The first n episodes, with the weights that the live posterior gave them."""
-        return self._data(n, self._evidence.weights)
-
-    def final_data(self) -> Data:
-        """All episodes, with the weights that repeats have by what is known now."""
-        return self._data(self.n, self._evidence.final_weights)
+    def data(self) -> Data:
+        """All outcomes so far, with the weights that repeats have by what is known now."""
+        rows = [self._features[instance] for instance in self._evidence.instances]
+        features = np.array(rows, np.float64).reshape(len(rows), len(self.layout.features))
+        return Data(features, self._evidence.outcomes, self._evidence.weights)
 
     @property
     def retest(self) -> dict[str, Any] | None:
@@ -321,7 +321,7 @@ class Measurement:
 
     def reseed(self, draws: Floats, n: int) -> None:
         """Start anew from draws of the posterior of the first n episodes."""
-        self._posterior.reseed(draws, n)
+        self._posterior.reseed(draws, n, self._evidence.first(n).weights)
 
     def _history(self, pending: Sequence[str] = ()) -> History:
         retest = None if self._policy.exposures == 1 else self._evidence.retest
@@ -331,11 +331,6 @@ class Measurement:
     def _row(self, instance: str) -> int:
         """Place among all instances, of the battery and on offer, for the alarm."""
         return self._rows[self._offer_of.get(instance, instance)]
-
-    def _data(self, n: int, weights: Floats) -> Data:
-        rows = [self._features[instance] for instance in self._evidence.instances[:n]]
-        features = np.array(rows, np.float64).reshape(len(rows), len(self.layout.features))
-        return Data(features, self._evidence.outcomes[:n], weights[:n])
 
     def _places(self, instances: Sequence[str]) -> list[int]:
         names = (self._offer_of.get(name, name) for name in instances)

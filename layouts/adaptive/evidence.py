@@ -18,16 +18,17 @@ Instance = TypeVar("Instance", bound=Hashable)
 class Evidence(Generic[Instance]):
     """Outcomes in the order told. A repeat counts by what is known of the agent's randomness.
 
-    The live posterior weighs a repeat once, by what is known when it is told. What is known at the
-    end weighs all of them anew: then the repeats of a deterministic agent count as hardly anything,
-    and those of a random one in full, the first ones too.
+    That is known better with every repeat, and weighs all of them anew: in the end the repeats of a
+    deterministic agent count as hardly anything, and those of a random one in full, the first ones
+    too.
     """
 
     def __init__(self) -> None:
         self.retest = Retest()
         self._instances: list[Instance] = []
         self._outcomes: list[float] = []
-        self._weights: list[float] = []
+        self._chances: list[float] = []
+        self._before: list[int] = []
         self._plays: Counter[Instance] = Counter()
         self._latest: dict[Instance, float] = {}
 
@@ -43,18 +44,16 @@ class Evidence(Generic[Instance]):
 
     @property
     def weights(self) -> Floats:
-        """(outcomes,), as what was known when each was told has it."""
-        return np.array(self._weights, np.float64)
+        """(outcomes,), as how many each counts by what is known now."""
+        return self.retest.weights(self._before)
 
-    @property
-    def final_weights(self) -> Floats:
-        """(outcomes,), as what is known now has it."""
-        before: Counter[Instance] = Counter()
-        plays: list[int] = []
-        for instance in self._instances:
-            plays.append(before[instance])
-            before[instance] += 1
-        return self.retest.weights(plays)
+    def first(self, n: int) -> Evidence[Instance]:
+        """What was known after the first n outcomes."""
+        made: Evidence[Instance] = Evidence()
+        tells = zip(self._instances[:n], self._outcomes, self._chances, strict=False)
+        for instance, outcome, chance in tells:
+            made.tell(instance, outcome, chance)
+        return made
 
     def __len__(self) -> int:
         return len(self._instances)
@@ -62,23 +61,19 @@ class Evidence(Generic[Instance]):
     def __contains__(self, instance: Instance) -> bool:
         return instance in self._plays
 
-    def tell(self, instance: Instance, outcome: float, chance: float) -> float:
+    def tell(self, instance: Instance, outcome: float, chance: float) -> None:
         """Take in an outcome.
 
         Args:
             instance: What was played.
             outcome: What became of it.
             chance: Predicted probability of that outcome, before it.
-
-        Returns:
-            As how many outcomes it counts.
         """
-        weight = float(self.retest.weights(self._plays[instance]))
         if instance in self._latest:
             self.retest.update(outcome == self._latest[instance], chance)
         self._instances.append(instance)
         self._outcomes.append(outcome)
-        self._weights.append(weight)
+        self._chances.append(chance)
+        self._before.append(self._plays[instance])
         self._plays[instance] += 1
         self._latest[instance] = outcome
-        return weight

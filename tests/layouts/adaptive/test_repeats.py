@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pytest
 
 from animalcat.layouts.adaptive.bank import Bank, History
+from animalcat.layouts.adaptive.evidence import Evidence
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import WORTHWHILE, Chooser
 from animalcat.layouts.adaptive.selectors import SETTLED
@@ -30,12 +31,19 @@ class Played(NamedTuple):
 
     verdict: Verdict
     posterior: LivePosterior
-    retest: Retest
-    rows: list[int]
+    evidence: Evidence[int]
     reasons: Counter[str]
 
     @property
-    def evidence(self) -> float:
+    def rows(self) -> Sequence[int]:
+        return self.evidence.instances
+
+    @property
+    def retest(self) -> Retest:
+        return self.evidence.retest
+
+    @property
+    def worth(self) -> float:
         return sum(tell.weight for tell in self.posterior.tells)
 
 
@@ -44,28 +52,24 @@ def played(
 ) -> Played:
     """A session of an agent that draws anew in every episode, or once for every instance."""
     bank = Bank(layout, features, ["p"] * len(features))
-    chooser, posterior, retest = Chooser(bank, policy), LivePosterior(layout, 3), Retest()
+    chooser, posterior = Chooser(bank, policy), LivePosterior(layout, 3)
+    evidence: Evidence[int] = Evidence()
     stopper = Stopper(layout, StoppingRule(max_episodes=most, target_sd=0.01, futility=0.0))
     p = Evaluator(layout).probability([TRUTH], features)[0]
     generator = np.random.default_rng(8)
     fixed = generator.random(len(p))
-    last: dict[int, bool] = {}
-    rows: list[int] = []
     reasons: Counter[str] = Counter()
     while True:
-        history = History(rows, retest=retest)
+        history = History(evidence.instances, retest=evidence.retest)
         verdict = stopper.verdict(posterior, chooser, history)
-        choice = chooser.choose(posterior, history, len(rows))
+        choice = chooser.choose(posterior, history, len(evidence))
         if verdict.stop or choice is None:
-            return Played(verdict, posterior, retest, rows, reasons)
+            return Played(verdict, posterior, evidence, reasons)
         row = choice.index
         y = bool((generator.random() if random else fixed[row]) < p[row])
-        weight = float(history.weights(len(bank))[row])
-        if row in last:
-            retest.update(y == last[row], choice.predicted if y else 1.0 - choice.predicted)
-        last[row] = y
-        posterior.update(features[row], y, len(rows), weight)
-        rows.append(row)
+        evidence.tell(row, y, choice.predicted if y else 1.0 - choice.predicted)
+        posterior.update(features[row], y, len(evidence) - 1)
+        posterior.reweigh(evidence.weights)
         reasons[choice.reason] += 1
 
 
@@ -73,7 +77,7 @@ def test_by_default_nothing_is_repeated(aaio: Layout, draw_instances: Draw) -> N
     found = played(aaio, draw_instances(12, 1), Policy(), random=True)
     assert sorted(found.rows) == list(range(12))
     assert found.verdict.reason == "the battery is exhausted"
-    assert found.evidence == 12.0
+    assert found.worth == 12.0
     assert found.reasons["probe"] == 0
 
 
@@ -86,8 +90,8 @@ def test_a_deterministic_agent_is_recognised_and_its_battery_exhausted(
     assert found.retest.agreements == found.retest.pairs > 0
     repeats = len(found.rows) - 20
     assert repeats < 25
-    assert found.evidence < 20 + 2.0
     # In the end all repeats together count as hardly anything.
+    assert found.worth < 20 + 1.0
     assert repeats * found.retest.weights([1])[0] < 1.0
 
 
@@ -99,7 +103,7 @@ def test_a_random_agent_may_be_asked_again_and_is_known_better_for_it(
     often = played(aaio, features, Policy(exposures=0), random=True)
     assert often.verdict.reason == "the budget of 120 episodes is used up"
     assert often.retest.determinism < 0.4
-    assert 40.0 < often.evidence < 120.0
+    assert 40.0 < often.worth < 120.0
     assert often.reasons["probe"] > 0
     for before, after in zip(once.posterior.summary()[:2], often.posterior.summary(), strict=False):
         assert after.sd < 0.9 * before.sd
