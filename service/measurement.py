@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -264,9 +263,8 @@ class Measurement:
         if self._policy.generate:
             return
         plays = self._policy.exposures or self._stop.max_episodes
-        with contextlib.suppress(ValueError):  # counts and scores: it is not known
-            found = reach(self._chooser.bank, self._stop, plays)
-            self._reach = {one.name: one for one in found}
+        found = reach(self._chooser.bank, self._stop, plays)
+        self._reach = {one.name: one for one in found}
 
     @property
     def limits(self) -> dict[str, str]:

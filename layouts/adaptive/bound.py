@@ -7,13 +7,15 @@ from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import zeta
 
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.layouts.evaluator import Evaluator
+from animalcat.layouts.likelihood import LEAST_SIZE
 from animalcat.layouts.priors import Prior
 from animalcat.layouts.randomness import rng
-from animalcat.layouts.spec import Bernoulli
+from animalcat.layouts.spec import Beta, Binomial, Layout
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -27,6 +29,8 @@ WIDTH: Final = 3.29
 """Width of a 90 % interval in standard deviations, as a normal posterior has it."""
 _ROWS: Final = 1024
 """Instances taken at a time, so that arrays stay small."""
+LEAST_SHARE: Final = 1e-9
+"""Nearest that what is expected comes to 0 and 1, where information has no end."""
 STEP: Final = 1e-3
 """Step of the differences that derivatives are taken by, in prior standard deviations."""
 
@@ -76,16 +80,8 @@ def reach(bank: Bank, rule: StoppingRule, plays: int = 1) -> list[Reach]:
         bank: The battery.
         rule: Its targets.
         plays: How often each instance may be played.
-
-    Raises:
-        ValueError: Outcomes are not success and failure.
     """
     layout = bank.layout
-    if not isinstance(layout.outcome, Bernoulli):
-        raise ValueError(
-            f"the bound is known for outcomes of success and failure; those of layout "
-            f"{layout.name} are {type(layout.outcome).__name__}"
-        )
     z = rng(0, "bound", 0).standard_normal((AGENTS, len(layout.latents)))
     own = bank.place[~bank.offered]
     counts = np.bincount(own, minlength=len(bank.distinct)).astype(np.float64) * plays
@@ -93,10 +89,11 @@ def reach(bank: Bank, rule: StoppingRule, plays: int = 1) -> list[Reach]:
     for start in range(0, len(counts), _ROWS):
         rows = slice(start, start + _ROWS)
         columns = bank.distinct[rows]
-        p = _probability(bank.evaluator, columns, z)
-        weight = counts[rows, np.newaxis] / np.maximum(p * (1.0 - p), 1e-9)
+        metric = information_of(layout, columns, _expected(bank.evaluator, columns, z))
         slopes = np.stack([_slope(bank.evaluator, columns, z, k) for k in range(z.shape[1])])
-        information += np.einsum("kia,lia,ia->akl", slopes, slopes, weight)
+        information += np.einsum(
+            "kuia,lvia,uvia,i->akl", slopes, slopes, metric, counts[rows], optimize=True
+        )
     covariance = np.asarray(np.linalg.inv(information), np.float64)
     made: list[Reach] = []
     for k in layout.capabilities:
@@ -142,15 +139,49 @@ def _target(rule: StoppingRule, name: str) -> float:
     return min((share for share in wanted if share > 0.0), default=0.0)
 
 
+def information_of(layout: Layout, columns: Floats, expected: Floats) -> Floats:
+    """Fisher information of an outcome about what it is expected to be.
+
+    Of scores it is that of the Beta distribution itself: outcomes at the layout's edge tell a
+    little less, and a bound stays a bound.
+
+    Args:
+        layout: The layout.
+        columns: Of the instances.
+        expected: (1 or 2, instances, agents), as `_expected` gave it.
+
+    Returns:
+        (1 or 2, 1 or 2, instances, agents).
+    """
+    p = np.clip(expected[0], LEAST_SHARE, 1.0 - LEAST_SHARE)
+    if isinstance(layout.outcome, Beta):
+        size = np.maximum(expected[1], LEAST_SIZE)
+        of_a, of_b, of_sum = _trigamma(p * size), _trigamma((1.0 - p) * size), _trigamma(size)
+        both = size * (p * of_a - (1.0 - p) * of_b)
+        of_size = p**2 * of_a + (1.0 - p) ** 2 * of_b - of_sum
+        return np.array([[size**2 * (of_a + of_b), both], [both, of_size]])
+    attempts = np.ones(len(columns))
+    if isinstance(layout.outcome, Binomial):
+        attempts = columns[:, layout.feature_names.index(layout.outcome.trials)]
+    return (attempts[:, np.newaxis] / (p * (1.0 - p)))[np.newaxis, np.newaxis]
+
+
 def _slope(evaluator: Evaluator, columns: Floats, z: Floats, latent: int) -> Floats:
-    """Change of P(success) with one latent node, (instances, agents)."""
+    """Change of what is expected with one latent node, (1 or 2, instances, agents)."""
     step = np.zeros(z.shape[1])
     step[latent] = STEP
-    high, low = (_probability(evaluator, columns, z + s * step) for s in (1.0, -1.0))
+    high, low = (_expected(evaluator, columns, z + s * step) for s in (1.0, -1.0))
     return (high - low) / (2.0 * STEP)
 
 
-def _probability(evaluator: Evaluator, columns: Floats, z: Floats) -> Floats:
+def _expected(evaluator: Evaluator, columns: Floats, z: Floats) -> Floats:
+    """P(success) or mean score, and the sample size of scores: (1 or 2, instances, agents)."""
     latents = evaluator.layout.latents
     theta = np.stack([n.prior.from_standard(z[:, i]) for i, n in enumerate(latents)], axis=1)
-    return evaluator.by_instance(theta, columns, np.float64)
+    p = evaluator.by_instance(theta, columns, np.float64)
+    size = evaluator.sample_sizes(theta, columns)
+    return np.stack([p] if size is None else [p, size])
+
+
+def _trigamma(x: Floats) -> Floats:
+    return zeta(2.0, x)  # DLMF 25.11.12

@@ -9,10 +9,11 @@ import numpy.typing as npt
 import pytest
 
 from animalcat.layouts.adaptive.bank import Bank
-from animalcat.layouts.adaptive.bound import Reach, reach
+from animalcat.layouts.adaptive.bound import Reach, information_of, reach
 from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.layouts.evaluator import Evaluator
 from animalcat.layouts.library import load_layout
+from animalcat.layouts.likelihood import log_density
 from animalcat.layouts.live import LivePosterior
 from animalcat.layouts.spec import Layout
 
@@ -60,6 +61,49 @@ def test_the_bound_of_a_battery_is_near_what_it_leaves(aaio: Layout, draw_instan
         assert 0.0 <= found[name].agents <= 1.0
     more = bounds(aaio, features, rule, plays=4)
     assert more["visualAbility"].sd < found["visualAbility"].sd
+
+
+@pytest.mark.parametrize("variant", ["success", "trials", "score"])
+def test_counts_and_scores_have_a_bound_too(variant: str) -> None:
+    """It is near what is left: counts of several attempts tell more than single ones."""
+    layout = load_layout("one-capability", variant)
+    low, high = np.array([[f.low, f.high] for f in layout.features]).T
+    generator = np.random.default_rng(5)
+    features = layout.check_features(low + (high - low) * generator.random((30, len(low))))
+    names = layout.feature_names
+    if "trials" in names:
+        features[:, names.index("trials")] = 10.0
+    found = bounds(layout, features, StoppingRule())
+    evaluator = Evaluator(layout)
+    columns = evaluator.columns(features)
+    left: list[float] = []
+    for agent in range(30):
+        z = np.random.default_rng([4, agent]).standard_normal((1, len(layout.latents)))
+        truth = [n.prior.from_standard(z[:, i])[0] for i, n in enumerate(layout.latents)]
+        posterior = LivePosterior(layout, agent, particles=500)
+        outcomes = evaluator.simulate([truth], columns, np.random.default_rng(agent))[:, 0]
+        posterior.update_all(features, outcomes)
+        left.append(posterior.summary()[layout.capabilities[0]].sd)
+    bound = found[layout.latents[layout.capabilities[0]].name]
+    assert 0.6 * np.median(left) < bound.sd < 1.4 * np.median(left)
+    assert np.mean(np.array(left) < 0.9 * bound.best) < 0.1
+
+
+def test_information_of_scores_is_the_variance_of_the_score_function() -> None:
+    """By mean and sample size: derivatives of the density that outcomes are told by, drawn."""
+    layout = load_layout("one-capability", "score")
+    mean, size, step = 0.3, 10.0, 1e-4
+    y = np.random.default_rng(0).beta(mean * size, (1.0 - mean) * size, 400_000)
+
+    def logs(m: float, n: float) -> Floats:
+        means, sizes = np.full((len(y), 1), m), np.full((len(y), 1), n)
+        return log_density(layout, means, sizes, np.empty((len(y), 0)), y)[:, 0]
+
+    by_mean = (logs(mean + step, size) - logs(mean - step, size)) / (2 * step)
+    by_size = (logs(mean, size + step) - logs(mean, size - step)) / (2 * step)
+    expected = np.array([[[mean]], [[size]]])
+    found = information_of(layout, np.zeros((1, 1)), expected)[:, :, 0, 0]
+    np.testing.assert_allclose(found, np.cov(by_mean, by_size), rtol=0.02)
 
 
 def test_a_target_beyond_the_bound_is_said(aaio: Layout) -> None:
