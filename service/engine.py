@@ -9,19 +9,17 @@ from dataclasses import replace
 from typing import Any
 
 from animalcat.envs.worker_client import WorkerClient, WorkerFault
-from animalcat.layouts.fit import FitError, FitRequest, FitResult
 from animalcat.layouts.randomness import rng
-from animalcat.layouts.spec import Layout
 from animalcat.service.battery import Battery
-from animalcat.service.certificates import fit_seed, fit_twice
 from animalcat.service.converters import episode_header
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.events import Event
 from animalcat.service.evidence import Evidence
+from animalcat.service.final_fits import FinalFits
 from animalcat.service.generation import played_arena, played_instance
 from animalcat.service.ledger import MAX_FAULTS_IN_A_ROW
 from animalcat.service.link import AgentLeftError, AgentLink, EpisodeOpening
-from animalcat.service.measurement import Data, Measurement
+from animalcat.service.measurement import Measurement
 from animalcat.service.model import (
     Cause,
     Episode,
@@ -32,7 +30,7 @@ from animalcat.service.model import (
 from animalcat.service.parts import Parts
 from animalcat.service.play import play, recording_path
 from animalcat.service.recording import EpisodeRecorder
-from animalcat.service.reports import Report, SecondReading, exported_profile, live_profile
+from animalcat.service.reports import Report, exported_profile, live_profile
 
 log = logging.getLogger(__name__)
 
@@ -53,15 +51,13 @@ class SessionEngine:
         self.session = session
         self._battery = battery
         self._parts = parts
+        self._fits = FinalFits(session, parts)
         self._evidence: Evidence | None = None
         self._preparing = asyncio.Lock()
         self._books = asyncio.Condition()
         self._seats: dict[AgentLink, asyncio.Task[Session]] = {}
         self._present = 0
-        self._warming: asyncio.Task[None] | None = None
         self._reaching: asyncio.Task[None] | None = None
-        self._widening: asyncio.Task[None] | None = None
-        self._fitting: asyncio.Task[FitResult] | None = None
         self._ending: asyncio.Task[Session] | None = None
         self._conclusion = ""
         self._broken = False
@@ -148,9 +144,9 @@ class SessionEngine:
         The session can be resumed: what was dropped is done again from what is stored.
         """
         self._stopping = True
-        for task in (self._warming, self._reaching, self._widening, self._fitting):
-            if task is not None:
-                task.cancel()
+        self._fits.close()
+        if self._reaching is not None:
+            self._reaching.cancel()
         if self._evidence is not None:
             self._evidence.close()
         await self._let_go(Cause.SERVER_STOPPED)
@@ -175,8 +171,7 @@ class SessionEngine:
         try:
             await self._prepare()
             await worker.open()
-            if self._warming is None:
-                self._warming = asyncio.create_task(self._warm(self._known.measurement.layout))
+            self._fits.warm(self._known.measurement.layout)
             await link.welcome(self.session)
             async with self._books:
                 if self.session.state is SessionState.WAITING:
@@ -215,15 +210,6 @@ class SessionEngine:
                 self._evidence = None
             if self.session.state is SessionState.RUNNING:
                 await self._set_state(SessionState.WAITING)
-
-    async def _warm(self, layout: Layout) -> None:
-        """Compile the layout, which takes seconds, before the first fit is wanted."""
-        try:
-            await self._parts.fitter.start(layout)
-            if self.session.spec.policy.exposures != 1:  # repeats may come, which have weights
-                await self._parts.fitter.start(layout, weighted=True)
-        except FitError as error:
-            log.warning("session %s: %s", self.session.id, error)  # the fit itself will say so
 
     async def _prepare(self) -> None:
         """Bring the measurement to where the store is; does nothing the second time."""
@@ -361,8 +347,8 @@ class SessionEngine:
             await self._after_fault(episode)
         await self._known.take_in_due()
         self.session = await self._known.shown(self.session)
-        if self.session.misfit and self._widening is None:
-            self._widening = asyncio.create_task(self._warm(self._known.measurement.widened_layout))
+        if self.session.misfit:
+            self._fits.warm(self._known.measurement.widened_layout)
         self._publish(episode)
 
     async def _after_fault(self, episode: Episode) -> None:
@@ -404,14 +390,8 @@ class SessionEngine:
         evidence, measurement = self._known, self._known.measurement
         if self._reaching is not None:
             await self._reaching
-        try:
-            fit = await self._fit(measurement.layout, measurement.data(), "profile")
-        except FitError as error:
-            raise ServiceError(
-                Code.SESSION_FAILED,
-                f"the last fit failed ({error}); every outcome is kept, resume the session",
-            ) from error
-        second = await self._second_reading(measurement)
+        fit = await self._fits.profile(measurement)
+        second = await self._fits.second_reading(measurement)
         certificates = await asyncio.to_thread(self._parts.store.certificates, self.session.id)
         verdict = await evidence.verdict()
         reason = verdict.reason or self._conclusion
@@ -428,25 +408,6 @@ class SessionEngine:
             )
         await self._end(SessionState.FINISHED, reason, report)
         return self.session
-
-    async def _second_reading(self, measurement: Measurement) -> SecondReading | None:
-        """After an alarm: the profile with the contradicted part widened, or why there is none."""
-        if not measurement.misfit:
-            return None
-        widened = measurement.widened()
-        if widened is None:
-            return SecondReading("", None, "no stratum stands out, so there is no part to widen")
-        try:
-            fitted = await self._fit(widened.layout, widened.data, "widened")
-        except FitError as error:
-            return SecondReading(widened.where, None, f"the fit failed: {error}")
-        return SecondReading(widened.where, fitted)
-
-    async def _fit(self, layout: Layout, data: Data, purpose: str) -> FitResult:
-        seed = fit_seed(self.session.spec.seed, purpose, len(data.outcomes))
-        request = FitRequest(layout, data.features, data.outcomes, seed, weights=data.weights)
-        self._fitting = asyncio.create_task(fit_twice(self._parts.fitter, request))
-        return await self._fitting
 
     async def _end_cancelled(self) -> Session:
         await self._settle(certify=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -231,7 +232,7 @@ class Measurement:
         where = _named(self._alarm.suspects()[:MOST]) or "predictions fail, in no stratum above all"
         return f"since episode {self._alarm.raised_at}: {where}"
 
-    @property
+    @cached_property
     def widened_layout(self) -> Layout:
         """The layout with a way out for outcomes of contradicted strata."""
         return widening.widened(self.layout)

@@ -1,0 +1,79 @@
+"""The fits by NUTS that end one session, and the compiling that they wait for."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from animalcat.layouts.fit import FitError, FitRequest, FitResult
+from animalcat.layouts.spec import Layout
+from animalcat.service.certificates import fit_seed, fit_twice
+from animalcat.service.errors import Code, ServiceError
+from animalcat.service.measurement import Data, Measurement
+from animalcat.service.model import Session
+from animalcat.service.parts import Parts
+from animalcat.service.reports import SecondReading
+
+log = logging.getLogger(__name__)
+
+
+class FinalFits:
+    """Fits of a session's outcomes, reproducible from what is stored."""
+
+    def __init__(self, session: Session, parts: Parts) -> None:
+        self._id, self._spec = session.id, session.spec
+        self._fitter = parts.fitter
+        self._warming: dict[str, asyncio.Task[None]] = {}
+        self._fitting: asyncio.Task[FitResult] | None = None
+
+    def warm(self, layout: Layout) -> None:
+        """Have a layout compiled, once, before its first fit is wanted: that takes seconds."""
+        if layout.digest not in self._warming:
+            self._warming[layout.digest] = asyncio.create_task(self._warm(layout))
+
+    async def profile(self, measurement: Measurement) -> FitResult:
+        """The posterior that the profile is made of.
+
+        Raises:
+            ServiceError: The fit failed twice.
+        """
+        try:
+            return await self._fit(measurement.layout, measurement.data(), "profile")
+        except FitError as error:
+            raise ServiceError(
+                Code.SESSION_FAILED,
+                f"the last fit failed ({error}); every outcome is kept, resume the session",
+            ) from error
+
+    async def second_reading(self, measurement: Measurement) -> SecondReading | None:
+        """After an alarm: the profile with the contradicted part widened, or why there is none."""
+        if not measurement.misfit:
+            return None
+        widened = measurement.widened()
+        if widened is None:
+            return SecondReading("", None, "no stratum stands out, so there is no part to widen")
+        try:
+            fitted = await self._fit(widened.layout, widened.data, "widened")
+        except FitError as error:
+            return SecondReading(widened.where, None, f"the fit failed: {error}")
+        return SecondReading(widened.where, fitted)
+
+    def close(self) -> None:
+        """Drop what is under way; whoever waits for a fit is cancelled."""
+        for task in (*self._warming.values(), self._fitting):
+            if task is not None:
+                task.cancel()
+
+    async def _warm(self, layout: Layout) -> None:
+        try:
+            await self._fitter.start(layout)
+            if self._spec.policy.exposures != 1:  # repeats may come, which have weights
+                await self._fitter.start(layout, weighted=True)
+        except FitError as error:
+            log.warning("session %s: %s", self._id, error)  # the fit itself will say so
+
+    async def _fit(self, layout: Layout, data: Data, purpose: str) -> FitResult:
+        seed = fit_seed(self._spec.seed, purpose, len(data.outcomes))
+        request = FitRequest(layout, data.features, data.outcomes, seed, weights=data.weights)
+        self._fitting = asyncio.create_task(fit_twice(self._fitter, request))
+        return await self._fitting
