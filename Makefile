@@ -8,14 +8,17 @@ PROTOS := $(sort $(wildcard protos/animalcat/v1/*.proto protos/animalcat/envs/ml
 GENERATED := animalcat/v1 animalcat/envs/mlagents/v1
 TESTFLAGS ?= -n auto
 export ANIMALCAT_DATA ?= ../shared/data
+# What Python compiles is kept: servers, fits and simulators are processes that import much.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test unity-clients sb3-env lint types proto proto-check bench lock clean
+.PHONY: help setup demo test unity-clients sb3-env pymc6 lint types proto proto-check bench lock clean
 
 help:
 	@echo "make demo    set up and run the main job end to end"
 	@echo "make test    set up and run the tests"
 	@echo "make unity-clients   set up old and new animalai clients, which the tests then play with"
 	@echo "make sb3-env   set up Stable-Baselines3 with PyTorch for CPUs, which the tests then train"
+	@echo "make pymc6   test the fits on PyMC 6 (Python 3.12)"
 	@echo "make lint | types | proto | proto-check | bench | lock | clean"
 
 setup: $(STAMP)
@@ -85,6 +88,17 @@ $(CLIENTS)/sb3/.installed: requirements-clients/sb3.lock pyproject.toml | $(filt
 	$(UV) pip install --quiet --python $(@D)/bin/python $(SB3_TORCH) --require-hashes -r $<
 	$(UV) pip install --quiet --python $(@D)/bin/python --no-deps --editable .
 	@touch $@
+
+# Fits and both evaluators once more on Python 3.12, for which the lock has PyMC 6.
+PYTHON312 ?= $(call newest,3.12)
+
+pymc6:
+ifeq ($(PYTHON312),)
+	@echo "pymc6: there is no Python 3.12 here; give a path: make pymc6 PYTHON312=..." >&2
+else
+	$(MAKE) --no-print-directory VENV=$(CLIENTS)/pymc6 PYTHON=$(PYTHON312) setup
+	$(CLIENTS)/pymc6/bin/python -m pytest $(TESTFLAGS) tests/layouts/test_fit.py tests/layouts/test_two_evaluators.py
+endif
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
