@@ -102,7 +102,8 @@ def _plan(
         bool, typer.Option(help="Stop when the layout turns out not to describe the agent.")
     ] = False,
     policy: Annotated[
-        str, typer.Option(help="variance, information, threshold, stratified or random.")
+        str,
+        typer.Option(help="variance, information, threshold, stratified, random or listed."),
     ] = "variance",
     random_share: RandomShare = DEFAULT.random_share,
     sharpness: Annotated[
@@ -126,6 +127,24 @@ def _plan(
         float,
         typer.Option(min=0, max=1, help="An arena tells enough at this share of the best made."),
     ] = DEFAULT.enough,
+    balance: Annotated[
+        int | None,
+        typer.Option(
+            min=-1,
+            help="Plays that a paradigm may be ahead of the most owed one; -1: any number.",
+            show_default=str(DEFAULT.balance),
+        ),
+    ] = None,
+    cool_down: Annotated[
+        int,
+        typer.Option(min=0, help="Episodes in which arenas with the same demands do not return."),
+    ] = DEFAULT.cool_down,
+    first: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Arena to begin with; may be repeated. --policy listed plays nothing else."
+        ),
+    ] = None,
     per_second: Annotated[bool, typer.Option(help="Prefer short episodes.")] = False,
     about: Annotated[
         list[str] | None,
@@ -170,6 +189,9 @@ def _plan(
             probes=probes,
             generate=generate,
             enough=enough,
+            balance=balance,
+            cool_down=cool_down,
+            order=first or [],
             per_second=per_second,
             about=about or [],
         ),

@@ -31,7 +31,7 @@ class Bank:
         layout: What is measured.
         paradigms: The paradigm of each instance.
         names: The name of each instance.
-        variants: Per instance, the group of instances that differ in looks or mirror image alone.
+        variants: (instances,), the number of the group of variants that each is of.
         seconds: (instances,), how long an episode is expected to take.
         distinct: (distinct, columns): the prepared columns of each distinct instance.
         place: (instances,): the row in `distinct` of each instance.
@@ -57,7 +57,8 @@ class Bank:
             features: (instances, features), in the layout's order and units.
             paradigms: The paradigm of each instance, for balance.
             names: The name of each instance; empty: their numbers.
-            variants: The group of variants that each instance is of; empty: each is its own.
+            variants: The group of variants that each instance is of; empty: those are variants of
+                one another that have equal features, and differ in what the layout does not know.
             seconds: (instances,), how long an episode is expected to take; by default all equal.
             offers: What could be made on demand.
 
@@ -67,7 +68,6 @@ class Bank:
         self.layout = layout
         self.paradigms = tuple(paradigms)
         self.names = tuple(names) or tuple(map(str, range(len(self.paradigms))))
-        self.variants = tuple(variants) or self.names
         self.evaluator = Evaluator(layout)
         values = np.asarray(features, dtype=np.float64).reshape(-1, len(layout.features))
         own = len(values)
@@ -76,7 +76,6 @@ class Bank:
             values = np.vstack([values, offers.features])
             self.paradigms += tuple(offers.paradigms)
             self.names += tuple(offers.names)
-            self.variants += tuple(offers.names)
             extra = np.ones(len(offers)) if offers.seconds is None else offers.seconds
             self.seconds = np.concatenate([self.seconds, extra])
         columns = self.evaluator.columns(values)
@@ -85,7 +84,7 @@ class Bank:
         for what, length in (
             ("paradigms", len(self.paradigms)),
             ("names", len(self.names)),
-            ("variants", len(self.variants)),
+            ("variants", len(variants) + n - own if variants else n),
             ("seconds", len(self.seconds)),
         ):
             if length != n:
@@ -100,6 +99,10 @@ class Bank:
         else:
             self.distinct, self.place = columns, np.empty(0, np.int64)
         self.demands = self.evaluator.demands(self.distinct)[self.place]
+        self.variants = self.place
+        if variants:
+            groups = np.array([*variants, *self.names[own:]])
+            self.variants = np.unique(groups, return_inverse=True)[1]
 
     def __len__(self) -> int:
         return len(self.paradigms)

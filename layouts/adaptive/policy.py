@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -230,7 +231,11 @@ def selector_of(policy: Policy, bank: Bank) -> Selector:
     """
     rows = {name: row for row, name in enumerate(bank.names)} if policy.order else {}
     if unknown := [name for name in policy.order if name not in rows]:
-        raise ValueError(f"the list names {unknown[0]!r}, which is not in the battery")
+        near = get_close_matches(unknown[0], rows, cutoff=0.0)
+        raise ValueError(
+            f"the list names {unknown[0]!r}, which is not in the battery of {len(rows)} instances; "
+            f"nearest to it are {', '.join(near)}"
+        )
     listed = Listed(tuple(rows[name] for name in policy.order))
     match policy.name:
         case "listed":

@@ -368,8 +368,8 @@ class CoolDown:
     def branches(self, view: View, allowed: Mask) -> tuple[Branch, ...]:
         """The other selector's, among what is rested."""
         last = view.history.started[-self.episodes :] if self.episodes else ()
-        tired = {view.bank.variants[row] for row in last}
-        rested = allowed & np.array([v not in tired for v in view.bank.variants], dtype=np.bool_)
+        variants = view.bank.variants
+        rested = allowed & ~np.isin(variants, variants[list(last)])
         return self.selector.branches(view, rested if rested.any() else allowed)
 
 

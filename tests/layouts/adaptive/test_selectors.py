@@ -151,6 +151,24 @@ def test_variants_rest_while_there_is_anything_else(
     assert chances[5] == 1.0
 
 
+def test_variants_are_what_the_layout_cannot_tell_apart(
+    aaio: Layout, draw_instances: Draw, posterior: LivePosterior
+) -> None:
+    bank = Bank(aaio, np.repeat(draw_instances(5, 2), 2, axis=0), PARADIGMS)
+    policy = Policy("random", cool_down=1)
+    chances = Chooser(bank, policy).propensities(posterior, History([4]))
+    np.testing.assert_allclose(chances, [1 / 8] * 4 + [0, 0] + [1 / 8] * 4)
+
+
+def test_a_list_of_unknown_instances_is_refused_with_near_names(
+    aaio: Layout, draw_instances: Draw
+) -> None:
+    names = [f"maze-{i:02}" for i in range(10)]
+    bank = Bank(aaio, draw_instances(10, 2), PARADIGMS, names=names)
+    with pytest.raises(ValueError, match="'maze-3', .* of 10 instances; nearest to it are maze-03"):
+        Chooser(bank, Policy("listed", order=("maze-00", "maze-3")))
+
+
 def test_stratified_random_gives_paradigms_equal_chances(
     chooser: Chooser, posterior: LivePosterior
 ) -> None:
