@@ -165,7 +165,7 @@ def test_a_list_of_unknown_instances_is_refused_with_near_names(
 ) -> None:
     names = [f"maze-{i:02}" for i in range(10)]
     bank = Bank(aaio, draw_instances(10, 2), PARADIGMS, names=names)
-    with pytest.raises(ValueError, match="'maze-3', .* of 10 instances; nearest to it are maze-03"):
+    with pytest.raises(ValueError, match=r"'maze-3', .* 10 instances; nearest to it are maze-03"):
         Chooser(bank, Policy("listed", order=("maze-00", "maze-3")))
 
 
