@@ -118,13 +118,16 @@ def build(layout: Layout, *, weighted: bool = False) -> Graph:
 
 
 def _log_score(a: Any, b: Any, scores: Any, edge: float) -> Any:
-    """Log density of scores; of those at an edge the log probability to be there or beyond."""
-    low = log_beyond(a, b, edge, pm.math.log, pt.gammaln, pm.math.maximum)
-    high = log_beyond(b, a, edge, pm.math.log, pt.gammaln, pm.math.maximum)
+    """Log density of scores; of those at an edge the log probability to be there or beyond.
+
+    The series of the edge is written once, for whichever edge is near: compiling it takes long.
+    """
+    low, high = pm.math.le(scores, edge), pm.math.ge(scores, 1.0 - edge)
+    near, far = pm.math.switch(high, b, a), pm.math.switch(high, a, b)
+    beyond = log_beyond(near, far, edge, pm.math.log, pt.gammaln, pm.math.maximum)
     scale = pt.gammaln(a + b) - pt.gammaln(a) - pt.gammaln(b)
     within = scale + (a - 1.0) * pm.math.log(scores) + (b - 1.0) * pm.math.log(1.0 - scores)
-    upper = pm.math.switch(pm.math.ge(scores, 1.0 - edge), high, within)
-    return pm.math.switch(pm.math.le(scores, edge), low, upper)
+    return pm.math.switch(low, beyond, pm.math.switch(high, beyond, within))
 
 
 class _Builder:
