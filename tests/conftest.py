@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,11 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 MISSING = "ANIMALCAT_DATA"
+
+# The tests start hundreds of processes. Where nothing keeps what Python compiles, each compiles all
+# that it imports, which takes longer than most of them do.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 def _data_dir() -> Path:

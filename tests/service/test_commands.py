@@ -1,4 +1,7 @@
-"""The commands that measure: in processes of their own, as a user runs them."""
+"""The commands that measure: in processes of their own, as a user runs them.
+
+Commands that only look are run in this process, against a server that waits for them.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner, Result
 
+from animalcat.cli.main import build
+from animalcat.service.private import server_for
 from animalcat.service.settings import Settings
 
 ARENA = """!ArenaConfig
@@ -31,6 +37,14 @@ def animalcat(*arguments: str | Path, data: Path) -> subprocess.CompletedProcess
         check=False,
         env={**os.environ, "ANIMALCAT_HOME": str(data)},
     )
+
+
+def looked(*arguments: str | Path, data: Path) -> Result:
+    """A command that finds the server of a data directory."""
+    words = [*map(str, arguments), "--data", str(data)]
+    done = CliRunner().invoke(build(words), words)
+    assert done.exit_code == 0, done.output
+    return done
 
 
 @pytest.fixture(scope="module")
@@ -60,18 +74,17 @@ def test_a_session_from_the_command_line(arenas: Path, tmp_path: Path) -> None:
     listed = json.loads(animalcat("session", "list", "--json", data=tmp_path).stdout)
     assert [row["session"] for row in listed] == [session]
     page = tmp_path / "out" / "profile.html"
-    done = animalcat("profile", "export", session, "--format", "html", "-o", page, data=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "visualAbility" in page.read_text()
-    shown = animalcat("profile", "show", session, data=tmp_path)
-    assert "navigationAbility" in shown.stdout
-    assert out_of_reach in animalcat("session", "show", session, data=tmp_path).stdout
-    again = animalcat("session", "reanalyse", session, data=tmp_path)
-    assert again.returncode == 0, again.stderr
-    assert "if every instance were played once" in again.stdout
-    again = animalcat("session", "reanalyse", session, "--json", data=tmp_path)
-    whole = json.loads(again.stdout)["paradigms"][0]
-    assert (whole["instances"], whole["played"]) == (4, 2)
+    with server_for(None, tmp_path):
+        looked("profile", "export", session, "--format", "html", "-o", page, data=tmp_path)
+        assert "visualAbility" in page.read_text()
+        shown = looked("profile", "show", session, data=tmp_path)
+        assert "navigationAbility" in shown.stdout
+        assert out_of_reach in looked("session", "show", session, data=tmp_path).stdout
+        again = looked("session", "reanalyse", session, data=tmp_path)
+        assert "if every instance were played once" in again.stdout
+        again = looked("session", "reanalyse", session, "--json", data=tmp_path)
+        whole = json.loads(again.stdout)["paradigms"][0]
+        assert (whole["instances"], whole["played"]) == (4, 2)
     assert not (Settings(home=tmp_path).home / "server.lock").read_bytes()
 
 
@@ -147,7 +160,8 @@ def test_a_campaign_from_the_command_line(arenas: Path, tmp_path: Path) -> None:
     assert {row["agent"] for row in result["differences"]} == {"builtin:forward"}
     assert {row["name"] for row in result["ranking"]} == {"builtin:forward", "builtin:random"}
 
-    listed = json.loads(animalcat("campaign", "list", "--json", data=tmp_path).stdout)
-    assert [row["campaign"] for row in listed] == [result["campaign"]]
-    shown = animalcat("campaign", "show", result["campaign"], data=tmp_path)
-    assert "Ranks; 1 has the most" in shown.stdout
+    with server_for(None, tmp_path):
+        listed = json.loads(looked("campaign", "list", "--json", data=tmp_path).stdout)
+        assert [row["campaign"] for row in listed] == [result["campaign"]]
+        shown = looked("campaign", "show", result["campaign"], data=tmp_path)
+        assert "Ranks; 1 has the most" in shown.stdout
