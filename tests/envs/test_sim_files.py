@@ -28,7 +28,7 @@ def test_every_real_file_plays(
     data_dir: Path, name: str, record_property: pytest.RecordProperty
 ) -> None:
     files = arena_files(data_dir / name)
-    played = play_all(files, decisions=30)
+    played = play_all(files, decisions=10)
     record_property("files", len(files))
     record_property("objects skipped", played.skipped.total())
     for (thing, reason), times in played.skipped.most_common():

@@ -165,7 +165,7 @@ async def test_killed_twice_with_certificates(start: Callable[[Path], Any], tmp_
 @pytest.mark.slow
 @pytest.mark.asyncio(loop_scope="session")
 async def test_killed_while_two_play(start: Callable[[Path], Any], tmp_path: Path) -> None:
-    await killed_in_mid_session(start, tmp_path, 12, certify=False, kill_at=[4, 7], slots=2)
+    await killed_in_mid_session(start, tmp_path, 9, certify=False, kill_at=[5], slots=2)
 
 
 def test_a_second_server_says_who_has_the_directory(tmp_path: Path) -> None:
