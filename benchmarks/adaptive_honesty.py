@@ -34,6 +34,9 @@ MARGIN: Final = 0.005
 """What Brier scores may be worse than random's by."""
 NEAR: Final = 0.25
 """In full-data standard deviations: how near a mean must be to that of the full data."""
+DESCRIBED: Final = ("Agent 20", "Agent 23", "Agent 24")
+"""Context-specific agents whom the layout predicts within 0.04 (23 and 24: 0.003) of who knows
+their rules (docs/reproduction.md): in hindsight there is no misfit to find in them."""
 RULE: Final = StoppingRule(max_episodes=60, target_sd=0.1, futility=0.01)
 """The stopping rule that intervals are checked at."""
 
@@ -84,15 +87,26 @@ def misfit_rows(world: World, rounds: Sequence[Sequence[Trajectory]]) -> list[di
                 note=note,
             )
         )
-    classes = synthetic_players(world)
-    for group in ("context-specific", "fraudster"):
-        names = {p.name for p in classes[group]}
-        hits = [_by(t) for r in rounds for t in r[::2] if t.player in names]
-        target = 0.95 if group == "context-specific" else None
-        made.append(row(f"alarm: {group} agents found by {BY}", share(hits), at_least=target))
-    hidden = [_by(t) for r in rounds for t in r[::2] if t.player in ("Agent 7", "Agent 8")]
-    name = "alarm: hidden colour (agents 7, 8) found by 200"
-    made.append(row(name, share(hidden), at_least=0.8, note="not used while tuning"))
+    ours = [t for r in rounds for t in r[::2]]
+    classes = {name: {p.name for p in group} for name, group in synthetic_players(world).items()}
+    context, hidden = classes["context-specific"], {"Agent 7", "Agent 8"}
+    wrong = {name for name in context if name not in DESCRIBED}
+    known = {agent.name for agent in synthetic_agents() if agent.known}
+    for title, names, target in (
+        ("context-specific agents", context, 0.95),
+        ("fraudsters", classes["fraudster"], None),
+        ("hidden colour (agents 7, 8)", hidden, 0.8),
+    ):
+        hits = [_by(t) for t in ours if t.player in names]
+        made.append(row(f"alarm: {title} found by {BY}", share(hits), at_least=target))
+    for title, names, least, most in (
+        ("context-specific agents that the layout gets wrong", wrong, 0.95, None),
+        ("hidden colour (agents 7, 8)", hidden, 0.8, None),
+        ("agents that the layout describes", known, None, 0.05),
+    ):
+        hits = [t.stands for t in ours if t.player in names]
+        name = f"alarm: stands after {AT[-1]}, {title}"
+        made.append(row(name, share(hits), at_least=least, at_most=most))
     worst = np.argsort(-by_agent[:, 1])[:5]
     names = [t.player for t in rounds[0][::2]]
     made += [
@@ -117,18 +131,22 @@ def alarm_tasks(world: World, rounds: int) -> list[list[Task]]:
 
 def alarm_rows(rounds: Sequence[Sequence[Trajectory]]) -> list[dict[str, Any]]:
     """Target 5, false alarms and kinds of misfit that nothing was tuned with."""
-    by_name: dict[str, list[bool]] = {}
+    by_name: dict[str, list[Trajectory]] = {}
     for r in rounds:
         for t in r:
-            by_name.setdefault(t.player.split()[0], []).append(_by(t))
-    made = [
-        row("alarm: false within 200, agents of the prior", share(by_name["prior"]), at_most=0.05)
-    ]
-    made.append(row("alarm: false within 200, able agents", share(by_name["able"])))
-    for name, hits in by_name.items():
-        if name not in ("prior", "able"):
-            title = f"alarm: {name} found by {BY}"
-            made.append(row(title, share(hits), at_least=0.8, note="not used while tuning"))
+            by_name.setdefault(t.player.split()[0], []).append(t)
+    made: list[dict[str, Any]] = []
+    for name, sessions in by_name.items():
+        raised, stands = share([_by(t) for t in sessions]), share([t.stands for t in sessions])
+        if name in ("prior", "able"):
+            who = "agents of the prior" if name == "prior" else "able agents"
+            target = 0.05 if name == "prior" else None
+            made.append(row(f"alarm: false within {BY}, {who}", raised, at_most=target))
+            made.append(row(f"alarm: stands after {BY}, {who}", stands, at_most=0.05))
+        else:
+            note = "not used while tuning"
+            made.append(row(f"alarm: {name} found by {BY}", raised, at_least=0.8, note=note))
+            made.append(row(f"alarm: stands after {BY}, {name}", stands, at_least=0.8, note=note))
     return made
 
 

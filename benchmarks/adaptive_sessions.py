@@ -115,7 +115,7 @@ class Task:
         checkpoints: Episodes after which the posterior is looked at.
         held_out: Whether a fifth of the instances is kept for Brier scores.
         rule: When to stop; None: after the last checkpoint.
-        fallback: Whether a raised alarm makes the rest random.
+        fallback: Whether choices are random while an alarm stands.
     """
 
     world: str
@@ -155,6 +155,7 @@ class Trajectory:
         seed: Its seed.
         points: At the checkpoints, as far as it went.
         raised_at: After how many episodes the alarm went off; None: never.
+        stands: Whether it stands at the end, in hindsight; looked at where it changes choices.
         episodes: How many were played.
         inside: Per latent, whether its 90 % interval holds the truth at the end.
     """
@@ -164,6 +165,7 @@ class Trajectory:
     seed: int
     points: tuple[Point, ...]
     raised_at: int | None
+    stands: bool
     episodes: int
     inside: tuple[bool, ...] = ()
 
@@ -227,12 +229,13 @@ def simulate(task: Task) -> Trajectory:
     luck: dict[int, Floats] = {}
     evidence: Evidence[int] = Evidence()
     points: list[Point] = []
+    stands = False
     last = min(task.checkpoints[-1], own if _once(task) else task.checkpoints[-1])
     for episode in range(1, last + 1):
         if task.policy is None:
             row, predicted = int(order[episode - 1]), 1.0
         else:
-            distrust = task.fallback and alarm.raised
+            distrust = task.fallback and stands
             history = History(evidence.instances, retest=evidence.retest)
             choice = chooser.choose(posterior, history, episode, distrust=distrust)
             if choice is None:
@@ -250,6 +253,11 @@ def simulate(task: Task) -> Trajectory:
         weights = evidence.weights
         posterior.update(ready.features[instance], y, episode, weights[-1])
         posterior.reweigh(weights)
+        if task.fallback and alarm.raised:
+            told = np.array([evidence.instances[i] for i in evidence.fresh])
+            columns = bank.distinct[bank.place[told]]
+            known = evidence.outcomes[evidence.fresh]
+            stands = alarm.stands(posterior, bank.evaluator, columns, known, told)
         plays[row] += 1
         if episode in task.checkpoints:
             points.append(_point(task, ready, posterior, episode))
@@ -262,6 +270,7 @@ def simulate(task: Task) -> Trajectory:
         task.seed,
         tuple(points),
         alarm.raised_at,
+        stands,
         len(evidence),
         _inside(task.player, posterior),
     )

@@ -118,6 +118,7 @@ class Measurement:
         offered = () if self._offers is None else self._offers.names
         self._rows = {name: row for row, name in enumerate([*self._candidates, *offered])}
         self._alarm = Alarm(self._strata())
+        self._contradicted = False
         try:
             self._stopper = Stopper(self.layout, spec.stop)
             self._build_chooser()
@@ -160,6 +161,7 @@ class Measurement:
         weights = self._evidence.weights
         self._posterior.update(features, success, number, weights[-1])
         self._posterior.reweigh(weights)
+        self._contradicted = self._alarm.raised and self._fails_in_hindsight()
 
     def learn(self, decision: Decision) -> None:
         """Know an instance that was made on demand; before it is told of or set aside."""
@@ -185,7 +187,7 @@ class Measurement:
             pending: Instances of earlier episodes whose outcomes were not told yet.
         """
         choice = self._chooser.choose(
-            self._posterior, self._history(pending), number, distrust=self._alarm.raised
+            self._posterior, self._history(pending), number, distrust=self._contradicted
         )
         if choice is None:
             return None
@@ -221,13 +223,16 @@ class Measurement:
             self._chooser,
             self._history(),
             seconds=seconds,
-            contradicted=self._alarm.raised,
+            contradicted=self._contradicted,
         )
 
     @property
     def misfit(self) -> str:
-        """Where predictions fail, if the alarm says that the layout does not describe the agent."""
-        if not self._alarm.raised:
+        """Where predictions fail, if the layout does not describe the agent.
+
+        Empty where the alarm was not raised, or does not stand in hindsight.
+        """
+        if not self._contradicted:
             return ""
         where = _named(self._alarm.suspects()[:MOST]) or "predictions fail, in no stratum above all"
         return f"since episode {self._alarm.raised_at}: {where}"
@@ -239,7 +244,7 @@ class Measurement:
 
     def widened(self) -> Widened | None:
         """What to fit again after an alarm; None without one, and where no stratum stands out."""
-        suspects = self._alarm.contradicted() if self._alarm.raised else ()
+        suspects = self._alarm.contradicted() if self._contradicted else ()
         if not suspects:
             return None
         inside = self._alarm.inside(suspects)
@@ -305,6 +310,13 @@ class Measurement:
         return Data(features, self._evidence.outcomes, self._evidence.weights)
 
     @property
+    def alarm(self) -> dict[str, Any] | None:
+        """When the alarm was raised, and whether it stands in hindsight; None: it was not."""
+        if not self._alarm.raised:
+            return None
+        return {"raised_at": self._alarm.raised_at, "stands": self._contradicted}
+
+    @property
     def retest(self) -> dict[str, Any] | None:
         """What repeats have told of how random the agent is, as JSON values; None without any."""
         retest = self._evidence.retest
@@ -326,6 +338,18 @@ class Measurement:
         retest = None if self._policy.exposures == 1 else self._evidence.retest
         told = self._places(self._evidence.instances)
         return History(told, self._places(pending), retest)
+
+    def _fails_in_hindsight(self) -> bool:
+        fresh = self._evidence.fresh
+        told = self._evidence.instances
+        instances = [told[i] for i in fresh]
+        return self._alarm.stands(
+            self._posterior,
+            self._evaluator,
+            self._evaluator.columns([self._features[instance] for instance in instances]),
+            self._evidence.outcomes[fresh],
+            np.array([self._row(instance) for instance in instances]),
+        )
 
     def _row(self, instance: str) -> int:
         """Place among all instances, of the battery and on offer, for the alarm."""

@@ -76,6 +76,7 @@ def exported_profile(
     about = provenance(session, attempts, versions)
     about["reason"] = verdict.reason or session.reason
     about["misfit"] = measurement.misfit
+    about["alarm"] = measurement.alarm
     about["retest"] = measurement.retest
     about["limits"] = measurement.limits
     about["certificates"] = [
@@ -103,6 +104,7 @@ def live_profile(
         status = dict.fromkeys(status, "cancelled")
     about = provenance(session, attempts, versions)
     about["misfit"] = measurement.misfit
+    about["alarm"] = measurement.alarm
     about["retest"] = measurement.retest
     about["limits"] = measurement.limits
     profile = measurement.live_profile(status, about)

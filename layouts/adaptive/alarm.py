@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr, betainc, expit, logit
 
+from animalcat.layouts.adaptive.hindsight import fails
 from animalcat.layouts.evaluator import Evaluator
 from animalcat.layouts.likelihood import LEAST, LEAST_SIZE
 from animalcat.layouts.live import LivePosterior
@@ -97,7 +98,7 @@ class Suspect:
 
 
 class Alarm:
-    """Stakes against a layout. It stays raised once it is."""
+    """Stakes against a layout. It stays raised once it is; whether it stands, hindsight tells."""
 
     def __init__(self, ways: Sequence[Scheme] = ()) -> None:
         """Start with stakes of 1.
@@ -165,6 +166,26 @@ class Alarm:
             places[s.scheme].labels == places[s.scheme].strata.index(s.stratum) for s in suspects
         ]
         return np.logical_or.reduce(masks)
+
+    def stands(
+        self,
+        posterior: LivePosterior,
+        evaluator: Evaluator,
+        columns: Floats,
+        outcomes: Floats,
+        rows: Ints,
+    ) -> bool:
+        """Whether it is raised, and the layout fails in hindsight too.
+
+        Args:
+            posterior: What is known now.
+            evaluator: Of the same layout.
+            columns: (episodes, columns): the instances, as `evaluator.columns` gave them.
+            outcomes: (episodes,), in the order played, without repeats.
+            rows: (episodes,): the instances.
+        """
+        ways = [way.labels[rows] for way in self.schemes]
+        return self.raised and fails(posterior, evaluator, columns, outcomes, ways)
 
     def _log_evidence(self) -> float:
         """Half of the stake is on paradigms, a quarter on all meta-features, one on all instances.

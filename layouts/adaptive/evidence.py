@@ -47,6 +47,11 @@ class Evidence(Generic[Instance]):
         """(outcomes,), as how many each counts by what is known now."""
         return self.retest.weights(self._before)
 
+    @property
+    def fresh(self) -> list[int]:
+        """Which outcomes are no repeats, by their place in the order told."""
+        return [i for i, before in enumerate(self._before) if not before]
+
     def first(self, n: int) -> Evidence[Instance]:
         """What was known after the first n outcomes."""
         made: Evidence[Instance] = Evidence()

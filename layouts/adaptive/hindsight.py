@@ -1,0 +1,91 @@
+"""Hindsight: whether a layout still fails once it knows the agent, which confirms an alarm or not.
+
+The alarm bets against what is predicted *before* each outcome. An agent that is rare in the prior,
+such as one that can do nearly everything, is predicted badly for tens of episodes by the right
+layout too. In hindsight, when all outcomes are known, the right layout explains them; a wrong one
+does not. So a raised alarm stands only while outcomes of some stratum, or of some part of the
+session, are further from what the posterior expects of them now than chance would have them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr
+
+from animalcat.layouts.evaluator import Evaluator
+from animalcat.layouts.live import LivePosterior
+from animalcat.layouts.spec import Binomial, Layout
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+LEVEL: Final = 0.1
+"""P-value, corrected for the number of strata (Bonferroni), below which a layout fails."""
+PARTS: Final = 3
+"""Parts of the session that are looked at as strata are, for agents that change."""
+
+
+def fails(
+    posterior: LivePosterior,
+    evaluator: Evaluator,
+    columns: Floats,
+    outcomes: Floats,
+    ways: Sequence[Ints],
+) -> bool:
+    """Whether the layout fails on outcomes that its posterior knows.
+
+    Args:
+        posterior: What is known now.
+        evaluator: Of the same layout.
+        columns: (episodes, columns): the instances, as `evaluator.columns` gave them.
+        outcomes: (episodes,), in the order played.
+        ways: Ways to part the episodes, each (episodes,): the number of the stratum.
+    """
+    apart, variance = _residuals(posterior, evaluator, columns, outcomes)
+    parts = np.arange(len(outcomes)) * PARTS // max(1, len(outcomes))
+    z = np.concatenate([_by_stratum(apart, variance, way) for way in (parts, *ways)])
+    return bool(2.0 * ndtr(-np.abs(z).max(initial=0.0)) * max(1, z.size) < LEVEL)
+
+
+def _by_stratum(apart: Floats, variance: Floats, strata: Ints) -> Floats:
+    """How far the outcomes of each stratum are from expected, in standard deviations.
+
+    Spread is what is expected or what is seen, whichever is larger: a single outcome that was
+    unlikely makes no misfit.
+    """
+    total, expected, seen = (np.bincount(strata, v) for v in (apart, variance, apart**2))
+    spread = np.maximum(expected, seen)
+    return total[spread > 0.0] / np.sqrt(spread[spread > 0.0])
+
+
+def _residuals(
+    posterior: LivePosterior, evaluator: Evaluator, columns: Floats, outcomes: Floats
+) -> tuple[Floats, Floats]:
+    """Outcomes less what is expected of them, and their variance: both (episodes,)."""
+    theta, weights = posterior.particles, posterior.weights
+    distinct, place = np.unique(columns, axis=0, return_inverse=True)
+    p = evaluator.by_instance(theta, distinct, np.float64)
+    mean = p @ weights
+    within = _variance(evaluator.layout, p, evaluator.sample_sizes(theta, distinct), distinct)
+    variance = within @ weights + (p**2 @ weights - mean**2)
+    scale = _scale(evaluator.layout, columns)
+    where = np.ravel(place)
+    return outcomes / scale - mean[where], np.maximum(variance[where], 0.0)
+
+
+def _variance(layout: Layout, p: Floats, size: Floats | None, columns: Floats) -> Floats:
+    """Of an outcome, as a share of the most it can be, given the parameters: as p."""
+    if size is not None:
+        return p * (1.0 - p) / (1.0 + size)
+    return p * (1.0 - p) / _scale(layout, columns)[:, np.newaxis]
+
+
+def _scale(layout: Layout, columns: Floats) -> Floats:
+    """The most that each outcome can be, (instances,): features are the first columns."""
+    if isinstance(layout.outcome, Binomial):
+        return columns[:, layout.feature_names.index(layout.outcome.trials)]
+    return np.ones(len(columns))
