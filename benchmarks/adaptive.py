@@ -50,14 +50,14 @@ class Section:
 
 
 SECTIONS: Final[Mapping[str, Section]] = {
-    "precision": Section(40, 300, (4, 25)),
-    "small": Section(100, 120, (12, 15)),
-    "generated": Section(16, 120, (3, 15)),
+    "precision": Section(80, 300, (4, 20)),
+    "small": Section(100, 120, (12, 12)),
+    "generated": Section(16, 120, (3, 10)),
     "arenas": Section(40, 60, (6, 10)),
-    "real": Section(4, 150, (1, 20)),
-    "misfit": Section(10, 500, (1, 40)),
-    "alarm": Section(60, 200, (6, 20)),
-    "coverage": Section(1000, 340, (60, 25)),
+    "real": Section(4, 150, (1, 18)),
+    "misfit": Section(10, 500, (1, 65)),
+    "alarm": Section(60, 200, (6, 15)),
+    "coverage": Section(1000, 340, (60, 20)),
 }
 """On two free cores the whole takes under 30 minutes, the quick one under 3."""
 

@@ -18,7 +18,7 @@ from scipy.special import ndtr
 
 from animalcat.layouts.evaluator import Evaluator
 from animalcat.layouts.live import LivePosterior
-from animalcat.layouts.spec import Binomial, Layout
+from animalcat.layouts.spec import Bernoulli, Binomial
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -65,27 +65,20 @@ def _by_stratum(apart: Floats, variance: Floats, strata: Ints) -> Floats:
 def _residuals(
     posterior: LivePosterior, evaluator: Evaluator, columns: Floats, outcomes: Floats
 ) -> tuple[Floats, Floats]:
-    """Outcomes less what is expected of them, and their variance: both (episodes,)."""
-    theta, weights = posterior.particles, posterior.weights
-    distinct, place = np.unique(columns, axis=0, return_inverse=True)
-    p = evaluator.by_instance(theta, distinct, np.float64)
-    mean = p @ weights
-    within = _variance(evaluator.layout, p, evaluator.sample_sizes(theta, distinct), distinct)
-    variance = within @ weights + (p**2 @ weights - mean**2)
-    scale = _scale(evaluator.layout, columns)
-    where = np.ravel(place)
-    return outcomes / scale - mean[where], np.maximum(variance[where], 0.0)
+    """Outcomes less what is expected of them, and their variance: both (episodes,).
 
-
-def _variance(layout: Layout, p: Floats, size: Floats | None, columns: Floats) -> Floats:
-    """Of an outcome, as a share of the most it can be, given the parameters: as p."""
-    if size is not None:
-        return p * (1.0 - p) / (1.0 + size)
-    return p * (1.0 - p) / _scale(layout, columns)[:, np.newaxis]
-
-
-def _scale(layout: Layout, columns: Floats) -> Floats:
-    """The most that each outcome can be, (instances,): features are the first columns."""
+    Both as shares of the most that an outcome can be.
+    """
+    layout, theta, weights = evaluator.layout, posterior.particles, posterior.weights
+    most = np.ones(len(columns))
     if isinstance(layout.outcome, Binomial):
-        return columns[:, layout.feature_names.index(layout.outcome.trials)]
-    return np.ones(len(columns))
+        most = columns[:, layout.feature_names.index(layout.outcome.trials)]
+    p = evaluator.by_instance(theta, columns, np.float64)
+    mean = p @ weights
+    if isinstance(layout.outcome, Bernoulli):
+        return outcomes - mean, np.maximum(mean * (1.0 - mean), 0.0)
+    size = evaluator.sample_sizes(theta, columns)
+    attempts = most[:, np.newaxis] if size is None else 1.0 + size
+    within = (p * (1.0 - p) / attempts) @ weights
+    between = p**2 @ weights - mean**2
+    return outcomes / most - mean, np.maximum(within + between, 0.0)
