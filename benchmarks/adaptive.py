@@ -51,10 +51,10 @@ class Section:
 
 SECTIONS: Final[Mapping[str, Section]] = {
     "precision": Section(80, 300, (4, 20)),
-    "small": Section(100, 120, (12, 12)),
-    "generated": Section(16, 120, (3, 10)),
-    "arenas": Section(40, 60, (6, 10)),
-    "real": Section(4, 150, (1, 18)),
+    "small": Section(400, 120, (12, 12)),
+    "generated": Section(40, 150, (3, 10)),
+    "arenas": Section(200, 60, (6, 10)),
+    "real": Section(12, 120, (1, 18)),
     "misfit": Section(10, 500, (1, 65)),
     "alarm": Section(60, 200, (6, 15)),
     "coverage": Section(1000, 340, (60, 20)),

@@ -25,6 +25,10 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 
 LEVEL: Final = 0.1
 """P-value, corrected for the number of strata (Bonferroni), below which a layout fails."""
+MATTERS: Final = 0.1
+"""Least mean residual of a stratum that counts, as a share of the most an outcome can be. An agent
+that never fails is predicted at 0.97 at best, which 400 episodes tell from 1: that is no reason to
+distrust its profile."""
 PARTS: Final = 3
 """Parts of the session that are looked at as strata are, for agents that change."""
 
@@ -54,12 +58,14 @@ def fails(
 def _by_stratum(apart: Floats, variance: Floats, strata: Ints) -> Floats:
     """How far the outcomes of each stratum are from expected, in standard deviations.
 
-    Spread is what is expected or what is seen, whichever is larger: a single outcome that was
-    unlikely makes no misfit.
+    It is 0 where that does not matter. Spread is what is expected or what is seen, whichever is
+    larger: a single outcome that was unlikely makes no misfit.
     """
     total, expected, seen = (np.bincount(strata, v) for v in (apart, variance, apart**2))
-    spread = np.maximum(expected, seen)
-    return total[spread > 0.0] / np.sqrt(spread[spread > 0.0])
+    count, spread = np.bincount(strata), np.maximum(expected, seen)
+    matters = np.abs(total) >= MATTERS * count
+    found = spread > 0.0
+    return np.where(matters[found], total[found] / np.sqrt(spread[found]), 0.0)
 
 
 def _residuals(
