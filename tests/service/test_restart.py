@@ -18,7 +18,7 @@ import pytest
 from animalcat.service.converters import episode_to_proto
 from animalcat.service.recording import read_episode
 from animalcat.service.storage.sql import SqlStore
-from animalcat.v1 import results_pb2, types_pb2
+from animalcat.v1 import results_pb2, sessions_pb2, types_pb2
 
 QUICK = """!ArenaConfig
 arenas:
@@ -82,11 +82,11 @@ def agent(address: str, session: str) -> subprocess.Popen[bytes]:
 
 
 async def create(
-    service: Any, files: list[tuple[str, bytes]], n: int, *, certify: bool, slots: int
+    service: Any, files: list[tuple[str, bytes]], n: int, slots: int, **fields: Any
 ) -> str:
     await service.import_files(files, "quick")
     return await service.create(
-        n, agent="builtin:random", battery="batteries/quick", certify=certify, slots=slots
+        n, agent="builtin:random", battery="batteries/quick", slots=slots, **fields
     )
 
 
@@ -104,19 +104,19 @@ async def killed_in_mid_session(
     tmp_path: Path,
     n: int,
     *,
-    certify: bool,
     kill_at: list[int],
     slots: int = 1,
-) -> None:
+    **fields: Any,
+) -> list[Any]:
     """Play a session whole, and again with the server killed while episodes play."""
     files = battery(n + 4)
     async with start(tmp_path / "whole") as service:
-        session = await create(service, files, n, certify=certify, slots=slots)
+        session = await create(service, files, n, slots, **fields)
         whole, profile = await finish(service, session, slots)
 
     data = tmp_path / "killed"
     async with start(data) as service:
-        assert await create(service, files, n, certify=certify, slots=slots) == session
+        assert await create(service, files, n, slots, **fields) == session
     recordings = data / "recordings" / session.split("/")[1]
     for reached in kill_at:
         server = Server(data)
@@ -139,6 +139,7 @@ async def killed_in_mid_session(
     assert len(kill_at) <= len(faults) <= len(kill_at) * slots
     assert resumed["nodes"] == profile["nodes"]
     assert resumed["provenance"]["certificates"] == profile["provenance"]["certificates"]
+    return again
 
 
 def stored(data: Path, session: str) -> list[Any]:
@@ -166,6 +167,21 @@ async def test_killed_twice_with_certificates(start: Callable[[Path], Any], tmp_
 @pytest.mark.asyncio(loop_scope="session")
 async def test_killed_while_two_play(start: Callable[[Path], Any], tmp_path: Path) -> None:
     await killed_in_mid_session(start, tmp_path, 9, certify=False, kill_at=[5], slots=2)
+
+
+@pytest.mark.slow
+@pytest.mark.asyncio(loop_scope="session")
+async def test_killed_while_arenas_are_made_and_repeated(
+    start: Callable[[Path], Any], tmp_path: Path
+) -> None:
+    """What was made on demand is made again from the store, and repeats count as they did."""
+    policy = sessions_pb2.SelectionPolicy(
+        random_share=0.2, exposures=0, probes=0.5, generate=True, enough=1.0
+    )
+    played = await killed_in_mid_session(
+        start, tmp_path, 10, certify=False, kill_at=[6], policy=policy
+    )
+    assert {"generated", "probe"} <= {e.decision.reason for e in played}
 
 
 def test_a_second_server_says_who_has_the_directory(tmp_path: Path) -> None:
