@@ -171,7 +171,8 @@ def _of_olympics(name: str, op: World, count: int) -> _Made:
                 lambda rounds: precision.generated_rows("AAIO 69", more, rounds),
             )
         case "small":
-            return {"aaio": world}, precision.small_tasks(world, count), precision.small_rows
+            tasks = precision.small_tasks(world, count)
+            return {"aaio": world}, tasks, lambda rounds: precision.small_rows(world, rounds)
         case "real":
             agents = honesty.real_players(table)
             tasks = honesty.real_tasks("aaio", agents, count, len(world.instances))

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from animalcat.benchmarks.adaptive_curves import (
+    Floats,
     Ints,
     bootstrap,
     checkpoints,
@@ -92,10 +95,18 @@ def small_tasks(world: World, rounds: int) -> list[list[Task]]:
     ]
 
 
-def small_rows(rounds: Sequence[Sequence[Trajectory]]) -> list[dict[str, Any]]:
+def small_rows(world: World, rounds: Sequence[Sequence[Trajectory]]) -> list[dict[str, Any]]:
     """Target 2."""
     repeats, once, random = (sd_curves([r[k] for r in rounds]).mean(axis=2) for k in range(3))
+    squares, _, all_squares = (square_errors(world, [r[k] for r in rounds]) for k in range(3))
     note = f"{len(rounds)} agents of the prior, random on repeats"
+
+    def rmse(squares: Floats) -> Floats:
+        return np.asarray(np.sqrt(squares.mean(axis=0)).mean(axis=-1), np.float64)
+
+    def spent_by_error(rows: Ints) -> float:
+        level = float(rmse(all_squares[rows])[-1])
+        return crossing(SMALL, rmse(squares[rows]), level) / SMALL[-1]
 
     def spent(curves: Any, slack: float, rows: Ints) -> float:
         level = slack * float(random[rows, -1].mean())
@@ -111,12 +122,27 @@ def small_rows(rounds: Sequence[Sequence[Trajectory]]) -> list[dict[str, Any]]:
             note=note,
         ),
         row(
+            "AAIO 69, repeats: the same by root mean square errors",
+            bootstrap(size, spent_by_error),
+            note=note,
+        ),
+        row(
             "AAIO 69, no repeats: share of the episodes to within 5 % of its SD",
             bootstrap(size, lambda rows: spent(once, 1.05, rows)),
             at_most=0.7,
             note=note,
         ),
     ]
+
+
+def square_errors(world: World, trajectories: Sequence[Trajectory]) -> Floats:
+    """Of posterior means, in shares of the ranges: (sessions, checkpoints, capabilities)."""
+    columns = list(world.layout.capabilities)
+    spans = np.array([world.layout.latents[i].prior.span for i in columns])
+    agents = players(world, len(trajectories))
+    truths = np.array([p.theta[columns] for p in agents if p.theta is not None]) / spans
+    means = np.array([[point.mean for point in t.points] for t in trajectories])
+    return np.asarray((means - truths[:, np.newaxis]) ** 2, np.float64)
 
 
 def generated_tasks(name: str, world: World, rounds: int) -> list[list[Task]]:
