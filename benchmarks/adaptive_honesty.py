@@ -34,9 +34,6 @@ MARGIN: Final = 0.005
 """What Brier scores may be worse than random's by."""
 NEAR: Final = 0.25
 """In full-data standard deviations: how near a mean must be to that of the full data."""
-DESCRIBED: Final = ("Agent 20", "Agent 23", "Agent 24")
-"""Context-specific agents whom the layout predicts within 0.04 (23 and 24: 0.003) of who knows
-their rules (docs/reproduction.md): in hindsight there is no misfit to find in them."""
 RULE: Final = StoppingRule(max_episodes=60, target_sd=0.1, futility=0.01)
 """The stopping rule that intervals are checked at."""
 
@@ -90,7 +87,6 @@ def misfit_rows(world: World, rounds: Sequence[Sequence[Trajectory]]) -> list[di
     ours = [t for r in rounds for t in r[::2]]
     classes = {name: {p.name for p in group} for name, group in synthetic_players(world).items()}
     context, hidden = classes["context-specific"], {"Agent 7", "Agent 8"}
-    wrong = {name for name in context if name not in DESCRIBED}
     known = {agent.name for agent in synthetic_agents() if agent.known}
     for title, names, target in (
         ("context-specific agents", context, 0.95),
@@ -100,13 +96,19 @@ def misfit_rows(world: World, rounds: Sequence[Sequence[Trajectory]]) -> list[di
         hits = [_by(t) for t in ours if t.player in names]
         made.append(row(f"alarm: {title} found by {BY}", share(hits), at_least=target))
     for title, names, least, most in (
-        ("context-specific agents that the layout gets wrong", wrong, 0.95, None),
+        ("context-specific agents", context, 0.95, None),
         ("hidden colour (agents 7, 8)", hidden, 0.8, None),
-        ("agents that the layout describes", known, None, 0.05),
+        ("agents that the paper calls included", known, None, 0.05),
     ):
-        hits = [t.stands for t in ours if t.player in names]
-        name = f"alarm: stands after {AT[-1]}, {title}"
-        made.append(row(name, share(hits), at_least=least, at_most=most))
+        for n in (BY, AT[-1]):
+            hits = {
+                name: [_stands(t, n) for t in ours if t.player == name] for name in sorted(names)
+            }
+            each = ", ".join(f"{name.split()[1]} {sum(found)}" for name, found in hits.items())
+            share_of = share([hit for found in hits.values() for hit in found])
+            note = f"by agent, of {len(rounds)}: {each}"
+            name = f"alarm: stands at {n}, {title}"
+            made.append(row(name, share_of, at_least=least, at_most=most, note=note))
     worst = np.argsort(-by_agent[:, 1])[:5]
     names = [t.player for t in rounds[0][::2]]
     made += [
@@ -137,16 +139,17 @@ def alarm_rows(rounds: Sequence[Sequence[Trajectory]]) -> list[dict[str, Any]]:
             by_name.setdefault(t.player.split()[0], []).append(t)
     made: list[dict[str, Any]] = []
     for name, sessions in by_name.items():
-        raised, stands = share([_by(t) for t in sessions]), share([t.stands for t in sessions])
+        raised = share([_by(t) for t in sessions])
+        stands = share([_stands(t, BY) for t in sessions])
         if name in ("prior", "able"):
             who = "agents of the prior" if name == "prior" else "able agents"
             target = 0.05 if name == "prior" else None
             made.append(row(f"alarm: false within {BY}, {who}", raised, at_most=target))
-            made.append(row(f"alarm: stands after {BY}, {who}", stands, at_most=0.05))
+            made.append(row(f"alarm: stands at {BY}, {who}", stands, at_most=0.05))
         else:
             note = "not used while tuning"
             made.append(row(f"alarm: {name} found by {BY}", raised, at_least=0.8, note=note))
-            made.append(row(f"alarm: stands after {BY}, {name}", stands, at_least=0.8, note=note))
+            made.append(row(f"alarm: stands at {BY}, {name}", stands, at_least=0.8))
     return made
 
 
@@ -267,6 +270,10 @@ def _yes(met: bool) -> str:
 
 def _by(trajectory: Trajectory, episodes: int = BY) -> bool:
     return trajectory.raised_at is not None and trajectory.raised_at <= episodes
+
+
+def _stands(trajectory: Trajectory, episodes: int) -> bool:
+    return any(point.stands for point in trajectory.points if point.episodes == episodes)
 
 
 def _over_repetitions(apart: Any) -> Estimate:

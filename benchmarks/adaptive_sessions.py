@@ -137,12 +137,14 @@ class Point:
         sd: Standard deviations.
         mean: Means.
         brier: Expected Brier score on held-out instances; NaN where none are.
+        stands: Whether an alarm stands then, in hindsight; looked at where it changes choices.
     """
 
     episodes: int
     sd: tuple[float, ...]
     mean: tuple[float, ...]
     brier: float
+    stands: bool
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,6 @@ class Trajectory:
         seed: Its seed.
         points: At the checkpoints, as far as it went.
         raised_at: After how many episodes the alarm went off; None: never.
-        stands: Whether it stands at the end, in hindsight; looked at where it changes choices.
         episodes: How many were played.
         inside: Per latent, whether its 90 % interval holds the truth at the end.
     """
@@ -165,7 +166,6 @@ class Trajectory:
     seed: int
     points: tuple[Point, ...]
     raised_at: int | None
-    stands: bool
     episodes: int
     inside: tuple[bool, ...] = ()
 
@@ -260,7 +260,7 @@ def simulate(task: Task) -> Trajectory:
             stands = alarm.stands(posterior, bank.evaluator, columns, known, told)
         plays[row] += 1
         if episode in task.checkpoints:
-            points.append(_point(task, ready, posterior, episode))
+            points.append(_point(task, ready, posterior, episode, stands))
         history = History(evidence.instances, retest=evidence.retest)
         if stopper is not None and stopper.verdict(posterior, chooser, history).stop:
             break
@@ -270,7 +270,6 @@ def simulate(task: Task) -> Trajectory:
         task.seed,
         tuple(points),
         alarm.raised_at,
-        stands,
         len(evidence),
         _inside(task.player, posterior),
     )
@@ -328,7 +327,9 @@ def _once(task: Task) -> bool:
     return task.policy is None or (task.policy.exposures == 1 and not task.policy.generate)
 
 
-def _point(task: Task, ready: _Ready, posterior: LivePosterior, episode: int) -> Point:
+def _point(
+    task: Task, ready: _Ready, posterior: LivePosterior, episode: int, stands: bool
+) -> Point:
     layout = ready.world.layout
     capabilities: Sequence[int] = layout.capabilities
     theta, weights = posterior.particles[:, list(capabilities)], posterior.weights
@@ -345,6 +346,7 @@ def _point(task: Task, ready: _Ready, posterior: LivePosterior, episode: int) ->
         tuple((sd / spans).tolist()),
         tuple((mean / spans).tolist()),
         score,
+        stands,
     )
 
 

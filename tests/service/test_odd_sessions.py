@@ -197,6 +197,9 @@ async def test_after_an_alarm_a_second_reading_stands_beside_the_first(service: 
     schema = json.loads((files("animalcat") / "schemas" / "profile.schema.json").read_text())
     jsonschema.validate(profile, schema)
     assert profile["provenance"]["misfit"] == found.misfit
+    alarm = profile["provenance"]["alarm"]
+    assert alarm["stands"]
+    assert found.misfit.startswith(f"since episode {alarm['raised_at']}: ")
     again = profile["second_reading"]
     assert again["label"] == "refitted with the contradicted part widened"
     assert again["where"] in found.misfit
