@@ -20,8 +20,10 @@ from animalcat.benchmarks.adaptive_sessions import Task, Trajectory, World, run_
 from animalcat.cli.layout_reproduce import read_entrants
 from animalcat.cli.output import print_rows, progress_console
 from animalcat.layouts.adaptive.offers import VectorSource
+from animalcat.layouts.calibration import spread
 from animalcat.layouts.instances import Instances, OutcomeTable
 from animalcat.layouts.library import load_layout
+from animalcat.layouts.randomness import rng
 from animalcat.layouts.synthetic import op_battery
 from animalcat.service.generation import ArenaSource
 
@@ -31,6 +33,15 @@ Rounds: TypeAlias = list[list[Trajectory]]
 RESULTS: Final = Path(__file__).resolve().parent / "results" / "adaptive"
 OFFERED: Final = 2000
 """Demand vectors that the source of instances offers."""
+SPREAD: Final = (
+    ("melting-pot", ""),
+    ("one-capability", "success"),
+    ("one-capability", "trials"),
+    ("one-capability", "score"),
+)
+"""Layouts and variants without a battery of their own."""
+SPREAD_OVER: Final = 200
+"""How many instances these get."""
 COLUMNS: Final = ("name", "value", "low", "high", "target", "aim", "met", "note")
 
 
@@ -57,7 +68,7 @@ SECTIONS: Final[Mapping[str, Section]] = {
     "real": Section(12, 120, (1, 18)),
     "misfit": Section(10, 500, (1, 65)),
     "alarm": Section(60, 200, (6, 15)),
-    "coverage": Section(1000, 340, (60, 20)),
+    "coverage": Section(1000, 700, (40, 25)),
 }
 """On two free cores the whole takes under 30 minutes, the quick one under 3."""
 
@@ -178,9 +189,21 @@ def _of_olympics(name: str, op: World, count: int) -> _Made:
             tasks = honesty.real_tasks("aaio", agents, count, len(world.instances))
             return {"aaio": world}, tasks, lambda rounds: honesty.real_rows("Olympics", rounds)
         case _:
-            worlds = {"aaio": world, "op": op}
-            tasks = honesty.coverage_tasks(worlds, count)
+            others = _spread()
+            worlds = {"aaio": world, "op": op, **others}
+            tasks = honesty.coverage_tasks(worlds, others, count)
             return worlds, tasks, lambda rounds: honesty.coverage_rows(worlds, rounds)
+
+
+def _spread() -> dict[str, World]:
+    """Layouts without a battery of their own, on instances all over their features."""
+    made: dict[str, World] = {}
+    for name, variant in SPREAD:
+        layout = load_layout(name, variant)
+        values = spread(layout, SPREAD_OVER, rng(0, "spread", 0))
+        title = f"{name}, {layout.variant}"
+        made[title] = World(layout, Instances(layout.feature_names, values))
+    return made
 
 
 def _rounds(

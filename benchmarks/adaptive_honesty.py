@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -19,7 +19,7 @@ from animalcat.benchmarks.adaptive_curves import (
 )
 from animalcat.benchmarks.adaptive_precision import players
 from animalcat.benchmarks.adaptive_sessions import Player, Task, Trajectory, World
-from animalcat.layouts.adaptive.plan import Policy
+from animalcat.layouts.adaptive.plan import PRESETS, Policy
 from animalcat.layouts.adaptive.stopping import StoppingRule
 from animalcat.layouts.instances import OutcomeTable
 from animalcat.layouts.simulate import Hidden, Lapses, LayoutAgent, Where
@@ -35,7 +35,9 @@ MARGIN: Final = 0.005
 NEAR: Final = 0.25
 """In full-data standard deviations: how near a mean must be to that of the full data."""
 RULE: Final = StoppingRule(max_episodes=60, target_sd=0.1, futility=0.01)
-"""The stopping rule that intervals are checked at."""
+"""The stopping rule that intervals are checked at, where a layout has a battery of its own."""
+QUICK: Final = PRESETS["quick"]
+"""The same where it has none: half the episodes, since scores take long to fit."""
 
 
 def synthetic_players(world: World) -> dict[str, list[Player]]:
@@ -221,21 +223,24 @@ def real_rows(title: str, rounds: Sequence[Sequence[Trajectory]]) -> list[dict[s
     return made
 
 
-def coverage_tasks(worlds: dict[str, World], rounds: int) -> list[list[Task]]:
-    """Per round an agent of the prior of each layout, stopped by the rule."""
+def coverage_tasks(
+    worlds: Mapping[str, World], quick: Collection[str], rounds: int
+) -> list[list[Task]]:
+    """Per round an agent of the prior of each layout, stopped by the rule, some by a quick one."""
     drawn = {name: players(world, rounds, seed=2) for name, world in worlds.items()}
     policies = {name: Policy(exposures=0 if name == "aaio" else 1) for name in worlds}
-    return [
-        [
-            Task(name, drawn[name][i], policies[name], 5000 + i, (60,), rule=RULE, fallback=False)
-            for name in worlds
-        ]
-        for i in range(rounds)
-    ]
+    rules = {name: QUICK if name in quick else RULE for name in worlds}
+
+    def session(name: str, i: int) -> Task:
+        last = (rules[name].max_episodes,)
+        player, policy = drawn[name][i], policies[name]
+        return Task(name, player, policy, 5000 + i, last, rule=rules[name], fallback=False)
+
+    return [[session(name, i) for name in worlds] for i in range(rounds)]
 
 
 def coverage_rows(
-    worlds: dict[str, World], rounds: Sequence[Sequence[Trajectory]]
+    worlds: Mapping[str, World], rounds: Sequence[Sequence[Trajectory]]
 ) -> list[dict[str, Any]]:
     """Target 6."""
     made: list[dict[str, Any]] = []

@@ -25,7 +25,8 @@ from animalcat.layouts.adaptive.stopping import Stopper, StoppingRule
 from animalcat.layouts.instances import Instances
 from animalcat.layouts.live import LivePosterior
 from animalcat.layouts.randomness import rng
-from animalcat.layouts.spec import Layout
+from animalcat.layouts.simulate import LayoutAgent
+from animalcat.layouts.spec import Bernoulli, Layout
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -80,11 +81,11 @@ class Player:
 
     Attributes:
         name: Its name.
-        before: (playable instances,).
+        before: (playable instances,); expected scores where outcomes are scores.
         after: (playable instances,): what it turns into; None: it stays what it is.
         start: Episode in which it begins to turn.
         episodes: How many episodes that takes.
-        theta: (latents,): where it is as the layout says.
+        theta: (latents,): where it is as the layout says; counts and scores are drawn by it.
     """
 
     name: str
@@ -214,6 +215,30 @@ def _ready(name: str, split: int | None) -> _Ready:
     return _Ready(world, playable, test, bank, schemes(bank.paradigms, outside), features, asked)
 
 
+class _Luck:
+    """What becomes of plays: drawn for all instances at once, so that no policy changes it."""
+
+    def __init__(self, task: Task, ready: _Ready) -> None:
+        self._task, self._world = task, ready.world
+        self._drawn: dict[int, Floats] = {}
+
+    def outcome(self, instance: int, count: int, episode: int) -> float:
+        """Outcome of an instance that was played some number of times before."""
+        player, layout = self._task.player, self._world.layout
+        succeeds = isinstance(layout.outcome, Bernoulli)
+        if count not in self._drawn:
+            generator = rng(self._task.seed, "outcome", count)
+            if succeeds:
+                self._drawn[count] = generator.random(len(player.before))
+            else:
+                assert player.theta is not None  # counts and scores are drawn by the layout
+                agent = LayoutAgent(layout, player.theta)
+                drawn = agent.outcomes(player.before, self._world.playable, generator)
+                self._drawn[count] = drawn
+        value = self._drawn[count][instance]
+        return float(value < player.probability(episode)[instance] if succeeds else value)
+
+
 def simulate(task: Task) -> Trajectory:
     """Play one session."""
     # Splits of large batteries hardly differ; a few of them serve all seeds.
@@ -226,7 +251,7 @@ def simulate(task: Task) -> Trajectory:
     own = int(np.count_nonzero(~bank.offered))
     order = rng(task.seed, "order", 0).permutation(own)
     plays = np.zeros(len(rows), np.int64)
-    luck: dict[int, Floats] = {}
+    luck = _Luck(task, ready)
     evidence: Evidence[int] = Evidence()
     points: list[Point] = []
     stands = False
@@ -241,11 +266,8 @@ def simulate(task: Task) -> Trajectory:
             if choice is None:
                 break
             row, predicted = choice.index, choice.predicted
-        count = int(plays[row])
-        if count not in luck:
-            luck[count] = rng(task.seed, "outcome", count).random(len(ready.features))
         instance = int(rows[row])
-        y = float(luck[count][instance] < task.player.probability(episode)[instance])
+        y = luck.outcome(instance, int(plays[row]), episode)
         if task.policy is not None and row not in evidence:  # a repeat is not what is predicted
             columns = bank.distinct[[bank.place[row]]]
             alarm.update(row, log_factors(posterior, bank.evaluator, columns, y, episode))

@@ -15,6 +15,7 @@ from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import Chooser
 from animalcat.layouts.adaptive.stopping import Stopper
 from animalcat.layouts.backend.engine import default_engine
+from animalcat.layouts.calibration import spread
 from animalcat.layouts.evaluator import Evaluator
 from animalcat.layouts.fit import FitRequest, fit
 from animalcat.layouts.library import load_layout
@@ -26,6 +27,13 @@ AGENT: Final = (3.0, 1.3, 0.3, 0.1)
 
 SIZES: Final = ((69, None, 200), (2000, 20.0, 200), (13_000, 6.0, 200), (250_000, 50.0, 50))
 """Sizes of batteries, the median of milliseconds that is wanted, episodes of a session."""
+
+OTHERS: Final = (
+    ("counts", "one-capability", "trials"),
+    ("scores", "one-capability", "score"),
+    ("scores of 128 kinds", "melting-pot", ""),
+)
+"""Kinds of outcomes beside success and failure, each with a layout."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -49,10 +57,18 @@ def outcomes(layout: Layout, features: Floats, seed: int = 0) -> Floats:
     return (np.random.default_rng([seed, 1]).uniform(size=len(p)) < p).astype(np.float64)
 
 
-def session(layout: Layout, n: int, episodes: int, seed: int) -> list[float]:
+def spread_session(layout: Layout, n: int, episodes: int, seed: int) -> list[float]:
+    """The same of an agent of the prior on instances all over the features."""
+    generator = np.random.default_rng(seed)
+    evaluator, features = Evaluator(layout), spread(layout, n, generator)
+    agent = LivePosterior(layout, seed).particles[:1]
+    y = evaluator.simulate(agent, evaluator.columns(features), generator)[:, 0]
+    return session(layout, features, y, episodes, seed)
+
+
+def session(layout: Layout, features: Floats, y: Floats, episodes: int, seed: int) -> list[float]:
     """Milliseconds of refit, verdict and choice in each episode of a session."""
-    features = instances(n, seed)
-    y = outcomes(layout, features, seed)
+    n = len(features)
     posterior = LivePosterior(layout, seed)
     paradigms = [f"p{i % 4}" for i in range(n)]
     bank = Bank(layout, features, paradigms)
@@ -64,7 +80,7 @@ def session(layout: Layout, n: int, episodes: int, seed: int) -> list[float]:
     while choice is not None and len(used) < episodes:
         used.append(choice.index)
         start = time.perf_counter()
-        posterior.update(features[choice.index], bool(y[choice.index]), len(used))
+        posterior.update(features[choice.index], y[choice.index], len(used))
         stopper.verdict(posterior, chooser, History(used))
         choice = chooser.choose(posterior, History(used), len(used))
         taken.append(1e3 * (time.perf_counter() - start))
@@ -74,12 +90,20 @@ def session(layout: Layout, n: int, episodes: int, seed: int) -> list[float]:
 def run(quick: bool = False) -> list[dict[str, Any]]:
     """Measure everything; about four minutes, half of that when quick."""
     layout = load_layout("aaio")
-    session(layout, 10, 5, 0)  # loads the kernels
+    spread_session(layout, 10, 5, 0)  # loads the kernels
     rows: list[dict[str, Any]] = []
     repeats = 2 if quick else 8
     for n, target, episodes in SIZES:
-        taken = [t for seed in range(repeats) for t in session(layout, n, episodes, seed)]
+        taken: list[float] = []
+        for seed in range(repeats):
+            features = instances(n, seed)
+            taken += session(layout, features, outcomes(layout, features, seed), episodes, seed)
         rows.append(_row(f"refit + select, {n:,} instances", taken, "ms", target))
+    for what, name, variant in OTHERS:
+        other = load_layout(name, variant)
+        for n in (2000, 13_000):
+            taken = [t for seed in range(2) for t in spread_session(other, n, 50, seed)]
+            rows.append(_row(f"refit + select, {what}, {n:,} instances", taken, "ms"))
 
     evaluator = Evaluator(layout)
     theta = LivePosterior(layout, 0).particles[::2]

@@ -138,7 +138,8 @@ class Evaluator:
         """
         p = self.by_instance(theta, columns, np.float64)
         size = self.sample_sizes(theta, columns)
-        return log_density(self.layout, p, size, self._features(columns), outcomes)
+        each = outcomes[:, np.newaxis]
+        return log_density(self.layout, p, size, self._features(columns), each)[:, 0]
 
     def simulate(
         self, theta: npt.ArrayLike, columns: Floats, generator: np.random.Generator

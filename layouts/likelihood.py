@@ -8,9 +8,9 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln, xlog1py, xlogy
+from scipy.special import gammaln
 
-from animalcat.layouts.spec import Bernoulli, Beta, Binomial, Layout
+from animalcat.layouts.spec import Bernoulli, Binomial, Layout
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -26,40 +26,55 @@ _TERMS: Final = 8
 def log_density(
     layout: Layout, p: Floats, size: Floats | None, features: Floats, outcomes: Floats
 ) -> Floats:
-    """Log probability, or log density of scores, of every outcome under every draw.
+    """Log probability, or log density of scores, of outcomes under every draw.
+
+    Counts and scores are of the exponential family: what outcomes give is a product of what they
+    are and of what the draws say, worked out once however many outcomes an instance has.
 
     Args:
         layout: The layout.
         p: (instances, draws), probability of success or mean score.
         size: (instances, draws), sample size of scores; None where outcomes are no scores.
         features: (instances, features).
-        outcomes: (instances,), as `Layout.check_outcomes` gave them.
+        outcomes: (instances, outcomes), each as `Layout.check_outcomes` gives them.
 
     Returns:
-        (instances, draws).
+        (instances, outcomes, draws).
     """
-    y = outcomes[:, np.newaxis]
-    if size is not None:
-        mean = np.clip(p, LEAST, 1.0 - LEAST)
-        size = np.maximum(size, LEAST_SIZE)
-        a, b = mean * size, (1.0 - mean) * size
-        edge = layout.outcome.edge if isinstance(layout.outcome, Beta) else 0.0
-        low = (outcomes <= edge) & (edge > 0.0)
-        high = (outcomes >= 1.0 - edge) & (edge > 0.0)
-        within = ~(low | high)
-        out = np.empty(a.shape)
-        out[low] = log_beyond(a[low], b[low], edge, np.log, gammaln, np.maximum)
-        out[high] = log_beyond(b[high], a[high], edge, np.log, gammaln, np.maximum)
-        a, b, y = a[within], b[within], y[within]
-        scale = gammaln(a + b) - gammaln(a) - gammaln(b)
-        out[within] = scale + (a - 1.0) * np.log(y) + (b - 1.0) * np.log1p(-y)
-        return out
+    if isinstance(layout.outcome, Bernoulli):
+        chance = np.where(
+            outcomes[:, :, np.newaxis] == 1.0, p[:, np.newaxis], 1.0 - p[:, np.newaxis]
+        )
+        return np.log(np.maximum(chance, LEAST))
+    mean = np.clip(p, LEAST, 1.0 - LEAST)
     if isinstance(layout.outcome, Binomial):
         trials = features[:, [layout.feature_names.index(layout.outcome.trials)]]
-        ways = gammaln(trials + 1.0) - gammaln(y + 1.0) - gammaln(trials - y + 1.0)
-        share = np.clip(p, LEAST, 1.0 - LEAST)
-        return ways + xlogy(y, share) + xlog1py(trials - y, -share)
-    return np.log(np.maximum(np.where(y == 1.0, p, 1.0 - p), LEAST))
+        failures = trials - outcomes
+        ways = gammaln(trials + 1.0) - gammaln(outcomes + 1.0) - gammaln(failures + 1.0)
+        counted = _product(outcomes, np.log(mean), failures, np.log1p(-mean))
+        return counted + ways[:, :, np.newaxis]
+    assert size is not None  # scores have one
+    size = np.maximum(size, LEAST_SIZE)
+    a, b = mean * size, (1.0 - mean) * size
+    edge = layout.outcome.edge if layout.outcome.edge > 0.0 else -1.0
+    low, high = outcomes <= edge, outcomes >= 1.0 - edge
+    out = np.empty((*outcomes.shape, p.shape[1]))
+    within = np.flatnonzero(~(low | high).all(axis=1))
+    y, a_in, b_in = np.where(low | high, 0.5, outcomes)[within], a[within], b[within]
+    out[within] = _product(np.log(y), a_in - 1.0, np.log1p(-y), b_in - 1.0)
+    out[within] += (gammaln(a_in + b_in) - gammaln(a_in) - gammaln(b_in))[:, np.newaxis]
+    for there, near, far in ((low, a, b), (high, b, a)):
+        some = np.flatnonzero(there.any(axis=1))
+        if some.size:  # all outcomes at an edge say the same
+            said = log_beyond(near[some], far[some], edge, np.log, gammaln, np.maximum)
+            instance, which = np.nonzero(there)
+            out[instance, which] = said[np.searchsorted(some, instance)]
+    return out
+
+
+def _product(first: Floats, of_first: Floats, second: Floats, of_second: Floats) -> Floats:
+    """Two statistics of outcomes (instances, outcomes) by two parameters (instances, draws)."""
+    return np.stack([first, second], axis=2) @ np.stack([of_first, of_second], axis=1)
 
 
 def log_beyond(

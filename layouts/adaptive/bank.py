@@ -118,7 +118,7 @@ class Bank:
     def groups(self) -> tuple[Ints, ...]:
         """Rows in `distinct` of each paradigm, and of what could be made on demand."""
         members = [*self.members.values(), np.flatnonzero(self.offered)]
-        return tuple(np.unique(self.place[rows]) for rows in members)
+        return tuple(np.unique(self.place[rows]) for rows in members if rows.size)
 
 
 @dataclass(frozen=True, slots=True)
