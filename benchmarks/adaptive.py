@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -25,6 +25,7 @@ from animalcat.layouts.instances import Instances, OutcomeTable
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.randomness import rng
 from animalcat.layouts.synthetic import op_battery
+from animalcat.service.battery import paradigm_of
 from animalcat.service.generation import ArenaSource
 
 Rows: TypeAlias = list[dict[str, Any]]
@@ -33,6 +34,8 @@ Rounds: TypeAlias = list[list[Trajectory]]
 RESULTS: Final = Path(__file__).resolve().parent / "results" / "adaptive"
 OFFERED: Final = 2000
 """Demand vectors that the source of instances offers."""
+WIDER: Final = ("01-[01]*", "01-2[0-35-9]-*", "01-30-*", "07-*")
+"""All of categories 1 and 7 with a reward to describe: 01-24 is about keeping away from one."""
 SPREAD: Final = (
     ("melting-pot", ""),
     ("one-capability", "success"),
@@ -66,6 +69,7 @@ SECTIONS: Final[Mapping[str, Section]] = {
     "generated": Section(40, 150, (3, 10)),
     "arenas": Section(200, 60, (6, 10)),
     "real": Section(12, 120, (1, 18)),
+    "categories": Section(12, 180, (1, 18)),
     "misfit": Section(10, 500, (1, 65)),
     "alarm": Section(60, 200, (6, 15)),
     "coverage": Section(1000, 700, (40, 25)),
@@ -73,13 +77,14 @@ SECTIONS: Final[Mapping[str, Section]] = {
 """On two free cores the whole takes under 30 minutes, the quick one under 3."""
 
 
-def run(quick: bool = False) -> Rows:
+def run(quick: bool = False, keep: Path | None = None) -> Rows:
     """All sections.
 
     Args:
         quick: Few repetitions.
+        keep: A folder to write rows and mean curves to.
     """
-    return [row for name in SECTIONS for row in section(name, quick)]
+    return [row for name in SECTIONS for row in section(name, quick, keep)]
 
 
 def section(name: str, quick: bool = False, keep: Path | None = None) -> Rows:
@@ -168,7 +173,7 @@ def _parts(name: str, op: World, count: int) -> _Made:
 
 def _of_olympics(name: str, op: World, count: int) -> _Made:
     """The same of the sections that need the data of the Olympics; no tasks without it."""
-    aaio = _olympics()
+    aaio = _olympics(WIDER if name == "categories" else ())
     if aaio is None:
         return {}, [], lambda rounds: []
     world, table = aaio
@@ -184,10 +189,11 @@ def _of_olympics(name: str, op: World, count: int) -> _Made:
         case "small":
             tasks = precision.small_tasks(world, count)
             return {"aaio": world}, tasks, lambda rounds: precision.small_rows(world, rounds)
-        case "real":
+        case "real" | "categories":
+            title = "Olympics" if name == "real" else "Olympics, all of categories 1 and 7"
             agents = honesty.real_players(table)
             tasks = honesty.real_tasks("aaio", agents, count, len(world.instances))
-            return {"aaio": world}, tasks, lambda rounds: honesty.real_rows("Olympics", rounds)
+            return {"aaio": world}, tasks, lambda rounds: honesty.real_rows(title, rounds)
         case _:
             others = _spread()
             worlds = {"aaio": world, "op": op, **others}
@@ -244,16 +250,22 @@ def _mean(values: Any) -> Any:
     return None if np.isnan(mean).any() else mean.round(5).tolist()
 
 
-def _olympics() -> tuple[World, OutcomeTable] | None:
-    """The 69 instances of the Olympics and the entrants' outcomes; None without the data."""
+def _olympics(arenas: tuple[str, ...] = ()) -> tuple[World, OutcomeTable] | None:
+    """Instances of the Olympics and the entrants' outcomes on them; None without the data.
+
+    Args:
+        arenas: Globs of names; empty: the 69 that the layout is made for.
+    """
     folder = Path(os.environ.get("ANIMALCAT_DATA") or "../shared/data")
     if not (folder / "aaio").is_dir():
         print("warning: no ANIMALCAT_DATA: nothing of the Olympics", file=sys.stderr)
         return None
     layout = load_layout("aaio")
+    if arenas:
+        layout = replace(layout, covers=replace(layout.covers, instances=arenas))
     table = read_entrants(layout, folder)
     i = table.instances
-    paradigms = tuple(name.split("-")[0] for name in i.names)
+    paradigms = tuple(map(paradigm_of, i.names))
     instances = Instances(i.columns, i.values, paradigms, i.names)
     return World(layout, instances), OutcomeTable(instances, table.agents, table.outcomes)
 

@@ -186,12 +186,15 @@ def real_players(table: OutcomeTable) -> list[Player]:
 
 
 def real_tasks(name: str, agents: Sequence[Player], rounds: int, size: int) -> list[list[Task]]:
-    """Per round: each agent, held out and in full, under the default policy and at random."""
+    """Per round: each agent, held out and in full, under the default policy and at random.
+
+    Each has a split and a random order of its own: shared, one lucky order would be everybody's.
+    """
     at = tuple(n for n in REAL_AT if n <= 0.8 * size) or (max(1, size // 2),)
     return [
         [
-            Task(name, player, policy, seed, points, held_out=held)
-            for player in agents
+            Task(name, player, policy, 1000 * seed + i, points, held_out=held)
+            for i, player in enumerate(agents)
             for held, points in ((True, at), (False, tuple(range(1, size + 1))))
             for policy in (Policy(), None)
         ]

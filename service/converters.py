@@ -330,14 +330,14 @@ def _policy_to_proto(policy: Policy) -> sessions_pb2.SelectionPolicy:
 
 def _policy_from_proto(message: sessions_pb2.SelectionPolicy) -> Policy:
     default = Policy()
-    balance = message.balance if message.HasField("balance") else default.balance
+    balance = message.balance if message.HasField("balance") else -1
     name = message.name or default.name
     try:
         return Policy(
             cast("Name", name),  # the policy itself checks it
             random_share=message.random_share,
             sharpness=message.sharpness if message.HasField("sharpness") else default.sharpness,
-            balance=None if balance is not None and balance < 0 else balance,
+            balance=None if balance < 0 else balance,
             exposures=message.exposures if message.HasField("exposures") else default.exposures,
             cool_down=message.cool_down,
             per_second=message.per_second,

@@ -39,6 +39,10 @@ def command(
         list[str] | None, typer.Option(help="With --outcomes: a column of outcomes; repeat it.")
     ] = None,
     layout: Annotated[str, typer.Option(help="With --outcomes: the layout.")] = "aaio",
+    keep: Annotated[
+        Path | None,
+        typer.Option(help="With adaptive: a folder that rows, seeds and curves are written to."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Measure the named parts and print medians, baselines and ratios."""
@@ -53,12 +57,14 @@ def command(
         parts = []
         if not as_json:
             _print("adaptive", results["adaptive"])
+    if keep is not None and (outcomes is not None or "adaptive" not in (parts or ())):
+        fail("--keep goes with `bench adaptive`, without --outcomes")
     for part in SPEED if parts is None else parts:
         with progress_console().status(f"measuring {part}"):
-            run: Callable[[bool], list[dict[str, Any]]] = importlib.import_module(
+            run: Callable[..., list[dict[str, Any]]] = importlib.import_module(
                 f"animalcat.benchmarks.{part}"
             ).run
-            results[part] = run(quick)
+            results[part] = run(quick, keep) if part == "adaptive" else run(quick)
         if not as_json:
             _print(part, results[part])
     if as_json:

@@ -128,13 +128,11 @@ def _plan(
         typer.Option(min=0, max=1, help="An arena tells enough at this share of the best made."),
     ] = DEFAULT.enough,
     balance: Annotated[
-        int | None,
+        int,
         typer.Option(
-            min=-1,
-            help="Plays that a paradigm may be ahead of the most owed one; -1: any number.",
-            show_default=str(DEFAULT.balance),
+            min=-1, help="Plays that a paradigm may be ahead of the most owed one; -1: any number."
         ),
-    ] = None,
+    ] = -1,
     cool_down: Annotated[
         int,
         typer.Option(min=0, help="Episodes in which arenas with the same demands do not return."),

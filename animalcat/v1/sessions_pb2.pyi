@@ -402,7 +402,7 @@ class SelectionPolicy(_message.Message):
     """Share of stratified random draws, 0 to 1."""
     balance: _builtins.int
     """By how many plays a paradigm may be ahead of the most owed one and still be chosen for what
-    it tells; 1 if not set, any number below 0.
+    it tells; any number if not set or below 0.
     """
     exposures: _builtins.int
     """How often an instance may be played: once if not set, any number of times if 0."""
@@ -424,7 +424,7 @@ class SelectionPolicy(_message.Message):
     """
     sharpness: _builtins.float
     """How strongly "variance" and "information" prefer what tells more: probabilities are proportional
-    to this power of what instances tell, 4 if not set. 0: always what tells most.
+    to this power of what instances tell, 1.5 if not set. 0: always what tells most.
     """
     @_builtins.property
     def about(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:

@@ -49,8 +49,8 @@ class Policy:
 
     name: Name = "variance"
     random_share: float = 0.3
-    sharpness: float = 4.0
-    balance: int | None = 1
+    sharpness: float = 1.5
+    balance: int | None = None
     exposures: int = 1
     probes: float = 0.1
     cool_down: int = 0

@@ -46,7 +46,8 @@ def played(measurement: Measurement, episodes: int, *, random: bool) -> list[Dec
 
 
 def test_repeats_of_a_random_agent_count(battery: Battery) -> None:
-    measurement = Measurement(SPEC, battery)
+    spec = replace(SPEC, policy=Policy(exposures=0, probes=0.3))
+    measurement = Measurement(spec, battery)
     decisions = played(measurement, 40, random=True)
     data = measurement.data()
     assert "probe" in {decision.reason for decision in decisions}

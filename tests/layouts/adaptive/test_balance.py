@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 PARADIGMS = ["a"] * 60 + ["b"] * 30 + ["c"] * 10
 
 
-@pytest.mark.parametrize(("policy", "slack"), [(Policy("stratified"), 0), (Policy(), 1)])
+@pytest.mark.parametrize(("policy", "slack"), [(Policy("stratified"), 0), (Policy(balance=1), 1)])
 def test_paradigms_have_the_shares_that_they_have_of_the_battery(
     policy: Policy, slack: int, aaio: Layout, draw_instances: Callable[[int, int], Floats]
 ) -> None:
