@@ -49,6 +49,8 @@ def command(
     unknown = set(parts or ()) - set(PARTS)
     if unknown:
         fail(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+    if keep is not None and (outcomes is not None or "adaptive" not in (parts or ())):
+        fail("--keep goes with `bench adaptive`, without --outcomes")
     results: dict[str, list[dict[str, Any]]] = {}
     if outcomes is not None:
         if parts != ["adaptive"]:
@@ -57,8 +59,6 @@ def command(
         parts = []
         if not as_json:
             _print("adaptive", results["adaptive"])
-    if keep is not None and (outcomes is not None or "adaptive" not in (parts or ())):
-        fail("--keep goes with `bench adaptive`, without --outcomes")
     for part in SPEED if parts is None else parts:
         with progress_console().status(f"measuring {part}"):
             run: Callable[..., list[dict[str, Any]]] = importlib.import_module(

@@ -16,6 +16,7 @@ from animalcat.benchmarks.adaptive_sessions import Player, Task, World, simulate
 from animalcat.cli.main import build
 from animalcat.layouts.adaptive.offers import VectorSource
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
+from animalcat.layouts.calibration import spread
 from animalcat.layouts.instances import Instances
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.spec import Layout
@@ -49,6 +50,18 @@ def test_policies_meet_the_same_outcomes(world: World) -> None:
     player = players(world, 1)[0]
     ours, random = (simulate(Task("small", player, p, 1, (40,))) for p in (Policy(), None))
     np.testing.assert_allclose(ours.points[0].mean, random.points[0].mean, atol=0.05)
+
+
+@pytest.mark.parametrize("variant", ["trials", "score"])
+def test_policies_meet_the_same_counts_and_scores(variant: str) -> None:
+    layout = load_layout("one-capability", variant)
+    features = spread(layout, 30, np.random.default_rng(0))
+    world = World(layout, Instances(layout.feature_names, features))
+    use({"small": world})
+    player = players(world, 1)[0]
+    ours, random = (simulate(Task("small", player, p, 1, (30,))) for p in (Policy(), None))
+    np.testing.assert_allclose(ours.points[0].mean, random.points[0].mean, atol=0.05)
+    assert ours.points[0].sd[0] < 0.2
 
 
 def test_repeats_draw_outcomes_anew(world: World) -> None:
@@ -126,3 +139,6 @@ def test_outcomes_that_cannot_be_replayed(
     wrong = CliRunner().invoke(build(["bench"]), [*arguments, "--agent", "me"])
     assert wrong.exit_code == 2
     assert "success 1 and failure 0" in wrong.stderr
+    kept = CliRunner().invoke(build(["bench"]), [*arguments, "--keep", str(tmp_path)])
+    assert kept.exit_code == 2
+    assert "--keep" in kept.stderr
