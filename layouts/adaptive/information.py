@@ -41,7 +41,11 @@ a table of 64 drawn scores would, in a twentieth of the time."""
 FIRST_LOOK: Final = 250
 """Particles of the first look."""
 CELLS: Final = 16_000_000
-"""Probabilities of the first look at most, 64 MB; of more instances it takes fewer particles."""
+"""Probabilities of the first look, 64 MB; of more instances it takes fewer particles."""
+BLOCK: Final = 250_000
+"""Counts or scores, instances by particles, whose moments are worked out at once; some 15 MB."""
+LEAST_LOOK: Final = 32
+"""Particles of a first look at least, however many instances there are."""
 SECOND_LOOK: Final = 1000
 """Instances that get a second look, shared among the paradigms."""
 
@@ -157,8 +161,8 @@ class Informant:
         count, binary = len(self.bank.distinct), isinstance(self.bank.layout.outcome, Bernoulli)
         if count <= (LARGE if binary else SECOND_LOOK):
             return (PARTICLES,)
-        cells = CELLS if binary else CELLS // 16  # they are float64, and several
-        return min(FIRST_LOOK, max(cells // count, 1)), PARTICLES
+        cells = CELLS if binary else 4 * BLOCK
+        return min(FIRST_LOOK, max(cells // count, LEAST_LOOK)), PARTICLES
 
     def _worth_a_look(self, posterior: LivePosterior) -> tuple[Ints, Floats]:
         """Distinct instances that tables are made for, and what a first look says of all."""
@@ -247,8 +251,7 @@ class Informant:
             drops = (sums[1:] ** 2 / spread).T
         else:
             columns = self.bank.distinct if rows is None else self.bank.distinct[rows]
-            moments = _moments(self.bank, _thinned(theta, count), columns)
-            drops, predicted = _guessed(moments, weightings)
+            drops, predicted = _guessed(self.bank, _thinned(theta, count), columns, weightings)
         spans = np.array([layout.latents[i].prior.span for i in layout.capabilities])
         return Scores(drops, drops @ spans**-2.0, predicted, thin @ centred**2, mean)
 
@@ -286,16 +289,28 @@ def _moments(bank: Bank, theta: Floats, columns: Floats) -> list[Floats]:
     return made
 
 
-def _guessed(moments: Sequence[Floats], weightings: Floats) -> tuple[Floats, Floats]:
+def _guessed(
+    bank: Bank, theta: Floats, columns: Floats, weightings: Floats
+) -> tuple[Floats, Floats]:
     """Drops of variance by the best guess from powers of the outcome, and predicted means.
 
     Args:
-        moments: As `_moments` gave them.
+        bank: The bank.
+        theta: (particles, latents).
+        columns: Of some distinct instances.
         weightings: (1 + capabilities, particles): weights; weights by each centred capability.
 
     Returns:
         (instances, capabilities) and (instances,).
     """
+    size = max(BLOCK // len(theta), 1)
+    starts = range(0, max(len(columns), 1), size)
+    parts = [_guess(_moments(bank, theta, columns[i : i + size]), weightings) for i in starts]
+    return np.concatenate([d for d, _ in parts]), np.concatenate([p for _, p in parts])
+
+
+def _guess(moments: Sequence[Floats], weightings: Floats) -> tuple[Floats, Floats]:
+    """The same of a block of instances, from what `_moments` gave."""
     degree = len(moments) // 2
     powers = np.arange(1, degree + 1)
     known = [m @ weightings[0] for m in moments]
