@@ -182,6 +182,8 @@ class SessionEngine:
         except AgentLeftError as left:
             if left.cause is Cause.CANCELLED:
                 return await self._end_once(self._end_cancelled)
+            if await self._spent():  # it left the moment it had played the last episode
+                return await self._end_once(self._finish)
             raise
         except WorkerFault as fault:
             raise ServiceError(Code.SESSION_FAILED, f"what plays arenas fails: {fault}") from fault
@@ -254,6 +256,16 @@ class SessionEngine:
                     return None
                 await link.idle(self._books.wait())
             return None
+
+    async def _spent(self) -> bool:
+        """Whether nothing is left to play, so that the session needs no agent any more."""
+        async with self._books:
+            if self._stopping or self._broken or self.session.state.over:
+                return False
+            ledger, begun = self._known.ledger, self._known.ledger.begun
+            if ledger.playing or ledger.idle is not None or await self._may_begin(begun):
+                return False
+            return self._allowed(begun) or await self._enough(begun)
 
     async def _chosen(self, link: AgentLink) -> tuple[Episode, bool] | None:
         """An attempt, and whether its decision is a new one; None where nothing can begin now."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from importlib.resources import files
@@ -11,6 +12,9 @@ import grpc
 import jsonschema
 import pytest
 
+from animalcat.service.gateway import GrpcLink
+from animalcat.service.link import AgentLeftError
+from animalcat.service.model import Cause
 from animalcat.v1 import gateway_pb2, results_pb2, sessions_pb2, types_pb2
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -40,6 +44,13 @@ def near(count: int) -> list[tuple[str, bytes]]:
     return [(f"navigation-{k:02}.yaml", arena(6 + k)) for k in range(count)]
 
 
+def many(action: int, step: int = 0) -> gateway_pb2.EvaluateRequest:
+    """The same action over and over, to the end of the episode."""
+    return gateway_pb2.EvaluateRequest(
+        action=gateway_pb2.Action(step=step, actions=bytes([action]), repeat=1000)
+    )
+
+
 async def played(service: Any, session: str, action: int) -> sessions_pb2.Session:
     """Let an agent play that always does the same."""
     async with service.agent(session) as stream:
@@ -49,11 +60,7 @@ async def played(service: Any, session: str, action: int) -> sessions_pb2.Sessio
             if isinstance(frame, gateway_pb2.EpisodeEnd):
                 continue
             step = 0 if isinstance(frame, gateway_pb2.EpisodeStart) else frame.step
-            await stream.send(
-                gateway_pb2.EvaluateRequest(
-                    action=gateway_pb2.Action(step=step, actions=bytes([action]), repeat=20)
-                )
-            )
+            await stream.send(many(action, step))
     return await service.get(session)
 
 
@@ -237,3 +244,24 @@ async def test_reanalysis_tells_success_on_the_battery_where_the_layout_is_wrong
     assert whole["success"]["value"] == pytest.approx(0.5, abs=0.15)
     assert 0.0 < found["brier"] < 1.0
     assert sum(b["draws"] for b in found["calibration"]) <= 20
+
+
+async def test_a_session_that_has_enough_ends_without_its_agent(
+    service: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The agent knows how many episodes there are, and may leave the moment the last one ends."""
+
+    async def gone(link: GrpcLink, number: int, *_: Any) -> None:
+        raise AgentLeftError(Cause.AGENT_LEFT)
+
+    session = await service.create(2, seed=31, certify=False)
+    found = await service.get(session)
+    for number, state in enumerate(("WAITING", "FINISHED")):
+        with monkeypatch.context() as leaves:
+            leaves.setattr(GrpcLink, "end", gone)
+            async with service.agent(session) as stream:
+                await stream.receive("welcome")
+                assert (await stream.receive("episode_start")).episode == number
+                await stream.send(many(AHEAD))
+                found = await service.settled(session, state, asyncio.sleep)
+    assert (found.episodes, found.reason) == (2, "the budget of 2 episodes is used up")
