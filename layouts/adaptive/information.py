@@ -165,12 +165,9 @@ class Informant:
         return min(FIRST_LOOK, max(cells // count, LEAST_LOOK)), PARTICLES
 
     def _worth_a_look(self, posterior: LivePosterior) -> tuple[Ints, Floats]:
-        """Distinct instances that tables are made for, and what a first look says of all."""
-        theta, weights = posterior.particles, posterior.weights
-        ability = theta[:, list(self.bank.layout.capabilities)]
-        total = self._judge(theta, ability, weights, self._looks[0], None).total
-        if len(total) <= TABLED:
-            return np.arange(len(total)), total
+        """Distinct instances that tables are made for, and what the drops say of all."""
+        total = np.empty(len(self.bank.distinct))
+        total[self.bank.place] = self.scores(posterior).total
         return _promising(total, self.bank, TABLED), total
 
     def _scores(
@@ -370,6 +367,8 @@ def _scores(layout: Layout, features: Floats, p: Floats, size: Floats, weights: 
 
 def _promising(total: Floats, bank: Bank, most: int) -> Ints:
     """Distinct rows that score best, as many of each paradigm, and of what could be made."""
+    if len(total) <= most:
+        return np.arange(len(total))
     share = max(1, most // len(bank.groups))
     best = [
         own if len(own) <= share else own[np.argpartition(-total[own], share - 1)[:share]]
