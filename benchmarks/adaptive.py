@@ -68,7 +68,7 @@ SECTIONS: Final[Mapping[str, Section]] = {
     "small": Section(400, 120, (12, 12)),
     "generated": Section(40, 150, (3, 10)),
     "arenas": Section(200, 60, (6, 10)),
-    "real": Section(12, 120, (1, 18)),
+    "real": Section(12, 150, (1, 18)),
     "categories": Section(12, 180, (1, 18)),
     "misfit": Section(10, 500, (1, 65)),
     "alarm": Section(60, 200, (6, 15)),

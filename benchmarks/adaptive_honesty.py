@@ -28,6 +28,8 @@ from animalcat.layouts.synthetic import synthetic_agents
 
 AT: Final = (50, 100, 200, 400)
 REAL_AT: Final = (20, 30, 40)
+SPLITS: Final = 4
+"""Splits of the instances an agent and round; between a dozen in all, luck decides."""
 BY: Final = 200
 """Episodes by which misfit should be detected."""
 MARGIN: Final = 0.005
@@ -188,25 +190,32 @@ def real_players(table: OutcomeTable) -> list[Player]:
 def real_tasks(name: str, agents: Sequence[Player], rounds: int, size: int) -> list[list[Task]]:
     """Per round: each agent, held out and in full, under the default policy and at random.
 
-    Each has a split and a random order of its own: shared, one lucky order would be everybody's.
+    Each has splits and random orders of its own: shared, one lucky order would be everybody's.
     """
     at = tuple(n for n in REAL_AT if n <= 0.8 * size) or (max(1, size // 2),)
-    return [
-        [
+    whole = tuple(range(1, size + 1))
+
+    def sessions(i: int, player: Player, number: int) -> list[Task]:
+        held_out = [(at, SPLITS * number + k, True) for k in range(SPLITS)]
+        return [
             Task(name, player, policy, 1000 * seed + i, points, held_out=held)
-            for i, player in enumerate(agents)
-            for held, points in ((True, at), (False, tuple(range(1, size + 1))))
+            for points, seed, held in (*held_out, (whole, number, False))
             for policy in (Policy(), None)
         ]
-        for seed in range(rounds)
+
+    return [
+        [task for i, player in enumerate(agents) for task in sessions(i, player, number)]
+        for number in range(rounds)
     ]
 
 
 def real_rows(title: str, rounds: Sequence[Sequence[Trajectory]]) -> list[dict[str, Any]]:
-    """Target 4: four trajectories an agent and round."""
-    note = f"{len(rounds[0]) // 4} agents x {len(rounds)} splits; agents are resampled"
-    by_agent = [groups(r, 4) for r in rounds]
-    apart = np.array([[_apart(*four[:2]) for four in r] for r in by_agent]).mean(axis=0)
+    """Target 4: a pair of trajectories for each split of an agent and round, and one in full."""
+    size = 2 * (SPLITS + 1)
+    note = f"{len(rounds[0]) // size} agents x {SPLITS * len(rounds)} splits; agents are resampled"
+    by_agent = [[groups(own, 2) for own in groups(r, size)] for r in rounds]
+    splits = [[[_apart(*pair) for pair in own[:-1]] for own in r] for r in by_agent]
+    apart = np.array(splits).mean(axis=(0, 2))
     made = [
         row(
             f"{title}: held-out Brier less random's at {point.episodes}",
@@ -217,7 +226,7 @@ def real_rows(title: str, rounds: Sequence[Sequence[Trajectory]]) -> list[dict[s
         )
         for k, point in enumerate(rounds[0][0].points)
     ]
-    spent = np.array([[[_arrived(t) for t in four[2:]] for four in r] for r in by_agent])
+    spent = np.array([[[_arrived(t) for t in own[-1]] for own in r] for r in by_agent])
     for k, name in enumerate(("default", "random")):
         estimate = bootstrap_mean(spent[:, :, k].mean(axis=0).tolist())
         made.append(row(f"{title}: episodes to the full-data profile, {name}", estimate))
