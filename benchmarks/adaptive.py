@@ -74,7 +74,10 @@ SECTIONS: Final[Mapping[str, Section]] = {
     "alarm": Section(60, 200, (6, 15)),
     "coverage": Section(1000, 700, (40, 25)),
 }
-"""On two free cores the whole takes under 30 minutes, the quick one under 3."""
+WHOLE: Final = 1740.0
+"""Seconds after which no session of any section begins: 29 minutes."""
+QUICKLY: Final = 165.0
+"""The same when quick."""
 
 
 def run(quick: bool = False, keep: Path | None = None) -> Rows:
@@ -84,19 +87,27 @@ def run(quick: bool = False, keep: Path | None = None) -> Rows:
         quick: Few repetitions.
         keep: A folder to write rows and mean curves to.
     """
-    return [row for name in SECTIONS for row in section(name, quick, keep)]
+    end = time.monotonic() + (QUICKLY if quick else WHOLE)
+    made: Rows = []
+    for name in SECTIONS:
+        made += section(name, quick, keep, end - time.monotonic())
+    return made
 
 
-def section(name: str, quick: bool = False, keep: Path | None = None) -> Rows:
+def section(
+    name: str, quick: bool = False, keep: Path | None = None, most: float = float("inf")
+) -> Rows:
     """One section.
 
     Args:
         name: One of `SECTIONS`.
         quick: Few repetitions.
         keep: A folder to write rows and mean curves to.
+        most: Seconds after which no session begins, if that is sooner than its own limit.
     """
     plan = SECTIONS[name]
-    count, seconds = plan.quick if quick else (plan.rounds, plan.seconds)
+    count, limit = plan.quick if quick else (plan.rounds, plan.seconds)
+    seconds = max(min(limit, most), 0.0)
     op = World(load_layout("object-permanence"), op_battery(0))
     worlds, tasks, rows = _parts(name, op, count)
     if not tasks:
@@ -132,7 +143,7 @@ def recorded(table: OutcomeTable, title: str, layout: str, quick: bool = False) 
         table: Outcomes 0 and 1; agents that lack some are left out.
         title: What the rows are called.
         layout: Name of the layout.
-        quick: One split instead of four.
+        quick: One round of splits instead of four.
 
     Raises:
         ValueError: No agent has an outcome on every instance, a feature is missing, or outcomes
