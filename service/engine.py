@@ -176,14 +176,16 @@ class SessionEngine:
             async with self._books:
                 if self.session.state is SessionState.WAITING:
                     await self._set_state(SessionState.RUNNING)
-            while (episode := await self._next(link)) is not None:
-                await self._play(episode, link, worker)
+            try:
+                while (episode := await self._next(link)) is not None:
+                    await self._play(episode, link, worker)
+            except AgentLeftError as left:  # who has played the last episode may go at once
+                if left.cause is Cause.CANCELLED or not await self._spent():
+                    raise
             return await self._end_once(self._finish)
         except AgentLeftError as left:
             if left.cause is Cause.CANCELLED:
                 return await self._end_once(self._end_cancelled)
-            if await self._spent():  # it left the moment it had played the last episode
-                return await self._end_once(self._finish)
             raise
         except WorkerFault as fault:
             raise ServiceError(Code.SESSION_FAILED, f"what plays arenas fails: {fault}") from fault
