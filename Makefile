@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 UV     := $(shell command -v uv 2>/dev/null || echo .tools/bin/uv)
 PROTOS := $(sort $(wildcard protos/animalcat/v1/*.proto protos/animalcat/envs/mlagents/v1/*.proto))
 GENERATED := animalcat/v1 animalcat/envs/mlagents/v1
-TESTFLAGS ?= -n auto --dist worksteal
+TESTFLAGS ?= -n auto
 export ANIMALCAT_DATA ?= ../shared/data
 # What Python compiles is kept: servers, fits and simulators are processes that import much.
 unexport PYTHONDONTWRITEBYTECODE
