@@ -19,6 +19,11 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """With `-n auto`, three workers for two cores: many tests wait for processes or a port."""
+    return max(1, (os.cpu_count() or 1) * 3 // 2)
+
+
 def _data_dir() -> Path:
     path = Path(os.environ.get("ANIMALCAT_DATA") or "../shared/data")
     return path if path.is_absolute() else ROOT / path
