@@ -251,10 +251,7 @@ class SessionEngine:
                 if found is not None:
                     await self._begin(*found)
                     return found[0]
-                begun = self._known.ledger.begun
-                if not self._known.ledger.playing and (
-                    self._allowed(begun) or await self._enough(begun)
-                ):
+                if await self._ends():
                     return None
                 await link.idle(self._books.wait())
             return None
@@ -264,10 +261,17 @@ class SessionEngine:
         async with self._books:
             if self._stopping or self._broken or self.session.state.over:
                 return False
-            ledger, begun = self._known.ledger, self._known.ledger.begun
-            if ledger.playing or ledger.idle is not None or await self._may_begin(begun):
+            ledger = self._known.ledger
+            if ledger.idle is not None or await self._may_begin(ledger.begun):
                 return False
-            return self._allowed(begun) or await self._enough(begun)
+            return await self._ends()
+
+    async def _ends(self) -> bool:
+        """Whether the session is to end, given that nothing can begin now."""
+        ledger = self._known.ledger
+        if ledger.playing:
+            return False
+        return self._allowed(ledger.begun) or await self._enough(ledger.begun)
 
     async def _chosen(self, link: AgentLink) -> tuple[Episode, bool] | None:
         """An attempt, and whether its decision is a new one; None where nothing can begin now."""
