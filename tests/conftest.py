@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,9 +19,10 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 
-def pytest_xdist_auto_num_workers() -> int:
+@pytest.hookimpl(wrapper=True)
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
     """With `-n auto`, three workers for two cores: many tests wait for processes or a port."""
-    return max(1, (os.cpu_count() or 1) * 3 // 2)
+    return (yield) * 3 // 2
 
 
 def _data_dir() -> Path:
