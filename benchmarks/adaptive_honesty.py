@@ -29,7 +29,7 @@ from animalcat.layouts.synthetic import synthetic_agents
 AT: Final = (50, 100, 200, 400)
 REAL_AT: Final = (20, 30, 40)
 SPLITS: Final = 4
-"""Splits of the instances an agent and round; between a dozen in all, luck decides."""
+"""Splits of the instances per agent and round; with a dozen in all, luck would decide."""
 BY: Final = 200
 """Episodes by which misfit should be detected."""
 MARGIN: Final = 0.005

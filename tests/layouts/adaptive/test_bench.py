@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pytest
 from typer.testing import CliRunner
 
+from animalcat.benchmarks.adaptive import section
 from animalcat.benchmarks.adaptive_curves import bootstrap_mean, crossing, share
 from animalcat.benchmarks.adaptive_precision import players
 from animalcat.benchmarks.adaptive_sessions import Player, Task, World, simulate, use
@@ -62,6 +63,11 @@ def test_policies_meet_the_same_counts_and_scores(variant: str) -> None:
     ours, random = (simulate(Task("small", player, p, 1, (30,))) for p in (Policy(), None))
     np.testing.assert_allclose(ours.points[0].mean, random.points[0].mean, atol=0.05)
     assert ours.points[0].sd[0] < 0.2
+
+
+def test_no_session_begins_when_the_time_is_up() -> None:
+    (row,) = section("misfit", quick=True, most=-1.0)
+    assert row == {"name": "misfit: no round of sessions was done in 0 s"}
 
 
 def test_repeats_draw_outcomes_anew(world: World) -> None:
