@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
 
 import numpy as np
 
@@ -12,41 +14,73 @@ from animalcat.layouts.adaptive.campaign import Standing, next_round, overlappin
 from animalcat.layouts.spec import Layout
 from animalcat.service.coverage import find_layout
 from animalcat.service.engines import Engines
-from animalcat.service.errors import ServiceError
 from animalcat.service.model import Campaign, Session
 
 log = logging.getLogger(__name__)
 
 
+FIRST_DELAY_SECONDS: Final = 1.0
+"""How long to wait after an error before the same is tried again; each time twice as long."""
+MOST_DELAY_SECONDS: Final = 60.0
+"""The longest such wait."""
+
+
 class Conductor:
     """Hands out the episodes of one campaign.
 
-    What was handed out stands in the sessions (`Session.allowed`), stored before anybody plays, so
-    a conductor that starts anew goes on where the last one was. A round begins when all that was
-    handed out has been played; so it follows from outcomes alone, never from who was quicker.
+    What was handed out stands in the sessions (`Session.allowed`), stored before anybody plays and
+    a round at a time, so a conductor that starts anew goes on where the last one was. A round
+    begins when all that was handed out has been played; so it follows from outcomes alone, never
+    from who was quicker.
+
+    Attributes:
+        campaign: What is conducted, as it stands.
+        concluded: Set once the campaign has ended and each of its sessions was to be concluded,
+            whether that worked or is still to be tried again.
     """
 
     def __init__(self, campaign: Campaign, engines: Engines) -> None:
         self.campaign = campaign
+        self.concluded = asyncio.Event()
         self._engines = engines
-        spec = campaign.spec.session
-        self._layout = find_layout(spec.layout, spec.layout_variant)
         self._news = asyncio.Event()
 
     async def run(self) -> None:
-        """Hand out until the campaign has ended, then have every session's profile made."""
+        """Hand out until the campaign has ended, then have every session's profile made.
+
+        An error ends nothing: it is logged and the same tried again, since a full disk or a file
+        that is gone may be mended meanwhile, and a round follows from outcomes alone.
+        """
         listening = asyncio.create_task(self._listen())
+        delay = FIRST_DELAY_SECONDS
         try:
-            while not self.campaign.reason:
+            while True:
                 self._news.clear()
-                sessions = await self._sessions()
-                if all(_waits(session) for session in sessions):
-                    await self._hand_out(sessions)
-                else:
-                    await self._news.wait()
+                try:
+                    if await self._go_on():
+                        return
+                    delay, patience = FIRST_DELAY_SECONDS, None
+                except Exception:
+                    log.exception("campaign %s: tried again in %g s", self.campaign.id, delay)
+                    delay, patience = min(2 * delay, MOST_DELAY_SECONDS), delay
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._news.wait(), patience)
         finally:
+            self.concluded.set()
             listening.cancel()
-        await self._conclude()
+
+    async def _go_on(self) -> bool:
+        """Do what can be done now; whether nothing is left to do."""
+        sessions = await self._sessions()
+        if not self.campaign.reason and all(_waits(session) for session in sessions):
+            await self._hand_out(sessions)
+        if not self.campaign.reason:
+            return False
+        try:
+            await self._conclude()
+        finally:
+            self.concluded.set()
+        return True
 
     async def _listen(self) -> None:
         with self._engines.parts.bus.watch(*self.campaign.sessions) as events:
@@ -56,6 +90,7 @@ class Conductor:
 
     async def end(self, reason: str) -> None:
         """Hand out no more."""
+        self.concluded.clear()
         self.campaign = await asyncio.to_thread(
             self._engines.parts.store.end_campaign, self.campaign.id, reason
         )
@@ -71,14 +106,18 @@ class Conductor:
         return await engine.current()
 
     async def _hand_out(self, sessions: Sequence[Session]) -> None:
-        rule = self.campaign.spec.allocation
+        rule, spec = self.campaign.spec.allocation, self.campaign.spec.session
+        layout = find_layout(spec.layout, spec.layout_variant)
         sessions = [await self._measured(session) for session in sessions]
-        standings = [standing(session, self._layout) for session in sessions]
+        standings = [standing(session, layout) for session in sessions]
         left = rule.budget - sum(session.episodes for session in sessions)
         given = next_round(standings, rule, left)
-        for place, episodes in given.items():
-            engine = await self._engines.get(sessions[place].id)
-            await engine.allow(sessions[place].episodes + episodes)
+        await self._engines.allow(
+            {
+                sessions[place].id: sessions[place].episodes + episodes
+                for place, episodes in given.items()
+            }
+        )
         if not given:
             pairs = int(overlapping(standings, rule).any(axis=2).sum()) // 2
             if pairs == 0:
@@ -90,17 +129,22 @@ class Conductor:
             await self.end(reason)
 
     async def _conclude(self) -> None:
+        """End every session that is not over; what fails for one does not keep the others."""
+        errors: list[Exception] = []
         for session in await self._sessions():
             if session.state.over:
                 continue
-            engine = await self._engines.get(session.id)
             try:
+                engine = await self._engines.get(session.id)
                 if session.episodes:
                     await engine.conclude(self.campaign.reason)
                 else:
                     await engine.cancel()
-            except ServiceError as error:
-                log.error("campaign %s, session %s: %s", self.campaign.id, session.id, error)
+            except Exception as error:  # noqa: BLE001  raised below, with those of the others
+                error.add_note(f"session {session.id}")
+                errors.append(error)
+        if errors:
+            raise ExceptionGroup(f"{len(errors)} sessions could not be ended", errors)
 
 
 class Conductors:
@@ -114,9 +158,7 @@ class Conductors:
     async def resume(self) -> None:
         """Go on with every campaign that has sessions left to play or to conclude."""
         for campaign in await asyncio.to_thread(self._engines.parts.store.campaigns):
-            sessions = [await self._engines.session(session) for session in campaign.sessions]
-            if not all(session.state.over for session in sessions):
-                self.start(campaign)
+            self.start(campaign)  # which ends at once where nothing is left
 
     def start(self, campaign: Campaign) -> None:
         """Conduct a campaign, unless that is being done."""
@@ -128,10 +170,11 @@ class Conductors:
             self._tasks[campaign.id] = task
 
     async def end(self, campaign: Campaign, reason: str) -> None:
-        """End a campaign, and wait until its sessions are over."""
+        """End a campaign, and wait until its sessions are over, or cannot be ended for now."""
         self.start(campaign)
-        await self._conductors[campaign.id].end(reason)
-        await asyncio.shield(self._tasks[campaign.id])
+        conductor = self._conductors[campaign.id]
+        await conductor.end(reason)
+        await conductor.concluded.wait()
 
     async def close(self) -> None:
         """Stop conducting; what was handed out is stored."""

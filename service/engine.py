@@ -118,13 +118,14 @@ class SessionEngine:
         await self._prepare()
         return self.session
 
-    async def allow(self, episodes: int) -> Session:
-        """Let so many episodes begin in all; beyond that, agents wait until more are allowed."""
+    async def allow(self, episodes: int) -> None:
+        """Let so many episodes begin in all; beyond that, agents wait until more are allowed.
+
+        That is stored already, with what other sessions are allowed (`Engines.allow`).
+        """
         async with self._books:
-            stored = await asyncio.to_thread(self._parts.store.allow, self.session.id, episodes)
-            self.session = replace(self.session, allowed=stored.allowed)
+            self.session = replace(self.session, allowed=episodes)
             self._books.notify_all()
-        return self.session
 
     async def conclude(self, reason: str) -> Session:
         """End the session with its profile, as its stopping rule would, once nothing is played.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 
 from animalcat import names
@@ -82,6 +83,17 @@ class Engines:
     async def waiting(self) -> list[str]:
         """Ids of the sessions that wait for an agent."""
         return [s.id for s in await self.sessions() if s.state is SessionState.WAITING]
+
+    async def allow(self, episodes: Mapping[str, int]) -> None:
+        """Let so many episodes begin in all, by session; a failure leaves all as they were.
+
+        Raises:
+            ServiceError: No such session.
+        """
+        engines = [await self.get(session) for session in episodes]
+        await asyncio.to_thread(self.parts.store.allow, episodes)
+        for engine, allowed in zip(engines, episodes.values(), strict=True):
+            await engine.allow(allowed)
 
     async def battery(self, digest: str) -> Battery:
         """A battery by its digest, kept in memory once read."""

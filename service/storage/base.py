@@ -92,11 +92,14 @@ class SessionStore(ABC):
         """
 
     @abstractmethod
-    def allow(self, session: str, episodes: int) -> Session:
-        """Change how many episodes of a session may be begun for now.
+    def allow(self, episodes: Mapping[str, int]) -> None:
+        """Change how many episodes of sessions may be begun for now: of all of them, or of none.
+
+        Args:
+            episodes: By session; sessions that are not named keep what they have.
 
         Raises:
-            KeyError: No such session.
+            KeyError: One of the sessions is not there.
         """
 
     @abstractmethod

@@ -161,12 +161,14 @@ class SqlStore(SessionStore):
             _change_state(db, session, state, reason)
             return _one_session(db, session)
 
-    def allow(self, session: str, episodes: int) -> Session:
+    def allow(self, episodes: Mapping[str, int]) -> None:
         """Change how many episodes may be begun for now; see the base class."""
         table = schema.sessions
         with self._engine.begin() as db:
-            db.execute(update(table).where(table.c.id == session).values(allowed=episodes))
-            return _one_session(db, session)
+            for session, allowed in episodes.items():
+                one = update(table).where(table.c.id == session)
+                if not db.execute(one.values(allowed=allowed)).rowcount:
+                    raise KeyError(f"no session {session}")
 
     def create_campaign(self, campaign: Campaign) -> Campaign:
         """Keep a campaign; see the base class."""

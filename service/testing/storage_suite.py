@@ -62,7 +62,7 @@ def finished(episode: Episode, outcome: Outcome = Outcome.SUCCESS) -> Episode:
 
 WRITES_TO_X: list[Callable[[SessionStore], Any]] = [
     lambda s: s.set_state("x", SessionState.RUNNING),
-    lambda s: s.allow("x", 1),
+    lambda s: s.allow({"x": 1}),
     lambda s: s.open_episode(attempt("x", 0)),
     lambda s: s.finish_episode(finished(attempt("x", 0))),
     lambda s: s.put_certificate("x", StoredCertificate(16, True, {})),
@@ -93,9 +93,18 @@ class StorageSuite:
     def test_what_is_allowed_can_change(self, store: SessionStore, session: str) -> None:
         """Until then the stopping rule alone says how many episodes may begin."""
         assert [found.allowed for found in store.sessions()] == [None]
-        assert store.allow(session, 8).allowed == 8
+        store.allow({session: 8})
         assert store.create_session("other", SPEC, NOW, allowed=3).allowed == 3
         assert [found.allowed for found in store.sessions()] == [3, 8]
+        store.allow({session: 9, "other": 4})
+        assert [found.allowed for found in store.sessions()] == [4, 9]
+
+    def test_sessions_are_allowed_all_or_none(self, store: SessionStore, session: str) -> None:
+        """One that is not there leaves the others as they were."""
+        other = store.create_session("other", SPEC, NOW, allowed=3).id
+        with pytest.raises(KeyError):
+            store.allow({other: 4, session: 8, "x": 1})
+        assert [found.allowed for found in store.sessions()] == [3, None]
 
     def test_a_campaign_comes_back_as_it_went_in(self, store: SessionStore, session: str) -> None:
         """It is made once, and ends once."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from .conftest import Service, walk
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
+FINISHED = sessions_pb2.SESSION_STATE_FINISHED
 Start = Callable[[Path], Any]
 POLICIES: dict[str, Callable[[np.random.Generator], int]] = {
     "walks": walk,
@@ -102,6 +105,43 @@ async def test_a_budget_is_shared_and_a_stop_changes_nothing(start: Start, tmp_p
         assert 11 <= sum(session.episodes for session in resumed.sessions) < 20
         assert await play(service, resumed) == ["finished"] * 3
         assert await outcomes(service, resumed) == whole
+
+
+@contextmanager
+def refusing(data: Path, name: str, what: str) -> Iterator[None]:
+    """The database of a data directory refuses a kind of write for a while."""
+    with closing(sqlite3.connect(data / "animalcat.sqlite", isolation_level=None)) as database:
+        database.execute(
+            f"CREATE TRIGGER {name} BEFORE {what} BEGIN SELECT RAISE(ABORT, 'no'); END"
+        )
+        yield
+        database.execute(f"DROP TRIGGER {name}")
+
+
+async def test_errors_change_nothing_and_do_not_end_a_campaign(
+    start: Start, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A round is handed out whole or not at all, and what failed is tried again."""
+    async with start(tmp_path) as service:
+        campaign = await create(service, agents=["walks", "stands"], budget=10)
+        ids = [session.name.removeprefix("sessions/") for session in campaign.sessions]
+        with refusing(tmp_path, "profile", f"INSERT ON profiles WHEN NEW.session = '{ids[0]}'"):
+            allowing = f"UPDATE OF allowed ON sessions WHEN NEW.id = '{ids[1]}'"
+            with refusing(tmp_path, "allowing", allowing):
+                playing = asyncio.create_task(play(service, campaign))
+                while "IntegrityError" not in caplog.text:
+                    await asyncio.sleep(0.02)
+                held = await asyncio.to_thread(service.running.engines.parts.store.sessions)
+                assert [(s.episodes, s.allowed) for s in held] == [(3, 3)] * 2
+            while (await service.get(campaign.sessions[1].name)).state != FINISHED:
+                await asyncio.sleep(0.02)
+            assert (await service.get(campaign.sessions[0].name)).state != FINISHED
+        while (await service.get(campaign.sessions[0].name)).state != FINISHED:
+            await asyncio.sleep(0.02)
+        await asyncio.gather(playing, return_exceptions=True)
+        ended = await get(service, campaign.name)
+        assert sum(session.episodes for session in ended.sessions) == 10
+        assert {session.reason for session in ended.sessions} == {ended.reason}
 
 
 async def test_agents_wait_for_what_is_handed_out_and_an_end_gives_profiles(
