@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
-
-from pydantic import TypeAdapter
 
 from animalcat import names
 from animalcat.layouts.adaptive.campaign import Allocation, common_instances
@@ -24,14 +21,13 @@ from animalcat.service.converters import (
 )
 from animalcat.service.engines import Engines
 from animalcat.service.errors import Code, ServiceError, unknown
+from animalcat.service.ids import campaign_id, session_id
 from animalcat.service.model import Campaign, CampaignSpec, SessionSpec
-from animalcat.service.sessions import Sessions, session_id
+from animalcat.service.sessions import Sessions
 from animalcat.v1 import campaigns_pb2, campaigns_pb2_grpc, sessions_pb2
 
 MAX_AGENTS: Final = 100
 """Most agents of one campaign."""
-
-_SPEC: Final = TypeAdapter(CampaignSpec)
 
 
 class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
@@ -185,11 +181,6 @@ def spec_of_campaign_from_proto(message: campaigns_pb2.CampaignSpec) -> Campaign
             "at least, or fewer in common"
         )
     return CampaignSpec(agents, session, allocation)
-
-
-def campaign_id(spec: CampaignSpec) -> str:
-    """The id of a campaign: a digest of all that defines it."""
-    return f"campaign-{hashlib.sha256(_SPEC.dump_json(spec)).hexdigest()[:8]}"
 
 
 def _plan(spec: CampaignSpec, agent: str, order: tuple[str, ...]) -> SessionSpec:

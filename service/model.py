@@ -63,6 +63,9 @@ class SessionSpec:
         record_pixels: Camera images go into the recordings.
         certify: NUTS refits certify the live posterior at checkpoints.
         slots: How many episodes may be played at once, each by an agent process of its own.
+        layout_digest: SHA-256 of the layout as the store keeps it; empty in a session that is older
+            than that.
+        rules: Version of the rules of decision that the session goes by.
     """
 
     agent: str
@@ -79,6 +82,8 @@ class SessionSpec:
     record_pixels: bool = False
     certify: bool = True
     slots: int = 1
+    layout_digest: str = ""
+    rules: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +193,10 @@ class Episode:
         ended_by: Why it ended; None while it is open and where the agent left.
         cause: Why it was voided or a fault; empty otherwise.
         seconds: How long it took to play.
+        outcomes: What was observed of a finished one, by source: "success", "return", "time_left",
+            "rewards", "choice"; what does not apply is absent.
+        versions: Versions of what played it, by package, and of a Unity build; empty while it is
+            open, and in attempts that are older than that.
     """
 
     session: str
@@ -201,6 +210,8 @@ class Episode:
     ended_by: EndedBy | None = None
     cause: str = ""
     seconds: float = 0.0
+    outcomes: Mapping[str, float] = field(default_factory=dict[str, float])
+    versions: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def backend_fault(self) -> bool:
@@ -314,3 +325,20 @@ class BatteryRecord:
     digest: str
     instances: int
     problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutRecord:
+    """A layout that the store keeps, so that a session can be read without the file it came from.
+
+    Attributes:
+        digest: SHA-256 of it; the key.
+        name: As the layout has it.
+        variant: Variant of the layout; the default one where empty.
+        text: The layout as YAML.
+    """
+
+    digest: str
+    name: str
+    variant: str
+    text: str

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
-
-from pydantic import TypeAdapter
+from typing import Any
 
 from animalcat import names
 from animalcat.envs.backends import AUTOMATIC, unity_build
@@ -23,11 +20,10 @@ from animalcat.service.converters import (
 )
 from animalcat.service.engines import Engines
 from animalcat.service.errors import Code, ServiceError
+from animalcat.service.ids import session_id
 from animalcat.service.measurement import Measurement
 from animalcat.service.model import Session, SessionSpec
 from animalcat.v1 import sessions_pb2, sessions_pb2_grpc
-
-_SPEC: Final = TypeAdapter(SessionSpec)
 
 
 class Sessions(sessions_pb2_grpc.SessionsServicer):
@@ -162,14 +158,3 @@ def check_backend(backend: str, allowed_builds: Sequence[Path]) -> None:
             f"{build}: this server may not run it; start it with: serve --allow-build {build}, or "
             f"let {AUTOMATIC} mean it: animalcat unity setup --build {build}",
         )
-
-
-def session_id(spec: SessionSpec) -> str:
-    """The id that a session wants: its agent and a digest of all that defines it.
-
-    So the same session in another data directory has the same id, and its recordings the same
-    bytes.
-    """
-    agent = names.to_component(spec.agent.rsplit(":", 1)[-1])[:40]
-    digest = hashlib.sha256(_SPEC.dump_json(spec)).hexdigest()
-    return f"{agent}-{digest[:8]}"

@@ -12,6 +12,7 @@ from animalcat.service.model import (
     Campaign,
     CapabilityStatus,
     Episode,
+    LayoutRecord,
     Session,
     SessionSpec,
     SessionState,
@@ -24,7 +25,7 @@ class AlreadyFinishedError(Exception):
 
 
 class SessionStore(ABC):
-    """Keeps batteries, sessions, decisions, episodes, certificates and profiles.
+    """Keeps batteries, layouts, sessions, decisions, episodes, certificates and profiles.
 
     - **Durable.** When a call returns, what it wrote survives the death of the process and of the
       machine.
@@ -52,6 +53,18 @@ class SessionStore(ABC):
         """All batteries, by id."""
 
     @abstractmethod
+    def put_layout(self, layout: LayoutRecord) -> None:
+        """Keep a layout; one of that digest is left as it is."""
+
+    @abstractmethod
+    def layout(self, digest: str) -> LayoutRecord | None:
+        """The layout of that digest."""
+
+    @abstractmethod
+    def layouts(self) -> list[LayoutRecord]:
+        """All layouts, by name, variant and digest."""
+
+    @abstractmethod
     def create_session(
         self,
         wanted: str,
@@ -71,7 +84,7 @@ class SessionStore(ABC):
             allowed: How many episodes may be begun for now; None: as the stopping rule says.
 
         Raises:
-            ValueError: The request id was used for another spec.
+            ValueError: The request id was used for another request (see `ids.asked_for`).
         """
 
     @abstractmethod

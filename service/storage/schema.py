@@ -20,13 +20,17 @@ from sqlalchemy import (
     text,
 )
 
-VERSION: Final = 4
+VERSION: Final = 5
 """Version of the schema; a store of a newer one is refused, of an older one brought up to date."""
 
 STEPS: Final = {
-    1: "ALTER TABLE episodes ADD COLUMN seconds FLOAT NOT NULL DEFAULT 0",
-    2: "ALTER TABLE sessions ADD COLUMN misfit TEXT NOT NULL DEFAULT ''",
-    3: "ALTER TABLE sessions ADD COLUMN allowed INTEGER",
+    1: ("ALTER TABLE episodes ADD COLUMN seconds FLOAT NOT NULL DEFAULT 0",),
+    2: ("ALTER TABLE sessions ADD COLUMN misfit TEXT NOT NULL DEFAULT ''",),
+    3: ("ALTER TABLE sessions ADD COLUMN allowed INTEGER",),
+    4: (
+        "ALTER TABLE episodes ADD COLUMN outcomes JSON NOT NULL DEFAULT '{}'",
+        "ALTER TABLE episodes ADD COLUMN versions JSON NOT NULL DEFAULT '{}'",
+    ),
 }
 """What brings a store of each version to the next; tables that are new are made by themselves."""
 
@@ -46,6 +50,15 @@ batteries: Final = Table(
     Column("digest", String(64), nullable=False),
     Column("instances", Integer, nullable=False),
     Column("problems", JSON, nullable=False),
+)
+
+layouts: Final = Table(
+    "layouts",
+    metadata,
+    Column("digest", String(64), primary_key=True),
+    Column("name", String(200), nullable=False),
+    Column("variant", String(200), nullable=False),
+    Column("text", Text, nullable=False),
 )
 
 sessions: Final = Table(
@@ -93,6 +106,8 @@ episodes: Final = Table(
     Column("ended_by", String(20), nullable=True),
     Column("cause", Text, nullable=False),
     Column("seconds", Float, nullable=False, server_default="0"),
+    Column("outcomes", JSON, nullable=False, server_default="{}"),
+    Column("versions", JSON, nullable=False, server_default="{}"),
 )
 
 _COUNTS: Final = text("counts")

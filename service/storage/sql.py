@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -27,6 +28,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from animalcat.envs.types import EndedBy
+from animalcat.service.ids import asked_for
 from animalcat.service.model import (
     BatteryRecord,
     Campaign,
@@ -34,6 +36,7 @@ from animalcat.service.model import (
     CapabilityStatus,
     Decision,
     Episode,
+    LayoutRecord,
     Outcome,
     Session,
     SessionSpec,
@@ -104,6 +107,27 @@ class SqlStore(SessionStore):
             rows = db.execute(select(schema.batteries).order_by(schema.batteries.c.id)).all()
         return [_battery(row) for row in rows]
 
+    def put_layout(self, layout: LayoutRecord) -> None:
+        """Keep a layout; one of that digest is left as it is."""
+        table = schema.layouts
+        with self._engine.begin() as db:
+            if db.scalar(select(table.c.digest).where(table.c.digest == layout.digest)) is None:
+                db.execute(insert(table).values(asdict(layout)))
+
+    def layout(self, digest: str) -> LayoutRecord | None:
+        """The layout of that digest."""
+        table = schema.layouts
+        with self._reader.connect() as db:
+            row = db.execute(select(table).where(table.c.digest == digest)).one_or_none()
+        return None if row is None else LayoutRecord(*row)
+
+    def layouts(self) -> list[LayoutRecord]:
+        """All layouts, by name, variant and digest."""
+        table = schema.layouts
+        order = (table.c.name, table.c.variant, table.c.digest)
+        with self._reader.connect() as db:
+            return [LayoutRecord(*row) for row in db.execute(select(table).order_by(*order))]
+
     def create_session(
         self,
         wanted: str,
@@ -121,7 +145,7 @@ class SqlStore(SessionStore):
                 ).one_or_none()
                 if row is not None:
                     known = _session(row)
-                    if known.spec != spec:
+                    if asked_for(known.spec) != asked_for(spec):
                         raise ValueError(f"request id {request_id!r} was used for another session")
                     return known
             taken = set(db.scalars(select(table.c.id).where(table.c.id.startswith(wanted))))
@@ -371,7 +395,8 @@ def _prepare(engine: Engine) -> None:
         schema.metadata.create_all(engine)
         with engine.begin() as db:
             for version in range(int(found), schema.VERSION):
-                db.execute(text(schema.STEPS[version]))
+                for step in schema.STEPS[version]:
+                    db.execute(text(step))
             db.execute(
                 update(table).where(table.c.key == "schema").values(value=str(schema.VERSION))
             )
@@ -446,6 +471,8 @@ def _episode_values(episode: Episode) -> dict[str, Any]:
         "ended_by": None if ended_by is None else ended_by.name,
         "cause": episode.cause,
         "seconds": episode.seconds,
+        "outcomes": dict(episode.outcomes),
+        "versions": dict(episode.versions),
     }
 
 
@@ -462,6 +489,8 @@ def _episode(row: Row[Any]) -> Episode:
         ended_by=None if row.ended_by is None else EndedBy[row.ended_by],
         cause=row.cause,
         seconds=row.seconds,
+        outcomes=row.outcomes,
+        versions=row.versions,
     )
 
 

@@ -20,6 +20,7 @@ from animalcat.service.model import (
     CapabilityStatus,
     Decision,
     Episode,
+    LayoutRecord,
     Outcome,
     SessionSpec,
     SessionState,
@@ -56,7 +57,13 @@ def attempt(session: str, number: int, k: int = 0) -> Episode:
 def finished(episode: Episode, outcome: Outcome = Outcome.SUCCESS) -> Episode:
     """The same attempt, finished."""
     return replace(
-        episode, outcome=outcome, episode_return=0.1 + 0.2, steps=17, ended_by=EndedBy.GOAL
+        episode,
+        outcome=outcome,
+        episode_return=0.1 + 0.2,
+        steps=17,
+        ended_by=EndedBy.GOAL,
+        outcomes={"success": 1.0, "time_left": 1 / 3},
+        versions={"numpy": "2.3.1", "unity": "Animal-AI 4.1.0"},
     )
 
 
@@ -143,6 +150,24 @@ class StorageSuite:
         assert len(store.sessions()) == 1
         with pytest.raises(ValueError, match="r1"):
             store.create_session("s", replace(SPEC, seed=1), NOW, "r1")
+        with pytest.raises(ValueError, match="r1"):
+            store.create_session("s", replace(SPEC, layout="own", layout_digest="1"), NOW, "r1")
+
+    def test_a_request_may_come_again_after_an_upgrade(self, store: SessionStore) -> None:
+        """What the server brings along is not part of the request: that session goes by its own."""
+        first = store.create_session("s", SPEC, NOW, "r1")
+        newer = replace(SPEC, rules=2, layout_digest="ef" * 32)
+        assert store.create_session("s", newer, NOW, "r1") == first
+
+    def test_a_layout_comes_back_as_it_went_in(self, store: SessionStore) -> None:
+        """Its digest names it for good; the list is by name and variant."""
+        mine = LayoutRecord("ab" * 32, "mine", "", "name: mine\nunit: 'é'\n")
+        other = LayoutRecord("cd" * 32, "mine", "no-noise", "name: mine\n")
+        for layout in (other, mine, replace(mine, text="name: other\n")):
+            store.put_layout(layout)
+        assert store.layout(mine.digest) == mine
+        assert store.layouts() == [mine, other]
+        assert store.layout("x") is None
 
     def test_unknown_things_read_as_nothing(self, store: SessionStore) -> None:
         """Reads of what is not there."""

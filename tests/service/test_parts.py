@@ -38,7 +38,6 @@ from animalcat.service.model import (
     SessionSpec,
     SessionState,
 )
-from animalcat.service.sessions import session_id
 from animalcat.service.settings import ExposureError, Settings, exposure
 from animalcat.v1 import gateway_pb2
 
@@ -279,10 +278,3 @@ def test_actions_are_expanded_or_refused(
     with pytest.raises(ServiceError) as caught:
         expand(message, done)
     assert caught.value.code in (Code.ACTION_OUT_OF_RANGE, Code.ACTION_STALE)
-
-
-def test_the_id_of_a_session_follows_from_what_it_is() -> None:
-    assert session_id(SPEC) == session_id(dataclasses.replace(SPEC))
-    assert session_id(SPEC).startswith("random-")
-    assert session_id(SPEC) != session_id(dataclasses.replace(SPEC, seed=8))
-    assert "/" not in session_id(dataclasses.replace(SPEC, agent="../../a b:Ä/c"))

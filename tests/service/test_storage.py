@@ -57,7 +57,8 @@ def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
 
 
 def test_an_older_store_is_brought_up_to_date(tmp_path: Path) -> None:
-    """The first schema had no time of play, the second no misfit, the third no campaigns."""
+    """The first schema had no time of play, the second no misfit, the third no campaigns, and the
+    fourth neither layouts nor what played an attempt."""
     store = SqlStore.in_directory(tmp_path)
     session = store.create_session("s", SPEC, NOW).id
     store.open_episode(attempt(session, 0))
@@ -66,14 +67,18 @@ def test_an_older_store_is_brought_up_to_date(tmp_path: Path) -> None:
         db.execute("ALTER TABLE episodes DROP COLUMN seconds")
         db.execute("ALTER TABLE sessions DROP COLUMN misfit")
         db.execute("ALTER TABLE sessions DROP COLUMN allowed")
+        db.execute("ALTER TABLE episodes DROP COLUMN outcomes")
+        db.execute("ALTER TABLE episodes DROP COLUMN versions")
         db.execute("DROP TABLE campaigns")
+        db.execute("DROP TABLE layouts")
         db.execute("UPDATE meta SET value = '1' WHERE key = 'schema'")
     store = SqlStore.in_directory(tmp_path)
     assert [episode.seconds for episode in store.episodes(session)] == [0.0]
     assert [(found.misfit, found.allowed) for found in store.sessions()] == [("", None)]
-    assert store.campaigns() == []
+    assert store.campaigns() == store.layouts() == []
+    assert [dict(episode.versions) for episode in store.episodes(session)] == [{}]
     store.finish_episode(finished(attempt(session, 0)))
     store.close()
     with sqlite3.connect(tmp_path / "animalcat.sqlite") as db:
         (version,) = db.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
-    assert version == "4"
+    assert version == "5"
