@@ -27,6 +27,8 @@ from animalcat.evaluation import (
 from animalcat.v1 import (
     campaigns_pb2,
     campaigns_pb2_grpc,
+    layouts_pb2,
+    layouts_pb2_grpc,
     results_pb2,
     results_pb2_grpc,
     sessions_pb2,
@@ -36,6 +38,9 @@ from animalcat.wire import spec_to_proto
 
 SessionLike = str | sessions_pb2.Session
 """A session's id, its resource name, or the message itself."""
+
+_PAGE: Final = 500
+"""Items of a list that are asked for at once."""
 
 _FORMATS: Final = {
     "json": results_pb2.PROFILE_FORMAT_JSON,
@@ -75,6 +80,7 @@ class Client:
         self._batteries = sessions_pb2_grpc.BatteriesStub(channel)
         self._sessions = sessions_pb2_grpc.SessionsStub(channel)
         self._campaigns = campaigns_pb2_grpc.CampaignsStub(channel)
+        self._layouts = layouts_pb2_grpc.LayoutsStub(channel)
         self._profiles = results_pb2_grpc.ProfilesStub(channel)
         self._episodes = results_pb2_grpc.EpisodesStub(channel)
 
@@ -200,7 +206,7 @@ class Client:
         """
         spec = sessions_pb2.SessionSpec(
             agent=agent,
-            battery=battery if "/" in battery else names.battery_name(battery),
+            battery=_battery_name(battery),
             layout=layout,
             layout_variant=layout_variant,
             policy=policy
@@ -392,6 +398,49 @@ class Client:
         request = sessions_pb2.ListBatteriesRequest()
         return list(self._run(self._batteries.ListBatteries, request).batteries)
 
+    def get_battery(self, battery: str) -> sessions_pb2.GetBatteryResponse:
+        """One battery, with the meta-features that its instances may have.
+
+        Args:
+            battery: Id or resource name.
+        """
+        request = sessions_pb2.GetBatteryRequest(name=_battery_name(battery))
+        return self._run(self._batteries.GetBattery, request)
+
+    def instances(self, battery: str) -> Iterator[sessions_pb2.Instance]:
+        """The instances of a battery with their meta-features, by name.
+
+        Args:
+            battery: Id or resource name.
+        """
+        request = sessions_pb2.ListInstancesRequest(parent=_battery_name(battery), page_size=_PAGE)
+        return self._pages(self._batteries.ListInstances, request, "instances")
+
+    def list_layouts(self) -> list[layouts_pb2.Layout]:
+        """The layouts of the server without their texts, the shipped ones first."""
+        request = layouts_pb2.ListLayoutsRequest(page_size=_PAGE)
+        return list(self._pages(self._layouts.ListLayouts, request, "layouts"))
+
+    def get_layout(self, layout: str, variant: str = "") -> layouts_pb2.Layout:
+        """One layout with its text.
+
+        Args:
+            layout: Its digest, or the name of a shipped one.
+            variant: Variant of a shipped one.
+        """
+        name = layout if "/" in layout else names.layout_name(layout)
+        request = layouts_pb2.GetLayoutRequest(name=name, variant=variant)
+        return self._run(self._layouts.GetLayout, request).layout
+
+    def _pages(self, method: Callable[[Any], Any], request: Any, field: str) -> Iterator[Any]:
+        """What a list holds, page by page."""
+        while True:
+            answer = self._run(method, request)
+            yield from getattr(answer, field)
+            request.page_token = answer.next_page_token
+            if not request.page_token:
+                return
+
     def _run(self, method: Callable[[Any], Any], request: Any) -> Any:
         async def call() -> Any:
             return await method(request)
@@ -411,6 +460,10 @@ def session_name(session: SessionLike) -> str:
         return names.session_name(names.parse_session(session) if "/" in session else session)
     except names.BadNameError as error:
         raise AnimalcatError(str(error), "INVALID_NAME") from None
+
+
+def _battery_name(battery: str) -> str:
+    return battery if "/" in battery else names.battery_name(battery)
 
 
 def _profile_name(session: SessionLike) -> str:

@@ -89,6 +89,17 @@ def battery_name(battery: str) -> str:
     return f"batteries/{check_component(battery, 'battery')}"
 
 
+def layout_name(layout: str) -> str:
+    """`layouts/{layout}`, by its digest or by what it calls itself."""
+    return f"layouts/{check_component(layout, 'layout')}"
+
+
+def parse_layout(name: str) -> str:
+    """Digest or title in `layouts/{layout}`; raises `BadNameError` for anything else."""
+    (layout,) = _split(name, "layouts/{layout}")
+    return layout
+
+
 def campaign_name(campaign: str) -> str:
     """`campaigns/{campaign}`."""
     return f"campaigns/{check_component(campaign, 'campaign')}"

@@ -1,4 +1,4 @@
-"""The servicer of batteries: import, build, list."""
+"""The servicer of batteries: import, build, get, list, and list their instances."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import grpc
 from animalcat import names
 from animalcat.service.battery import ArenaFile
 from animalcat.service.battery_library import BatteryLibrary
-from animalcat.service.converters import battery_to_proto
+from animalcat.service.converters import battery_to_proto, feature_to_proto, instance_to_proto
+from animalcat.service.engines import Engines
 from animalcat.service.errors import Code, ServiceError
+from animalcat.service.paging import paged
 from animalcat.service.settings import Settings
 from animalcat.v1 import sessions_pb2, sessions_pb2_grpc
 
@@ -23,8 +25,9 @@ MAX_PATH = 500
 class Batteries(sessions_pb2_grpc.BatteriesServicer):
     """Item banks."""
 
-    def __init__(self, library: BatteryLibrary, settings: Settings) -> None:
+    def __init__(self, library: BatteryLibrary, engines: Engines, settings: Settings) -> None:
         self._library = library
+        self._engines = engines
         self._settings = settings
 
     async def ImportBattery(  # noqa: N802
@@ -38,6 +41,10 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         files: list[ArenaFile] = []
         size = 0
         while (frame := await context.read()) is not grpc.aio.EOF:
+            if frame.WhichOneof("frame") == "table":
+                raise ServiceError(
+                    Code.INVALID_REQUEST, "this version takes no tables of meta-features yet"
+                )
             if frame.WhichOneof("frame") != "file":
                 raise ServiceError(Code.BAD_FRAME, "only files may follow the header")
             files.append(_arena_file(frame.file))
@@ -60,6 +67,28 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         name = names.check_component(request.name or request.family, "battery")
         record = await self._library.build(name, request.family, request.instances, request.seed)
         return sessions_pb2.BuildBatteryResponse(battery=battery_to_proto(record))
+
+    async def GetBattery(  # noqa: N802
+        self, request: sessions_pb2.GetBatteryRequest, context: Any
+    ) -> sessions_pb2.GetBatteryResponse:
+        """One battery, with the meta-features that its instances may have."""
+        record = await self._library.get(names.parse_battery(request.name))
+        battery = await self._engines.battery(record.digest)
+        return sessions_pb2.GetBatteryResponse(
+            battery=battery_to_proto(record),
+            features=[feature_to_proto(name, unit) for name, unit in sorted(battery.units.items())],
+        )
+
+    async def ListInstances(  # noqa: N802
+        self, request: sessions_pb2.ListInstancesRequest, context: Any
+    ) -> sessions_pb2.ListInstancesResponse:
+        """The instances of a battery, by name."""
+        record = await self._library.get(names.parse_battery(request.parent))
+        battery = await self._engines.battery(record.digest)
+        page = paged(battery.instances, lambda instance: instance.name, request)
+        return sessions_pb2.ListInstancesResponse(
+            instances=map(instance_to_proto, page.items), next_page_token=page.next_token
+        )
 
     async def ListBatteries(  # noqa: N802
         self, request: sessions_pb2.ListBatteriesRequest, context: Any

@@ -36,12 +36,21 @@ class BatteryLibrary:
             ServiceError: There is neither.
         """
         record = await asyncio.to_thread(self._store.battery, battery)
-        if record is not None:
-            return record
-        known = [b.id for b in await asyncio.to_thread(self._store.batteries)]
-        if battery not in FAMILIES:
+        if record is None and battery in FAMILIES:
+            return await self.build(battery, battery, FAMILY_SIZE, 0)
+        return record or await self.get(battery)
+
+    async def get(self, battery: str) -> BatteryRecord:
+        """The battery of that id, if it is there.
+
+        Raises:
+            ServiceError: It is not.
+        """
+        record = await asyncio.to_thread(self._store.battery, battery)
+        if record is None:
+            known = [b.id for b in await asyncio.to_thread(self._store.batteries)]
             raise unknown(Code.UNKNOWN_BATTERY, "battery", battery, sorted({*known, *FAMILIES}))
-        return await self.build(battery, battery, FAMILY_SIZE, 0)
+        return record
 
     async def all(self) -> list[BatteryRecord]:
         """All batteries, by id."""

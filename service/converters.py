@@ -8,6 +8,7 @@ from datetime import UTC
 from typing import TYPE_CHECKING, Literal, cast
 
 from animalcat import names
+from animalcat.arena_configs.features import FEATURES
 from animalcat.envs.types import ObservationSpec
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
@@ -87,6 +88,8 @@ def episode_to_proto(episode: Episode) -> sessions_pb2.EpisodeSummary:
         decision=decision_to_proto(episode.decision),
         cause=episode.cause,
         seconds=episode.seconds,
+        outcomes=episode.outcomes,
+        versions=episode.versions,
     )
 
 
@@ -107,6 +110,8 @@ def episode_from_proto(message: sessions_pb2.EpisodeSummary) -> Episode:
         ended_by=ended_by_from_proto(message.ended_by),
         cause=message.cause,
         seconds=message.seconds,
+        outcomes=dict(message.outcomes),
+        versions=dict(message.versions),
     )
 
 
@@ -127,11 +132,16 @@ def spec_of_session_to_proto(spec: SessionSpec) -> sessions_pb2.SessionSpec:
         record_pixels=spec.record_pixels,
         certify=spec.certify,
         slots=spec.slots,
+        layout_digest=spec.layout_digest,
+        rules=spec.rules,
     )
 
 
 def spec_of_session_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec:
     """What defines a session, checked; what is left out gets its default.
+
+    The text of a layout of the caller's own is no part of it: whoever asked takes it from the
+    message.
 
     Raises:
         ServiceError: A value is out of its range; the message says which and what is right.
@@ -171,6 +181,8 @@ def spec_of_session_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec
         record_pixels=message.record_pixels,
         certify=message.certify,
         slots=message.slots or 1,
+        layout_digest=message.layout_digest,
+        rules=message.rules or 1,
     )
 
 
@@ -261,6 +273,25 @@ def battery_from_proto(message: sessions_pb2.Battery) -> BatteryRecord:
         message.digest,
         message.instances,
         tuple(message.problems),
+    )
+
+
+def feature_to_proto(name: str, unit: str) -> sessions_pb2.Feature:
+    """The wire form of what a meta-feature is."""
+    known = FEATURES.get(name)
+    return sessions_pb2.Feature(
+        name=name, unit=unit, description="" if known is None else known.description
+    )
+
+
+def instance_to_proto(instance: Instance) -> sessions_pb2.Instance:
+    """The wire form of an instance."""
+    return sessions_pb2.Instance(
+        name=instance.name,
+        paradigm=instance.paradigm,
+        features=instance.features,
+        pass_mark=instance.pass_mark,
+        time_limit_steps=instance.time_limit_steps,
     )
 
 

@@ -33,6 +33,7 @@ class Code(StrEnum):
     UNKNOWN_FAMILY = "UNKNOWN_FAMILY"
     UNKNOWN_LAYOUT = "UNKNOWN_LAYOUT"
     UNKNOWN_EPISODE = "UNKNOWN_EPISODE"
+    BAD_PAGE = "BAD_PAGE"
     UNKNOWN_BACKEND = "UNKNOWN_BACKEND"
     BUILD_NOT_ALLOWED = "BUILD_NOT_ALLOWED"
     NO_PROFILE = "NO_PROFILE"
@@ -72,6 +73,7 @@ CATALOGUE: Final[dict[Code, Public]] = {
     Code.UNKNOWN_FAMILY: Public(StatusCode.NOT_FOUND, "No such family of arenas."),
     Code.UNKNOWN_LAYOUT: Public(StatusCode.NOT_FOUND, "No such layout."),
     Code.UNKNOWN_EPISODE: Public(StatusCode.NOT_FOUND, "No such episode."),
+    Code.BAD_PAGE: Public(StatusCode.INVALID_ARGUMENT, "The page cannot be given."),
     Code.UNKNOWN_BACKEND: Public(StatusCode.NOT_FOUND, "No such backend."),
     Code.BUILD_NOT_ALLOWED: Public(
         StatusCode.PERMISSION_DENIED, "The server may not run that Unity build."

@@ -25,6 +25,7 @@ from animalcat.service.episodes import Episodes
 from animalcat.service.errors import ErrorInterceptor
 from animalcat.service.events import EventBus
 from animalcat.service.gateway import Gateway
+from animalcat.service.layouts import Layouts
 from animalcat.service.lock import DirectoryLock
 from animalcat.service.parts import Parts
 from animalcat.service.profiles import Profiles
@@ -38,6 +39,8 @@ from animalcat.v1 import (
     campaigns_pb2_grpc,
     gateway_pb2,
     gateway_pb2_grpc,
+    layouts_pb2,
+    layouts_pb2_grpc,
     results_pb2,
     results_pb2_grpc,
     sessions_pb2,
@@ -163,12 +166,13 @@ async def _grpc_server(
     campaigns_pb2_grpc.add_CampaignsServicer_to_server(
         Campaigns(engines, sessions, conductors, clock), server
     )
-    sessions_pb2_grpc.add_BatteriesServicer_to_server(Batteries(library, settings), server)
+    sessions_pb2_grpc.add_BatteriesServicer_to_server(Batteries(library, engines, settings), server)
+    layouts_pb2_grpc.add_LayoutsServicer_to_server(Layouts(), server)
     results_pb2_grpc.add_ProfilesServicer_to_server(Profiles(engines), server)
     results_pb2_grpc.add_EpisodesServicer_to_server(Episodes(engines), server)
     services = [
         service.full_name
-        for file in (gateway_pb2, sessions_pb2, campaigns_pb2, results_pb2)
+        for file in (gateway_pb2, sessions_pb2, campaigns_pb2, results_pb2, layouts_pb2)
         for service in file.DESCRIPTOR.services_by_name.values()
     ]
     # The stubs of the health package lack its asyncio half.

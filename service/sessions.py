@@ -47,6 +47,10 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         """Create a session that waits for its agent."""
         if len(request.request_id) > 200:
             raise ServiceError(Code.INVALID_REQUEST, "request_id has more than 200 characters")
+        if request.spec.layout_definition:
+            raise ServiceError(
+                Code.INVALID_REQUEST, "this version takes no layouts of your own yet"
+            )
         spec, _ = await self.checked(spec_of_session_from_proto(request.spec))
         try:
             session = await asyncio.to_thread(

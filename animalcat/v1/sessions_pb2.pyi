@@ -59,12 +59,13 @@ Global___SessionState: _TypeAlias = SessionState  # noqa: Y015
 
 @_typing.final
 class ImportBatteryRequest(_message.Message):
-    """One file of a battery, or the header."""
+    """One file of a battery, the header, or a table of meta-features."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     HEADER_FIELD_NUMBER: _builtins.int
     FILE_FIELD_NUMBER: _builtins.int
+    TABLE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def header(self) -> Global___BatteryHeader:
         """Name and seed of the battery."""
@@ -73,17 +74,22 @@ class ImportBatteryRequest(_message.Message):
     def file(self) -> Global___ArenaFile:
         """An arena file."""
 
+    @_builtins.property
+    def table(self) -> Global___FeatureTable:
+        """Meta-features of the caller's own; one table at most."""
+
     def __init__(
         self,
         *,
         header: Global___BatteryHeader | None = ...,
         file: Global___ArenaFile | None = ...,
+        table: Global___FeatureTable | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["file", b"file", "frame", b"frame", "header", b"header"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["file", b"file", "frame", b"frame", "header", b"header", "table", b"table"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["file", b"file", "frame", b"frame", "header", b"header"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["file", b"file", "frame", b"frame", "header", b"header", "table", b"table"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_frame: _TypeAlias = _typing.Literal["header", "file"]  # noqa: Y015
+    _WhichOneofReturnType_frame: _TypeAlias = _typing.Literal["header", "file", "table"]  # noqa: Y015
     _WhichOneofArgType_frame: _TypeAlias = _typing.Literal["frame", b"frame"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_frame) -> _WhichOneofReturnType_frame | None: ...
 
@@ -140,6 +146,30 @@ class ArenaFile(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ArenaFile: _TypeAlias = ArenaFile  # noqa: Y015
+
+@_typing.final
+class FeatureTable(_message.Message):
+    """Meta-features of the caller's own, joined to the instances by their names."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONTENT_FIELD_NUMBER: _builtins.int
+    content: _builtins.bytes
+    """CSV, UTF-8, with a header: a column "instance", and one for each feature, its unit in brackets
+    where it has one, such as "noise [dB]". An empty cell: the feature does not apply.
+    """
+    def __init__(
+        self,
+        *,
+        content: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FeatureTable: _TypeAlias = FeatureTable  # noqa: Y015
 
 @_typing.final
 class Battery(_message.Message):
@@ -258,6 +288,232 @@ class BuildBatteryResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___BuildBatteryResponse: _TypeAlias = BuildBatteryResponse  # noqa: Y015
+
+@_typing.final
+class GetBatteryRequest(_message.Message):
+    """Asks for one battery."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Resource name "batteries/{battery}"."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetBatteryRequest: _TypeAlias = GetBatteryRequest  # noqa: Y015
+
+@_typing.final
+class GetBatteryResponse(_message.Message):
+    """Answers with the battery."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BATTERY_FIELD_NUMBER: _builtins.int
+    FEATURES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def battery(self) -> Global___Battery:
+        """The battery."""
+
+    @_builtins.property
+    def features(self) -> _containers.RepeatedCompositeFieldContainer[Global___Feature]:
+        """The meta-features that its instances may have, by name."""
+
+    def __init__(
+        self,
+        *,
+        battery: Global___Battery | None = ...,
+        features: _abc.Iterable[Global___Feature] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["battery", b"battery"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["battery", b"battery", "features", b"features"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetBatteryResponse: _TypeAlias = GetBatteryResponse  # noqa: Y015
+
+@_typing.final
+class Feature(_message.Message):
+    """What a meta-feature is."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    UNIT_FIELD_NUMBER: _builtins.int
+    DESCRIPTION_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Its name, as layouts ask for it."""
+    unit: _builtins.str
+    """Its unit; empty for codes and counts."""
+    description: _builtins.str
+    """What it says; empty where the battery does not tell."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        unit: _builtins.str = ...,
+        description: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "name", b"name", "unit", b"unit"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Feature: _TypeAlias = Feature  # noqa: Y015
+
+@_typing.final
+class ListInstancesRequest(_message.Message):
+    """Asks for the instances of a battery."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PARENT_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    parent: _builtins.str
+    """Resource name "batteries/{battery}"."""
+    page_size: _builtins.int
+    """Most instances of the answer, at most 1,000; 100 if not set."""
+    page_token: _builtins.str
+    """The "next_page_token" of the answer before this one; empty: the first page."""
+    def __init__(
+        self,
+        *,
+        parent: _builtins.str = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token", "parent", b"parent"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListInstancesRequest: _TypeAlias = ListInstancesRequest  # noqa: Y015
+
+@_typing.final
+class ListInstancesResponse(_message.Message):
+    """Instances of a battery."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INSTANCES_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Asks for the next page; empty on the last one."""
+    @_builtins.property
+    def instances(self) -> _containers.RepeatedCompositeFieldContainer[Global___Instance]:
+        """By name."""
+
+    def __init__(
+        self,
+        *,
+        instances: _abc.Iterable[Global___Instance] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["instances", b"instances", "next_page_token", b"next_page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListInstancesResponse: _TypeAlias = ListInstancesResponse  # noqa: Y015
+
+@_typing.final
+class Instance(_message.Message):
+    """One arena with every value fixed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class FeaturesEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.float
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.float = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    @_typing.final
+    class MissingEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    NAME_FIELD_NUMBER: _builtins.int
+    PARADIGM_FIELD_NUMBER: _builtins.int
+    FEATURES_FIELD_NUMBER: _builtins.int
+    MISSING_FIELD_NUMBER: _builtins.int
+    PASS_MARK_FIELD_NUMBER: _builtins.int
+    TIME_LIMIT_STEPS_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Its name within the battery."""
+    paradigm: _builtins.str
+    """What kind of task it is."""
+    pass_mark: _builtins.float
+    """Return that an episode must exceed to be a success."""
+    time_limit_steps: _builtins.int
+    """Physics steps until the time limit; 0: none."""
+    @_builtins.property
+    def features(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
+        """Its meta-features, in their units."""
+
+    @_builtins.property
+    def missing(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Why any other feature of the battery does not apply, by feature."""
+
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        paradigm: _builtins.str = ...,
+        features: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
+        missing: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        pass_mark: _builtins.float = ...,
+        time_limit_steps: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["features", b"features", "missing", b"missing", "name", b"name", "paradigm", b"paradigm", "pass_mark", b"pass_mark", "time_limit_steps", b"time_limit_steps"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Instance: _TypeAlias = Instance  # noqa: Y015
 
 @_typing.final
 class ListBatteriesRequest(_message.Message):
@@ -497,6 +753,9 @@ class SessionSpec(_message.Message):
     RECORD_PIXELS_FIELD_NUMBER: _builtins.int
     CERTIFY_FIELD_NUMBER: _builtins.int
     SLOTS_FIELD_NUMBER: _builtins.int
+    LAYOUT_DEFINITION_FIELD_NUMBER: _builtins.int
+    LAYOUT_DIGEST_FIELD_NUMBER: _builtins.int
+    RULES_FIELD_NUMBER: _builtins.int
     agent: _builtins.str
     """Name of the agent, for example "builtin:braitenberg" or "path.py:Class"."""
     battery: _builtins.str
@@ -521,6 +780,15 @@ class SessionSpec(_message.Message):
     """How many episodes may be played at once, each over a stream of its own; 1 if not set, at most
     64.
     """
+    layout_definition: _builtins.str
+    """A layout of the caller's own, YAML as `animalcat layout` reads it, at most 1 MiB; it is kept by
+    its digest, and "layout" is its name then. Empty in answers, and where a layout is meant that
+    the server has.
+    """
+    layout_digest: _builtins.str
+    """SHA-256 of the layout in hexadecimal; set by the service."""
+    rules: _builtins.int
+    """Version of the rules of decision that the session goes by; set by the service."""
     @_builtins.property
     def policy(self) -> Global___SelectionPolicy:
         """How to choose."""
@@ -550,10 +818,13 @@ class SessionSpec(_message.Message):
         record_pixels: _builtins.bool = ...,
         certify: _builtins.bool = ...,
         slots: _builtins.int = ...,
+        layout_definition: _builtins.str = ...,
+        layout_digest: _builtins.str = ...,
+        rules: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["observation_spec", b"observation_spec", "policy", b"policy", "stop", b"stop"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["action_timeout_seconds", b"action_timeout_seconds", "agent", b"agent", "backend", b"backend", "battery", b"battery", "battery_digest", b"battery_digest", "certify", b"certify", "layout", b"layout", "layout_variant", b"layout_variant", "observation_spec", b"observation_spec", "policy", b"policy", "record_pixels", b"record_pixels", "seed", b"seed", "slots", b"slots", "stop", b"stop"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action_timeout_seconds", b"action_timeout_seconds", "agent", b"agent", "backend", b"backend", "battery", b"battery", "battery_digest", b"battery_digest", "certify", b"certify", "layout", b"layout", "layout_definition", b"layout_definition", "layout_digest", b"layout_digest", "layout_variant", b"layout_variant", "observation_spec", b"observation_spec", "policy", b"policy", "record_pixels", b"record_pixels", "rules", b"rules", "seed", b"seed", "slots", b"slots", "stop", b"stop"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -939,6 +1210,46 @@ class EpisodeSummary(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class OutcomesEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.float
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.float = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    @_typing.final
+    class VersionsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     NAME_FIELD_NUMBER: _builtins.int
     EPISODE_FIELD_NUMBER: _builtins.int
     ATTEMPT_FIELD_NUMBER: _builtins.int
@@ -950,6 +1261,8 @@ class EpisodeSummary(_message.Message):
     DECISION_FIELD_NUMBER: _builtins.int
     CAUSE_FIELD_NUMBER: _builtins.int
     SECONDS_FIELD_NUMBER: _builtins.int
+    OUTCOMES_FIELD_NUMBER: _builtins.int
+    VERSIONS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name "sessions/{session}/episodes/{episode}"."""
     episode: _builtins.int
@@ -974,6 +1287,19 @@ class EpisodeSummary(_message.Message):
     def decision(self) -> Global___Decision:
         """Why this instance was chosen."""
 
+    @_builtins.property
+    def outcomes(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
+        """What was observed of a finished one, by source: "success" (0 or 1), "return", "time_left" (share
+        of the time limit, 0 to 1), "rewards" (how many were taken), "choice" (0 or 1); what does not
+        apply is absent.
+        """
+
+    @_builtins.property
+    def versions(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Versions of what played it, by package, and of a Unity build; empty while it is open, and where
+        they were not kept.
+        """
+
     def __init__(
         self,
         *,
@@ -988,10 +1314,12 @@ class EpisodeSummary(_message.Message):
         decision: Global___Decision | None = ...,
         cause: _builtins.str = ...,
         seconds: _builtins.float = ...,
+        outcomes: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
+        versions: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "cause", b"cause", "decision", b"decision", "ended_by", b"ended_by", "episode", b"episode", "episode_return", b"episode_return", "instance", b"instance", "name", b"name", "outcome", b"outcome", "seconds", b"seconds", "steps", b"steps"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "cause", b"cause", "decision", b"decision", "ended_by", b"ended_by", "episode", b"episode", "episode_return", b"episode_return", "instance", b"instance", "name", b"name", "outcome", b"outcome", "outcomes", b"outcomes", "seconds", b"seconds", "steps", b"steps", "versions", b"versions"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

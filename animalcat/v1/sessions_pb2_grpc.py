@@ -45,10 +45,20 @@ class BatteriesStub:
                 request_serializer=animalcat_dot_v1_dot_sessions__pb2.BuildBatteryRequest.SerializeToString,
                 response_deserializer=animalcat_dot_v1_dot_sessions__pb2.BuildBatteryResponse.FromString,
                 _registered_method=True)
+        self.GetBattery = channel.unary_unary(
+                '/animalcat.v1.Batteries/GetBattery',
+                request_serializer=animalcat_dot_v1_dot_sessions__pb2.GetBatteryRequest.SerializeToString,
+                response_deserializer=animalcat_dot_v1_dot_sessions__pb2.GetBatteryResponse.FromString,
+                _registered_method=True)
         self.ListBatteries = channel.unary_unary(
                 '/animalcat.v1.Batteries/ListBatteries',
                 request_serializer=animalcat_dot_v1_dot_sessions__pb2.ListBatteriesRequest.SerializeToString,
                 response_deserializer=animalcat_dot_v1_dot_sessions__pb2.ListBatteriesResponse.FromString,
+                _registered_method=True)
+        self.ListInstances = channel.unary_unary(
+                '/animalcat.v1.Batteries/ListInstances',
+                request_serializer=animalcat_dot_v1_dot_sessions__pb2.ListInstancesRequest.SerializeToString,
+                response_deserializer=animalcat_dot_v1_dot_sessions__pb2.ListInstancesResponse.FromString,
                 _registered_method=True)
 
 
@@ -71,8 +81,22 @@ class BatteriesServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetBattery(self, request, context):
+        """One battery, with the meta-features that its instances may have.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListBatteries(self, request, context):
         """All batteries of this server.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListInstances(self, request, context):
+        """The instances of a battery with their meta-features, by name, page by page.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -91,10 +115,20 @@ def add_BatteriesServicer_to_server(servicer, server):
                     request_deserializer=animalcat_dot_v1_dot_sessions__pb2.BuildBatteryRequest.FromString,
                     response_serializer=animalcat_dot_v1_dot_sessions__pb2.BuildBatteryResponse.SerializeToString,
             ),
+            'GetBattery': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetBattery,
+                    request_deserializer=animalcat_dot_v1_dot_sessions__pb2.GetBatteryRequest.FromString,
+                    response_serializer=animalcat_dot_v1_dot_sessions__pb2.GetBatteryResponse.SerializeToString,
+            ),
             'ListBatteries': grpc.unary_unary_rpc_method_handler(
                     servicer.ListBatteries,
                     request_deserializer=animalcat_dot_v1_dot_sessions__pb2.ListBatteriesRequest.FromString,
                     response_serializer=animalcat_dot_v1_dot_sessions__pb2.ListBatteriesResponse.SerializeToString,
+            ),
+            'ListInstances': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListInstances,
+                    request_deserializer=animalcat_dot_v1_dot_sessions__pb2.ListInstancesRequest.FromString,
+                    response_serializer=animalcat_dot_v1_dot_sessions__pb2.ListInstancesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -163,6 +197,33 @@ class Batteries:
             _registered_method=True)
 
     @staticmethod
+    def GetBattery(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/animalcat.v1.Batteries/GetBattery',
+            animalcat_dot_v1_dot_sessions__pb2.GetBatteryRequest.SerializeToString,
+            animalcat_dot_v1_dot_sessions__pb2.GetBatteryResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def ListBatteries(request,
             target,
             options=(),
@@ -179,6 +240,33 @@ class Batteries:
             '/animalcat.v1.Batteries/ListBatteries',
             animalcat_dot_v1_dot_sessions__pb2.ListBatteriesRequest.SerializeToString,
             animalcat_dot_v1_dot_sessions__pb2.ListBatteriesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListInstances(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/animalcat.v1.Batteries/ListInstances',
+            animalcat_dot_v1_dot_sessions__pb2.ListInstancesRequest.SerializeToString,
+            animalcat_dot_v1_dot_sessions__pb2.ListInstancesResponse.FromString,
             options,
             channel_credentials,
             insecure,

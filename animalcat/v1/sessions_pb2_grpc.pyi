@@ -39,8 +39,12 @@ class BatteriesStub:
     """
     BuildBattery: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.BuildBatteryRequest, _sessions_pb2.BuildBatteryResponse]
     """Builds a battery from a family of arenas that the server knows, for example "navigation"."""
+    GetBattery: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.GetBatteryRequest, _sessions_pb2.GetBatteryResponse]
+    """One battery, with the meta-features that its instances may have."""
     ListBatteries: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.ListBatteriesRequest, _sessions_pb2.ListBatteriesResponse]
     """All batteries of this server."""
+    ListInstances: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.ListInstancesRequest, _sessions_pb2.ListInstancesResponse]
+    """The instances of a battery with their meta-features, by name, page by page."""
 
 @_typing.type_check_only
 class BatteriesAsyncStub(BatteriesStub):
@@ -53,8 +57,12 @@ class BatteriesAsyncStub(BatteriesStub):
     """
     BuildBattery: _aio.UnaryUnaryMultiCallable[_sessions_pb2.BuildBatteryRequest, _sessions_pb2.BuildBatteryResponse]  # type: ignore[assignment]
     """Builds a battery from a family of arenas that the server knows, for example "navigation"."""
+    GetBattery: _aio.UnaryUnaryMultiCallable[_sessions_pb2.GetBatteryRequest, _sessions_pb2.GetBatteryResponse]  # type: ignore[assignment]
+    """One battery, with the meta-features that its instances may have."""
     ListBatteries: _aio.UnaryUnaryMultiCallable[_sessions_pb2.ListBatteriesRequest, _sessions_pb2.ListBatteriesResponse]  # type: ignore[assignment]
     """All batteries of this server."""
+    ListInstances: _aio.UnaryUnaryMultiCallable[_sessions_pb2.ListInstancesRequest, _sessions_pb2.ListInstancesResponse]  # type: ignore[assignment]
+    """The instances of a battery with their meta-features, by name, page by page."""
 
 class BatteriesServicer(metaclass=_abc_1.ABCMeta):
     """Item banks."""
@@ -78,12 +86,28 @@ class BatteriesServicer(metaclass=_abc_1.ABCMeta):
         """Builds a battery from a family of arenas that the server knows, for example "navigation"."""
 
     @_abc_1.abstractmethod
+    def GetBattery(
+        self,
+        request: _sessions_pb2.GetBatteryRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_sessions_pb2.GetBatteryResponse, _abc.Awaitable[_sessions_pb2.GetBatteryResponse]]:
+        """One battery, with the meta-features that its instances may have."""
+
+    @_abc_1.abstractmethod
     def ListBatteries(
         self,
         request: _sessions_pb2.ListBatteriesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_sessions_pb2.ListBatteriesResponse, _abc.Awaitable[_sessions_pb2.ListBatteriesResponse]]:
         """All batteries of this server."""
+
+    @_abc_1.abstractmethod
+    def ListInstances(
+        self,
+        request: _sessions_pb2.ListInstancesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_sessions_pb2.ListInstancesResponse, _abc.Awaitable[_sessions_pb2.ListInstancesResponse]]:
+        """The instances of a battery with their meta-features, by name, page by page."""
 
 def add_BatteriesServicer_to_server(servicer: BatteriesServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
 

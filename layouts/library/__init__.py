@@ -55,6 +55,15 @@ def load_layout(name: str | Path, variant: str = "") -> Layout:
         raise SpecificationError(f"{name}: {error}") from None
 
 
+def text_of(name: str) -> str:
+    """The YAML text of a shipped layout, with all its variants.
+
+    Args:
+        name: One of `LAYOUTS`.
+    """
+    return resources.files(__name__).joinpath(f"{name}.yaml").read_text(encoding="utf-8")
+
+
 def is_file(name: str | Path) -> bool:
     """Whether a layout's name is that of a file."""
     return isinstance(name, Path) or name.endswith((".yaml", ".yml"))
@@ -65,7 +74,7 @@ def _read(name: str | Path) -> Mapping[str, Any]:
         if is_file(name):
             text = Path(name).read_text(encoding="utf-8")
         elif name in LAYOUTS:
-            text = resources.files(__name__).joinpath(f"{name}.yaml").read_text(encoding="utf-8")
+            text = text_of(str(name))
         else:
             raise SpecificationError(
                 f"layout {name!r} is unknown; valid: {', '.join(LAYOUTS)}, or a file NAME.yaml"

@@ -21,6 +21,7 @@ from animalcat.v1 import (
     campaigns_pb2_grpc,
     gateway_pb2,
     gateway_pb2_grpc,
+    layouts_pb2_grpc,
     results_pb2_grpc,
     sessions_pb2,
     sessions_pb2_grpc,
@@ -114,6 +115,7 @@ class Service:
         self.sessions: Any = sessions_pb2_grpc.SessionsStub(self.channel)
         self.campaigns: Any = campaigns_pb2_grpc.CampaignsStub(self.channel)
         self.batteries: Any = sessions_pb2_grpc.BatteriesStub(self.channel)
+        self.layouts: Any = layouts_pb2_grpc.LayoutsStub(self.channel)
         self.profiles: Any = results_pb2_grpc.ProfilesStub(self.channel)
         self.episodes: Any = results_pb2_grpc.EpisodesStub(self.channel)
 

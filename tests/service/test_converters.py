@@ -73,6 +73,8 @@ episodes = st.builds(
     steps=count,
     ended_by=st.none() | st.sampled_from(EndedBy),
     cause=text,
+    outcomes=st.dictionaries(text, number, max_size=3),
+    versions=st.dictionaries(text, text, max_size=3),
 )
 observation_specs = st.builds(
     ObservationSpec,
@@ -123,6 +125,8 @@ specs = st.builds(
     action_timeout_seconds=st.floats(0.001, 86_400),
     record_pixels=st.booleans(),
     certify=st.booleans(),
+    layout_digest=text,
+    rules=st.integers(1, 9),
 )
 capabilities = st.builds(CapabilityStatus, text, number, number, text, text, st.none() | count)
 sessions = st.builds(

@@ -1,0 +1,96 @@
+"""Lists in pages: how much of a list one answer holds, and where the next one begins."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+from google.protobuf.message import Message
+
+from animalcat.service.errors import Code, ServiceError
+
+PAGE: Final = 100
+"""Items of a page whose size was not asked for."""
+MOST: Final = 1000
+"""Most items of a page."""
+_OWN: Final = ("page_size", "page_token")
+"""Fields of a request that are about its page alone."""
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[_T]):
+    """Part of a list.
+
+    Attributes:
+        items: They.
+        next_token: Asks for the page after it; empty on the last one.
+    """
+
+    items: Sequence[_T]
+    next_token: str
+
+
+def paged(items: Sequence[_T], key: Callable[[_T], str], request: Message) -> Page[_T]:
+    """The page of a list that a request asks for, by its `page_size` and `page_token`.
+
+    A token names the last item before its page, so nothing is shown twice or left out when others
+    are added meanwhile. It belongs to the list and the filters that it came from.
+
+    Args:
+        items: The whole list, filtered.
+        key: Unique to an item, and what it keeps.
+        request: The request; whatever else it says is what the list is.
+
+    Raises:
+        ServiceError: The token is not of such a list, or its item is gone.
+    """
+    size = min(getattr(request, "page_size") or PAGE, MOST)  # noqa: B009
+    token: str = getattr(request, "page_token")  # noqa: B009
+    start = 0
+    if token:
+        after = _after(token, _digest(request))
+        start = next((k for k, item in enumerate(items, 1) if key(item) == after), 0)
+        if not start:
+            raise ServiceError(
+                Code.BAD_PAGE, f"{after!r} is no longer in the list; start with the first page"
+            )
+    shown = items[start : start + size]
+    more = start + size < len(items)
+    return Page(shown, _token(key(shown[-1]), _digest(request)) if more else "")
+
+
+def _token(last: str, digest: str) -> str:
+    return base64.urlsafe_b64encode(json.dumps([digest, last]).encode()).decode()
+
+
+def _after(token: str, digest: str) -> str:
+    try:
+        of, last = json.loads(base64.urlsafe_b64decode(token.encode()))
+    except (ValueError, TypeError, binascii.Error):
+        of, last = "", ""
+    if of != digest or not isinstance(last, str):
+        raise ServiceError(
+            Code.BAD_PAGE,
+            "page_token is not of this list with these filters; give the next_page_token of its "
+            "page before, or none for the first page",
+        )
+    return last
+
+
+def _digest(request: Message) -> str:
+    """What a request asks for but for its page."""
+    asked = type(request)()
+    asked.CopyFrom(request)
+    for field in _OWN:
+        asked.ClearField(field)
+    data = asked.SerializeToString(deterministic=True)
+    return hashlib.blake2b(
+        data, digest_size=8, person=type(request).__name__[:16].encode()
+    ).hexdigest()

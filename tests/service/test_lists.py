@@ -1,0 +1,114 @@
+"""Lists come in pages, each after the last, and tokens belong to their list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import grpc
+import pytest
+
+from animalcat.layouts.library import LAYOUTS, load_layout
+from animalcat.service.errors import Code, ServiceError
+from animalcat.service.paging import MOST, PAGE, paged
+from animalcat.v1 import layouts_pb2, sessions_pb2
+
+from .conftest import FILES, Service
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+NAMES = [f"{k:04}" for k in range(2500)]
+
+
+def ask(size: int = 0, token: str = "", parent: str = "p") -> sessions_pb2.ListInstancesRequest:
+    return sessions_pb2.ListInstancesRequest(parent=parent, page_size=size, page_token=token)
+
+
+def whole(items: Callable[[], Sequence[str]], size: int) -> list[str]:
+    """Everything that pages of a size show, the list looked up anew for each."""
+    found: list[str] = []
+    token = ""
+    while True:
+        page = paged(items(), str, ask(size, token))
+        found += page.items
+        token = page.next_token
+        if not token:
+            return found
+
+
+async def test_pages_show_everything_once() -> None:
+    assert whole(lambda: NAMES, 7) == whole(lambda: NAMES, 0) == NAMES
+    assert len(paged(NAMES, str, ask()).items) == PAGE
+    assert len(paged(NAMES, str, ask(100_000)).items) == MOST
+    assert paged([], str, ask()).next_token == ""
+
+
+async def test_what_is_added_meanwhile_moves_nothing() -> None:
+    grown = list(NAMES[:30])
+
+    def look() -> Sequence[str]:
+        grown.insert(0, f"new {len(grown)}")
+        return grown
+
+    found = whole(look, 7)
+    assert found[0] == "new 30"
+    assert found[1:] == NAMES[:30]
+
+
+@pytest.mark.parametrize(
+    ("request_", "says"),
+    [
+        (ask(7, "nonsense"), "not of this list"),
+        (ask(7, paged(NAMES, str, ask(7)).next_token, "another"), "not of this list"),
+        (ask(7, paged(["gone", "b"], str, ask(1)).next_token), "no longer in the list"),
+    ],
+)
+async def test_a_token_of_another_list_is_refused(request_: Any, says: str) -> None:
+    with pytest.raises(ServiceError, match=says) as caught:
+        paged(NAMES, str, request_)
+    assert caught.value.code is Code.BAD_PAGE
+
+
+async def test_instances_have_their_features(service: Service) -> None:
+    await service.import_files()
+    found: list[sessions_pb2.Instance] = []
+    request = sessions_pb2.ListInstancesRequest(parent="batteries/small", page_size=10)
+    while True:
+        answer = await service.batteries.ListInstances(request)
+        found += answer.instances
+        request.page_token = answer.next_page_token
+        if not request.page_token:
+            break
+    assert [one.name for one in found] == [path.removesuffix(".yaml") for path, _ in FILES]
+    ahead = next(one for one in found if one.name == "navigation-00")
+    assert ahead.features["rewardDistance"] == pytest.approx(3.0, abs=0.5)
+    assert (ahead.pass_mark, ahead.time_limit_steps) == (0.0, 120)
+    told = await service.batteries.GetBattery(
+        sessions_pb2.GetBatteryRequest(name="batteries/small")
+    )
+    assert told.battery.instances == len(FILES)
+    units = {feature.name: feature.unit for feature in told.features}
+    assert units["rewardDistance"] == "m"
+    assert set(ahead.features) <= set(units)
+
+
+async def test_a_battery_that_is_not_there_is_not_built_to_be_shown(service: Service) -> None:
+    with pytest.raises(grpc.aio.AioRpcError) as error:
+        await service.batteries.GetBattery(
+            sessions_pb2.GetBatteryRequest(name="batteries/navigation")
+        )
+    assert error.value.code() is grpc.StatusCode.NOT_FOUND
+
+
+async def test_shipped_layouts_are_told_by_digest_and_by_name(service: Service) -> None:
+    listed = (await service.layouts.ListLayouts(layouts_pb2.ListLayoutsRequest())).layouts
+    assert {one.title for one in listed if one.shipped} == set(LAYOUTS)
+    assert all(not one.text for one in listed)
+    aaio = load_layout("aaio")
+    for name in (aaio.digest, "aaio"):
+        request = layouts_pb2.GetLayoutRequest(name=f"layouts/{name}")
+        found = (await service.layouts.GetLayout(request)).layout
+        assert (found.name, found.digest) == (f"layouts/{aaio.digest}", aaio.digest)
+        assert "rewardDistance" in found.text
+    with pytest.raises(grpc.aio.AioRpcError, match="no layout is named 'nope'"):
+        await service.layouts.GetLayout(layouts_pb2.GetLayoutRequest(name="layouts/nope"))
