@@ -167,7 +167,7 @@ async def _grpc_server(
         Campaigns(engines, sessions, conductors, clock), server
     )
     sessions_pb2_grpc.add_BatteriesServicer_to_server(Batteries(library, engines, settings), server)
-    layouts_pb2_grpc.add_LayoutsServicer_to_server(Layouts(), server)
+    layouts_pb2_grpc.add_LayoutsServicer_to_server(Layouts(engines.parts.store), server)
     results_pb2_grpc.add_ProfilesServicer_to_server(Profiles(engines), server)
     results_pb2_grpc.add_EpisodesServicer_to_server(Episodes(engines), server)
     services = [

@@ -10,6 +10,7 @@ import pytest
 
 from animalcat.layouts.library import LAYOUTS, load_layout
 from animalcat.service.errors import Code, ServiceError
+from animalcat.service.model import LayoutRecord
 from animalcat.service.paging import MOST, PAGE, paged
 from animalcat.v1 import layouts_pb2, sessions_pb2
 
@@ -112,3 +113,14 @@ async def test_shipped_layouts_are_told_by_digest_and_by_name(service: Service) 
         assert "rewardDistance" in found.text
     with pytest.raises(grpc.aio.AioRpcError, match="no layout is named 'nope'"):
         await service.layouts.GetLayout(layouts_pb2.GetLayoutRequest(name="layouts/nope"))
+
+
+async def test_layouts_that_the_store_keeps_are_told_by_digest(service: Service) -> None:
+    kept = LayoutRecord("ab" * 32, "aaio", "", "name: aaio\n")
+    service.running.engines.parts.store.put_layout(kept)
+    listed = (await service.layouts.ListLayouts(layouts_pb2.ListLayoutsRequest())).layouts
+    assert [one.digest for one in listed if not one.shipped] == [kept.digest]
+    request = layouts_pb2.GetLayoutRequest(name=f"layouts/{kept.digest}")
+    assert (await service.layouts.GetLayout(request)).layout.text == kept.text
+    request = layouts_pb2.GetLayoutRequest(name="layouts/aaio")
+    assert (await service.layouts.GetLayout(request)).layout.shipped
