@@ -39,7 +39,7 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
     async def StreamEpisode(  # noqa: N802  # pyright: ignore[reportIncompatibleMethodOverride]
         self, request: results_pb2.StreamEpisodeRequest, context: Any
     ) -> None:
-        """The steps of one recorded episode."""
+        """The steps of one recorded episode; of a damaged one what is right, then an error."""
         session, number, attempt = names.parse_episode(request.name)
         episodes = await self._episodes(session)
         if attempt is None:
@@ -53,12 +53,14 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
                 f"{request.name} has no recording; list the session's episodes",
             ) from None
         except RecordingError as error:
-            raise ServiceError(Code.UNKNOWN_EPISODE, f"{request.name}: {error}") from error
+            raise ServiceError(Code.RECORDING_DAMAGED, str(error)) from error
         await context.write(results_pb2.StreamEpisodeResponse(header=recording.header))
         for step in recording.steps:
             await context.write(results_pb2.StreamEpisodeResponse(step=step))
         if recording.footer is not None:
             await context.write(results_pb2.StreamEpisodeResponse(footer=recording.footer))
+        if recording.damage:
+            raise ServiceError(Code.RECORDING_DAMAGED, f"{path} is damaged: {recording.damage}")
 
     async def _episodes(self, session: str) -> list[sessions_pb2.EpisodeSummary]:
         """Those of a session of the store, or else of a person's.

@@ -34,6 +34,7 @@ class Code(StrEnum):
     UNKNOWN_LAYOUT = "UNKNOWN_LAYOUT"
     UNKNOWN_EPISODE = "UNKNOWN_EPISODE"
     BAD_PAGE = "BAD_PAGE"
+    RECORDING_DAMAGED = "RECORDING_DAMAGED"
     UNKNOWN_BACKEND = "UNKNOWN_BACKEND"
     BUILD_NOT_ALLOWED = "BUILD_NOT_ALLOWED"
     NO_PROFILE = "NO_PROFILE"
@@ -74,6 +75,7 @@ CATALOGUE: Final[dict[Code, Public]] = {
     Code.UNKNOWN_LAYOUT: Public(StatusCode.NOT_FOUND, "No such layout."),
     Code.UNKNOWN_EPISODE: Public(StatusCode.NOT_FOUND, "No such episode."),
     Code.BAD_PAGE: Public(StatusCode.INVALID_ARGUMENT, "The page cannot be given."),
+    Code.RECORDING_DAMAGED: Public(StatusCode.DATA_LOSS, "The recording is damaged."),
     Code.UNKNOWN_BACKEND: Public(StatusCode.NOT_FOUND, "No such backend."),
     Code.BUILD_NOT_ALLOWED: Public(
         StatusCode.PERMISSION_DENIED, "The server may not run that Unity build."

@@ -60,8 +60,11 @@ def _replay(recordings: Path) -> None:
     differing: list[str] = []
     steps = 0
     for path in track(paths, "replaying", console=progress_console(), transient=True):
-        found = verify(read_episode(path))
+        recording = read_episode(path)
+        found = verify(recording)
         steps += found.steps
+        if recording.damage:
+            differing.append(f"{path.name}: {recording.damage}")
         if found.difference is not None:
             differing.append(f"{path.name} from step {found.difference.step}")
     if differing:

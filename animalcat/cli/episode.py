@@ -87,15 +87,19 @@ def replay(
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show recorded episodes; verify them or render them by playing them again."""
+    """Show recorded episodes; verify them or render them by playing them again.
+
+    Exits with 1 where a recording is damaged, or does not come out again under --verify.
+    """
     rows: list[dict[str, Any]] = []
-    differs = False
+    bad = False
     try:
         for source in _sources(what, episode, server, data):
             row = _summary(source)
+            bad |= bool(source.recording.damage)
             if check:
                 found = verify(source.recording, backend=backend)
-                differs |= found.difference is not None
+                bad |= found.difference is not None
                 row["verification"] = _found(found)
             if pictures is not None:
                 row["frames"] = _render(source, pictures, resolution, backend)
@@ -110,7 +114,7 @@ def replay(
         fail(f"{error.filename}: {error.strerror}")
     if as_json:
         print_json(rows)
-    if differs:
+    if bad:
         raise typer.Exit(FAILED)
 
 
@@ -167,15 +171,21 @@ def _streamed(client: Client, session: str, number: int, attempt: int) -> Record
     header = results_pb2.EpisodeHeader()
     footer: results_pb2.EpisodeFooter | None = None
     steps: list[results_pb2.RecordedStep] = []
-    for frame in client.stream_episode(session, number, attempt):
-        match frame.WhichOneof("frame"):
-            case "header":
-                header = frame.header
-            case "step":
-                steps.append(frame.step)
-            case _:
-                footer = frame.footer
-    return Recording(header, tuple(steps), footer)
+    damage = ""
+    try:
+        for frame in client.stream_episode(session, number, attempt):
+            match frame.WhichOneof("frame"):
+                case "header":
+                    header = frame.header
+                case "step":
+                    steps.append(frame.step)
+                case _:
+                    footer = frame.footer
+    except AnimalcatError as error:
+        if error.code != "RECORDING_DAMAGED" or not header.name:
+            raise
+        damage = str(error)
+    return Recording(header, tuple(steps), footer, damage)
 
 
 def _render(source: Source, folder: Path, resolution: int, backend: str) -> str:
@@ -217,6 +227,8 @@ def _summary(source: Source) -> dict[str, Any]:
         "backend": header.backend,
         "seed": header.seed,
         "complete": source.recording.complete,
+        "damage": source.recording.damage,
+        "checked": source.recording.checked,
         "outcome": _outcome(footer.outcome) if footer else "open",
         "return": footer.episode_return if footer else None,
         "steps": max(0, len(source.recording.steps) - 1),
@@ -248,12 +260,18 @@ def _found(found: Verification) -> dict[str, Any]:
 
 
 def _show(row: dict[str, Any]) -> None:
-    end = f"{row['outcome']}, return {row['return']:.6g}" if row["complete"] else "cut short"
+    end = "cut short"
+    if row["return"] is not None:
+        end = f"{row['outcome']}, return {row['return']:.6g}"
     why = f", ended by {row['ended_by'].replace('_', ' ')}" if row["ended_by"] else ""
     typer.echo(
         f"{row['recording']}: {row['agent']} on {row['instance']}: {end}, "
         f"{row['steps']} decisions{why}"
     )
+    if row["damage"]:
+        typer.echo(f"  damaged: {row['damage']}")
+    elif row["complete"] and row["checked"] is False:
+        typer.echo("  no check sums over all of the file: recorded by an older version")
     if "verification" in row:
         found = row["verification"]
         if found["backend"] != row["backend"]:

@@ -24,6 +24,8 @@ def sessions(data: Path) -> list[str]:
 def episodes(data: Path, session: str) -> list[sessions_pb2.EpisodeSummary]:
     """A person's episodes in the order they were played; none where there is no such session.
 
+    One whose recording is damaged is listed with that as its cause.
+
     Args:
         data: Data directory.
         session: Id of a session, already checked to be a component.
@@ -34,21 +36,34 @@ def episodes(data: Path, session: str) -> list[sessions_pb2.EpisodeSummary]:
     for path in (data / "recordings" / session).glob("*.mcap"):
         try:
             _, number, attempt = names.parse_episode(f"sessions/{session}/episodes/{path.stem}")
-            found[number, attempt or 0] = _summary(read_episode(path), number, attempt or 0)
-        except (names.BadNameError, RecordingError, OSError):
-            continue  # not an episode's, or cut before it began
+        except names.BadNameError:
+            continue  # not an episode's
+        key = number, attempt or 0
+        try:
+            found[key] = _summary(read_episode(path), session, *key)
+        except (RecordingError, OSError) as error:
+            found[key] = sessions_pb2.EpisodeSummary(
+                name=names.episode_name(session, *key),
+                episode=number,
+                attempt=attempt or 0,
+                decision=sessions_pb2.Decision(reason=REASON),
+                cause=f"its recording cannot be read: {error}",
+            )
     return [found[key] for key in sorted(found)]
 
 
-def _summary(recording: Recording, number: int, attempt: int) -> sessions_pb2.EpisodeSummary:
+def _summary(
+    recording: Recording, session: str, number: int, attempt: int
+) -> sessions_pb2.EpisodeSummary:
     header, footer = recording.header, recording.footer
     summary = sessions_pb2.EpisodeSummary(
-        name=header.name,
+        name=names.episode_name(session, number, attempt),
         episode=number,
         attempt=attempt,
         instance=header.instance,
         steps=max(0, len(recording.steps) - 1),
         decision=sessions_pb2.Decision(instance=header.instance, reason=REASON),
+        cause=f"its recording is damaged: {recording.damage}" if recording.damage else "",
     )
     if footer is not None:
         summary.outcome = footer.outcome or types_pb2.OUTCOME_UNSPECIFIED

@@ -1,4 +1,4 @@
-"""Reads recordings, also those that a crash has cut short."""
+"""Reads recordings, also those that a crash has cut short or a disk has damaged."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from google.protobuf.message import DecodeError
-from mcap.exceptions import EndOfFile, InvalidMagic, McapError
+from mcap.exceptions import EndOfFile
 from mcap.records import Channel as ChannelRecord
-from mcap.records import Message
-from mcap.stream_reader import StreamReader
+from mcap.records import Chunk, McapRecord, Message
+from mcap.stream_reader import StreamReader, breakup_chunk
 
 from animalcat.service.recording.channels import Channel
+from animalcat.service.recording.sums import MAGIC, DamageError, check_sums
 from animalcat.v1 import results_pb2
 
-_MAGIC: Final = b"\x89MCAP0\r\n"
 _RECORD: Final = struct.Struct("<BQ")
 
 
 class RecordingError(ValueError):
-    """A file is no recording, or is cut before its header ends."""
+    """A file is no recording, or is cut or damaged before its header ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +32,26 @@ class Recording:
 
     Attributes:
         header: How to play it again.
-        steps: Every step, from the first observation (number 0) without a gap.
-        footer: How it ended; None where the recording was cut.
+        steps: Every step, from the first observation (number 0) without a gap; of a damaged file,
+            those that are known to be right.
+        footer: How it ended; None where the recording was cut, or that part is damaged.
+        damage: What is wrong with the file; empty where nothing is, nor in one that was merely cut
+            while the episode played.
+        checked: Whether check sums vouch for every byte: not where the file has none, since the
+            episode did not end or an older version recorded it. None where it was not read from
+            a file.
     """
 
     header: results_pb2.EpisodeHeader
     steps: tuple[results_pb2.RecordedStep, ...]
     footer: results_pb2.EpisodeFooter | None
+    damage: str = ""
+    checked: bool | None = None
 
     @property
     def complete(self) -> bool:
-        """Whether the episode was recorded to its end."""
-        return self.footer is not None
+        """Whether the whole episode is there, undamaged."""
+        return self.footer is not None and not self.damage
 
     @property
     def actions(self) -> bytes:
@@ -63,9 +71,9 @@ class LogMessage(NamedTuple):
 def read_episode(path: Path) -> Recording:
     """Read a recording.
 
-    A file that was cut while its episode played gives every step that was whole before the cut;
-    one in the compact form, every step of its whole chunks (it appears by an atomic rename, so no
-    crash cuts it).
+    A file that was cut gives every step that was whole before the cut; one in the compact form,
+    every step of its whole chunks (it appears by an atomic rename, so no crash cuts it). A damaged
+    one gives what is known to be right, and says what is wrong.
 
     Raises:
         RecordingError: There is no whole header.
@@ -74,51 +82,105 @@ def read_episode(path: Path) -> Recording:
     header: results_pb2.EpisodeHeader | None = None
     footer: results_pb2.EpisodeFooter | None = None
     steps: list[results_pb2.RecordedStep] = []
-    damage = ""
+    log = Log(path.read_bytes())
     try:
-        for message in read_messages(path):
+        for message in log.messages():
             match message.channel:
-                case Channel.HEADER:
+                case Channel.HEADER if header is None:
                     header = results_pb2.EpisodeHeader.FromString(message.data)
                 case Channel.STEP if message.sequence == len(steps):
                     steps.append(results_pb2.RecordedStep.FromString(message.data))
                 case Channel.FOOTER if message.sequence == max(0, len(steps) - 1):
                     footer = results_pb2.EpisodeFooter.FromString(message.data)
                 case _:
-                    break
-    except (DecodeError, McapError, ValueError) as error:
-        # A power cut may leave anything after the last block that reached the disk.
-        damage = f" ({error})"
+                    raise DamageError(f"after {len(steps)} steps comes another than the next")
+    except (DecodeError, DamageError) as error:
+        # Also a power cut: it may leave anything after the last block that reached the disk.
+        damage = str(error)
+    else:
+        damage = ""
     if header is None:
-        raise RecordingError(f"{path}: not a recording, or cut before its header ends{damage}")
-    return Recording(header, tuple(steps), footer)
+        why = f" ({damage})" if damage else ""
+        raise RecordingError(f"{path}: not a recording, or cut before its header ends{why}")
+    return Recording(header, tuple(steps), footer, damage, log.checked)
 
 
-def read_messages(path: Path) -> Iterator[LogMessage]:
-    """The whole messages of a recording's file, in order.
+class Log:
+    """The messages of a recording's file.
 
-    Raises:
-        McapError: The file is damaged here, or is no mcap file.
+    Attributes:
+        checked: Whether check sums vouch for every byte; known once the messages have been read.
     """
-    data = path.read_bytes()
-    if not data.startswith(_MAGIC):
-        raise InvalidMagic(data[: len(_MAGIC)])
-    topics = {channel.topic: channel for channel in Channel}
-    channels: dict[int, Channel] = {}
-    try:
-        for record in StreamReader(BytesIO(data[: _whole(data)])).records:
+
+    def __init__(self, data: bytes) -> None:
+        """Take the content of the file."""
+        self._data = data
+        self.checked = False
+
+    def messages(self) -> Iterator[LogMessage]:
+        """The whole messages, in order.
+
+        Raises:
+            DamageError: The file is damaged, or is no mcap file. What came before is right where
+                the file is in the compact form.
+        """
+        topics = {channel.topic: channel for channel in Channel}
+        channels: dict[int, Channel] = {}
+        for record in self._records():
             if isinstance(record, ChannelRecord) and record.topic in topics:
                 channels[record.id] = topics[record.topic]
             elif isinstance(record, Message) and record.channel_id in channels:
                 channel = channels[record.channel_id]
                 yield LogMessage(channel, record.sequence, record.log_time, record.data)
-    except EndOfFile:
-        return
+
+    def _records(self) -> Iterator[McapRecord]:
+        """The whole records, those in chunks too.
+
+        Only the compact form has chunks, and it is written in one go: a sum that is wrong or
+        missing there is damage. Each chunk's own sum still tells which of them are right.
+        """
+        damage = ""
+        compact = False
+        for record in self._outer_records():
+            if not isinstance(record, Chunk):
+                yield record
+                continue
+            if not compact:
+                compact = True
+                try:
+                    self.checked = check_sums(self._data)
+                except DamageError as error:
+                    damage = str(error)
+            if record.uncompressed_crc == 0:
+                raise DamageError("a chunk has lost its check sum")
+            try:
+                content = breakup_chunk(record, validate_crc=True)
+            except Exception as error:  # see _outer_records
+                raise DamageError(f"a chunk is damaged: {error!r}") from error
+            yield from content
+        if damage:
+            raise DamageError(damage)
+
+    def _outer_records(self) -> Iterator[McapRecord]:
+        if not self._data.startswith(MAGIC):
+            raise DamageError("it does not begin as an mcap file")
+        whole = BytesIO(self._data[: _whole(self._data)])
+        records = StreamReader(whole, emit_chunks=True).records
+        while True:
+            try:
+                record = next(records, None)
+            except EndOfFile:  # cut between two records
+                return
+            except Exception as error:  # the decoders raise of every kind at damage
+                raise DamageError(f"a record is damaged: {error!r}") from error
+            if record is None:
+                return
+            yield record
 
 
 def _whole(data: bytes) -> int:
     """Length of the part that holds whole records: mcap's reader passes a torn one as whole."""
-    end = len(_MAGIC)
+    end = len(MAGIC)
     while end + _RECORD.size <= len(data):
         opcode, length = _RECORD.unpack_from(data, end)
         if opcode == 0 or end + _RECORD.size + length > len(data):

@@ -13,7 +13,7 @@ from mcap.writer import CompressionType, Writer
 
 from animalcat.envs.types import EndedBy, Step
 from animalcat.service.recording.channels import LIBRARY, Channel, log_time
-from animalcat.service.recording.reader import LogMessage, read_messages
+from animalcat.service.recording.reader import Log, LogMessage
 from animalcat.v1 import results_pb2, types_pb2
 from animalcat.wire import ended_by_to_proto, observation_to_proto
 
@@ -104,13 +104,13 @@ def compact(path: Path) -> None:
     """Rewrite a recording compressed: durably, and wholly or not at all.
 
     Raises:
-        mcap.exceptions.McapError: The file is no recording; it stays as it was.
+        DamageError: The file is no recording, or damaged; it stays as it was.
         OSError: There is no room; the file stays as it was.
     """
     temporary = path.with_suffix(".tmp")
     with temporary.open("wb") as file:
         log = _Log(file, chunked=True)
-        for message in read_messages(path):
+        for message in Log(path.read_bytes()).messages():
             log.add(message)
         log.end()
         file.flush()
@@ -157,7 +157,11 @@ class _Log:
 
     def __init__(self, file: IO[bytes], *, chunked: bool) -> None:
         self._writer = Writer(
-            file, CHUNK_BYTES, compression=CompressionType.ZSTD, use_chunking=chunked
+            file,
+            CHUNK_BYTES,
+            compression=CompressionType.ZSTD,
+            use_chunking=chunked,
+            enable_data_crcs=chunked,  # the form without chunks has no end to keep the sum in
         )
         self._writer.start(profile="", library=LIBRARY)
         self._ids = {channel: self._register(channel) for channel in Channel}

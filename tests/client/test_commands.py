@@ -91,12 +91,17 @@ def test_what_a_person_played_is_listed_marked_and_streamed(server: Server) -> N
     (server.home / "recordings" / "play-here" / "9-0.mcap").write_bytes(b"cut")
     (server.home / "recordings" / "play-never").mkdir()
 
-    expected = [("play-here", 0, "success", "person"), ("play-here", 1, "void", "person")]
+    expected = [
+        ("play-here", 0, "success", "person"),
+        ("play-here", 1, "void", "person"),
+        ("play-here", 9, "open", "person"),
+    ]
     for which in (["play-here"], []):
         listed = episode("list", *which, "--server", server.address, "--json")
         assert listed.exit_code == 0, listed.output
         rows = [row for row in json.loads(listed.stdout) if row["session"] == "play-here"]
         assert [(r["session"], r["episode"], r["outcome"], r["reason"]) for r in rows] == expected
+        assert [bool(row["cause"]) for row in rows] == [False, False, True]
     again = episode("replay", "play-here", "0", "--server", server.address, "--verify", "--json")
     assert again.exit_code == 0, again.output
     missing = episode("list", "play-never", "--server", server.address)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import grpc
 import numpy as np
 import pytest
 
@@ -24,7 +25,7 @@ from animalcat.service.person import Game, PageServer
 from animalcat.service.person.terminal import picture
 from animalcat.service.person.terminal import play as play_keys
 from animalcat.service.recording import read_episode, verify
-from animalcat.v1 import types_pb2
+from animalcat.v1 import results_pb2, types_pb2
 
 TEXT = """!ArenaConfig
 arenas:
@@ -334,6 +335,40 @@ def test_the_command_plays_in_a_terminal(tmp_path: Path) -> None:
     assert "▀".encode() in shown
     (path,) = tmp_path.rglob("*.mcap")
     assert read_episode(path).actions == bytes([3] * 6)
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_a_damaged_recording_breaks_no_listing(service: Any) -> None:
+    for session in ("play-a", "play-b"):
+        playing = Game(arena(), 7, session=session, instance="goal", data=service.data)
+        for _ in range(2):
+            playing.act(3)
+            playing.restart()
+        playing.act(3)
+        playing.close()
+    folder = service.data / "recordings" / "play-a"
+    content = bytearray((folder / "0-0.mcap").read_bytes())
+    content[len(content) // 3] ^= 1  # in its only chunk
+    (folder / "0-0.mcap").write_bytes(content)
+    content = bytearray((folder / "1-0.mcap").read_bytes())
+    content[-40] ^= 1  # behind it
+    (folder / "1-0.mcap").write_bytes(content)
+
+    listed = await service.list_episodes("sessions/-")
+    assert [e.name.split("/")[1] for e in listed] == ["play-a"] * 3 + ["play-b"] * 3
+    broken, damaged, *whole = listed
+    assert "cannot be read" in broken.cause
+    assert "its recording is damaged: the check sum" in damaged.cause
+    assert damaged.steps == 1
+    assert not any(episode.cause for episode in whole)
+
+    request = results_pb2.StreamEpisodeRequest(name="sessions/play-a/episodes/1")
+    call = service.episodes.StreamEpisode(request)
+    for kind in ("header", "step", "step", "footer"):
+        assert (await call.read()).WhichOneof("frame") == kind
+    with pytest.raises(grpc.aio.AioRpcError) as status:
+        await call.read()
+    assert status.value.code() is grpc.StatusCode.DATA_LOSS
 
 
 def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:

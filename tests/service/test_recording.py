@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcap.reader import make_reader
+from mcap.writer import Writer
 
 from animalcat.envs.backends import make_environment
 from animalcat.envs.types import CameraSpec, Observation, ObservationSpec, Phase, RaySpec, Step
@@ -24,6 +27,8 @@ from animalcat.service.recording import (
     read_episode,
     verify,
 )
+from animalcat.service.recording.channels import Channel
+from animalcat.service.recording.reader import Log
 from animalcat.service.recording.verify import load_arena
 from animalcat.service.versions import versions
 from animalcat.v1 import results_pb2, types_pb2
@@ -169,6 +174,7 @@ def test_a_recording_cut_at_any_byte_gives_every_whole_step(
         assert whole == 0
         return
     assert not recording.complete
+    assert not recording.checked
     assert recording.footer is None
     # A tail of zeros may by chance be what a step was missing, never more than that.
     assert whole <= len(recording.steps) <= whole + bool(tail)
@@ -188,6 +194,84 @@ def test_a_cut_compact_recording_gives_true_steps_or_none(
     except RecordingError:
         return
     assert recording.steps == full.steps[: len(recording.steps)]
+
+
+def flipped(data: bytes, bit: int) -> bytes:
+    changed = bytearray(data)
+    changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)
+
+
+def chunks(data: bytes) -> list[range]:
+    """Where the compressed content of each chunk is."""
+    summary = make_reader(BytesIO(data)).get_summary()
+    assert summary is not None
+    ends = [(c.chunk_start_offset + c.chunk_length, c) for c in summary.chunk_indexes]
+    return [range(end - chunk.compressed_size, end) for end, chunk in ends]
+
+
+def outside_of_chunks(data: bytes) -> list[int]:
+    """Bits of a finished file of one chunk that the chunk's own sum does not cover."""
+    (chunk,) = chunks(data)
+    covered = range(8 * chunk.start, 8 * chunk.stop)
+    return [bit for bit in range(8 * len(data)) if bit not in covered]
+
+
+@pytest.mark.parametrize("sample", ["anywhere", "outside of chunks"])
+def test_no_flipped_bit_of_a_finished_recording_passes(
+    rays: Played, scratch: Path, sample: str
+) -> None:
+    data, full = rays.path.read_bytes(), read_episode(rays.path)
+    assert full.complete
+    assert full.checked
+    bits = range(8 * len(data)) if sample == "anywhere" else outside_of_chunks(data)
+    for bit in random.Random(14).sample(bits, 250):
+        scratch.write_bytes(flipped(data, bit))
+        try:
+            found = read_episode(scratch)
+        except RecordingError:
+            continue
+        assert found.damage, f"bit {bit} passes"
+        assert not found.complete
+        assert found.header == full.header
+        assert found.steps == full.steps[: len(found.steps)]
+
+
+def test_a_damaged_recording_gives_the_chunks_before_the_damage(tmp_path: Path) -> None:
+    path = tmp_path / "0-0.mcap"
+    recorder = EpisodeRecorder(path, header(ObservationSpec(rays=None)))
+    for number, step in enumerate(episode_steps(3000)):
+        recorder.step(step, 3 if number else None)
+    recorder.finish(types_pb2.OUTCOME_VOID)
+    data, full = path.read_bytes(), read_episode(path)
+    where = chunks(data)
+    assert len(where) > 2
+    path.write_bytes(flipped(data, 8 * (where[1].start + where[1].stop) // 2))
+    found = read_episode(path)
+    assert "chunk is damaged" in found.damage
+    assert 0 < len(found.steps) < len(full.steps)
+    assert found.steps == full.steps[: len(found.steps)]
+
+
+def test_recordings_of_older_versions_are_read(rays: Played, tmp_path: Path) -> None:
+    path = tmp_path / "0-0.mcap"
+    with path.open("wb") as file:  # as they were written: without a sum of the data section
+        writer = Writer(file, 64 * 1024)
+        writer.start(library="animalcat")
+        for channel in Channel:
+            schema = writer.register_schema(channel.schema_name, "protobuf", channel.schema())
+            writer.register_channel(channel.topic, "protobuf", schema)
+        for message in Log(rays.live).messages():
+            number = 1 + list(Channel).index(message.channel)
+            writer.add_message(number, message.log_time, message.data, 0, message.sequence)
+        footer = read_episode(rays.path).footer
+        assert footer is not None
+        writer.add_message(3, 0, footer.SerializeToString(), 0, footer.steps)
+        writer.finish()
+    old, new = read_episode(path), read_episode(rays.path)
+    assert (old.header, old.steps, old.footer) == (new.header, new.steps, new.footer)
+    assert old.complete
+    assert (old.checked, new.checked) == (False, True)
 
 
 @pytest.mark.parametrize("content", [b"", b"\x89MCAP0", b"not a recording at all, but text"])
@@ -220,7 +304,7 @@ def test_an_abandoned_recording_stays_as_it_is(tmp_path: Path) -> None:
 
 def test_other_tools_can_read_it(rays: Played) -> None:
     with rays.path.open("rb") as file:
-        reader = make_reader(file)
+        reader = make_reader(file, validate_crcs=True)
         summary = reader.get_summary()
         assert summary is not None
         assert summary.statistics is not None
