@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from animalcat.layouts.adaptive.offers import Offers
 from animalcat.layouts.evaluator import Evaluator
+from animalcat.layouts.instances import Instances
 from animalcat.layouts.retest import Retest
 from animalcat.layouts.spec import Layout
 
@@ -31,6 +32,8 @@ class Bank:
         layout: What is measured.
         paradigms: The paradigm of each instance.
         names: The name of each instance.
+        features: (instances, features), in the layout's order and units.
+        outside: Meta-features that the layout does not know, each (instances,); NaN: unknown.
         variants: (instances,), the number of the group of variants that each is of.
         seconds: (instances,), how long an episode is expected to take.
         distinct: (distinct, columns): the prepared columns of each distinct instance.
@@ -49,6 +52,7 @@ class Bank:
         variants: Sequence[str] = (),
         seconds: npt.ArrayLike | None = None,
         offers: Offers | None = None,
+        outside: Mapping[str, npt.ArrayLike] | None = None,
     ) -> None:
         """Prepare the instances.
 
@@ -61,6 +65,8 @@ class Bank:
                 one another that have equal features, and differ in what the layout does not know.
             seconds: (instances,), how long an episode is expected to take; by default all equal.
             offers: What could be made on demand.
+            outside: Meta-features of the instances that the layout does not know, each
+                (instances,): the alarm looks for misfits by them.
 
         Raises:
             ValueError: A feature is out of range, or the lengths differ.
@@ -80,12 +86,19 @@ class Bank:
             self.seconds = np.concatenate([self.seconds, extra])
         columns = self.evaluator.columns(values)
         n = len(columns)
+        self.features: Floats = columns[:, : len(layout.features)]
+        unknown = np.full(n - own, np.nan)
+        self.outside: dict[str, Floats] = {
+            name: np.concatenate([np.asarray(column, np.float64), unknown])
+            for name, column in (outside or {}).items()
+        }
         self.offered: Mask = np.arange(n) >= own
         for what, length in (
             ("paradigms", len(self.paradigms)),
             ("names", len(self.names)),
             ("variants", len(variants) + n - own if variants else n),
             ("seconds", len(self.seconds)),
+            *((name, len(column)) for name, column in self.outside.items()),
         ):
             if length != n:
                 raise ValueError(f"{length} {what}, {n} instances")
@@ -100,9 +113,53 @@ class Bank:
             self.distinct, self.place = columns, np.empty(0, np.int64)
         self.demands = self.evaluator.demands(self.distinct)[self.place]
         self.variants = self.place
+        self._grouped = bool(variants)
         if variants:
             groups = np.array([*variants, *self.names[own:]])
             self.variants = np.unique(groups, return_inverse=True)[1]
+
+    @classmethod
+    def of(cls, layout: Layout, instances: Instances) -> Bank:
+        """A bank of a table of instances; what the layout does not know of them is `outside`.
+
+        Raises:
+            ValueError: A column is not there, or a value is missing or out of its range.
+        """
+        known = layout.feature_names
+        return cls(
+            layout,
+            instances.features(layout),
+            instances.paradigms or ("",) * len(instances),
+            names=instances.names,
+            outside={c: instances.column(c) for c in instances.columns if c not in known},
+        )
+
+    def without(self, names: Collection[str]) -> Bank:
+        """The bank without some instances or offers."""
+        if not names:
+            return self
+        kept = np.array([name not in names for name in self.names])
+        own, offered = np.flatnonzero(kept & ~self.offered), np.flatnonzero(kept & self.offered)
+
+        def pick(values: Sequence[str], rows: Ints) -> list[str]:
+            return [values[row] for row in rows]
+
+        offers = Offers(
+            pick(self.names, offered),
+            self.features[offered],
+            pick(self.paradigms, offered),
+            self.seconds[offered],
+        )
+        return Bank(
+            self.layout,
+            self.features[own],
+            pick(self.paradigms, own),
+            names=pick(self.names, own),
+            variants=[str(self.variants[row]) for row in own] if self._grouped else (),
+            seconds=self.seconds[own],
+            offers=offers if self.offered.any() else None,
+            outside={name: column[own] for name, column in self.outside.items()},
+        )
 
     def __len__(self) -> int:
         return len(self.paradigms)

@@ -54,26 +54,30 @@ class Choice:
 
     Attributes:
         index: Its row.
+        instance: Its name.
         score: Expected drop of variance, summed over capabilities in shares of their range.
         propensity: Probability with which the policy chose it here.
         predicted: Predicted probability of success, or mean score.
         margins: Per capability that it demands, posterior mean minus demand, in its unit.
         reason: Which draw it was, for example "informative", "random" or "generated".
-        alternatives: The best others: rows and scores.
+        alternatives: The best others: names and scores.
         because: Why this and no other, in words, where there is more to say.
         peers: What else of its paradigm could have been begun; None for a repeat and for what is
             made on demand.
+        offered: Whether it is an offer, of which an instance is to be made.
     """
 
     index: int
+    instance: str
     score: float
     propensity: float
     predicted: float
     margins: Mapping[str, float]
     reason: str
-    alternatives: tuple[tuple[int, float], ...] = ()
+    alternatives: tuple[tuple[str, float], ...] = ()
     because: str = ""
     peers: Peers | None = None
+    offered: bool = False
 
 
 class Chooser:
@@ -119,6 +123,7 @@ class Chooser:
         available = self.available(history, distrust=distrust)
         return Choice(
             index=index,
+            instance=self.bank.names[index],
             score=float(scores.total[index]),
             propensity=float(chances[index]),
             predicted=float(scores.predicted[index]),
@@ -127,6 +132,7 @@ class Chooser:
             alternatives=self._alternatives(scores.total, available, index),
             because=branch.because,
             peers=self._peers(history, index, chances, scores.predicted),
+            offered=bool(self.bank.offered[index]),
         )
 
     def choose_several(
@@ -210,17 +216,16 @@ class Chooser:
             if np.isfinite(margins[k])
         }
 
-    @staticmethod
     def _alternatives(
-        total: Floats, available: Mask, index: int, count: int = 3
-    ) -> tuple[tuple[int, float], ...]:
+        self, total: Floats, available: Mask, index: int, count: int = 3
+    ) -> tuple[tuple[str, float], ...]:
         rest = available.copy()
         rest[index] = False
         rows: Ints = np.flatnonzero(rest)
         if len(rows) > count:
             rows = rows[np.argpartition(-total[rows], count - 1)[:count]]
         best = rows[np.argsort(-total[rows], kind="stable")]
-        return tuple((int(row), float(total[row])) for row in best)
+        return tuple((self.bank.names[row], float(total[row])) for row in best)
 
 
 def selector_of(policy: Policy, bank: Bank) -> Selector:

@@ -66,7 +66,7 @@ def test_every_policy_is_a_distribution_over_what_is_left(
     choice = other.choose(posterior, History([3, 4]), 3)
     assert choice is not None
     assert choice.propensity == pytest.approx(chances[choice.index])
-    assert choice.index not in {row for row, _ in choice.alternatives}
+    assert choice.instance not in {name for name, _ in choice.alternatives}
     scores = [score for _, score in choice.alternatives]
     assert scores == sorted(scores, reverse=True)
 
