@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice
 from typing import Final, TypeAlias
@@ -15,15 +15,11 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.adaptive.alarm import Alarm, Scheme, log_factors, schemes
-from animalcat.layouts.adaptive.bank import Bank, History
-from animalcat.layouts.adaptive.evidence import Evidence
+from animalcat.layouts.adaptive.bank import Bank
+from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.offers import Offers, Source
-from animalcat.layouts.adaptive.plan import Policy
-from animalcat.layouts.adaptive.policy import Chooser
-from animalcat.layouts.adaptive.stopping import Stopper, StoppingRule
+from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.instances import Instances
-from animalcat.layouts.live import LivePosterior
 from animalcat.layouts.randomness import rng
 from animalcat.layouts.simulate import LayoutAgent
 from animalcat.layouts.spec import Bernoulli, Layout
@@ -138,7 +134,7 @@ class Point:
         sd: Standard deviations.
         mean: Means.
         brier: Expected Brier score on held-out instances; NaN where none are.
-        stands: Whether an alarm stands then, in hindsight; looked at where it changes choices.
+        stands: Whether an alarm stands then, in hindsight.
     """
 
     episodes: int
@@ -171,22 +167,23 @@ class Trajectory:
     inside: tuple[bool, ...] = ()
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class _Ready:
-    """What a session needs of a world, prepared once a process."""
+    """What a session needs of a world, prepared once a process.
+
+    Attributes:
+        world: The world.
+        rows: What can be played, by its place among all that is playable.
+        test: Instances that are held out.
+        bank: What can be played.
+        asked: The instances held out, as the bank's evaluator has them.
+    """
 
     world: World
     rows: Ints
     test: Ints
     bank: Bank
-    schemes: tuple[Scheme, ...]
-    features: Floats
     asked: Floats
-    choosers: dict[Policy, Chooser] = field(default_factory=dict[Policy, Chooser])
-
-    def chooser(self, policy: Policy) -> Chooser:
-        """The chooser of a policy, which keeps arrays from session to session."""
-        return self.choosers.setdefault(policy, Chooser(self.bank, policy))
 
 
 _worlds: Mapping[str, World] = {}
@@ -205,14 +202,12 @@ def _ready(name: str, split: int | None) -> _Ready:
         part.features(world.layout),
         part.paradigms or ("",) * len(part),
         offers=offers,
+        outside={k: v[rows] for k, v in world.outside().items()},
     )
     extra = 0 if offers is None else len(offers)
-    unknown = np.full(extra, np.nan)
-    outside = {k: np.concatenate([v[rows], unknown]) for k, v in world.outside().items()}
-    features = world.playable.features(world.layout)
-    asked = bank.evaluator.columns(features[test])
+    asked = bank.evaluator.columns(world.playable.features(world.layout)[test])
     playable = np.concatenate([rows, np.arange(n, n + extra)])
-    return _Ready(world, playable, test, bank, schemes(bank.paradigms, outside), features, asked)
+    return _Ready(world, playable, test, bank, asked)
 
 
 class _Luck:
@@ -240,60 +235,41 @@ class _Luck:
 
 
 def simulate(task: Task) -> Trajectory:
-    """Play one session."""
+    """Play one session, with the learner that the service plays by."""
     # Splits of large batteries hardly differ; a few of them serve all seeds.
     few = 5 if len(_worlds[task.world].instances) > 1000 else 1_000_000
     ready = _ready(task.world, task.seed % few if task.held_out else None)
-    layout, rows, bank = ready.world.layout, ready.rows, ready.bank
-    posterior, alarm = LivePosterior(layout, task.seed), Alarm(ready.schemes)
-    stopper = None if task.rule is None else Stopper(layout, task.rule)
-    chooser = ready.chooser(task.policy or Policy("random"))
+    bank, luck = ready.bank, _Luck(task, ready)
+    policy = task.policy or Policy("random")
+    learner = Learner(bank, policy, task.rule, task.seed, fallback=task.fallback)
     own = int(np.count_nonzero(~bank.offered))
     order = rng(task.seed, "order", 0).permutation(own)
-    plays = np.zeros(len(rows), np.int64)
-    luck = _Luck(task, ready)
-    evidence: Evidence[int] = Evidence()
+    plays = np.zeros(len(bank), np.int64)
     points: list[Point] = []
-    stands = False
     last = min(task.checkpoints[-1], own if _once(task) else task.checkpoints[-1])
     for episode in range(1, last + 1):
         if task.policy is None:
-            row, predicted = int(order[episode - 1]), 1.0
+            row = int(order[episode - 1])
         else:
-            distrust = task.fallback and stands
-            history = History(evidence.instances, retest=evidence.retest)
-            choice = chooser.choose(posterior, history, episode, distrust=distrust)
+            choice = learner.ask(episode=episode)
             if choice is None:
                 break
-            row, predicted = choice.index, choice.predicted
-        instance = int(rows[row])
-        y = luck.outcome(instance, int(plays[row]), episode)
-        if task.policy is not None and row not in evidence:  # a repeat is not what is predicted
-            columns = bank.distinct[[bank.place[row]]]
-            alarm.update(row, log_factors(posterior, bank.evaluator, columns, y, episode))
-        evidence.tell(row, y, predicted if y else 1.0 - predicted)
-        weights = evidence.weights
-        posterior.update(ready.features[instance], y, episode, weights[-1])
-        posterior.reweigh(weights)
-        if task.fallback and alarm.raised:
-            told = np.array([evidence.instances[i] for i in evidence.fresh])
-            columns = bank.distinct[bank.place[told]]
-            known = evidence.outcomes[evidence.fresh]
-            stands = alarm.stands(posterior, bank.evaluator, columns, known, told)
+            row = choice.index
+        outcome = luck.outcome(int(ready.rows[row]), int(plays[row]), episode)
+        learner.tell(bank.names[row], outcome, episode)
         plays[row] += 1
         if episode in task.checkpoints:
-            points.append(_point(task, ready, posterior, episode, stands))
-        history = History(evidence.instances, retest=evidence.retest)
-        if stopper is not None and stopper.verdict(posterior, chooser, history).stop:
+            points.append(_point(task, ready, learner, episode))
+        if task.rule is not None and learner.verdict().stop:
             break
     return Trajectory(
         task.player.name,
         "random order" if task.policy is None else task.policy.name,
         task.seed,
         tuple(points),
-        alarm.raised_at,
-        len(evidence),
-        _inside(task.player, posterior),
+        learner.raised_at,
+        learner.n,
+        _inside(task.player, learner),
     )
 
 
@@ -349,10 +325,8 @@ def _once(task: Task) -> bool:
     return task.policy is None or (task.policy.exposures == 1 and not task.policy.generate)
 
 
-def _point(
-    task: Task, ready: _Ready, posterior: LivePosterior, episode: int, stands: bool
-) -> Point:
-    layout = ready.world.layout
+def _point(task: Task, ready: _Ready, learner: Learner, episode: int) -> Point:
+    layout, posterior = learner.layout, learner.posterior
     capabilities: Sequence[int] = layout.capabilities
     theta, weights = posterior.particles[:, list(capabilities)], posterior.weights
     spans = np.array([layout.latents[i].prior.span for i in capabilities])
@@ -368,12 +342,12 @@ def _point(
         tuple((sd / spans).tolist()),
         tuple((mean / spans).tolist()),
         score,
-        stands,
+        learner.contradicted,
     )
 
 
-def _inside(player: Player, posterior: LivePosterior) -> tuple[bool, ...]:
+def _inside(player: Player, learner: Learner) -> tuple[bool, ...]:
     if player.theta is None:
         return ()
-    pairs = zip(posterior.summary(), player.theta, strict=True)
+    pairs = zip(learner.summary(), player.theta, strict=True)
     return tuple(bool(node.hdi[0] <= value <= node.hdi[1]) for node, value in pairs)

@@ -11,19 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from animalcat.layouts.adaptive.learner import Data, Floats, Learner
 from animalcat.layouts.certificate import Certificate, certify
 from animalcat.layouts.fit import FitError, FitRequest, FitResult
 from animalcat.layouts.fitter import Fitter
 from animalcat.layouts.randomness import rng
 from animalcat.layouts.spec import Layout
 from animalcat.layouts.summary import NodeSummary
-from animalcat.service.measurement import (
-    CERTIFICATE_DELAY,
-    Data,
-    Floats,
-    Measurement,
-    is_checkpoint,
-)
+from animalcat.service.measurement import CERTIFICATE_DELAY, is_checkpoint
 from animalcat.service.model import Session, StoredCertificate
 from animalcat.service.storage.base import SessionStore
 
@@ -49,14 +44,14 @@ class Certifier:
     def __init__(
         self,
         session: Session,
-        measurement: Measurement,
+        learner: Learner,
         thinking: asyncio.Lock,
         store: SessionStore,
         fitter: Fitter,
         data: Path,
     ) -> None:
         self._session = session
-        self._measurement = measurement
+        self._learner = learner
         self._thinking = thinking
         self._store = store
         self._fitter = fitter
@@ -70,11 +65,11 @@ class Certifier:
 
     async def after_episode(self) -> None:
         """Begin the fit that is due after the latest outcome, and apply the one that counts now."""
-        n = self._measurement.n
+        n = self._learner.n
         if is_checkpoint(n) and n not in self._stored:
             async with self._thinking:
-                live = await asyncio.to_thread(self._measurement.summary)
-                data = self._measurement.data()
+                live = await asyncio.to_thread(self._learner.summary)
+                data = self._learner.data()
             task = asyncio.create_task(self._check(n, live, data))
             # A session that ends before n + 8 leaves the fit to itself.
             task.add_done_callback(lambda done: done.cancelled() or done.exception())
@@ -91,7 +86,11 @@ class Certifier:
     async def _check(self, n: int, live: list[NodeSummary], data: Data) -> Checked:
         seed = fit_seed(self._session.spec.seed, "certificate", n)
         request = FitRequest(
-            self._measurement.layout, data.features, data.outcomes, seed, weights=data.weights
+            self._learner.layout,
+            data.features,
+            data.outcomes,
+            seed,
+            weights=data.weights,
         )
         try:
             fitted = await fit_twice(self._fitter, request)
@@ -111,7 +110,7 @@ class Certifier:
             if checked.draws is not None:
                 draws = f"certificates/{self._session.id}/{n}.npz"
                 await asyncio.to_thread(
-                    _save, self._data / draws, self._measurement.layout, checked.draws
+                    _save, self._data / draws, self._learner.layout, checked.draws
                 )
             certificate = StoredCertificate(n, checked.passed, checked.result, draws)
             await asyncio.to_thread(self._store.put_certificate, self._session.id, certificate)
@@ -121,7 +120,7 @@ class Certifier:
             # Read back also where they have just been written: the same path as after a restart.
             async with self._thinking:
                 loaded = await asyncio.to_thread(_load, self._data / draws)
-                await asyncio.to_thread(self._measurement.reseed, loaded, n)
+                await asyncio.to_thread(self._learner.reseed, loaded, n)
 
 
 async def fit_twice(fitter: Fitter, request: FitRequest) -> FitResult:

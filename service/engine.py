@@ -172,7 +172,7 @@ class SessionEngine:
         try:
             await self._prepare()
             await worker.open()
-            self._fits.warm(self._known.measurement.layout)
+            self._fits.warm(self._known.measurement.learner.layout)
             await link.welcome(self.session)
             async with self._books:
                 if self.session.state is SessionState.WAITING:
@@ -367,14 +367,14 @@ class SessionEngine:
         await self._known.take_in_due()
         self.session = await self._known.shown(self.session)
         if self.session.misfit:
-            self._fits.warm(self._known.measurement.widened_layout)
+            self._fits.warm(self._known.measurement.learner.widened_layout)
         self._publish(episode)
 
     async def _after_fault(self, episode: Episode) -> None:
         instance = episode.decision.instance
         if instance in self._known.ledger.set_aside:
             await self._known.set_aside(instance)
-        if not self._known.measurement.covered:
+        if not self._known.measurement.learner.left:
             reason = f"no instance can be played, at last because of {episode.cause}"
             await self._end_live(SessionState.FAILED, reason)
             raise ServiceError(Code.SESSION_FAILED, f"{reason}; mend that, create a new session")
@@ -409,8 +409,8 @@ class SessionEngine:
         evidence, measurement = self._known, self._known.measurement
         if self._reaching is not None:
             await self._reaching
-        fit = await self._fits.profile(measurement)
-        second = await self._fits.second_reading(measurement)
+        fit = await self._fits.profile(measurement.learner)
+        second = await self._fits.second_reading(measurement.learner)
         certificates = await asyncio.to_thread(self._parts.store.certificates, self.session.id)
         verdict = await evidence.verdict()
         reason = verdict.reason or self._conclusion
@@ -463,7 +463,7 @@ class SessionEngine:
             reason,
             report.profile,
             report.capabilities,
-            self._known.measurement.misfit,
+            self._known.measurement.learner.misfit,
         )
         self._publish(None)
 

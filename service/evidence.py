@@ -55,7 +55,7 @@ class Evidence:
         self._certify = session.spec.certify
         self._lag = lag(session.spec.slots)
         self._certifier = Certifier(
-            session, measurement, self.thinking, parts.store, parts.fitter, parts.data
+            session, measurement.learner, self.thinking, parts.store, parts.fitter, parts.data
         )
 
     @classmethod
@@ -119,7 +119,7 @@ class Evidence:
     async def set_aside(self, instance: str) -> None:
         """Never choose an instance again."""
         async with self.thinking:
-            await asyncio.to_thread(self.measurement.set_aside, instance)
+            await asyncio.to_thread(self.measurement.learner.set_aside, instance)
 
     async def choose(self, number: int) -> Decision | None:
         """What to play as a number; None where nothing is left."""
@@ -130,7 +130,7 @@ class Evidence:
     async def verdict(self) -> Verdict:
         """Whether it is enough, by what was told."""
         async with self.thinking:
-            return await asyncio.to_thread(self.measurement.verdict, self.ledger.seconds)
+            return await asyncio.to_thread(self.measurement.learner.verdict, self.ledger.seconds)
 
     async def shown(self, session: Session) -> Session:
         """The session with its summary up to date."""
@@ -143,15 +143,15 @@ class Evidence:
             episodes=len(counted),
             successes=sum(e.outcome is Outcome.SUCCESS for e in counted),
             capabilities=capabilities,
-            misfit=self.measurement.misfit,
+            misfit=self.measurement.learner.misfit,
         )
 
     async def _tell(self, episode: Episode) -> None:
         async with self.thinking:
             await asyncio.to_thread(
-                self.measurement.tell,
-                episode.number,
+                self.measurement.learner.tell,
                 episode.decision.instance,
-                episode.outcome is Outcome.SUCCESS,
+                float(episode.outcome is Outcome.SUCCESS),
+                episode.number,
             )
         self.ledger.tell(episode.number)

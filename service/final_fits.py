@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 
+from animalcat.layouts.adaptive.learner import Data, Learner
 from animalcat.layouts.fit import FitError, FitRequest, FitResult
 from animalcat.layouts.spec import Layout
 from animalcat.service.certificates import fit_seed, fit_twice
 from animalcat.service.errors import Code, ServiceError
-from animalcat.service.measurement import Data, Measurement
 from animalcat.service.model import Session
 from animalcat.service.parts import Parts
 from animalcat.service.reports import SecondReading
@@ -31,25 +31,25 @@ class FinalFits:
         if layout.digest not in self._warming:
             self._warming[layout.digest] = asyncio.create_task(self._warm(layout))
 
-    async def profile(self, measurement: Measurement) -> FitResult:
+    async def profile(self, learner: Learner) -> FitResult:
         """The posterior that the profile is made of.
 
         Raises:
             ServiceError: The fit failed twice.
         """
         try:
-            return await self._fit(measurement.layout, measurement.data(), "profile")
+            return await self._fit(learner.layout, learner.data(), "profile")
         except FitError as error:
             raise ServiceError(
                 Code.SESSION_FAILED,
                 f"the last fit failed ({error}); every outcome is kept, resume the session",
             ) from error
 
-    async def second_reading(self, measurement: Measurement) -> SecondReading | None:
+    async def second_reading(self, learner: Learner) -> SecondReading | None:
         """After an alarm: the profile with the contradicted part widened, or why there is none."""
-        if not measurement.misfit:
+        if not learner.misfit:
             return None
-        widened = measurement.widened()
+        widened = learner.widened()
         if widened is None:
             return SecondReading("", None, "no stratum stands out, so there is no part to widen")
         try:

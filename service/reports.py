@@ -72,12 +72,12 @@ def exported_profile(
 
     After an alarm a second reading stands beside the first, which stays.
     """
-    verdict = measurement.verdict(_seconds(attempts))
+    verdict = measurement.learner.verdict(_seconds(attempts))
     about = provenance(session, attempts, versions)
     about["reason"] = verdict.reason or session.reason
-    about["misfit"] = measurement.misfit
-    about["alarm"] = measurement.alarm
-    about["retest"] = measurement.retest
+    about["misfit"] = measurement.learner.misfit
+    about["alarm"] = measurement.learner.alarm
+    about["retest"] = measurement.learner.retest
     about["limits"] = measurement.limits
     about["certificates"] = [
         {"n": n, "counted_at": n + CERTIFICATE_DELAY, **certificate.result}
@@ -99,15 +99,15 @@ def live_profile(
     versions: Mapping[str, str],
 ) -> Report:
     """The profile as the live posterior has it; not certified, and it says so."""
-    status = dict(measurement.verdict(_seconds(attempts)).status)
+    status = dict(measurement.learner.verdict(_seconds(attempts)).status)
     if session.state is SessionState.CANCELLED:
         status = dict.fromkeys(status, "cancelled")
     about = provenance(session, attempts, versions)
-    about["misfit"] = measurement.misfit
-    about["alarm"] = measurement.alarm
-    about["retest"] = measurement.retest
+    about["misfit"] = measurement.learner.misfit
+    about["alarm"] = measurement.learner.alarm
+    about["retest"] = measurement.learner.retest
     about["limits"] = measurement.limits
-    profile = measurement.live_profile(status, about)
+    profile = Profile.of_live(measurement.learner.posterior, status, about)
     return Report(profile.to_dict(), measurement.with_reach(_capabilities(profile)))
 
 

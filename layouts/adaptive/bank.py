@@ -11,6 +11,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from animalcat.layouts.adaptive.alarm import Scheme, schemes
 from animalcat.layouts.adaptive.offers import Offers
 from animalcat.layouts.evaluator import Evaluator
 from animalcat.layouts.instances import Instances
@@ -142,7 +143,7 @@ class Bank:
         own, offered = np.flatnonzero(kept & ~self.offered), np.flatnonzero(kept & self.offered)
 
         def pick(values: Sequence[str], rows: Ints) -> list[str]:
-            return [values[row] for row in rows]
+            return [values[int(row)] for row in rows]
 
         offers = Offers(
             pick(self.names, offered),
@@ -163,6 +164,11 @@ class Bank:
 
     def __len__(self) -> int:
         return len(self.paradigms)
+
+    @cached_property
+    def schemes(self) -> tuple[Scheme, ...]:
+        """Ways to part the instances into strata: by paradigm, and by what is `outside`."""
+        return schemes(self.paradigms, self.outside)
 
     @cached_property
     def members(self) -> dict[str, Ints]:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from animalcat.layouts import frames
 from animalcat.layouts.adaptive import widening
-from animalcat.layouts.adaptive.alarm import MOST, Alarm, Suspect, log_factors, schemes
+from animalcat.layouts.adaptive.alarm import MOST, Alarm, Suspect, log_factors
 from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.bound import Reach, reach
 from animalcat.layouts.adaptive.evidence import Evidence
@@ -212,7 +212,9 @@ class Learner:
         """
         if offer not in self._rows:
             raise ValueError(f"{offer!r} is not on offer")
-        self._made[instance] = self.layout.check_features([features])
+        self._made[instance] = self.layout.check_features(
+            np.atleast_2d(np.asarray(features, np.float64))
+        )
         self._offer_of[instance] = offer
 
     def set_aside(self, instance: str) -> None:
@@ -413,7 +415,7 @@ class Learner:
 
     def _begin(self) -> None:
         self._posterior = LivePosterior(self.layout, self.seed)
-        self._alarm = Alarm(schemes(self.bank.paradigms, self.bank.outside))
+        self._alarm = Alarm(self.bank.schemes)
         self._evidence: Evidence[str] = Evidence()
         self._told: list[_Told] = []
         self._reseeds: list[_Reseed] = []

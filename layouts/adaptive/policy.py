@@ -225,7 +225,7 @@ class Chooser:
         if len(rows) > count:
             rows = rows[np.argpartition(-total[rows], count - 1)[:count]]
         best = rows[np.argsort(-total[rows], kind="stable")]
-        return tuple((self.bank.names[row], float(total[row])) for row in best)
+        return tuple((self.bank.names[int(row)], float(total[row])) for row in best)
 
 
 def selector_of(policy: Policy, bank: Bank) -> Selector:

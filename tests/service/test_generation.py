@@ -115,12 +115,12 @@ def test_an_arena_that_cannot_be_played_is_not_made_again(battery: Battery) -> N
     first = measurement.choose(0)
     assert first is not None
     assert first.made is not None
-    measurement.set_aside(first.instance)
+    measurement.learner.set_aside(first.instance)
     second = measurement.choose(0)
     assert second is not None
     assert second.made is not None
     assert second.made.offer != first.made.offer
-    assert measurement.covered == 24
+    assert len(measurement.learner.left) == 24
 
 
 def test_what_is_played_is_found_in_the_battery_or_with_the_decision(battery: Battery) -> None:

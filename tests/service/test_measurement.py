@@ -35,12 +35,12 @@ def played(measurement: Measurement, episodes: int, *, random: bool) -> list[Dec
     generator = np.random.default_rng(3)
     fixed: dict[str, bool] = {}
     made: list[Decision] = []
-    for number in range(measurement.n, measurement.n + episodes):
+    for number in range(measurement.learner.n, measurement.learner.n + episodes):
         decision = measurement.choose(number)
         assert decision is not None
         anew = bool(generator.random() < 0.5)
         success = anew if random else fixed.setdefault(decision.instance, anew)
-        measurement.tell(number, decision.instance, success)
+        measurement.learner.tell(decision.instance, success, number)
         made.append(decision)
     return made
 
@@ -49,12 +49,12 @@ def test_repeats_of_a_random_agent_count(battery: Battery) -> None:
     spec = replace(SPEC, policy=Policy(exposures=0, probes=0.3))
     measurement = Measurement(spec, battery)
     decisions = played(measurement, 40, random=True)
-    data = measurement.data()
+    data = measurement.learner.data()
     assert "probe" in {decision.reason for decision in decisions}
     assert 0.5 < data.weights.min() < 1.0
     assert data.weights[0] == 1.0
     assert 30.0 < data.weights.sum() < 40.0
-    retest = measurement.retest
+    retest = measurement.learner.retest
     assert retest is not None
     assert retest["repeats"] == 40 - len({decision.instance for decision in decisions})
     assert 0 < retest["agreements"] < retest["repeats"]
@@ -64,39 +64,39 @@ def test_repeats_of_a_random_agent_count(battery: Battery) -> None:
 
 def test_repeats_of_a_deterministic_agent_end_with_its_battery(battery: Battery) -> None:
     measurement = Measurement(SPEC, battery)
-    while not measurement.verdict().stop:
+    while not measurement.learner.verdict().stop:
         played(measurement, 1, random=False)
-    assert measurement.verdict().reason == "the battery is exhausted"
-    assert len(battery.instances) < measurement.n < 40
-    assert measurement.data().weights.sum() < len(battery.instances) + 1.0
+    assert measurement.learner.verdict().reason == "the battery is exhausted"
+    assert len(battery.instances) < measurement.learner.n < 40
+    assert measurement.learner.data().weights.sum() < len(battery.instances) + 1.0
 
 
 def test_telling_the_same_again_gives_the_same_choice(battery: Battery) -> None:
     """As after a restart: weights and probes follow from what was told."""
     first = Measurement(SPEC, battery)
     decisions = played(first, 25, random=True)
-    outcomes = first.data().outcomes
+    outcomes = first.learner.data().outcomes
     second = Measurement(SPEC, battery)
     for number, (decision, outcome) in enumerate(zip(decisions, outcomes, strict=True)):
-        second.tell(number, decision.instance, bool(outcome))
-    np.testing.assert_array_equal(first.data().weights, second.data().weights)
+        second.learner.tell(decision.instance, bool(outcome), number)
+    np.testing.assert_array_equal(first.learner.data().weights, second.learner.data().weights)
     assert first.choose(25) == second.choose(25)
-    assert first.summary() == second.summary()
+    assert first.learner.summary() == second.learner.summary()
 
 
 def test_a_certificate_knows_repeats_by_what_was_known_then(battery: Battery) -> None:
     """Its draws are applied later, when they count otherwise: live and after a restart alike."""
     lived = Measurement(SPEC, battery)
     decisions = played(lived, 20, random=True)
-    draws = np.array([[node.mean] * 200 for node in lived.summary()]).T
+    draws = np.array([[node.mean] * 200 for node in lived.learner.summary()]).T
     decisions += played(lived, 8, random=True)
-    outcomes = lived.data().outcomes
-    lived.reseed(draws, 20)
+    outcomes = lived.learner.data().outcomes
+    lived.learner.reseed(draws, 20)
     again = Measurement(SPEC, battery)
     for number, (decision, outcome) in enumerate(zip(decisions, outcomes, strict=True)):
-        again.tell(number, decision.instance, bool(outcome))
-    again.reseed(draws, 20)
-    assert again.summary() == lived.summary()
+        again.learner.tell(decision.instance, bool(outcome), number)
+    again.learner.reseed(draws, 20)
+    assert again.learner.summary() == lived.learner.summary()
     assert again.choose(28) == lived.choose(28)
 
 
@@ -105,12 +105,12 @@ def test_a_repeat_lays_no_bets(battery: Battery) -> None:
     measurement = Measurement(SPEC, battery)
     instance = battery.instances[0].name
     for number in range(60):
-        measurement.tell(number, instance, success=True)
-    assert measurement.misfit == ""
+        measurement.learner.tell(instance, True, number)
+    assert measurement.learner.misfit == ""
     others = battery.instances[1:]
     for number, other in enumerate(others, 60):
-        measurement.tell(number, other.name, success=True)
-    assert measurement.data().weights[-1] == 1.0
+        measurement.learner.tell(other.name, True, number)
+    assert measurement.learner.data().weights[-1] == 1.0
 
 
 def test_by_default_there_are_neither_repeats_nor_probes(battery: Battery) -> None:
@@ -118,7 +118,7 @@ def test_by_default_there_are_neither_repeats_nor_probes(battery: Battery) -> No
     decisions = played(measurement, 8, random=True)
     assert len({decision.instance for decision in decisions}) == 8
     assert "probe" not in {decision.reason for decision in decisions}
-    assert measurement.retest is None
+    assert measurement.learner.retest is None
     assert measurement.choose(8) is None
 
 

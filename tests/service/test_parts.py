@@ -122,7 +122,7 @@ class TestBattery:
     ) -> None:
         battery = import_files(read_files(data_dir / "animal-ai-competition"), 0, tmp_path)
         assert len(battery.instances) == 346
-        assert Measurement(SPEC, battery).covered == 69
+        assert len(Measurement(SPEC, battery).learner.left) == 69
 
 
 class TestMeasurement:
@@ -146,11 +146,11 @@ class TestMeasurement:
         measurement = Measurement(SPEC, navigation)
         first = measurement.choose(0)
         assert first is not None
-        measurement.set_aside(first.instance)
+        measurement.learner.set_aside(first.instance)
         second = measurement.choose(0)
         assert second is not None
         assert second.instance != first.instance
-        assert measurement.covered == 39
+        assert len(measurement.learner.left) == 39
 
     def test_every_instance_is_played_once_then_it_is_enough(self, navigation: Battery) -> None:
         measurement = Measurement(
@@ -158,15 +158,15 @@ class TestMeasurement:
         )
         played: set[str] = set()
         number = 0
-        while not measurement.verdict().stop:
+        while not measurement.learner.verdict().stop:
             decision = measurement.choose(number)
             assert decision is not None
             assert decision.instance not in played
             played.add(decision.instance)
-            measurement.tell(number, decision.instance, True)
+            measurement.learner.tell(decision.instance, True, number)
             number += 1
         assert number == 40
-        assert measurement.verdict().reason == "the battery is exhausted"
+        assert measurement.learner.verdict().reason == "the battery is exhausted"
         assert measurement.choose(number) is None
 
     def test_checkpoints(self) -> None:
