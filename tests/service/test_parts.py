@@ -128,19 +128,19 @@ class TestBattery:
 class TestMeasurement:
     def test_telling_the_same_again_chooses_the_same(self, navigation: Battery) -> None:
         """The state after a restart is the state before it, at every episode."""
-        told: list[tuple[int, str, bool]] = []
+        told: list[tuple[str, float, int]] = []
         lived = Measurement(SPEC, navigation)
         for number in range(12):
             decision = lived.choose(number)
             assert decision is not None
             fresh = Measurement(SPEC, navigation)
             for entry in told:
-                fresh.tell(*entry)
+                fresh.learner.tell(*entry)
             assert fresh.choose(number) == decision
-            assert fresh.verdict() == lived.verdict()
-            told.append((number, decision.instance, number % 3 == 0))
-            lived.tell(*told[-1])
-        assert fresh.n == 11
+            assert fresh.learner.verdict() == lived.learner.verdict()
+            told.append((decision.instance, float(number % 3 == 0), number))
+            lived.learner.tell(*told[-1])
+        assert fresh.learner.n == 11
 
     def test_an_instance_set_aside_is_never_chosen(self, navigation: Battery) -> None:
         measurement = Measurement(SPEC, navigation)
