@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -18,10 +18,25 @@ from animalcat.service.model import (
     SessionState,
     StoredCertificate,
 )
+from animalcat.service.storage.listing import (
+    CampaignFilter,
+    EpisodeFilter,
+    Listing,
+    Page,
+    SessionFilter,
+)
 
 
 class AlreadyFinishedError(Exception):
     """A finished record was to be changed, or an episode was to count twice."""
+
+
+class InUseError(Exception):
+    """What was to be deleted is needed; the message says by what, and what to do."""
+
+
+def nothing() -> None:
+    """Do nothing."""
 
 
 class SessionStore(ABC):
@@ -51,6 +66,18 @@ class SessionStore(ABC):
     @abstractmethod
     def batteries(self) -> list[BatteryRecord]:
         """All batteries, by id."""
+
+    @abstractmethod
+    def delete_battery(self, battery: str) -> bool:
+        """Forget a battery.
+
+        Returns:
+            Whether its content is needed no more: no other battery has it.
+
+        Raises:
+            KeyError: No such battery.
+            InUseError: A session or a campaign was made with it.
+        """
 
     @abstractmethod
     def put_layout(self, layout: LayoutRecord) -> None:
@@ -92,8 +119,28 @@ class SessionStore(ABC):
         """The session of that id."""
 
     @abstractmethod
-    def sessions(self) -> list[Session]:
-        """All sessions, newest first."""
+    def sessions(
+        self, wanted: SessionFilter = SessionFilter(), page: Page = Page()
+    ) -> Listing[Session]:
+        """Sessions, newest first.
+
+        Raises:
+            BadPageError: The page's token is none.
+        """
+
+    @abstractmethod
+    def delete_session(self, session: str, first: Callable[[], None] = nothing) -> None:
+        """Forget a session and all that belongs to it.
+
+        Args:
+            session: Its id.
+            first: What else is to go; called once the store has found that the session may be
+                deleted. Where it fails nothing is deleted here.
+
+        Raises:
+            KeyError: No such session.
+            InUseError: It is running, or a campaign has it.
+        """
 
     @abstractmethod
     def set_state(self, session: str, state: SessionState, reason: str = "") -> Session:
@@ -128,8 +175,23 @@ class SessionStore(ABC):
         """The campaign of that id."""
 
     @abstractmethod
-    def campaigns(self) -> list[Campaign]:
-        """All campaigns, newest first."""
+    def campaigns(
+        self, wanted: CampaignFilter = CampaignFilter(), page: Page = Page()
+    ) -> Listing[Campaign]:
+        """Campaigns, newest first.
+
+        Raises:
+            BadPageError: The page's token is none.
+        """
+
+    @abstractmethod
+    def delete_campaign(self, campaign: str) -> None:
+        """Forget a campaign; its sessions stay, and may then be deleted.
+
+        Raises:
+            KeyError: No such campaign.
+            InUseError: One of its sessions is not over.
+        """
 
     @abstractmethod
     def end_campaign(self, campaign: str, reason: str) -> Campaign:
@@ -169,8 +231,14 @@ class SessionStore(ABC):
         """
 
     @abstractmethod
-    def episodes(self, session: str) -> list[Episode]:
-        """All attempts of a session, by number and attempt."""
+    def episodes(
+        self, session: str, wanted: EpisodeFilter = EpisodeFilter(), page: Page = Page()
+    ) -> Listing[Episode]:
+        """Attempts of a session, by number and attempt.
+
+        Raises:
+            BadPageError: The page's token is none.
+        """
 
     @abstractmethod
     def put_certificate(self, session: str, certificate: StoredCertificate) -> None:

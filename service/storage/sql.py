@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,18 +10,20 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 from sqlalchemy import (
+    ColumnElement,
     Connection,
     Engine,
     Row,
     Select,
-    case,
     create_engine,
+    delete,
     event,
     func,
     insert,
     inspect,
     select,
     text,
+    tuple_,
     update,
 )
 from sqlalchemy.exc import IntegrityError
@@ -44,7 +46,20 @@ from animalcat.service.model import (
     StoredCertificate,
 )
 from animalcat.service.storage import schema
-from animalcat.service.storage.base import AlreadyFinishedError, SessionStore
+from animalcat.service.storage.base import (
+    AlreadyFinishedError,
+    InUseError,
+    SessionStore,
+    nothing,
+)
+from animalcat.service.storage.listing import (
+    BadPageError,
+    CampaignFilter,
+    EpisodeFilter,
+    Listing,
+    Page,
+    SessionFilter,
+)
 
 _SPEC: Final = TypeAdapter(SessionSpec)
 _CAMPAIGN: Final = TypeAdapter(CampaignSpec)
@@ -106,6 +121,27 @@ class SqlStore(SessionStore):
         with self._reader.connect() as db:
             rows = db.execute(select(schema.batteries).order_by(schema.batteries.c.id)).all()
         return [_battery(row) for row in rows]
+
+    def delete_battery(self, battery: str) -> bool:
+        """Forget a battery; see the base class."""
+        table, sessions, campaigns = schema.batteries, schema.sessions, schema.campaigns
+        with self._engine.begin() as db:
+            digest = db.scalar(select(table.c.digest).where(table.c.id == battery))
+            if digest is None:
+                raise KeyError(f"no battery {battery}")
+            for what, part, spec in (
+                ("campaign", campaigns, campaigns.c.spec["session"]),
+                ("session", sessions, sessions.c.spec),
+            ):
+                with_it = spec["battery_digest"].as_string() == digest
+                user = db.scalar(select(part.c.id).where(with_it).limit(1))
+                if user is not None:
+                    raise InUseError(
+                        f"battery {battery} is what {what} {user} was made with; delete that first"
+                    )
+            db.execute(delete(table).where(table.c.id == battery))
+            same = select(table.c.id).where(table.c.digest == digest).limit(1)
+            return db.scalar(same) is None
 
     def put_layout(self, layout: LayoutRecord) -> None:
         """Keep a layout; one of that digest is left as it is."""
@@ -173,11 +209,40 @@ class SqlStore(SessionStore):
             row = db.execute(_session_query().where(schema.sessions.c.id == session)).one_or_none()
         return None if row is None else _session(row)
 
-    def sessions(self) -> list[Session]:
-        """All sessions, newest first."""
-        with self._reader.connect() as db:
-            rows = db.execute(_session_query().order_by(schema.sessions.c.seq.desc())).all()
-        return [_session(row) for row in rows]
+    def sessions(
+        self, wanted: SessionFilter = SessionFilter(), page: Page = Page()
+    ) -> Listing[Session]:
+        """Sessions, newest first; see the base class."""
+        table = schema.sessions
+        query = _session_query()
+        if wanted.agent:
+            query = query.where(table.c.spec["agent"].as_string() == wanted.agent)
+        if wanted.battery:
+            query = query.where(table.c.spec["battery"].as_string() == wanted.battery)
+        if wanted.states:
+            query = query.where(table.c.state.in_([state.name for state in wanted.states]))
+        rows, following = self._newest(query, table.c.seq, page)
+        return Listing(map(_session, rows), following)
+
+    def delete_session(self, session: str, first: Callable[[], None] = nothing) -> None:
+        """Forget a session and all that belongs to it; see the base class."""
+        table = schema.sessions
+        with self._engine.begin() as db:
+            state = db.scalar(select(table.c.state).where(table.c.id == session))
+            if state is None:
+                raise KeyError(f"no session {session}")
+            if state == SessionState.RUNNING.name:
+                raise InUseError(f"session {session} is running; cancel it first")
+            having = schema.campaigns.c.id, schema.campaigns.c.sessions
+            for campaign, sessions in db.execute(select(*having)):
+                if session in sessions:
+                    raise InUseError(
+                        f"session {session} belongs to campaign {campaign}; delete that first"
+                    )
+            first()
+            for part in (schema.episodes, schema.certificates, schema.profiles):
+                db.execute(delete(part).where(part.c.session == session))
+            db.execute(delete(table).where(table.c.id == session))
 
     def set_state(self, session: str, state: SessionState, reason: str = "") -> Session:
         """Change a session's state; see the base class."""
@@ -221,12 +286,35 @@ class SqlStore(SessionStore):
             row = db.execute(select(table).where(table.c.id == campaign)).one_or_none()
         return None if row is None else _campaign(row)
 
-    def campaigns(self) -> list[Campaign]:
-        """All campaigns, newest first."""
+    def campaigns(
+        self, wanted: CampaignFilter = CampaignFilter(), page: Page = Page()
+    ) -> Listing[Campaign]:
+        """Campaigns, newest first; see the base class."""
         table = schema.campaigns
-        with self._reader.connect() as db:
-            rows = db.execute(select(table).order_by(table.c.seq.desc())).all()
-        return [_campaign(row) for row in rows]
+        query = select(table)
+        if wanted.battery:
+            battery = table.c.spec["session"]["battery"].as_string()
+            query = query.where(battery == wanted.battery)
+        if wanted.going_on is not None:
+            query = query.where((table.c.reason == "") == wanted.going_on)
+        rows, following = self._newest(query, table.c.seq, page)
+        return Listing(map(_campaign, rows), following)
+
+    def delete_campaign(self, campaign: str) -> None:
+        """Forget a campaign; see the base class."""
+        table, sessions = schema.campaigns, schema.sessions
+        with self._engine.begin() as db:
+            row = db.execute(select(table).where(table.c.id == campaign)).one_or_none()
+            if row is None:
+                raise KeyError(f"no campaign {campaign}")
+            states = select(sessions.c.id, sessions.c.state).where(sessions.c.id.in_(row.sessions))
+            for session, state in db.execute(states):
+                if not SessionState[state].over:
+                    raise InUseError(
+                        f"session {session} of campaign {campaign} is not over; end the campaign "
+                        "first"
+                    )
+            db.execute(delete(table).where(table.c.id == campaign))
 
     def end_campaign(self, campaign: str, reason: str) -> Campaign:
         """Keep why no more is handed out; see the base class."""
@@ -290,16 +378,40 @@ class SqlStore(SessionStore):
                 f"episode {episode.number} of {episode.session} counts already",
             )
 
-    def episodes(self, session: str) -> list[Episode]:
-        """All attempts of a session, by number and attempt."""
+    def episodes(
+        self, session: str, wanted: EpisodeFilter = EpisodeFilter(), page: Page = Page()
+    ) -> Listing[Episode]:
+        """Attempts of a session, by number and attempt; see the base class."""
         table = schema.episodes
+        place = tuple_(table.c.number, table.c.attempt)
+        query = select(table).where(table.c.session == session)
+        if wanted.outcomes:
+            query = query.where(table.c.outcome.in_([outcome.name for outcome in wanted.outcomes]))
+        if wanted.over is not None:
+            query = query.where(table.c.outcome.is_not(None) == wanted.over)
+        if page.after:
+            query = query.where(place > tuple_(*_numbers(page.after, 2)))
+        rows, more = self._page(query.order_by(table.c.number, table.c.attempt), page)
+        following = f"{rows[-1].number}-{rows[-1].attempt}" if more else ""
+        return Listing(map(_episode, rows), following)
+
+    def _newest(
+        self, query: Select[Any], seq: ColumnElement[int], page: Page
+    ) -> tuple[Sequence[Row[Any]], str]:
+        """Rows of a page, newest first, and the token of the next."""
+        if page.after:
+            query = query.where(seq < _numbers(page.after, 1)[0])
+        rows, more = self._page(query.order_by(seq.desc()), page)
+        return rows, str(rows[-1].seq) if more else ""
+
+    def _page(self, query: Select[Any], page: Page) -> tuple[Sequence[Row[Any]], bool]:
+        """Rows of a page, and whether others follow."""
+        if not page.limit:
+            with self._reader.connect() as db:
+                return db.execute(query).all(), False
         with self._reader.connect() as db:
-            rows = db.execute(
-                select(table)
-                .where(table.c.session == session)
-                .order_by(table.c.number, table.c.attempt)
-            ).all()
-        return [_episode(row) for row in rows]
+            rows = db.execute(query.limit(page.limit + 1)).all()
+        return rows[: page.limit], len(rows) > page.limit
 
     def put_certificate(self, session: str, certificate: StoredCertificate) -> None:
         """Keep a certificate; see the base class."""
@@ -402,6 +514,14 @@ def _prepare(engine: Engine) -> None:
             )
 
 
+def _numbers(token: str, n: int) -> list[int]:
+    """The numbers that the token of a page is made of."""
+    parts = token.split("-")
+    if len(parts) != n or not all(part.isdecimal() and part.isascii() for part in parts):
+        raise BadPageError(f"{token[:40]!r} is not the token of a page; begin at the first page")
+    return [int(part) for part in parts]
+
+
 def _insert(db: Connection, statement: Any, taken: str) -> None:
     try:
         db.execute(statement)
@@ -411,23 +531,14 @@ def _insert(db: Connection, statement: Any, taken: str) -> None:
 
 def _session_query() -> Select[Any]:
     table, played = schema.sessions, schema.episodes
-    counts = (
-        select(
-            played.c.session,
-            func.count().label("episodes"),
-            func.sum(case((played.c.outcome == Outcome.SUCCESS.name, 1), else_=0)).label(
-                "successes"
-            ),
-        )
-        .where(played.c.counts)
-        .group_by(played.c.session)
-        .subquery()
-    )
+    # Counted row by row: a page of a long list costs its own sessions only.
+    counted = select(func.count()).where(played.c.session == table.c.id, played.c.counts)
+    passed = counted.where(played.c.outcome == Outcome.SUCCESS.name)
     return select(
         table,
-        func.coalesce(counts.c.episodes, 0).label("episodes"),
-        func.coalesce(counts.c.successes, 0).label("successes"),
-    ).outerjoin(counts, table.c.id == counts.c.session)
+        counted.correlate(table).scalar_subquery().label("episodes"),
+        passed.correlate(table).scalar_subquery().label("successes"),
+    )
 
 
 def _one_session(db: Connection, session: str) -> Session:

@@ -26,7 +26,14 @@ from animalcat.service.model import (
     SessionState,
     StoredCertificate,
 )
-from animalcat.service.storage.base import AlreadyFinishedError, SessionStore
+from animalcat.service.storage.base import AlreadyFinishedError, InUseError, SessionStore
+from animalcat.service.storage.listing import (
+    BadPageError,
+    CampaignFilter,
+    EpisodeFilter,
+    Page,
+    SessionFilter,
+)
 
 NOW = datetime(2026, 11, 20, 12, 30, 15, 250, tzinfo=UTC)
 SPEC = SessionSpec(
@@ -277,6 +284,128 @@ class StorageSuite:
         store.put_battery(second)
         store.put_battery(BatteryRecord("a", "22" * 32, 1))
         assert [b.digest for b in store.batteries()] == ["22" * 32, "11" * 32]
+
+    def test_sessions_are_listed_page_by_page(self, store: SessionStore) -> None:
+        """Newest first; what comes or goes meanwhile neither repeats nor hides another."""
+        for _ in range(5):
+            store.create_session("s", SPEC, NOW)
+        first = store.sessions(page=Page(2))
+        assert [s.id for s in first] == ["s-5", "s-4"]
+        store.create_session("s", SPEC, NOW)
+        store.delete_session("s-4")
+        second = store.sessions(page=Page(2, first.next))
+        assert [s.id for s in second] == ["s-3", "s-2"]
+        third = store.sessions(page=Page(2, second.next))
+        assert ([s.id for s in third], third.next) == (["s"], "")
+        assert store.sessions(page=Page(5)).next == ""
+        with pytest.raises(BadPageError, match="first page"):
+            store.sessions(page=Page(2, "s-3"))
+
+    def test_sessions_are_found_by_what_they_are(self, store: SessionStore) -> None:
+        """By agent, battery and state, and by all of them, on every page."""
+        for agent in ("ann", "bob"):
+            for battery in ("b", "c", "c"):
+                store.create_session(agent, replace(SPEC, agent=agent, battery=battery), NOW)
+        store.set_state("ann", SessionState.RUNNING)
+        store.set_state("ann-3", SessionState.FAILED)
+        found = [s.id for s in store.sessions(SessionFilter(agent="ann"))]
+        assert found == ["ann-3", "ann-2", "ann"]
+        both = SessionFilter(agent="ann", battery="c")
+        assert [s.id for s in store.sessions(both)] == ["ann-3", "ann-2"]
+        page = store.sessions(both, Page(1))
+        assert [s.id for s in store.sessions(both, Page(1, page.next))] == ["ann-2"]
+        states = SessionFilter(states=(SessionState.RUNNING, SessionState.FAILED))
+        assert [s.id for s in store.sessions(states)] == ["ann-3", "ann"]
+
+    def test_attempts_are_listed_page_by_page(self, store: SessionStore, session: str) -> None:
+        """By number and attempt; by what became of them."""
+        for number, outcome in enumerate((Outcome.SUCCESS, Outcome.VOID, Outcome.FAILURE)):
+            store.open_episode(attempt(session, number))
+            store.finish_episode(finished(attempt(session, number), outcome))
+        store.open_episode(attempt(session, 1, 1))
+        places: list[tuple[int, int]] = []
+        page = Page(3)
+        while page.limit:
+            found = store.episodes(session, page=page)
+            places += [(e.number, e.attempt) for e in found]
+            page = Page(3 if found.next else 0, found.next)
+        assert places == [(0, 0), (1, 0), (1, 1), (2, 0)]
+        counted = EpisodeFilter(outcomes=(Outcome.SUCCESS, Outcome.FAILURE))
+        assert [e.number for e in store.episodes(session, counted)] == [0, 2]
+        still_open = EpisodeFilter(over=False)
+        assert [(e.number, e.attempt) for e in store.episodes(session, still_open)] == [(1, 1)]
+
+    def test_campaigns_are_listed_page_by_page(self, store: SessionStore, session: str) -> None:
+        """By battery, and by whether they go on."""
+        for name, battery in (("c", "b"), ("d", "b"), ("e", "other")):
+            spec = CampaignSpec(("x", "y"), replace(SPEC, battery=battery), Allocation(200))
+            store.create_campaign(Campaign(name, spec, (session,), NOW))
+        store.end_campaign("c", "enough")
+        page = store.campaigns(page=Page(2))
+        assert [c.id for c in (*page, *store.campaigns(page=Page(2, page.next)))] == [
+            "e",
+            "d",
+            "c",
+        ]
+        going_on = CampaignFilter(battery="b", going_on=True)
+        assert [c.id for c in store.campaigns(going_on)] == ["d"]
+
+    def test_a_deleted_session_leaves_nothing(self, store: SessionStore, session: str) -> None:
+        """Neither records nor its request id; its own id may be taken again."""
+        made = store.create_session("t", SPEC, NOW, "r1").id
+        store.open_episode(attempt(made, 0))
+        store.finish_episode(finished(attempt(made, 0)))
+        store.put_certificate(made, StoredCertificate(16, True, {}))
+        store.finish_session(made, SessionState.FINISHED, "", {"nodes": {}}, STATUS)
+        gone: list[str] = []
+        store.delete_session(made, lambda: gone.append(made))
+        assert gone == [made]
+        assert [s.id for s in store.sessions()] == [session]
+        assert store.create_session("t", SPEC, NOW, "r1").id == made
+        assert store.episodes(made) == []
+        assert store.certificates(made) == {}
+        assert store.profile(made) is None
+        with pytest.raises(KeyError):
+            store.delete_session("x")
+
+    def test_what_is_in_use_is_not_deleted(self, store: SessionStore, session: str) -> None:
+        """A running session, one of a campaign, a campaign with open sessions, their battery."""
+        store.put_battery(BatteryRecord("b", SPEC.battery_digest, 3))
+        store.set_state(session, SessionState.RUNNING)
+        with pytest.raises(InUseError, match="cancel"):
+            store.delete_session(session)
+        spec = CampaignSpec(("a", "b"), SPEC, Allocation(200))
+        store.create_campaign(Campaign("c", spec, (session,), NOW))
+        with pytest.raises(InUseError, match="end the campaign"):
+            store.delete_campaign("c")
+        store.set_state(session, SessionState.CANCELLED)
+        with pytest.raises(InUseError, match="campaign c"):
+            store.delete_session(session)
+        with pytest.raises(InUseError, match="campaign c"):
+            store.delete_battery("b")
+        store.delete_campaign("c")
+        with pytest.raises(InUseError, match=f"session {session}"):
+            store.delete_battery("b")
+        store.delete_session(session)
+        store.put_battery(BatteryRecord("same", SPEC.battery_digest, 3))
+        assert store.delete_battery("b") is False
+        assert store.delete_battery("same") is True
+        assert store.batteries() == []
+        for delete in (store.delete_battery, store.delete_campaign):
+            with pytest.raises(KeyError):
+                delete("x")
+
+    def test_a_failed_deletion_deletes_nothing(self, store: SessionStore, session: str) -> None:
+        """Where what belongs to it cannot go, the session stays too."""
+
+        def fail() -> None:
+            raise OSError("the disk is gone")
+
+        store.open_episode(attempt(session, 0))
+        with pytest.raises(OSError, match="disk"):
+            store.delete_session(session, fail)
+        assert [s.id for s in store.sessions()] == [session]
+        assert store.episodes(session) == [attempt(session, 0)]
 
     def test_threads_may_write_at_once(self, store: SessionStore) -> None:
         """Eight sessions, each with one writer, and a reader that never sees half a write."""
