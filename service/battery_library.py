@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +15,7 @@ from animalcat.arena_configs.model import ArenaError
 from animalcat.service.battery import ArenaFile, Battery, build_family, import_files
 from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.model import BatteryRecord
-from animalcat.service.storage.base import SessionStore
+from animalcat.service.storage.base import InUseError, SessionStore
 
 FAMILY_SIZE: Final = 300
 """Instances of a battery that is built from its family because a session names it."""
@@ -55,6 +57,25 @@ class BatteryLibrary:
     async def all(self) -> list[BatteryRecord]:
         """All batteries, by id."""
         return await asyncio.to_thread(self._store.batteries)
+
+    async def delete(self, battery: str) -> None:
+        """Delete a battery that no session was made with, and its arenas with the last name of it.
+
+        Raises:
+            ServiceError: No such battery, or it is in use.
+        """
+        async with self._building:
+            record = await asyncio.to_thread(self._store.battery, battery)
+            if record is None:
+                known = [b.id for b in await asyncio.to_thread(self._store.batteries)]
+                raise unknown(Code.UNKNOWN_BATTERY, "battery", battery, known)
+            try:
+                last = await asyncio.to_thread(self._store.delete_battery, battery)
+            except InUseError as error:
+                raise ServiceError(Code.IN_USE, str(error)) from error
+            if last:
+                with suppress(FileNotFoundError):
+                    await asyncio.to_thread(shutil.rmtree, self._folder / record.digest)
 
     async def build(self, battery: str, family: str, n: int, seed: int) -> BatteryRecord:
         """Build a battery from a family.

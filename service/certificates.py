@@ -7,7 +7,7 @@ import io
 import logging
 import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from animalcat.service.model import Session, StoredCertificate
 from animalcat.service.storage.base import SessionStore
 
 log = logging.getLogger(__name__)
+
+CERTIFICATES: Final = "certificates"
+"""Folder of the draws of fits in a data directory; one folder a session in it."""
 
 
 class Checked(NamedTuple):
@@ -108,7 +111,7 @@ class Certifier:
             checked = await self._fits.pop(n)
             draws = ""
             if checked.draws is not None:
-                draws = f"certificates/{self._session.id}/{n}.npz"
+                draws = f"{CERTIFICATES}/{self._session.id}/{n}.npz"
                 await asyncio.to_thread(
                     _save, self._data / draws, self._learner.layout, checked.draws
                 )

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from animalcat import names
 from animalcat.service import battery as batteries
 from animalcat.service.battery import Battery
+from animalcat.service.certificates import CERTIFICATES
 from animalcat.service.engine import SessionEngine
-from animalcat.service.errors import Code, unknown
+from animalcat.service.errors import Code, ServiceError, unknown
+from animalcat.service.events import Event
 from animalcat.service.model import Session, SessionState
 from animalcat.service.parts import Parts
+from animalcat.service.play import RECORDINGS
+from animalcat.service.storage.base import InUseError
+from animalcat.service.storage.listing import BadPageError, Listing, Page, SessionFilter
 
 
 class Engines:
@@ -75,14 +84,56 @@ class Engines:
         engine = self._engines.get(session)
         return engine.session if engine is not None else await self.stored(session)
 
-    async def sessions(self) -> list[Session]:
-        """All sessions, newest first."""
-        stored = await asyncio.to_thread(self.parts.store.sessions)
-        return [self._engines[s.id].session if s.id in self._engines else s for s in stored]
+    async def sessions(
+        self, wanted: SessionFilter = SessionFilter(), page: Page = Page()
+    ) -> Listing[Session]:
+        """Sessions, newest first, from their engines where they have one.
+
+        Raises:
+            ServiceError: The page's token is none.
+        """
+        try:
+            stored = await asyncio.to_thread(self.parts.store.sessions, wanted, page)
+        except BadPageError as error:
+            raise ServiceError(Code.INVALID_REQUEST, str(error)) from error
+        shown = (self._engines[s.id].session if s.id in self._engines else s for s in stored)
+        return Listing(shown, stored.next)
+
+    async def delete(self, session: str) -> None:
+        """Delete a session that is over or waits: records, recordings, certificates and draws.
+
+        Raises:
+            ServiceError: No such session; it is being played, or a campaign has it.
+        """
+        async with self._making:
+            stored = await self.session(session)
+            engine = self._engines.get(session)
+            if engine is not None and engine.playing:
+                raise ServiceError(
+                    Code.IN_USE, f"session {session} is being played; cancel it first"
+                )
+            if engine is not None:
+                del self._engines[session]
+                await engine.stop()
+            try:
+                await asyncio.to_thread(
+                    self.parts.store.delete_session, session, partial(self._remove_files, session)
+                )
+            except InUseError as error:
+                raise ServiceError(Code.IN_USE, str(error)) from error
+        if not stored.state.over:  # whoever watches it need not wait for more
+            gone = replace(stored, state=SessionState.CANCELLED, reason="the session was deleted")
+            self.parts.bus.publish(Event(gone, None))
+
+    def _remove_files(self, session: str) -> None:
+        for kind in (RECORDINGS, CERTIFICATES):
+            with suppress(FileNotFoundError):
+                shutil.rmtree(self.parts.data / kind / session)
 
     async def waiting(self) -> list[str]:
         """Ids of the sessions that wait for an agent."""
-        return [s.id for s in await self.sessions() if s.state is SessionState.WAITING]
+        waiting = SessionFilter(states=(SessionState.WAITING,))
+        return [s.id for s in await self.sessions(waiting)]
 
     async def allow(self, episodes: Mapping[str, int]) -> None:
         """Let so many episodes begin in all, by session; a failure leaves all as they were.

@@ -45,6 +45,8 @@ class Code(StrEnum):
     SESSION_OVER = "SESSION_OVER"
     SESSION_FAILED = "SESSION_FAILED"
     REQUEST_ID_REUSED = "REQUEST_ID_REUSED"
+    IN_USE = "IN_USE"
+    UNREADABLE = "UNREADABLE"
     BAD_FRAME = "BAD_FRAME"
     ACTION_OUT_OF_RANGE = "ACTION_OUT_OF_RANGE"
     ACTION_STALE = "ACTION_STALE"
@@ -97,6 +99,10 @@ CATALOGUE: Final[dict[Code, Public]] = {
     Code.SESSION_FAILED: Public(StatusCode.ABORTED, "The session cannot go on."),
     Code.REQUEST_ID_REUSED: Public(
         StatusCode.ALREADY_EXISTS, "The request id was used for something else."
+    ),
+    Code.IN_USE: Public(StatusCode.FAILED_PRECONDITION, "It is in use, and cannot be deleted."),
+    Code.UNREADABLE: Public(
+        StatusCode.FAILED_PRECONDITION, "What is stored of it cannot be read by this animalcat."
     ),
     Code.BAD_FRAME: Public(StatusCode.INVALID_ARGUMENT, "The frame is not due here."),
     Code.ACTION_OUT_OF_RANGE: Public(StatusCode.INVALID_ARGUMENT, "An action is out of range."),

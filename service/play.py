@@ -17,6 +17,9 @@ from animalcat.service.recording import EpisodeRecorder
 BATCH: Final = 100
 """Actions that a worker is given at once; with a camera ten, since each brings an image."""
 
+RECORDINGS: Final = "recordings"
+"""Folder of the recordings in a data directory; one folder a session in it."""
+
 
 @dataclass(slots=True)
 class Course:
@@ -123,4 +126,4 @@ async def _play(
 
 def recording_path(data: Path, session: str, number: int, attempt: int) -> Path:
     """Where the recording of an attempt is, in a data directory."""
-    return data / "recordings" / session / f"{number}-{attempt}.mcap"
+    return data / RECORDINGS / session / f"{number}-{attempt}.mcap"
