@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import MISSING, fields
 from types import NoneType, UnionType
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
@@ -22,6 +22,12 @@ def encode(value: Any) -> dict[str, Any]:
         name: list(cast("tuple[object, ...]", item)) if isinstance(item, tuple) else item
         for name, item in made.items()
     }
+
+
+def encode_model(value: Any, without: Collection[str] = ()) -> dict[str, Any]:
+    """The same without the fields that are at their defaults, and without some others."""
+    plain = {f.name for f in fields(value) if getattr(value, f.name) == f.default}
+    return {k: v for k, v in encode(value).items() if k not in plain and k not in without}
 
 
 def decode(cls: type[T], data: object, where: str) -> T:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final, Literal, TypeAlias
@@ -145,14 +147,90 @@ class Beta:
         return f"score with mean {self.mean} and sample size {self.sample_size}{edge}"
 
 
-Outcome: TypeAlias = Bernoulli | Binomial | Beta
+Likelihood: TypeAlias = Bernoulli | Binomial | Beta
+"""How an outcome follows from nodes."""
 
-OUTCOMES: Final[dict[str, type[Outcome]]] = {
+LIKELIHOODS: Final[dict[str, type[Likelihood]]] = {
     "bernoulli": Bernoulli,
     "binomial": Binomial,
     "beta": Beta,
 }
-"""The closed set of outcomes, by the name that a specification uses."""
+"""The closed set of likelihoods, by the name that a specification uses."""
+
+OutcomeKind: TypeAlias = Literal["success", "score", "count", "choice"]
+OutcomeSource: TypeAlias = Literal["success", "return", "time_left", "rewards", "choice"]
+
+KINDS: Final[Mapping[OutcomeKind, type[Likelihood]]] = {
+    "success": Bernoulli,
+    "score": Beta,
+    "count": Binomial,
+    "choice": Bernoulli,
+}
+"""The closed set of kinds of outcomes, and the likelihood of each."""
+
+SOURCES: Final[Mapping[OutcomeKind, Mapping[OutcomeSource, str]]] = {
+    "success": {"success": "whether the episode was passed"},
+    "score": {
+        "return": "share of the way from the arena's least to its greatest return",
+        "time_left": "share of its time that an episode that was passed had left; missing where it "
+        "was not",
+    },
+    "count": {"rewards": "rewards taken of those there"},
+    "choice": {"choice": "whether the first of the marked places that was reached is a right one"},
+}
+"""Where outcomes of each kind may come from in an episode; the first is the default."""
+
+_NAME: Final = re.compile(r"[A-Za-z][\w-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One thing that is observed of an instance. Given the agent, outcomes are independent.
+
+    Attributes:
+        name: What tables call it: letters, digits, "_" and "-".
+        kind: What it is.
+        source: Where it comes from in an episode, one of `SOURCES`. A layout about anything else
+            need not care.
+        likelihood: How it follows from nodes.
+    """
+
+    name: str
+    kind: OutcomeKind
+    source: OutcomeSource
+    likelihood: Likelihood
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise ValueError(
+                f"name {self.name!r}: a letter, then letters, digits, _ and - are wanted"
+            )
+        if type(self.likelihood) is not KINDS[self.kind]:
+            raise ValueError(f"a {self.kind} is no {type(self.likelihood).__name__}")
+        if self.source not in SOURCES[self.kind]:
+            raise ValueError(
+                f"source {self.source!r} gives no {self.kind}; valid: "
+                f"{', '.join(SOURCES[self.kind])}"
+            )
+
+    @classmethod
+    def of(cls, likelihood: Likelihood) -> Outcome:
+        """The only outcome of a layout that says no more of it than its likelihood."""
+        kind: OutcomeKind = next(kind for kind, known in KINDS.items() if known is type(likelihood))
+        return cls(kind, kind, default_source(kind), likelihood)
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Nodes that it follows from, the one within [0, 1] first."""
+        return self.likelihood.parents
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.likelihood}"
+
+
+def default_source(kind: OutcomeKind) -> OutcomeSource:
+    """Where outcomes of a kind come from unless told otherwise."""
+    return next(iter(SOURCES[kind]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,14 @@
-"""A measurement layout as data: features, latent nodes with priors, derived nodes, outcome."""
+"""A measurement layout as data: features, latent nodes with priors, derived nodes, outcomes."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +19,13 @@ from animalcat.layouts.codec import (
     check_choices,
     decode,
     encode,
+    encode_model,
 )
 from animalcat.layouts.expressions import ONE
 from animalcat.layouts.links import LINKS, Gate
 from animalcat.layouts.nodes import (
-    OUTCOMES,
+    KINDS,
+    LIKELIHOODS,
     Bernoulli,
     Beta,
     Binomial,
@@ -32,7 +34,11 @@ from animalcat.layouts.nodes import (
     Feature,
     Kind,
     Latent,
+    Likelihood,
     Outcome,
+    OutcomeKind,
+    OutcomeSource,
+    default_source,
 )
 from animalcat.layouts.priors import PRIORS, Prior
 from animalcat.layouts.validation import check_graph, ordered
@@ -47,6 +53,7 @@ __all__ = [
     "Kind",
     "Latent",
     "Layout",
+    "Likelihood",
     "Outcome",
     "SpecificationError",
     "finite_range",
@@ -65,7 +72,7 @@ class Layout:
         features: Columns of every feature array, in this order.
         latents: Columns of every array of draws, in this order.
         derived: Derived nodes, in any order.
-        outcome: What is observed.
+        outcomes: What is observed of an instance; columns of every array of several outcomes.
         covers: Which instances it describes.
         source: Where it comes from.
         about: What this variant is, and how it differs from the source.
@@ -79,13 +86,23 @@ class Layout:
     features: tuple[Feature, ...]
     latents: tuple[Latent, ...]
     derived: tuple[Derived, ...]
-    outcome: Outcome
+    outcomes: tuple[Outcome, ...]
     covers: Covers = field(default_factory=Covers)
     source: str = ""
     about: str = ""
 
     def __post_init__(self) -> None:
-        check_graph(self.features, self.latents, self.derived, self.outcome)
+        check_graph(self.features, self.latents, self.derived, self.outcomes)
+
+    @property
+    def outcome(self) -> Likelihood:
+        """The likelihood of the first outcome, for what knows but one."""
+        return self.outcomes[0].likelihood
+
+    @property
+    def outcome_names(self) -> tuple[str, ...]:
+        """Names of the outcomes, in the order of columns."""
+        return tuple(o.name for o in self.outcomes)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -109,8 +126,27 @@ class Layout:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the canonical JSON of the specification."""
-        text = json.dumps(_as_floats(to_dict(self)), sort_keys=True, separators=(",", ":"))
+        """SHA-256 of the model alone: of what draws and predictions follow from.
+
+        It leaves out name, variant and all explanations, and whatever is at its default, so that
+        what layouts may say one day changes the digest of none that does not say it.
+        """
+        model: dict[str, Any] = {
+            "features": [[f.name, encode_model(f, ("name", "about"))] for f in self.features],
+            "latents": [
+                [
+                    n.name,
+                    encode_model(n, ("name", "about", "prior")),
+                    _tagged(_PRIOR_TAGS, n.prior),
+                ]
+                for n in self.latents
+            ],
+            "derived": {
+                n.name: {"unit": n.unit, "link": _tagged(_LINK_TAGS, n.link)} for n in self.derived
+            },
+            "outcomes": [_outcome_model(o) for o in self.outcomes],
+        }
+        text = json.dumps(_as_floats(model), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
     @cached_property
@@ -153,22 +189,58 @@ class Layout:
     def check_outcomes(
         self, values: npt.ArrayLike, features: npt.NDArray[np.float64]
     ) -> npt.NDArray[np.float64]:
-        """Insist on one outcome of the layout's kind for every row of features.
+        """Insist on outcomes of the layout's kinds for every row of features.
 
         Args:
-            values: (instances,): 0 or 1, successes of the trials, or scores.
+            values: 0 or 1, successes of the trials, or scores. Of a layout with one outcome
+                (instances,) or (instances, 1), all there; of one with several
+                (instances, outcomes), NaN where one is missing.
             features: (instances, features), as `check_features` gave them.
 
         Returns:
-            The same as float64; scores nearer to 0 or 1 than the declared edge are moved there.
+            The same as float64, C order: (instances,) of a layout with one outcome, else
+            (instances, outcomes). Scores nearer to 0 or 1 than the declared edge are moved there.
 
         Raises:
-            ValueError: The number differs, or a value does not fit.
+            ValueError: The number differs, a value does not fit, or an instance has none.
         """
         array = np.array(values, dtype=np.float64, order="C")
-        if array.shape != (len(features),):
-            raise ValueError(f"{array.shape} outcomes for {len(features)} rows of features")
-        match self.outcome:
+        count = len(self.outcomes)
+        if count == 1:
+            if array.shape == (len(features), 1):
+                array = array.ravel()
+            if array.shape != (len(features),):
+                raise ValueError(f"{array.shape} outcomes for {len(features)} rows of features")
+            return self._check_outcome(self.outcomes[0], array, features, "outcome")
+        if not array.size:
+            array = array.reshape(-1, count)
+        if array.shape != (len(features), count):
+            raise ValueError(
+                f"{array.shape} outcomes for {len(features)} rows of features; layout {self.name} "
+                f"wants (instances, {count}), NaN where one is missing: "
+                f"{', '.join(self.outcome_names)}"
+            )
+        there = ~np.isnan(array)
+        if (empty := np.flatnonzero(~there.any(axis=1))).size:
+            raise ValueError(
+                f"row {empty[0]} has no outcome; one of {', '.join(self.outcome_names)} is wanted"
+            )
+        for k, outcome in enumerate(self.outcomes):
+            rows, where = there[:, k], f"outcome {outcome.name} of row"
+            checked = self._check_outcome(outcome, array[:, k], features, where, rows)
+            array[rows, k] = checked[rows]
+        return array
+
+    def _check_outcome(
+        self,
+        outcome: Outcome,
+        array: npt.NDArray[np.float64],
+        features: npt.NDArray[np.float64],
+        where: str,
+        there: npt.NDArray[np.bool_] | None = None,
+    ) -> npt.NDArray[np.float64]:
+        """The values (instances,) of one outcome; only where it is there are they looked at."""
+        match outcome.likelihood:
             case Bernoulli():
                 fits = (array == 0.0) | (array == 1.0)
                 wanted = "success is 1, failure 0"
@@ -182,9 +254,9 @@ class Layout:
                     fits &= (array != 0.0) & (array != 1.0)
                 wanted = "a score within 0 and 1 is wanted" + ", without its ends" * (edge == 0.0)
                 array = np.where(fits, np.clip(array, edge, 1.0 - edge), array)
-        bad = np.flatnonzero(~fits)
+        bad = np.flatnonzero(~fits if there is None else ~fits & there)
         if bad.size:
-            raise ValueError(f"outcome {bad[0]} is {array[bad[0]]:g}; {wanted}")
+            raise ValueError(f"{where} {bad[0]} is {array[bad[0]]:g}; {wanted}")
         return array
 
     def _fill_missing(self, array: npt.NDArray[np.float64]) -> None:
@@ -200,9 +272,16 @@ class Layout:
 
 def to_dict(layout: Layout) -> dict[str, Any]:
     """The specification as plain data, as a YAML file has it."""
-    priors = {cls: name for name, cls in PRIORS.items()}
-    links = {cls: name for name, cls in LINKS.items()}
-    outcomes = {cls: name for name, cls in OUTCOMES.items()}
+    first = layout.outcomes[0]
+    if layout.outcomes == (Outcome.of(first.likelihood),):
+        observed: dict[str, Any] = {"outcome": _tagged(_LIKELIHOOD_TAGS, first.likelihood, encode)}
+    else:
+        observed = {
+            "outcomes": {
+                o.name: {"kind": o.kind, "source": o.source, **encode(o.likelihood)}
+                for o in layout.outcomes
+            }
+        }
     return {
         "name": layout.name,
         "variant": layout.variant,
@@ -213,17 +292,17 @@ def to_dict(layout: Layout) -> dict[str, Any]:
             n.name: {
                 "kind": n.kind,
                 "unit": n.unit,
-                "prior": {priors[type(n.prior)]: encode(n.prior)},
+                "prior": _tagged(_PRIOR_TAGS, n.prior, encode),
                 "about": n.about,
                 "noiseless": n.noiseless,
             }
             for n in layout.latents
         },
         "derived": {
-            n.name: {"unit": n.unit, "link": {links[type(n.link)]: encode(n.link)}}
+            n.name: {"unit": n.unit, "link": _tagged(_LINK_TAGS, n.link, encode)}
             for n in layout.derived
         },
-        "outcome": {outcomes[type(layout.outcome)]: encode(layout.outcome)},
+        **observed,
         "covers": encode(layout.covers),
     }
 
@@ -235,13 +314,18 @@ def from_dict(data: object) -> Layout:
         SpecificationError: It is wrong; the message says where and lists the choices.
     """
     top = as_mapping(data, "layout")
-    needed = ("name", "features", "latents", "derived", "outcome")
+    needed = ("name", "features", "latents", "derived")
+    observed = ("outcomes", "outcome")
     check_choices(
-        top, dict.fromkeys((*needed, "variant", "source", "about", "covers")), "layout: key"
+        top,
+        dict.fromkeys((*needed, *observed, "variant", "source", "about", "covers")),
+        "layout: key",
     )
     for key in needed:
         if key not in top:
             raise SpecificationError(f"layout: {key} missing")
+    if sum(key in top for key in observed) != 1:
+        raise SpecificationError("layout: outcomes missing; give either outcomes or one outcome")
     return Layout(
         name=str(top["name"]),
         variant=str(top.get("variant", "")),
@@ -259,7 +343,7 @@ def from_dict(data: object) -> Layout:
             _derived(name, as_mapping(value, f"node {name}"))
             for name, value in as_mapping(top["derived"], "derived").items()
         ),
-        outcome=decode_tagged(OUTCOMES, top["outcome"], "outcome"),
+        outcomes=_outcomes(top),
         covers=decode(Covers, top.get("covers", {}), "covers"),
     )
 
@@ -291,12 +375,61 @@ def _derived(name: str, data: Mapping[str, object]) -> Derived:
     return Derived(name, str(data.get("unit", ONE)), link)
 
 
+def _outcomes(top: Mapping[str, object]) -> tuple[Outcome, ...]:
+    if "outcome" in top:
+        return (Outcome.of(decode_tagged(LIKELIHOODS, top["outcome"], "outcome")),)
+    return tuple(
+        _outcome(name, as_mapping(value, f"outcome {name}"))
+        for name, value in as_mapping(top["outcomes"], "outcomes").items()
+    )
+
+
+def _outcome(name: str, data: Mapping[str, object]) -> Outcome:
+    where = f"outcome {name}"
+    words = {key: data[key] for key in ("kind", "source") if key in data}
+    bare = decode(_OutcomeWords, words, where)
+    rest = {key: value for key, value in data.items() if key not in words}
+    likelihood = decode(KINDS[bare.kind], rest, f"{where} ({bare.kind})")
+    source = cast("OutcomeSource", bare.source or default_source(bare.kind))
+    try:
+        return Outcome(name, bare.kind, source, likelihood)
+    except ValueError as error:
+        raise SpecificationError(f"{where}: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _OutcomeWords:
+    kind: OutcomeKind
+    source: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class _LatentWords:
     kind: Kind
     unit: str
     about: str = ""
     noiseless: float = 0.0
+
+
+def _outcome_model(outcome: Outcome) -> dict[str, Any]:
+    """What of an outcome is part of the model."""
+    known = {"name": outcome.name, "kind": outcome.kind, **encode_model(outcome.likelihood)}
+    plain = outcome.source == default_source(outcome.kind)
+    return known if plain else {**known, "source": outcome.source}
+
+
+def _tagged(
+    tags: Mapping[type[Any], str],
+    value: object,
+    encoded: Callable[[Any], dict[str, Any]] = encode_model,
+) -> dict[str, Any]:
+    """One of several dataclasses as `{tag: fields}`."""
+    return {tags[type(value)]: encoded(value)}
+
+
+_PRIOR_TAGS: Final = {cls: name for name, cls in PRIORS.items()}
+_LINK_TAGS: Final = {cls: name for name, cls in LINKS.items()}
+_LIKELIHOOD_TAGS: Final = {cls: name for name, cls in LIKELIHOODS.items()}
 
 
 def _as_floats(value: Any) -> Any:

@@ -32,22 +32,22 @@ def check_graph(
     features: Sequence[Feature],
     latents: Sequence[Latent],
     derived: Sequence[Derived],
-    outcome: Outcome,
+    outcomes: Sequence[Outcome],
 ) -> None:
     """Insist on a sound graph.
 
     Raises:
         SpecificationError: A name is unknown or taken twice, there is a cycle, units differ, the
-            outcome is not sure to be a share, a node has no influence, a demand depends on the
-            agent, or a rule for missing values does not hold.
+            outcome is not sure to be a share or is there twice, a node has no influence, a demand
+            depends on the agent, or a rule for missing values does not hold.
     """
     _check_names(features, latents, derived)
     nodes = ordered(derived)
     ranges = _check_nodes(features, latents, nodes)
     _check_margins(latents, nodes)
     _check_feature_inputs(features, nodes)
-    _check_outcome(features, latents, derived, outcome, ranges)
-    _check_missing(features, derived, outcome)
+    _check_outcomes(features, latents, derived, outcomes, ranges)
+    _check_missing(features, derived, outcomes)
 
 
 def _check_names(
@@ -85,42 +85,60 @@ def _check_nodes(
     return ranges
 
 
-def _check_outcome(
+def _check_outcomes(
     features: Sequence[Feature],
     latents: Sequence[Latent],
     derived: Sequence[Derived],
+    outcomes: Sequence[Outcome],
+    ranges: Mapping[str, Range],
+) -> None:
+    names = [outcome.name for outcome in outcomes]
+    if not names:
+        raise SpecificationError("outcomes: a layout needs one at least")
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise SpecificationError(f"outcome {twice[0]!r} is declared {names.count(twice[0])} times")
+    parents = {node.name: node.link.parents for node in derived}
+    for outcome in outcomes:
+        _check_outcome(features, latents, parents, outcome, ranges)
+    roots = [outcome.parents[0] for outcome in outcomes]
+    found = reached([p for outcome in outcomes for p in outcome.parents], parents)
+    lost = [n.name for n in (*features, *latents, *derived) if n.name not in found]
+    if lost:
+        raise SpecificationError(
+            f"{', '.join(lost)}: no influence on the outcome; every node must reach "
+            f"{' or '.join(dict.fromkeys(roots))}"
+        )
+
+
+def _check_outcome(
+    features: Sequence[Feature],
+    latents: Sequence[Latent],
+    parents: Mapping[str, tuple[str, ...]],
     outcome: Outcome,
     ranges: Mapping[str, Range],
 ) -> None:
-    parents = {node.name: node.link.parents for node in derived}
-    root = outcome.parents[0]
+    where, likelihood, root = f"outcome {outcome.name}", outcome.likelihood, outcome.parents[0]
     if root not in parents:
         raise SpecificationError(
-            f"outcome: {root!r} is no derived node; valid: {', '.join(sorted(parents))}"
+            f"{where}: {root!r} is no derived node; valid: {', '.join(sorted(parents))}"
         )
     low, high = ranges[root]
     if low < 0.0 or high > 1.0:
         raise SpecificationError(
-            f"outcome: node {root} is not sure to be within [0, 1]: it may be {low:g} to {high:g}"
+            f"{where}: node {root} is not sure to be within [0, 1]: it may be {low:g} to {high:g}"
         )
     feature_names = [node.name for node in features]
-    if isinstance(outcome, Binomial) and outcome.trials not in feature_names:
+    if isinstance(likelihood, Binomial) and likelihood.trials not in feature_names:
         raise SpecificationError(
-            f"outcome: {outcome.trials!r} is no feature; valid: {', '.join(feature_names)}"
+            f"{where}: {likelihood.trials!r} is no feature; valid: {', '.join(feature_names)}"
         )
-    if isinstance(outcome, Beta):
-        size = outcome.sample_size
+    if isinstance(likelihood, Beta):
+        size = likelihood.sample_size
         if size in feature_names or size not in ranges:
             valid = ", ".join([*(node.name for node in latents), *sorted(parents)])
-            raise SpecificationError(f"outcome: {size!r} is no node; valid: {valid}")
+            raise SpecificationError(f"{where}: {size!r} is no node; valid: {valid}")
         if ranges[size][0] < 0.0:
-            raise SpecificationError(f"outcome: node {size} may be below 0")
-    found = reached(outcome.parents, parents)
-    lost = [n.name for n in (*features, *latents, *derived) if n.name not in found]
-    if lost:
-        raise SpecificationError(
-            f"{', '.join(lost)}: no influence on the outcome; every node must reach {root}"
-        )
+            raise SpecificationError(f"{where}: node {size} may be below 0")
 
 
 def _check_margins(latents: Sequence[Latent], nodes: Sequence[Derived]) -> None:
@@ -157,10 +175,11 @@ def _check_feature_inputs(features: Sequence[Feature], nodes: Sequence[Derived])
 
 
 def _check_missing(
-    features: Sequence[Feature], derived: Sequence[Derived], outcome: Outcome
+    features: Sequence[Feature], derived: Sequence[Derived], outcomes: Sequence[Outcome]
 ) -> None:
     """What may be missing where a gate is shut must have no way to the outcome but through it."""
     gates = {node.link.when for node in derived if isinstance(node.link, Gate)}
+    roots = [parent for outcome in outcomes for parent in outcome.parents]
     for feature in features:
         on = feature.only_with
         if not on:
@@ -170,7 +189,7 @@ def _check_missing(
                 f"feature {feature.name}: only_with {on!r} is no feature of a gate; valid: "
                 f"{', '.join(sorted(gates)) or 'none, no gate is there'}"
             )
-        if feature.name in reached(outcome.parents, open_parents(derived, {on: False})):
+        if feature.name in reached(roots, open_parents(derived, {on: False})):
             raise SpecificationError(
                 f"feature {feature.name}: it plays a part also where {on} is 0, so it cannot be "
                 f"only_with {on}"

@@ -49,7 +49,12 @@ def widened(layout: Layout) -> Layout:
             Latent(rate, "bias", "1", unit, about="rate of those"),
         ),
         derived=(*layout.derived, Derived("widenedPerformance", "1", formula)),
-        outcome=replace(layout.outcome, **{field: "widenedPerformance"}),
+        outcomes=(
+            replace(
+                layout.outcomes[0],
+                likelihood=replace(layout.outcome, **{field: "widenedPerformance"}),
+            ),
+        ),
     )
 
 

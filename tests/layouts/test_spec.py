@@ -347,3 +347,117 @@ def test_a_wrong_outcome_is_named(outcome: dict[str, Any], words: list[str]) -> 
         from_dict(data)
     for word in ["outcome", *words]:
         assert word in str(caught.value)
+
+
+def _several() -> dict[str, Any]:
+    """A layout with an outcome of each kind; two of them share a node."""
+    data = to_dict(load_layout("one-capability", "trials"))
+    del data["outcome"]
+    data["latents"]["tightness"] = {
+        "kind": "robustness",
+        "unit": "1",
+        "prior": {"half_normal": {"scale": 20}},
+    }
+    data["outcomes"] = {
+        "passed": {"kind": "success", "probability": "taskPerformance"},
+        "quick": {
+            "kind": "score",
+            "source": "time_left",
+            "mean": "performance",
+            "sample_size": "tightness",
+            "edge": 0.01,
+        },
+        "eaten": {"kind": "count", "probability": "performance", "trials": "trials"},
+        "first": {"kind": "choice", "probability": "taskPerformance"},
+    }
+    return data
+
+
+def test_a_layout_names_several_outcomes() -> None:
+    layout = from_dict(_several())
+    assert layout.outcome_names == ("passed", "quick", "eaten", "first")
+    assert [o.source for o in layout.outcomes] == ["success", "time_left", "rewards", "choice"]
+    assert layout.outcome == layout.outcomes[0].likelihood
+    again = from_dict(json.loads(json.dumps(to_dict(layout))))
+    assert again == layout
+    assert again.digest == layout.digest
+    data = _several()
+    data["outcomes"]["quick"]["source"] = "return"
+    assert from_dict(data).digest != layout.digest
+    one = to_dict(load_layout("one-capability"))
+    named = {"outcomes": {"success": {"kind": "success", "probability": "taskPerformance"}}}
+    short = {key: value for key, value in one.items() if key != "outcome"}
+    assert from_dict({**short, **named}) == load_layout("one-capability")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda o: o["passed"].update(kind="luck"), ["outcome passed", "'luck'", "choice"]),
+        (lambda o: o["eaten"].update(source="return"), ["outcome eaten", "'return'", "rewards"]),
+        (lambda o: o["quick"].pop("mean"), ["outcome quick", "mean missing"]),
+        (lambda o: o["eaten"].update(trials="tries"), ["outcome eaten", "'tries'", "difficulty"]),
+        (lambda o: o["first"].update(probability="ability"), ["outcome first", "'ability'"]),
+        (lambda o: o.update({"a b": o.pop("first")}), ["outcome a b", "letter"]),
+        (lambda o: o.pop("quick"), ["tightness", "no influence", "taskPerformance or performance"]),
+        (lambda o: o.clear(), ["one at least"]),
+    ],
+)
+def test_a_wrong_one_of_several_outcomes_is_named(change: Change, words: list[str]) -> None:
+    data = _several()
+    change(data["outcomes"])
+    with pytest.raises(SpecificationError) as caught:
+        from_dict(data)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_outcome_and_outcomes_together_are_refused(aaio: Layout) -> None:
+    data = to_dict(aaio)
+    none = {key: value for key, value in data.items() if key != "outcome"}
+    for wrong in (none, {**data, "outcomes": _several()["outcomes"]}):
+        with pytest.raises(SpecificationError, match="either outcomes or one outcome"):
+            from_dict(wrong)
+
+
+def test_outcomes_are_checked_one_by_one_and_may_be_missing() -> None:
+    layout = from_dict(_several())
+    features = layout.check_features([[3.0, 4.0], [5.0, 2.0]])
+    nan = float("nan")
+    got = layout.check_outcomes([[1, 0.001, 4, nan], [nan, nan, 0, nan]], features)
+    np.testing.assert_array_equal(got, [[1.0, 0.01, 4.0, nan], [nan, nan, 0.0, nan]])
+    for bad, words in (
+        ([[1, 0.5, 4, 1], [nan] * 4], "row 1 has no outcome"),
+        ([[1, 0.5, 4, 1], [1, 0.5, 3, 1]], "outcome eaten of row 1 is 3; .* 0 to trials"),
+        ([[1, 0.5, 4, 1], [nan, nan, nan, 2]], "outcome first of row 1 is 2"),
+        ([1.0, 1.0], r"\(instances, 4\).*passed, quick, eaten, first"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            layout.check_outcomes(bad, features)
+    assert layout.check_outcomes([], features[:0]).shape == (0, 4)
+    one = load_layout("one-capability")
+    assert one.check_outcomes([[1.0], [0.0]], features[:, :1]).tolist() == [1.0, 0.0]
+    with pytest.raises(ValueError, match="outcome 1 is nan"):
+        one.check_outcomes([1.0, nan], features[:, :1])
+
+
+def test_the_digest_spans_the_model_alone(aaio: Layout) -> None:
+    data = to_dict(aaio)
+    words = copy.deepcopy(data) | {"name": "mine", "variant": "v", "source": "s", "about": "a"}
+    words["features"]["XPos"]["about"] = words["latents"]["noiseLevel"]["about"] = "another"
+    assert from_dict(words).digest == aaio.digest
+    changes: list[Change] = [
+        lambda d: d["features"]["XPos"].update(if_missing=0.0),
+        lambda d: d["features"].update(rewardSize=d["features"].pop("rewardSize")),  # the order
+        lambda d: d["latents"]["noiseLevel"].update(noiseless=0.1),
+        lambda d: d["latents"]["noiseLevel"].update(kind="bias"),
+        lambda d: d["derived"]["taskPerformance"]["link"]["noise_mixture"].update(nu=0.4),
+    ]
+    digests = {aaio.digest}
+    for change in changes:
+        changed = copy.deepcopy(data)
+        change(changed)
+        digests.add(from_dict(changed).digest)
+    assert len(digests) == 1 + len(changes)
+    # Whatever is at its default is left out, so what is new later changes no digest.
+    assert aaio.digest.startswith("24bc5c51b8d0")

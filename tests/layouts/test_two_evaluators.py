@@ -31,7 +31,7 @@ from animalcat.layouts.links import (
     Scaled,
     WeightedSum,
 )
-from animalcat.layouts.nodes import OUTCOMES
+from animalcat.layouts.nodes import LIKELIHOODS
 from animalcat.layouts.priors import PRIORS, HalfNormal, Normal, ScaledBeta
 from animalcat.layouts.spec import (
     Bernoulli,
@@ -41,6 +41,7 @@ from animalcat.layouts.spec import (
     Feature,
     Latent,
     Layout,
+    Likelihood,
     Outcome,
 )
 
@@ -221,8 +222,8 @@ def layouts(draw: st.DrawFn) -> Layout:
             features.append(Feature("chance", ONE, 0.0, 1.0))
             nu = "chance"
         last = add("noisy", NoiseMixture(last, "noise", nu))
-    outcome: Outcome
-    match draw(st.sampled_from(list(OUTCOMES))):
+    outcome: Likelihood
+    match draw(st.sampled_from(list(LIKELIHOODS))):
         case "bernoulli":
             outcome = Bernoulli(last)
         case "binomial":
@@ -231,7 +232,9 @@ def layouts(draw: st.DrawFn) -> Layout:
         case _:
             latents.append(Latent("size", "robustness", ONE, HalfNormal(draw(number) * 9.0)))
             outcome = Beta(last, "size", 0.01)
-    return Layout("made-up", "", tuple(features), tuple(latents), tuple(derived), outcome)
+    return Layout(
+        "made-up", "", tuple(features), tuple(latents), tuple(derived), (Outcome.of(outcome),)
+    )
 
 
 def random_values(layout: Layout, draws: int, instances: int) -> tuple[Floats, Floats]:
@@ -345,4 +348,4 @@ def test_the_made_up_layouts_hold_everything_that_a_specification_may() -> None:
         seen.add(type(layout.outcome))
 
     collect()
-    assert seen == {*LINKS.values(), *PRIORS.values(), *OUTCOMES.values()}
+    assert seen == {*LINKS.values(), *PRIORS.values(), *LIKELIHOODS.values()}
