@@ -1,19 +1,25 @@
-"""P(success), or the mean score, for (draws x instances) from a layout, without PyMC."""
+"""P(success), or the mean score, for (draws x instances) from a layout, without PyMC.
+
+Outcomes of an instance are independent given the agent, so the likelihood of several is the product
+of those that are there.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.kernels import log_likelihood, probabilities, schedule
-from animalcat.layouts.likelihood import draw_outcomes, log_density
+from animalcat.layouts.likelihood import draw_outcomes, log_density, trials_of
 from animalcat.layouts.program import Code, Fill, compile_program, operands
 from animalcat.layouts.spec import Bernoulli, Layout
 from animalcat.layouts.validation import open_parents, reached
 
 Floats: TypeAlias = npt.NDArray[np.float64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
 Real = TypeVar("Real", np.float32, np.float64)
 
 MODERATE: Final = 1e18
@@ -33,17 +39,18 @@ class Evaluator:
         self._program = compile_program(layout)
         self._kept: tuple[Floats, Floats] | None = None
 
-    def probability(self, theta: npt.ArrayLike, demands: npt.ArrayLike) -> Floats:
+    def probability(self, theta: npt.ArrayLike, demands: npt.ArrayLike, outcome: int = 0) -> Floats:
         """Probability of success, or mean score.
 
         Args:
             theta: (draws, latents), in the units of the latents.
             demands: (instances, features), in the units of the features.
+            outcome: Which of the layout's outcomes.
 
         Returns:
             (draws, instances).
         """
-        return self.by_instance(theta, self.columns(demands), np.float64).T
+        return self.by_instance(theta, self.columns(demands), np.float64, outcome).T
 
     def columns(self, demands: npt.ArrayLike) -> Floats:
         """What of the program depends on the instances alone, to be kept and used again.
@@ -61,7 +68,7 @@ class Evaluator:
         return np.ascontiguousarray(_fill(self._program.columns, features.T).T)
 
     def by_instance(
-        self, theta: npt.ArrayLike, columns: Floats, dtype: type[Real]
+        self, theta: npt.ArrayLike, columns: Floats, dtype: type[Real], outcome: int = 0
     ) -> npt.NDArray[Real]:
         """Probability of success, or mean score, from prepared columns.
 
@@ -70,23 +77,27 @@ class Evaluator:
             columns: As `columns` gave them.
             dtype: Of the result, and of the work where its range allows: float32 takes half the
                 time and is right to about 1e-6.
+            outcome: Which of the layout's outcomes.
 
         Returns:
             (instances, draws).
         """
-        return self._run(theta, columns, self._program.code, dtype)
+        return self._run(theta, columns, self._program.codes[outcome], dtype)
 
-    def sample_sizes(self, theta: npt.ArrayLike, columns: Floats) -> Floats | None:
-        """Sample size of scores; None where outcomes are no scores.
+    def sample_sizes(
+        self, theta: npt.ArrayLike, columns: Floats, outcome: int = 0
+    ) -> Floats | None:
+        """Sample size of scores; None for an outcome that is no score.
 
         Args:
             theta: (draws, latents).
             columns: As `columns` gave them.
+            outcome: Which of the layout's outcomes.
 
         Returns:
             (instances, draws).
         """
-        code = self._program.size_code
+        code = self._program.size_codes[outcome]
         return None if code is None else self._run(theta, columns, code, np.float64)
 
     def log_likelihood(
@@ -96,12 +107,12 @@ class Evaluator:
         outcomes: Floats,
         weights: Floats | None = None,
     ) -> Floats:
-        """Log-likelihood of all outcomes together.
+        """Log-likelihood of all outcomes of all instances together.
 
         Args:
             theta: (draws, latents).
             columns: (instances, columns), as `columns` gave them.
-            outcomes: (instances,), as `Layout.check_outcomes` gave them.
+            outcomes: (instances,) or (instances, outcomes), as `Layout.check_outcomes` gave them.
             weights: (instances,), as how many outcomes each counts; None: as one.
 
         Returns:
@@ -112,34 +123,37 @@ class Evaluator:
             return whole + weights[partly] @ self.pointwise(
                 theta, columns[partly], outcomes[partly]
             )
-        if isinstance(self.layout.outcome, Bernoulli):
-            rows = self._rows(theta)
-            out = np.zeros(rows.shape[1])
-            if len(outcomes):
-                steps = schedule(self._program.code, columns, len(rows))
-                log_likelihood(steps, rows, outcomes, out)
-            return out
         out = np.zeros(len(np.asarray(theta)))
-        for start in range(0, len(outcomes), _ROWS):
-            part = slice(start, start + _ROWS)
-            out += self.pointwise(theta, columns[part], outcomes[part]).sum(axis=0)
+        for k, rows, y in self._each(outcomes):
+            there = columns if rows is None else columns[rows]
+            if isinstance(self.layout.outcomes[k].likelihood, Bernoulli):
+                if len(y):
+                    drawn = self._rows(theta)
+                    steps = schedule(self._program.codes[k], there, len(drawn))
+                    log_likelihood(steps, drawn, y, out)
+                continue
+            for start in range(0, len(y), _ROWS):
+                part = slice(start, start + _ROWS)
+                out += self._density(theta, there[part], y[part], k).sum(axis=0)
         return out
 
     def pointwise(self, theta: npt.ArrayLike, columns: Floats, outcomes: Floats) -> Floats:
-        """Log-likelihood of each outcome on its own.
+        """Log-likelihood of each instance on its own: of all its outcomes that are there.
 
         Args:
             theta: (draws, latents).
             columns: (instances, columns), as `columns` gave them.
-            outcomes: (instances,), as `Layout.check_outcomes` gave them.
+            outcomes: (instances,) or (instances, outcomes), as `Layout.check_outcomes` gave them.
 
         Returns:
             (instances, draws).
         """
-        p = self.by_instance(theta, columns, np.float64)
-        size = self.sample_sizes(theta, columns)
-        each = outcomes[:, np.newaxis]
-        return log_density(self.layout, p, size, self._features(columns), each)[:, 0]
+        if outcomes.ndim == 1:
+            return self._density(theta, columns, outcomes, 0)
+        out = np.zeros((len(columns), len(np.asarray(theta))))
+        for k, rows, y in self._each(outcomes):
+            out[rows] += self._density(theta, columns[rows], y, k)
+        return out
 
     def simulate(
         self, theta: npt.ArrayLike, columns: Floats, generator: np.random.Generator
@@ -152,11 +166,12 @@ class Evaluator:
             generator: Where randomness comes from.
 
         Returns:
-            (instances, draws).
+            (instances, draws) of a layout with one outcome, else (instances, draws, outcomes).
         """
-        p = self.by_instance(theta, columns, np.float64)
-        size = self.sample_sizes(theta, columns)
-        return draw_outcomes(self.layout, p, size, self._features(columns), generator)
+        drawn = [
+            self._drawn(theta, columns, k, generator) for k in range(len(self.layout.outcomes))
+        ]
+        return drawn[0] if len(drawn) == 1 else np.stack(drawn, axis=-1)
 
     def demands(self, columns: Floats) -> Floats:
         """The demand that each instance makes on each capability, in the capability's unit.
@@ -178,7 +193,7 @@ class Evaluator:
         return out
 
     def touched(self, columns: Floats) -> npt.NDArray[np.bool_]:
-        """Which latent nodes play a part in the outcome of each instance.
+        """Which latent nodes play a part in an outcome of each instance.
 
         Args:
             columns: As `columns` gave them.
@@ -193,19 +208,42 @@ class Evaluator:
         gates = sorted(self.layout.gates)
         at = [self.layout.feature_names.index(name) for name in gates]
         patterns, which = np.unique(columns[:, at] > 0.5, axis=0, return_inverse=True)
+        roots = [parent for outcome in self.layout.outcomes for parent in outcome.parents]
         answers = [
             node
             in reached(
-                self.layout.outcome.parents,
+                roots,
                 open_parents(self.layout.derived, dict(zip(gates, map(bool, row), strict=True))),
             )
             for row in patterns
         ]
         return np.array(answers, dtype=np.bool_)[np.ravel(which)]
 
-    def _features(self, columns: Floats) -> Floats:
-        """The features themselves: they are the first columns."""
-        return columns[:, : len(self.layout.features)]
+    def _each(self, outcomes: Floats) -> Iterator[tuple[int, Mask | None, Floats]]:
+        """Every outcome: its place, which instances have it (None: all), and its values there."""
+        if outcomes.ndim == 1:
+            yield 0, None, outcomes
+            return
+        for k in range(outcomes.shape[1]):
+            rows = ~np.isnan(outcomes[:, k])
+            yield k, rows, outcomes[rows, k]
+
+    def _density(self, theta: npt.ArrayLike, columns: Floats, y: Floats, outcome: int) -> Floats:
+        """Log density of one outcome of each instance, (instances, draws)."""
+        likelihood = self.layout.outcomes[outcome].likelihood
+        p = self.by_instance(theta, columns, np.float64, outcome)
+        size = self.sample_sizes(theta, columns, outcome)
+        trials = trials_of(self.layout, likelihood, columns)
+        return log_density(likelihood, p, size, trials, y[:, np.newaxis])[:, 0]
+
+    def _drawn(
+        self, theta: npt.ArrayLike, columns: Floats, outcome: int, generator: np.random.Generator
+    ) -> Floats:
+        likelihood = self.layout.outcomes[outcome].likelihood
+        p = self.by_instance(theta, columns, np.float64, outcome)
+        size = self.sample_sizes(theta, columns, outcome)
+        trials = trials_of(self.layout, likelihood, columns)
+        return draw_outcomes(likelihood, p, size, trials, generator)
 
     def _run(
         self, theta: npt.ArrayLike, columns: Floats, code: Code, dtype: type[Real]

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
-from animalcat.layouts.spec import Bernoulli, Binomial, Layout
+from animalcat.layouts.spec import Bernoulli, Binomial, Layout, Likelihood
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -23,8 +23,24 @@ _TERMS: Final = 8
 """Of the series of `log_beyond`; right to 1e-5 while sample size x edge is 1 at most."""
 
 
+def trials_of(layout: Layout, likelihood: Likelihood, features: Floats) -> Floats:
+    """The most that an outcome can be: the trials of counts, else 1.
+
+    Args:
+        layout: The layout.
+        likelihood: Of the outcome.
+        features: (instances, features), or columns that begin with them.
+
+    Returns:
+        (instances,).
+    """
+    if isinstance(likelihood, Binomial):
+        return features[:, layout.feature_names.index(likelihood.trials)]
+    return np.ones(len(features))
+
+
 def log_density(
-    layout: Layout, p: Floats, size: Floats | None, features: Floats, outcomes: Floats
+    likelihood: Likelihood, p: Floats, size: Floats | None, trials: Floats, outcomes: Floats
 ) -> Floats:
     """Log probability, or log density of scores, of outcomes under every draw.
 
@@ -32,31 +48,31 @@ def log_density(
     are and of what the draws say, worked out once however many outcomes an instance has.
 
     Args:
-        layout: The layout.
+        likelihood: Of the outcomes.
         p: (instances, draws), probability of success or mean score.
         size: (instances, draws), sample size of scores; None where outcomes are no scores.
-        features: (instances, features).
-        outcomes: (instances, outcomes), each as `Layout.check_outcomes` gives them.
+        trials: (instances,), as `trials_of` gave them.
+        outcomes: (instances, outcomes), each as `Layout.check_outcomes` gives them, none missing.
 
     Returns:
         (instances, outcomes, draws).
     """
-    if isinstance(layout.outcome, Bernoulli):
+    if isinstance(likelihood, Bernoulli):
         chance = np.where(
             outcomes[:, :, np.newaxis] == 1.0, p[:, np.newaxis], 1.0 - p[:, np.newaxis]
         )
         return np.log(np.maximum(chance, LEAST))
     mean = np.clip(p, LEAST, 1.0 - LEAST)
-    if isinstance(layout.outcome, Binomial):
-        trials = features[:, [layout.feature_names.index(layout.outcome.trials)]]
-        failures = trials - outcomes
-        ways = gammaln(trials + 1.0) - gammaln(outcomes + 1.0) - gammaln(failures + 1.0)
+    if isinstance(likelihood, Binomial):
+        most = trials[:, np.newaxis]
+        failures = most - outcomes
+        ways = gammaln(most + 1.0) - gammaln(outcomes + 1.0) - gammaln(failures + 1.0)
         counted = _product(outcomes, np.log(mean), failures, np.log1p(-mean))
         return counted + ways[:, :, np.newaxis]
     assert size is not None  # scores have one
     size = np.maximum(size, LEAST_SIZE)
     a, b = mean * size, (1.0 - mean) * size
-    edge = layout.outcome.edge if layout.outcome.edge > 0.0 else -1.0
+    edge = likelihood.edge if likelihood.edge > 0.0 else -1.0
     low, high = outcomes <= edge, outcomes >= 1.0 - edge
     out = np.empty((*outcomes.shape, p.shape[1]))
     within = np.flatnonzero(~(low | high).all(axis=1))
@@ -108,33 +124,33 @@ def log_beyond(
 
 
 def draw_outcomes(
-    layout: Layout,
+    likelihood: Likelihood,
     p: Floats,
     size: Floats | None,
-    features: Floats,
+    trials: Floats,
     generator: np.random.Generator,
 ) -> Floats:
     """Draw an outcome for every instance and draw.
 
     Args:
-        layout: The layout.
+        likelihood: Of the outcomes.
         p: (instances, draws), probability of success or mean score.
         size: (instances, draws), sample size of scores; None where outcomes are no scores.
-        features: (instances, features).
+        trials: (instances,), as `trials_of` gave them.
         generator: Where randomness comes from.
 
     Returns:
-        (instances, draws), of the layout's kind of outcome; scores stay within the layout's edge.
+        (instances, draws), of the likelihood's kind; scores stay within its edge.
     """
-    match layout.outcome:
+    match likelihood:
         case Bernoulli():
             return (generator.random(p.shape) < p).astype(np.float64)
-        case Binomial(_, trials):
-            most = features[:, [layout.feature_names.index(trials)]].astype(np.int64)
+        case Binomial():
+            most = trials[:, np.newaxis].astype(np.int64)
             return generator.binomial(most, np.clip(p, 0.0, 1.0)).astype(np.float64)
         case _:
             assert size is not None  # scores have one
             mean = np.clip(p, LEAST, 1.0 - LEAST)
             size = np.maximum(size, LEAST_SIZE)
-            edge = max(layout.outcome.edge, np.finfo(np.float64).eps)
+            edge = max(likelihood.edge, np.finfo(np.float64).eps)
             return np.clip(generator.beta(mean * size, (1.0 - mean) * size), edge, 1.0 - edge)

@@ -24,8 +24,9 @@ from animalcat.layouts.summary import NodeSummary, summarise
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-VERSION: Final = 3
-"""Version of a saved posterior; version 1 knew no weights, 2 none of reseeds."""
+VERSION: Final = 4
+"""Version of a saved posterior; version 1 knew no weights, 2 none of reseeds, 3 named its layout by
+a digest that spanned more than the model."""
 SWEEPS: Final = 10
 """Metropolis sweeps of a move."""
 _BLOCK: Final = 64
@@ -40,11 +41,18 @@ class TellError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Tell:
-    """One outcome that was told: its episode, features in the layout's order, itself, weight."""
+    """What was told of one episode.
+
+    Attributes:
+        episode: Its number.
+        features: In the layout's order.
+        outcome: The outcome; of a layout with several all of them, NaN where one is missing.
+        weight: As how many outcomes it counts.
+    """
 
     episode: int
     features: tuple[float, ...]
-    outcome: float
+    outcome: float | tuple[float, ...]
     weight: float = 1.0
 
 
@@ -112,13 +120,18 @@ class LivePosterior:
         return float(1.0 / np.sum(self._weights**2))
 
     def update(
-        self, features: npt.ArrayLike, outcome: float, episode: int, weight: float = 1.0
+        self,
+        features: npt.ArrayLike,
+        outcome: float | Sequence[float],
+        episode: int,
+        weight: float = 1.0,
     ) -> None:
-        """Take in one outcome.
+        """Take in what became of one episode.
 
         Args:
             features: (features,), of the instance that was played.
-            outcome: Whether it was a success; successes of the trials; or the score.
+            outcome: Whether it was a success; successes of the trials; or the score. Of a layout
+                with several outcomes all of them, NaN where one is missing.
             episode: Its number; each is told once.
             weight: As how many outcomes it counts, 0 to 1: its likelihood is raised to this power.
                 Less than 1 for repeats, see `layouts.retest`.
@@ -133,9 +146,10 @@ class LivePosterior:
         if any(tell.episode == episode for tell in self._tells):
             raise TellError(f"episode {episode} was told already; invalidate it first")
         checked = self.layout.check_features(np.atleast_2d(np.asarray(features, np.float64)))
-        (y,) = self.layout.check_outcomes([float(outcome)], checked)
+        given = np.asarray(outcome, np.float64)[np.newaxis]
+        (y,) = _told(self.layout.check_outcomes(given, checked))
         columns = self._evaluator.columns(checked)
-        self._tells.append(Tell(episode, tuple(checked[0].tolist()), float(y), weight))
+        self._tells.append(Tell(episode, tuple(checked[0].tolist()), y, weight))
         self._columns.append(columns)
         self._reweight(len(self._tells) - 1)
 
@@ -144,7 +158,7 @@ class LivePosterior:
 
         Args:
             features: (episodes, features), of the instances that were played.
-            outcomes: (episodes,), in the order played.
+            outcomes: (episodes,) or (episodes, outcomes), in the order played.
             first: Number of the first episode; the others follow it.
 
         Raises:
@@ -158,7 +172,7 @@ class LivePosterior:
             raise TellError(f"episode {twice[0]} was told already; invalidate it first")
         columns = self._evaluator.columns(checked)
         done = len(self._tells)
-        for number, row, outcome in zip(numbers, checked.tolist(), y.tolist(), strict=True):
+        for number, row, outcome in zip(numbers, checked.tolist(), _told(y), strict=True):
             self._tells.append(Tell(number, tuple(row), outcome))
         self._columns.extend(columns[i : i + 1] for i in range(len(y)))
         start = 0
@@ -180,7 +194,7 @@ class LivePosterior:
         """Let outcomes count anew, as if they had been told so.
 
         Args:
-            weights: (outcomes told,), as how many outcomes each counts, 0 to 1.
+            weights: (episodes told,), as how many outcomes each counts, 0 to 1.
 
         Raises:
             ValueError: A weight is not in [0, 1], or there are more or fewer than outcomes.
@@ -287,7 +301,8 @@ class LivePosterior:
         )
         if message.get("version") != VERSION:
             raise ValueError(
-                f"version {message.get('version')} of a saved posterior; {VERSION} is known"
+                f"version {message.get('version')} of a saved posterior; {VERSION} is known: tell "
+                "its outcomes again"
             )
         if message["layout"] != layout.digest:
             raise ValueError(
@@ -296,8 +311,9 @@ class LivePosterior:
             )
         made = cls(layout, int(message["seed"]), len(arrays["z"]))
         kept = ("features", "outcomes", "episodes", "tell_weights")
-        for row, y, episode, weight in zip(*(arrays[name] for name in kept), strict=True):
-            made._tells.append(Tell(int(episode), tuple(row.tolist()), float(y), float(weight)))
+        rows, outcomes, episodes, weights = (arrays[name] for name in kept)
+        for row, y, episode, weight in zip(rows, _told(outcomes), episodes, weights, strict=True):
+            made._tells.append(Tell(int(episode), tuple(row.tolist()), y, float(weight)))
             made._columns.append(made._evaluator.columns(row[np.newaxis]))
         made._reseeds = [
             _Reseed(int(told), arrays[f"reseed{i}"], arrays[f"reseed_weights{i}"])
@@ -395,6 +411,13 @@ def _systematic(weights: Floats, offset: float) -> npt.NDArray[np.int64]:
     total = np.cumsum(weights)
     points: Floats = (np.arange(size) + offset) / size * total[-1]
     return np.minimum(np.digitize(points, total), size - 1).astype(np.int64)
+
+
+def _told(outcomes: Floats) -> list[float | tuple[float, ...]]:
+    """Outcomes as `Tell` has them, one entry an episode."""
+    if outcomes.ndim == 1:
+        return outcomes.tolist()
+    return [tuple(row) for row in outcomes.tolist()]
 
 
 def _frozen(array: Floats) -> Floats:

@@ -102,17 +102,17 @@ class Program:
     Attributes:
         columns: How to fill each column from features and earlier columns.
         rows: How to fill each row from latents and earlier rows.
-        code: (instructions, 6) int64: op, up to three vectors, up to two columns, -1 for what is
-            not there. Vectors below `len(rows)` are rows, the others are results of instructions
-            before. The last one gives the probability, or the mean score.
-        size_code: The same for the sample size of scores; None where outcomes are no scores.
+        codes: For each outcome (instructions, 6) int64: op, up to three vectors, up to two columns,
+            -1 for what is not there. Vectors below `len(rows)` are rows, the others are results of
+            instructions before. The last one gives the probability, or the mean score.
+        size_codes: The same for the sample size of scores; None for outcomes that are no scores.
         demands: Per capability, column and node of the margins with demands that it meets.
     """
 
     columns: tuple[Fill, ...]
     rows: tuple[Fill, ...]
-    code: Code
-    size_code: Code | None
+    codes: tuple[Code, ...]
+    size_codes: tuple[Code | None, ...]
     demands: tuple[tuple[tuple[int, str], ...], ...]
 
 
@@ -136,15 +136,17 @@ def compile_program(layout: Layout) -> Program:
             demand = values[node.link.demand]
             assert isinstance(demand, Column)  # the specification's check says so
             demands[node.link.ability].append((demand.index, node.name))
-    result = builder.result(values[layout.outcome.parents[0]])
-    size = None
-    if isinstance(layout.outcome, Beta):
-        size = builder.result(values[layout.outcome.sample_size])
+    results: list[Vector] = []
+    sizes: list[Vector | None] = []
+    for outcome in layout.outcomes:
+        results.append(builder.result(values[outcome.parents[0]]))
+        scored = isinstance(outcome.likelihood, Beta)
+        sizes.append(builder.result(values[outcome.parents[1]]) if scored else None)
     return Program(
         columns=tuple(builder.columns),
         rows=tuple(builder.rows),
-        code=builder.finish(result),
-        size_code=None if size is None else builder.finish(size),
+        codes=tuple(builder.finish(result) for result in results),
+        size_codes=tuple(None if size is None else builder.finish(size) for size in sizes),
         demands=tuple(tuple(pairs) for pairs in demands.values()),
     )
 
@@ -185,7 +187,8 @@ def _lower(
 def _inner_products(layout: Layout) -> dict[str, Expression]:
     """Nodes that are products and have one use: their factors may join another product."""
     uses = Counter(parent for node in layout.derived for parent in node.link.parents)
-    uses.update(layout.outcome.parents)
+    for outcome in layout.outcomes:
+        uses.update(outcome.parents)
     return {
         node.name: node.link.expression
         for node in layout.derived

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from animalcat.layouts.evaluator import Evaluator
 from animalcat.layouts.instances import Instances
-from animalcat.layouts.likelihood import draw_outcomes
+from animalcat.layouts.likelihood import draw_outcomes, trials_of
 from animalcat.layouts.spec import Layout
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -99,7 +99,8 @@ class LayoutAgent:
         columns = self._evaluator.columns(features)
         size = self._evaluator.sample_sizes(self.theta[np.newaxis], columns)
         p = probability[:, np.newaxis]
-        return draw_outcomes(self.layout, p, size, features, generator)[:, 0]
+        trials = trials_of(self.layout, self.layout.outcome, features)
+        return draw_outcomes(self.layout.outcome, p, size, trials, generator)[:, 0]
 
 
 def prior_agents(layout: Layout, count: int, generator: np.random.Generator) -> list[LayoutAgent]:

@@ -20,7 +20,7 @@ from scipy.special import xlogy
 
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.kernels import weighted_sums
-from animalcat.layouts.likelihood import LEAST_SIZE, draw_outcomes, log_density
+from animalcat.layouts.likelihood import LEAST_SIZE, draw_outcomes, log_density, trials_of
 from animalcat.layouts.live import LivePosterior
 from animalcat.layouts.randomness import rng
 from animalcat.layouts.spec import Bernoulli, Binomial, Layout
@@ -335,12 +335,13 @@ def _tables(bank: Bank, theta: Floats, weights: Floats, columns: Floats) -> Iter
         one = slice(i, i + 1)
         if size is None:
             y, share = _counts(layout, features)
-            (log_table,) = log_density(layout, p[one], None, features[np.newaxis], y[np.newaxis])
+            trials = trials_of(layout, layout.outcome, features[np.newaxis])
+            (log_table,) = log_density(layout.outcome, p[one], None, trials, y[np.newaxis])
             yield np.exp(log_table) * share[:, np.newaxis]
         else:
             sizes = size[one]
-            y = _scores(layout, features, p[i], sizes[0], weights)
-            (log_table,) = log_density(layout, p[one], sizes, features[np.newaxis], y[np.newaxis])
+            y = _scores(layout, p[i], sizes[0], weights)
+            (log_table,) = log_density(layout.outcome, p[one], sizes, np.ones(1), y[np.newaxis])
             log_table -= log_table.max(axis=1, keepdims=True)
             table = np.exp(log_table.astype(np.float32))
             yield table / (len(y) * (table @ weights)[:, np.newaxis])
@@ -354,13 +355,13 @@ def _counts(layout: Layout, features: Floats) -> tuple[Floats, Floats]:
     return counts, np.gradient(counts) if len(counts) > 1 else np.ones(1)
 
 
-def _scores(layout: Layout, features: Floats, p: Floats, size: Floats, weights: Floats) -> Floats:
+def _scores(layout: Layout, p: Floats, size: Floats, weights: Floats) -> Floats:
     """Scores drawn from the prediction, the same way every time."""
     steps = (np.arange(NODES) + 0.5) / NODES
     rows = np.minimum(np.digitize(steps, np.cumsum(weights)), len(weights) - 1)
     fixed = np.random.default_rng(0)
     drawn = draw_outcomes(
-        layout, p[np.newaxis, rows], size[np.newaxis, rows], features[np.newaxis], fixed
+        layout.outcome, p[np.newaxis, rows], size[np.newaxis, rows], np.ones(1), fixed
     )
     return drawn[0]
 

@@ -31,7 +31,7 @@ from animalcat.layouts.links import (
     Scaled,
     WeightedSum,
 )
-from animalcat.layouts.nodes import LIKELIHOODS
+from animalcat.layouts.nodes import KINDS, LIKELIHOODS, default_source
 from animalcat.layouts.priors import PRIORS, HalfNormal, Normal, ScaledBeta
 from animalcat.layouts.spec import (
     Bernoulli,
@@ -94,24 +94,32 @@ def node_values(layout: Layout, theta: Floats, features: Floats) -> dict[str, An
     return values
 
 
-def by_definition(layout: Layout, theta: Floats, features: Floats) -> Floats:
+def by_definition(layout: Layout, theta: Floats, features: Floats, outcome: int = 0) -> Floats:
     values = node_values(layout, theta, features)
-    return np.broadcast_to(values[layout.outcome.parents[0]], (len(theta), len(features)))
+    root = layout.outcomes[outcome].parents[0]
+    return np.broadcast_to(values[root], (len(theta), len(features)))
 
 
-def log_density_by_definition(layout: Layout, theta: Floats, features: Floats, y: Floats) -> Floats:
+def log_densities_by_definition(
+    layout: Layout, theta: Floats, features: Floats, y: Floats
+) -> Floats:
+    """(outcomes, draws, instances): 0 where an outcome is missing."""
     values = node_values(layout, theta, features)
-    p = by_definition(layout, theta, features)
-    match layout.outcome:
-        case Bernoulli():
-            return stats.bernoulli.logpmf(y, p)
-        case Binomial(_, trials):
-            return stats.binom.logpmf(y, values[trials], p)
-        case Beta(_, sample_size, edge):
-            a, b = p * values[sample_size], (1.0 - p) * values[sample_size]
-            within = stats.beta.logpdf(y, a, b)
-            upper = np.where(y >= 1.0 - edge, stats.beta.logsf(1.0 - edge, a, b), within)
-            return np.where(y <= edge, stats.beta.logcdf(edge, a, b), upper)
+    made: list[Floats] = []
+    for k, each in enumerate(y.reshape(len(features), -1).T):
+        p = by_definition(layout, theta, features, k)
+        match layout.outcomes[k].likelihood:
+            case Bernoulli():
+                density = stats.bernoulli.logpmf(each, p)
+            case Binomial(_, trials):
+                density = stats.binom.logpmf(each, values[trials], p)
+            case Beta(_, sample_size, edge):
+                a, b = p * values[sample_size], (1.0 - p) * values[sample_size]
+                within = stats.beta.logpdf(each, a, b)
+                upper = np.where(each >= 1.0 - edge, stats.beta.logsf(1.0 - edge, a, b), within)
+                density = np.where(each <= edge, stats.beta.logcdf(edge, a, b), upper)
+        made.append(np.where(np.isnan(each), 0.0, density))
+    return np.array(made)
 
 
 @st.composite
@@ -222,19 +230,20 @@ def layouts(draw: st.DrawFn) -> Layout:
             features.append(Feature("chance", ONE, 0.0, 1.0))
             nu = "chance"
         last = add("noisy", NoiseMixture(last, "noise", nu))
-    outcome: Likelihood
-    match draw(st.sampled_from(list(LIKELIHOODS))):
-        case "bernoulli":
-            outcome = Bernoulli(last)
-        case "binomial":
-            features.append(Feature("trials", ONE, 1.0, 9.0))
-            outcome = Binomial(last, "trials")
-        case _:
-            latents.append(Latent("size", "robustness", ONE, HalfNormal(draw(number) * 9.0)))
-            outcome = Beta(last, "size", 0.01)
-    return Layout(
-        "made-up", "", tuple(features), tuple(latents), tuple(derived), (Outcome.of(outcome),)
-    )
+    outcomes: list[Outcome] = []
+    for k, kind in enumerate(draw(st.lists(st.sampled_from(list(KINDS)), min_size=1, max_size=3))):
+        root = draw(st.sampled_from([last, *performances])) if k else last
+        likelihood: Likelihood = Bernoulli(root)
+        if kind == "count":
+            if "trials" not in [feature.name for feature in features]:
+                features.append(Feature("trials", ONE, 1.0, 9.0))
+            likelihood = Binomial(root, "trials")
+        elif kind == "score":
+            size = HalfNormal(draw(number) * 9.0)
+            latents.append(Latent(f"size{k}", "robustness", ONE, size))
+            likelihood = Beta(root, f"size{k}", 0.01)
+        outcomes.append(Outcome(f"outcome{k}", kind, default_source(kind), likelihood))
+    return Layout("made-up", "", tuple(features), tuple(latents), tuple(derived), tuple(outcomes))
 
 
 def random_values(layout: Layout, draws: int, instances: int) -> tuple[Floats, Floats]:
@@ -245,15 +254,20 @@ def random_values(layout: Layout, draws: int, instances: int) -> tuple[Floats, F
     high = [f.high for f in layout.features]
     features = g.uniform(low, high, (instances, len(low)))
     for i, name in enumerate(layout.feature_names):
-        if name in layout.gates or (isinstance(layout.outcome, Binomial) and name == "trials"):
+        if name in layout.gates or name == "trials":
             features[:, i] = np.round(features[:, i])
     return theta, features
 
 
 def some_outcomes(layout: Layout, theta: Floats, features: Floats) -> Floats:
-    evaluator = Evaluator(layout)
-    drawn = evaluator.simulate(theta[:1], evaluator.columns(features), np.random.default_rng(2))
-    return layout.check_outcomes(drawn[:, 0], features)
+    """Outcomes of the first draw; of several some are missing, never all of an instance."""
+    evaluator, g = Evaluator(layout), np.random.default_rng(2)
+    drawn = evaluator.simulate(theta[:1], evaluator.columns(features), g)[:, 0]
+    if drawn.ndim == 2:
+        missing = g.random(drawn.shape) < 0.3
+        missing[np.arange(len(drawn)), g.integers(drawn.shape[1], size=len(drawn))] = False
+        drawn[missing] = np.nan
+    return layout.check_outcomes(drawn, features)
 
 
 @settings(max_examples=250, deadline=None)
@@ -261,17 +275,24 @@ def some_outcomes(layout: Layout, theta: Floats, features: Floats) -> Floats:
 def test_made_up_layouts_follow_the_definitions(layout: Layout) -> None:
     theta, features = random_values(layout, 300, 7)
     evaluator = Evaluator(layout)
-    expected = by_definition(layout, theta, features)
-    np.testing.assert_allclose(evaluator.probability(theta, features), expected, atol=1e-10)
+    for k in range(len(layout.outcomes)):
+        expected = by_definition(layout, theta, features, k)
+        np.testing.assert_allclose(evaluator.probability(theta, features, k), expected, atol=1e-10)
     y = some_outcomes(layout, theta, features)
     got = evaluator.pointwise(theta, evaluator.columns(features), y).T
-    wanted = log_density_by_definition(layout, theta, features, y)
-    sane = wanted > -25.0  # below, the evaluator keeps outcomes possible on purpose
-    at_edge = np.broadcast_to((y <= 0.01) | (y >= 0.99), got.shape)
+    each = log_densities_by_definition(layout, theta, features, y)
+    wanted = each.sum(axis=0)
+    # Below, the evaluator keeps outcomes possible on purpose.
+    sane = (each > -25.0).all(axis=0)
+    of_edge = ((y <= 0.01) | (y >= 0.99)).reshape(len(y), -1).any(axis=1)
+    at_edge = np.broadcast_to(of_edge, got.shape)
     for some, tolerance in ((sane & ~at_edge, 1e-6), (sane & at_edge, 1e-4)):  # there by a series
         np.testing.assert_allclose(got[some], wanted[some], atol=tolerance, rtol=tolerance)
     total = evaluator.log_likelihood(theta, evaluator.columns(features), y)
     np.testing.assert_allclose(total, got.sum(axis=1), atol=1e-8, rtol=1e-9)
+    shares = np.linspace(0.2, 1.0, len(y))
+    partly = evaluator.log_likelihood(theta, evaluator.columns(features), y, shares)
+    np.testing.assert_allclose(partly, got @ shares, atol=1e-8, rtol=1e-9)
 
 
 @settings(max_examples=100, deadline=None)
@@ -339,13 +360,16 @@ def test_shipped_layouts_equal_their_pymc_graph(name: str, variant: str) -> None
 
 def test_the_made_up_layouts_hold_everything_that_a_specification_may() -> None:
     seen: set[type[Any]] = set()
+    counts: set[int] = set()
 
     @settings(max_examples=300, deadline=None, derandomize=True, database=None)
     @given(layouts())
     def collect(layout: Layout) -> None:
         seen.update(type(node.link) for node in layout.derived)
         seen.update(type(node.prior) for node in layout.latents)
-        seen.add(type(layout.outcome))
+        seen.update(type(outcome.likelihood) for outcome in layout.outcomes)
+        counts.add(len(layout.outcomes))
 
     collect()
     assert seen == {*LINKS.values(), *PRIORS.values(), *LIKELIHOODS.values()}
+    assert counts == {1, 2, 3}
