@@ -10,7 +10,7 @@ import numpy as np
 
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.bound import Reach
-from animalcat.layouts.adaptive.learner import Learner
+from animalcat.layouts.adaptive.learner import Learner, RulesError
 from animalcat.layouts.adaptive.stopping import Verdict
 from animalcat.layouts.spec import Layout
 from animalcat.service.battery import Battery, Instance
@@ -54,7 +54,8 @@ class Measurement:
             find_source: Finds who makes instances for a layout, where the policy wants some made.
 
         Raises:
-            ServiceError: Layout or policy are unknown, no instance is covered, or none can be made.
+            ServiceError: Layout, policy or the version of the rules are unknown, no instance is
+                covered, or none can be made.
         """
         layout = find_layout(spec.layout, spec.layout_variant)
         covered = covered_features(layout, battery)
@@ -85,7 +86,9 @@ class Measurement:
             outside=_outside(layout, instances),
         )
         try:
-            self.learner = Learner(bank, spec.policy, spec.stop, spec.seed)
+            self.learner = Learner(bank, spec.policy, spec.stop, spec.seed, rules=spec.rules)
+        except RulesError as error:
+            raise ServiceError(Code.SESSION_FAILED, str(error)) from error
         except ValueError as error:
             raise ServiceError(Code.INVALID_REQUEST, str(error)) from error
         self.candidates = {instance.name: instance.paradigm for instance in instances}

@@ -12,6 +12,7 @@ from typing import Any
 
 from animalcat import names
 from animalcat.envs.backends import AUTOMATIC, unity_build
+from animalcat.layouts.adaptive.learner import RULES
 from animalcat.service.battery_library import BatteryLibrary
 from animalcat.service.converters import (
     episode_to_proto,
@@ -131,7 +132,7 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         """
         await asyncio.to_thread(check_backend, spec.backend, self._allowed_builds)
         record = await self._library.find(spec.battery)
-        spec = replace(spec, battery_digest=record.digest)
+        spec = replace(spec, battery_digest=record.digest, rules=RULES)
         battery = await self._engines.battery(record.digest)
         return spec, await asyncio.to_thread(Measurement, spec, battery)
 

@@ -10,6 +10,7 @@ import pytest
 
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.service.battery import Battery, build_family
+from animalcat.service.errors import Code, ServiceError
 from animalcat.service.measurement import Measurement
 from animalcat.service.model import Decision, SessionSpec
 
@@ -133,3 +134,9 @@ def test_decisions_say_what_else_of_the_paradigm_was_left(battery: Battery) -> N
         assert decision.peers.open
         assert decision.peers.propensity == pytest.approx(left[mine] / (8 - number))
         left[mine] -= 1
+
+
+def test_a_session_of_rules_that_are_not_known_cannot_go_on(battery: Battery) -> None:
+    with pytest.raises(ServiceError, match="version 99 are not known here") as error:
+        Measurement(replace(SPEC, rules=99), battery)
+    assert error.value.code is Code.SESSION_FAILED
