@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, Final
@@ -32,6 +33,11 @@ OUTCOME_COLUMNS: Final = (
     "versions",
 )
 """Columns of the table of outcomes; those of the meta-features follow, with their units."""
+
+_UNCOUNTED: Final = {
+    "fault": "attempts ended in a fault and do not count",
+    "void": "attempts were voided and do not count",
+}
 
 
 def outcomes_csv(rows: Sequence[Row], units: Mapping[str, str]) -> str:
@@ -63,8 +69,8 @@ def profile_html(profile: Mapping[str, Any], outcomes: Sequence[Row]) -> str:
 
     Args:
         profile: As the schema "profile" documents it.
-        outcomes: One mapping an episode that counted, with `episode`, `instance`, `outcome` and
-            `return`.
+        outcomes: One mapping an attempt, with `episode`, `instance`, `outcome` and `return`; those
+            that ended in a fault or were voided are shown, and count for nothing.
 
     Returns:
         An HTML document.
@@ -96,10 +102,11 @@ def decimals(sd: float) -> int:
 def _summary(profile: Mapping[str, Any], outcomes: Sequence[Row]) -> str:
     about: Row = profile.get("provenance", {})
     layout: Row = profile.get("layout", {})
-    passed = sum(row["outcome"] == "success" for row in outcomes)
-    rate = f"{passed} of {len(outcomes)} episodes passed" if outcomes else "no episodes"
+    number = Counter(row["outcome"] for row in outcomes)
+    counted = number["success"] + number["failure"]
     words = [
-        rate,
+        f"{number['success']} of {counted} episodes passed" if counted else "no episodes",
+        *(f"{number[kind]} {what}" for kind, what in _UNCOUNTED.items() if number[kind]),
         f"battery {about.get('battery', '-')}",
         f"layout {layout.get('name', '-')} ({layout.get('variant') or 'default'})",
         f"stopped: {about.get('reason') or '-'}",
@@ -183,8 +190,10 @@ def _episodes_strip(outcomes: Sequence[Row]) -> str:
         f"return {row['return']:.3g}'></i>"
         for row in outcomes
     )
-    key = "<p class='key'><i class='success'></i> success <i class='failure'></i> failure</p>"
-    return f"<h2>Episodes</h2><div class='strip'>{cells}</div>{key}"
+    known = {row["outcome"] for row in outcomes}
+    kinds = ["success", "failure", *(kind for kind in _UNCOUNTED if kind in known)]
+    key = " ".join(f"<i class='{kind}'></i> {kind}" for kind in kinds)
+    return f"<h2>Episodes</h2><div class='strip'>{cells}</div><p class='key'>{key}</p>"
 
 
 def _details(profile: Mapping[str, Any]) -> str:
@@ -224,4 +233,5 @@ circle{fill:var(--main)}text{fill:var(--soft);font-size:11px}
 .strip{display:flex;flex-wrap:wrap;gap:3px}
 i{display:inline-block;width:14px;height:14px;border-radius:3px}
 .success{background:var(--good)}.failure{background:var(--bad)}
+.fault,.void{box-sizing:border-box;border:2px solid var(--soft)}.void{border-style:dotted}
 """

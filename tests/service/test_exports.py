@@ -67,6 +67,16 @@ def test_the_page_says_what_it_is_and_escapes() -> None:
     assert "http" not in page.replace("http-equiv", "")
 
 
+def test_the_page_counts_no_attempt_that_was_faulty_or_voided() -> None:
+    counted = [row(k, "success") for k in range(16)]
+    page = profile_html(profile(), [*counted[:9], row(9, "void"), *counted[9:], row(16, "fault")])
+    assert "16 of 16 episodes passed" in page
+    assert "1 attempts were voided" in page
+    assert "1 attempts ended in a fault" in page
+    assert page.count("class='fault'") == page.count("class='void'") == 2  # one is in the key
+    assert "fault" not in profile_html(profile(), counted).split("</style>")[1]
+
+
 @pytest.mark.parametrize("converged", [True, False])
 def test_the_page_warns_of_what_is_not_certified(converged: bool) -> None:
     page = profile_html(profile(diagnostics={"converged": converged, "reasons": ["R-hat"]}), [])
