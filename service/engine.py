@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -232,7 +233,10 @@ class SessionEngine:
             evidence = await Evidence.load(self.session, self._battery, attempts, self._parts)
             self.session = await evidence.shown(self.session)
             self._evidence = evidence
-            self._reaching = asyncio.create_task(self._find_reach(evidence.measurement))
+            self._reaching = asyncio.create_task(
+                self._find_reach(evidence.measurement), name=f"limits of session {session}"
+            )
+            self._reaching.add_done_callback(_log_failure)
 
     async def _find_reach(self, measurement: Measurement) -> None:
         """Say what the battery can tell at most; episodes need not wait for it."""
@@ -408,7 +412,8 @@ class SessionEngine:
         await self._settle(certify=self.session.spec.certify)
         evidence, measurement = self._known, self._known.measurement
         if self._reaching is not None:
-            await self._reaching
+            with suppress(Exception):  # logged; a profile without limits is a profile
+                await self._reaching
         fit = await self._fits.profile(measurement.learner)
         second = await self._fits.second_reading(measurement.learner)
         certificates = await asyncio.to_thread(self._parts.store.certificates, self.session.id)
@@ -481,7 +486,7 @@ class SessionEngine:
         return self._evidence
 
 
-def _log_failure(task: asyncio.Task[Session]) -> None:
+def _log_failure(task: asyncio.Task[Session] | asyncio.Task[None]) -> None:
     """Log what is nobody's doing; whoever waited for the task may be gone."""
     error = None if task.cancelled() else task.exception()
     if error is not None and not isinstance(error, AgentLeftError):

@@ -10,10 +10,12 @@ from typing import Any
 
 import grpc
 import jsonschema
+import numpy as np
 import pytest
 
 from animalcat.service.gateway import GrpcLink
 from animalcat.service.link import AgentLeftError
+from animalcat.service.measurement import Measurement
 from animalcat.service.model import Cause
 from animalcat.v1 import gateway_pb2, results_pb2, sessions_pb2, types_pb2
 
@@ -163,6 +165,20 @@ async def test_a_target_in_reach_is_not_talked_of(service: Any) -> None:
     session = await made(service, "three", near(3), stop=rule(2, target_sd=0.9))
     found = await played(service, session.name, AHEAD)
     assert {c.limit for c in found.capabilities} == {""}
+
+
+async def test_a_session_ends_well_though_nobody_knows_what_its_battery_can_tell(
+    service: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def singular(self: Measurement) -> None:
+        raise np.linalg.LinAlgError("Singular matrix")
+
+    monkeypatch.setattr(Measurement, "find_reach", singular)
+    session = await made(service, "three", near(3), stop=rule(2))
+    found = await played(service, session.name, AHEAD)
+    assert found.state == sessions_pb2.SESSION_STATE_FINISHED
+    assert (await profile_of(service, session.name))["provenance"]["limits"] == {}
+    assert "Singular matrix" in caplog.text
 
 
 async def test_repeats_are_probed_and_the_profile_says_how_random_the_agent_is(
