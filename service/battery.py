@@ -24,6 +24,8 @@ from animalcat.arena_configs.model import STEPS_PER_UNIT, Arena, ArenaError
 from animalcat.arena_configs.placement import fix, place
 from animalcat.arena_configs.writer import to_yaml
 
+USUAL_STEPS: Final = 250 * STEPS_PER_UNIT
+"""Physics steps until the time limit that most arenas of the Animal-AI Olympics have."""
 TABLE_VERSION: Final = 1
 """Version of a battery's table on disk; part of its digest."""
 
@@ -80,6 +82,18 @@ class Battery:
     def index(self) -> Mapping[str, int]:
         """Place of every instance, by name."""
         return {instance.name: k for k, instance in enumerate(self.instances)}
+
+    @cached_property
+    def expected_steps(self) -> Mapping[str, int]:
+        """How long an episode of every instance is expected to take, in physics steps, by name.
+
+        That is its time limit. One without a limit may take longer than any that has one, and how
+        much longer nobody knows: the battery's longest limit is the least that it can be taken for,
+        so that what it tells a second is not overrated.
+        """
+        limits = {instance.name: instance.time_limit_steps for instance in self.instances}
+        longest = max(limits.values(), default=0) or USUAL_STEPS
+        return {name: limit or longest for name, limit in limits.items()}
 
     def arena_yaml(self, instance: Instance) -> str:
         """The fixed arena of an instance, YAML in the current grammar."""

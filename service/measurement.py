@@ -81,7 +81,7 @@ class Measurement:
             np.array([covered[name] for name in names], np.float64),
             [instance.paradigm for instance in instances],
             names=names,
-            seconds=[instance.time_limit_steps for instance in instances],
+            seconds=[battery.expected_steps[name] for name in names],
             offers=offers,
             outside=_outside(layout, instances),
         )

@@ -140,3 +140,20 @@ def test_a_session_of_rules_that_are_not_known_cannot_go_on(battery: Battery) ->
     with pytest.raises(ServiceError, match="version 99 are not known here") as error:
         Measurement(replace(SPEC, rules=99), battery)
     assert error.value.code is Code.SESSION_FAILED
+
+
+def test_arenas_without_a_time_limit_are_taken_for_the_longest(battery: Battery) -> None:
+    """They can be chosen, also where a second counts; nobody knows how long they take."""
+    first, second, *rest = battery.instances
+    some = (replace(first, time_limit_steps=0), replace(second, time_limit_steps=9999), *rest)
+    mixed = replace(battery, instances=some)
+    assert mixed.expected_steps[first.name] == 9999
+    assert mixed.expected_steps[rest[0].name] == rest[0].time_limit_steps
+    limitless = replace(
+        battery, instances=tuple(replace(one, time_limit_steps=0) for one in battery.instances)
+    )
+    assert len(set(limitless.expected_steps.values())) == 1
+    spec = replace(SPEC, policy=Policy("information", exposures=1, per_second=True))
+    for some in (mixed, limitless):
+        decisions = played(Measurement(spec, some), len(battery.instances), random=True)
+        assert {decision.instance for decision in decisions} == set(some.index)
