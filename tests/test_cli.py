@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+from rich.progress import Progress
+from rich.table import Table
 from typer.testing import CliRunner
 
+from animalcat.cli import output
 from animalcat.cli.main import COMMANDS, build
 
 BLOCK = """
@@ -67,3 +71,19 @@ def test_doctor_lists_what_it_looked_for() -> None:
     findings = {f["item"]: f["status"] for f in json.loads(done.stdout)}
     assert findings["grpcio"] == "ok"
     assert done.returncode == (3 if "missing" in findings.values() else 0)
+
+
+def test_names_are_no_markup(tmp_path: Path) -> None:
+    """Wherever rich would read them as such; a closing tag ended commands."""
+    name = "a[/b] [bold]:fire:"
+    shown = io.StringIO()
+    terminal = output.console()
+    terminal.file = shown
+    terminal.print(name)
+    table = Table(name, title=name)
+    terminal.print(table)
+    with Progress(output.plain_column(), console=terminal) as progress:
+        progress.add_task(name)
+    assert shown.getvalue().count(name) == 4
+    with output.status(name) as tell:
+        tell(name)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from animalcat.cli.output import fail, print_json, print_rows, progress_console
+from animalcat.cli.output import fail, print_json, print_rows, status
 
 SPEED: Final = ("simulator", "sensors", "layouts", "service", "unity")
 PARTS: Final = (*SPEED, "slots", "adaptive")
@@ -60,7 +60,7 @@ def command(
         if not as_json:
             _print("adaptive", results["adaptive"])
     for part in SPEED if parts is None else parts:
-        with progress_console().status(f"measuring {part}"):
+        with status(f"measuring {part}"):
             run: Callable[..., list[dict[str, Any]]] = importlib.import_module(
                 f"animalcat.benchmarks.{part}"
             ).run

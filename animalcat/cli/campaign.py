@@ -6,12 +6,21 @@ import time
 from typing import Annotated, Any, Final
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 from animalcat import names
 from animalcat.cli.agent_comparison import compare_agents, print_comparison
 from animalcat.cli.agent_process import GRACE_SECONDS, AgentProcess, check_reference
-from animalcat.cli.output import FAILED, UNREACHABLE, fail, print_json, print_rows, progress_console
+from animalcat.cli.output import (
+    FAILED,
+    UNREACHABLE,
+    fail,
+    plain_column,
+    print_json,
+    print_rows,
+    progress_console,
+    status,
+)
 from animalcat.cli.remote import AsJson, Data, Server, client_for, session_row
 from animalcat.cli.session_options import (
     DEFAULT,
@@ -144,7 +153,7 @@ def end(
 ) -> None:
     """End a campaign before its budget is used up; what was learnt stays."""
     with client_for(server, data) as client:
-        with progress_console().status("profiles are being made"):
+        with status("profiles are being made"):
             found = client.end_campaign(campaign)
         _show(client, found, as_json)
 
@@ -178,7 +187,7 @@ def _followed(
     """The campaign once it is over; its progress is shown until then."""
     with Progress(
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        plain_column(),
         BarColumn(),
         MofNCompleteColumn(),
         console=progress_console(),

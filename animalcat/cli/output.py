@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import typer
 from rich.console import Console
+from rich.progress import TextColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -19,13 +21,31 @@ from animalcat.cli.codes import UNREACHABLE as UNREACHABLE
 
 
 def console() -> Console:
-    """A console for results; wide in a pipe, so that no cell is cut."""
-    return Console(width=None if sys.stdout.isatty() else 10_000)
+    """A console for results; wide in a pipe, so that no cell is cut. It prints text as it is.
+
+    Most of what is printed are names that others gave, and "[/b]" in one is no markup: so nothing
+    is. Where rich reads markup whatever its console says, `Progress` and `Status`, `plain_column`
+    and `status` keep it from that. Style goes into arguments.
+    """
+    return Console(width=None if sys.stdout.isatty() else 10_000, markup=False, emoji=False)
 
 
 def progress_console() -> Console:
     """A console for progress: on standard error, and silent unless that is a terminal."""
-    return Console(stderr=True, quiet=not sys.stderr.isatty())
+    terminal = sys.stderr.isatty()
+    return Console(stderr=True, quiet=not terminal, markup=False, emoji=False)
+
+
+@contextmanager
+def status(words: str) -> Generator[Callable[[str], None]]:
+    """A spinner beside words on standard error, while the block lasts; call it to change them."""
+    with progress_console().status(Text(words)) as shown:
+        yield lambda others: shown.update(Text(others))
+
+
+def plain_column() -> TextColumn:
+    """The column of a `Progress` that shows what its task is called, as it is."""
+    return TextColumn("{task.description}", markup=False)
 
 
 def print_json(value: Any) -> None:

@@ -6,11 +6,19 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 from animalcat import names
 from animalcat.cli.agent_process import AgentProcess, check_reference, follow
-from animalcat.cli.output import FAILED, UNREACHABLE, fail, print_json, print_rows, progress_console
+from animalcat.cli.output import (
+    FAILED,
+    UNREACHABLE,
+    fail,
+    plain_column,
+    print_json,
+    print_rows,
+    progress_console,
+)
 from animalcat.cli.remote import AsJson, Data, Server, SessionArgument, client_for, session_row
 from animalcat.cli.session_options import Plan, takes_plan
 from animalcat.cli.session_plan import unreachable, why
@@ -131,7 +139,7 @@ def play(client: Client, session: sessions_pb2.Session, reference: str) -> sessi
     console = progress_console()
     with Progress(
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        plain_column(),
         BarColumn(),
         MofNCompleteColumn(),
         console=console,

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from animalcat import names
-from animalcat.cli.output import fail, progress_console
+from animalcat.cli.output import fail, status
 from animalcat.cli.remote import AsJson, Data, Server, client_for
 from animalcat.cli.session_plan import stopping_rule
 from animalcat.client import Client
@@ -245,7 +245,7 @@ def find_battery(client: Client, battery: str, seed: int) -> str:
         return battery
     if not path.exists():
         fail(f"{battery}: no such file or folder")
-    with progress_console().status(f"importing {battery}"):
+    with status(f"importing {battery}"):
         made = client.import_battery(path, seed=seed)
     for problem in made.problems[:5]:
         typer.echo(f"note: {problem}", err=True)

@@ -10,8 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from animalcat.arena_configs.model import Arena, Item, Vector3
-from animalcat.cli.output import BAD_INPUT, FAILED, MISSING, complain, fail, print_json
-from animalcat.cli.output import progress_console as progress
+from animalcat.cli.output import BAD_INPUT, FAILED, MISSING, complain, fail, print_json, status
 from animalcat.envs.backends import AUTOMATIC, make_environment
 from animalcat.envs.types import CameraSpec, ObservationSpec, Phase
 from animalcat.envs.unity.environment import UnityEnvironment
@@ -51,10 +50,10 @@ def setup(
     """Make the environment that drives builds, and find or download a build."""
     try:
         given = None if build is None else executable(build)
-        with progress().status("animalcat unity setup") as status:
-            made = make_interpreter(python or Path(sys.executable), animalai, status.update)
+        with status("animalcat unity setup") as tell:
+            made = make_interpreter(python or Path(sys.executable), animalai, tell)
             store(python=str(made))
-            status.update("looking for a build")
+            tell("looking for a build")
             note = ""
             try:
                 found = given or _found(made, download)
@@ -93,7 +92,7 @@ def check(
         fail(f"sim is not a Unity build; name one: {AUTOMATIC} or unity:PATH")
     began = time.perf_counter()
     try:
-        with progress().status(f"starting {backend}"):
+        with status(f"starting {backend}"):
             environment = make_environment(backend, spec)
             assert isinstance(environment, UnityEnvironment)
             try:

@@ -206,3 +206,12 @@ def test_show_says_what_is_wrong(tmp_path: Path) -> None:
     assert "no such file" in run("show", tmp_path / "b.yml", code=2)
     path.write_text("!ArenaConfig\narenas: {0: !Arena {t: soon}}\n")
     assert "a.yml:2: arenas[0].t: expected a whole number" in run("show", path, code=2)
+
+
+def test_names_that_hold_brackets(tmp_path: Path) -> None:
+    file = tmp_path / "a[" / "b] :fire:.yaml"
+    file.parent.mkdir()
+    file.write_text(GOOD.replace("GoodGoal", "NoSuch[/b]"))
+    assert "a[/b] :fire:.yaml" in run("check", tmp_path, code=1)
+    assert "a[/b] :fire:.yaml" in run("show", file)
+    assert "not spawned: NoSuch[/b]:" in run("show", file)

@@ -49,9 +49,11 @@ def looked(*arguments: str | Path, data: Path) -> Result:
 
 @pytest.fixture(scope="module")
 def arenas(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("arenas")
+    """Arenas whose names would be markup to rich, and end what is bold though nothing is."""
+    folder = tmp_path_factory.mktemp("arenas") / "a[" / "b]"
+    (folder / "navigation-[").mkdir(parents=True)
     for k in range(4):
-        (folder / f"navigation-{k}.yaml").write_text(ARENA.format(z=8 + 6 * k))
+        (folder / "navigation-[" / f"b]-{k}.yaml").write_text(ARENA.format(z=8 + 6 * k))
     return folder
 
 
@@ -79,6 +81,7 @@ def test_a_session_from_the_command_line(arenas: Path, tmp_path: Path) -> None:
         assert "visualAbility" in page.read_text()
         shown = looked("profile", "show", session, data=tmp_path)
         assert "navigationAbility" in shown.stdout
+        assert "navigation-[/b]-" in looked("episode", "list", session, data=tmp_path).stdout
         assert out_of_reach in looked("session", "show", session, data=tmp_path).stdout
         again = looked("session", "reanalyse", session, data=tmp_path)
         assert "if every instance were played once" in again.stdout
