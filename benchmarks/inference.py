@@ -23,6 +23,12 @@ from animalcat.layouts.synthetic import op_battery
 Floats: TypeAlias = npt.NDArray[np.float64]
 Row: TypeAlias = dict[str, Any]
 
+DRAWS: Final = 1000
+"""Draws of each chain that is kept, and before that as many to tune it."""
+NUTS: Final = (("aaio", 6.0, 2, 4), ("object-permanence", 2.5, 1, 3))
+"""Layouts that are fitted, the ratio to PyMC's own NUTS that is wanted, fits when quick and when
+not."""
+
 _SECOND_PROCESS: Final = """
 import sys
 import numpy as np
@@ -46,9 +52,13 @@ def rows(olympics: Floats, quick: bool) -> list[Row]:
     """
     battery = op_battery(0)
     permanence = load_layout("object-permanence")
+    fitted = {"aaio": olympics, "object-permanence": battery.features(permanence)}
     return [
-        *_nuts(load_layout("aaio"), olympics, 6.0, 2 if quick else 4),
-        *_nuts(permanence, battery.features(permanence), 2.5, 1 if quick else 3),
+        *(
+            row
+            for name, target, few, many in NUTS
+            for row in _nuts(load_layout(name), fitted[name], target, few if quick else many)
+        ),
         *_live(permanence, battery, 2 if quick else 5),
         *_evaluator(permanence, battery, 5 if quick else 20),
         _second_process(2 if quick else 5),
@@ -67,7 +77,7 @@ def _nuts(layout: Layout, features: Floats, target: float, repeats: int) -> list
         (agent,) = prior_agents(layout, 1, np.random.default_rng(seed))
         p = Evaluator(layout).probability(agent.theta[np.newaxis], features)[0]
         outcomes = (np.random.default_rng([seed, 1]).random(len(p)) < p).astype(np.float64)
-        settings = Settings(seed, 2, 1000, 1000, 0.8, 2)
+        settings = Settings(seed, 2, DRAWS, DRAWS, 0.8, 2)
         start = time.perf_counter()
         trace = engine.sample(layout, features, outcomes, settings)
         quick.append(_least_ess(trace.draws) / (time.perf_counter() - start))

@@ -35,6 +35,9 @@ OTHERS: Final = (
 )
 """Kinds of outcomes beside success and failure, each with a layout."""
 
+DRAWS: Final = 1000
+"""Draws of each chain of a full fit that are kept, and before that as many to tune it."""
+
 Floats = npt.NDArray[np.float64]
 
 
@@ -121,10 +124,10 @@ def run(quick: bool = False) -> list[dict[str, Any]]:
         seconds: list[float] = []
         for seed in range(2 * repeats):
             start = time.perf_counter()
-            result = fit(FitRequest(layout, features, y, seed))
+            result = fit(FitRequest(layout, features, y, seed, draws=DRAWS, tune=DRAWS))
             seconds.append(time.perf_counter() - start)
             ess.append(result.diagnostics["ess_bulk"] / seconds[-1])
-        rows.append(_row(f"NUTS: fit of {n} outcomes, 4 x (1000 + 1000)", seconds, "s"))
+        rows.append(_row(f"NUTS: fit of {n} outcomes, 4 x ({DRAWS} + {DRAWS})", seconds, "s"))
         rows.append(_row(f"NUTS: least ESS per second, {n} outcomes", ess, "1/s", low=True))
     return [*rows, *inference.rows(instances(69), quick)]
 
