@@ -1,0 +1,65 @@
+"""What is observed of an episode: each source where it applies, and nowhere else."""
+
+from __future__ import annotations
+
+import pytest
+
+from animalcat.arena_configs.outcome import SOURCES, MarkedPlace, Task, Watch, success
+
+PLACES = (MarkedPlace(right=False, x=10, z=30, radius=2), MarkedPlace(True, 30, 30, 2))
+WHOLE = Task(0.5, 1000, -1.0, 3.0, 2.0, PLACES)
+
+
+def watched(task: Task, *seen: tuple[float, float, float]) -> Watch:
+    watch = Watch(task)
+    for reward, x, z in seen:
+        watch.see(reward, x, z)
+    return watch
+
+
+def test_success_is_above_the_pass_mark() -> None:
+    assert not success(0.5, 0.5)
+    assert success(0.500001, 0.5)
+
+
+def test_all_sources_of_an_episode_that_has_all() -> None:
+    watch = watched(WHOLE, (-0.01, 20, 5), (1.0, 29, 31), (1.2, 10, 30))
+    made = watch.outcomes(2.0, 250)
+    assert made == {"success": 1, "return": 0.75, "time_left": 0.75, "rewards": 2, "choice": 1}
+    assert tuple(made) == SOURCES
+
+
+def test_what_does_not_apply_is_absent() -> None:
+    assert watched(Task(0.0), (1.0, 0, 0)).outcomes(1.0, 10) == {"success": 1.0}
+    failed = watched(WHOLE, (-0.5, 20, 5)).outcomes(-0.5, 1000)
+    assert failed == {"success": 0.0, "return": 0.125, "rewards": 0.0}
+
+
+def test_the_first_place_decides() -> None:
+    wrong = watched(WHOLE, (0.0, 12, 30), (0.0, 30, 30)).outcomes(0.0, 5)
+    assert wrong["choice"] == 0.0
+    assert "choice" not in watched(WHOLE, (0.0, 12.1, 30)).outcomes(0.0, 5)
+
+
+def test_values_stay_within_what_is_said_of_them() -> None:
+    watch = watched(WHOLE, (1.0, 0, 0), (1.0, 0, 0), (1.0, 0, 0))
+    assert watch.outcomes(4.0, 2000) == {
+        "success": 1.0,
+        "return": 1.0,
+        "time_left": 0.0,
+        "rewards": 2.0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("task", "possible"),
+    [
+        (Task(0.0), {"success"}),
+        (Task(0.0, 100), {"success", "time_left"}),
+        (Task(0.0, least_return=1.0, greatest_return=1.0), {"success"}),
+        (Task(0.0, rewards=0.0), {"success"}),
+        (WHOLE, set(SOURCES)),
+    ],
+)
+def test_what_can_be_observed_is_known_beforehand(task: Task, possible: set[str]) -> None:
+    assert task.observes == possible
