@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -17,7 +16,6 @@ from animalcat.arena_configs.geometry import Solid, outside_by, overlaps
 from animalcat.arena_configs.loader import Loaded
 from animalcat.arena_configs.model import (
     ARENA_SIDE,
-    STEPS_PER_UNIT,
     Arena,
     ArenaConfig,
     ArenaError,
@@ -32,19 +30,14 @@ from animalcat.arena_configs.model import (
 )
 from animalcat.arena_configs.outcome import success
 from animalcat.arena_configs.placement import (
-    AGENT_RADIUS,
-    PlacedObject,
     Placement,
     agent_body,
     on_edge,
     place,
 )
 from animalcat.arena_configs.reach import unreachable_goals
+from animalcat.arena_configs.returns import max_return
 from animalcat.arena_configs.signs import SYMBOLS, is_known
-
-TOP_SPEED: Final = 40.0
-"""m/s that agent and goal never exceed together: 26.7 of the agent, 10 of a bouncing goal."""
-STEP_SECONDS: Final = 0.02
 
 _OPERATED: Final = ("SpawnerButton", "DataZone")
 """What runs operations."""
@@ -108,51 +101,6 @@ def check_config(
         field = f"arenas[{last}].mergeNextArena"
         problems.append(Problem(file, None, field, "error", "merged-last", message))
     return tuple(problems)
-
-
-def max_return(placement: Placement) -> float:
-    """An upper bound of what an episode can return; no play gets more, few get as much.
-
-    All goals that can be taken without ending the episode are taken, then the best that ends it,
-    as early as the nearest one can be reached in a straight line. What spawners, buttons and
-    data zones may give has no bound.
-
-    Args:
-        placement: An arena with everything in its place.
-    """
-    if any(t.kind.reward in ("spawner", "button") or t.item.operations for t in placement.objects):
-        return math.inf
-    goals = [thing for thing in placement.objects if thing.kind.goal]
-    rewards = [(thing, _best_value(thing)) for thing in goals]
-    rewarding = [(thing, value) for thing, value in rewards if value > 0]
-    if not rewarding:
-        endings = [value for thing, value in rewards if not thing.kind.multi]
-        return max([*endings, -1.0 if placement.time_limit > 0 else 0.0])
-    kept = sum(value for thing, value in rewarding if _keeps_on(thing))
-    last = max((value for thing, value in rewarding if not _keeps_on(thing)), default=0.0)
-    return kept + last - min(_least_decay(placement, thing) for thing, _ in rewarding)
-
-
-def _keeps_on(thing: PlacedObject) -> bool:
-    """Whether the episode may go on after it is taken (of changing goals it is not certain)."""
-    return thing.kind.multi or thing.kind.reward in ("value", "size")
-
-
-def _best_value(thing: PlacedObject) -> float:
-    """The most that a contact can give, now or later."""
-    if thing.kind.reward in ("value", "size"):
-        limit = thing.kind.size_max.x
-        return min(max(thing.item.initial_values[0], thing.item.final_values[0]), limit)
-    return thing.reward
-
-
-def _least_decay(placement: Placement, thing: PlacedObject) -> float:
-    if placement.time_limit <= 0:
-        return 0.0
-    start = placement.agent.position
-    way = math.hypot(thing.position.x - start.x, thing.position.z - start.z)
-    seconds = max(0.0, way - AGENT_RADIUS - thing.kind.size_max.x) / TOP_SPEED
-    return seconds / STEP_SECONDS / (STEPS_PER_UNIT * placement.time_limit)
 
 
 def _line(loaded: Loaded, field: str) -> int | None:

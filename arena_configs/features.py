@@ -1,14 +1,29 @@
-"""Meta-features of the AAIO layout (Burden et al. 2023, Table 2) from where things stand."""
+"""Meta-features: what arenas ask for and what stands in them, each measured from a placement.
+
+`FEATURES` is the registry. Whoever adds a feature adds one row to it; batteries store it, tables
+and commands show it, and layouts may ask for it.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeAlias
 
-from animalcat.arena_configs.model import ArenaError
-from animalcat.arena_configs.placement import PlacedObject, Placement
+from animalcat.arena_configs.geometry import Solid, overlaps
+from animalcat.arena_configs.model import Point
+from animalcat.arena_configs.placement import AGENT_RADIUS, LIFT, PlacedObject, Placement
+from animalcat.arena_configs.reach import RAMP_MASS
+from animalcat.arena_configs.returns import (
+    CHANGING,
+    best_value,
+    ends_alone,
+    grants,
+    max_return,
+    min_return,
+)
 
 IN_FRONT: Final = 50.0
 """Degrees off the heading up to which the reward is in front: half the camera's view of 100."""
@@ -23,71 +38,67 @@ CENTRED: Final = 5.0
 
 On the 69 instances rewards are within 1 degree of that line or at least 14 degrees off it.
 """
+ABOVE_FLOOR: Final = 0.05
+"""Metres above the floor up to which something still stands on it."""
+SECONDS_PER_UNIT: Final = 0.1
+"""Seconds in one unit of an arena's time limit."""
+
+Reading: TypeAlias = float | str
+"""A measured value, or why the feature does not apply."""
 
 
-class Feature(NamedTuple):
-    """What a meta-feature means.
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """What a meta-feature means, and how it is measured.
 
     Attributes:
-        unit: Its unit; "" for a code.
+        name: Its name.
+        unit: Its unit; "" for codes, counts and rewards.
         description: What it says.
+        measure: What measures it.
+        low: Least value that it can have.
+        high: Largest value that it can have.
+        measured: From what: the placement alone, or by playing the arena.
+        version: Of its definition; a later one may give other values for the same arena.
     """
 
+    name: str
     unit: str
     description: str
+    measure: Callable[[Placement], Reading]
+    low: float = 0.0
+    high: float = math.inf
+    measured: Literal["placement", "playing"] = "placement"
+    version: int = 1
 
 
-FEATURES: Final[Mapping[str, Feature]] = MappingProxyType(
-    {
-        "rewardDistance": Feature(
-            "m", "Euclidean distance from the centre of the agent at its start to the reward's"
-        ),
-        "rewardSize": Feature("m", "diameter of the reward, 0.5 to 5, before Unity's 0.1 % off"),
-        "rewardBehind": Feature(
-            "",
-            "0: the reward is in front (within 50 degrees of the heading), 1: behind (beyond "
-            "130 degrees), 0.5: to a side",
-        ),
-        "XPos": Feature(
-            "",
-            "-1: the reward is to the left of the line of the heading, 1: to the right, "
-            "0: within 5 degrees of it",
-        ),
-    }
-)
-"""Name -> unit and description of everything that `aaio_features` gives."""
+class Measured(NamedTuple):
+    """Meta-features of one instance.
+
+    Attributes:
+        values: Those that apply, by name, each in its unit.
+        missing: Why any other does not.
+    """
+
+    values: dict[str, float]
+    missing: dict[str, str]
 
 
-def aaio_features(placement: Placement) -> dict[str, float]:
-    """Meta-features of an instance, as it was placed.
-
-    The reward is the nearest object that gives a positive reward; further ones do not count.
+def measure(placement: Placement) -> Measured:
+    """Every meta-feature of an instance, as it was placed.
 
     Args:
         placement: An arena with everything in its place.
-
-    Raises:
-        ArenaError: There is no such object, so the features have no meaning.
     """
-    reward = nearest_reward(placement)
-    if reward is None:
-        raise ArenaError(
-            "no reward in the arena: its features are about the nearest object that gives one"
-        )
-    angle = bearing(placement, reward)
-    away = abs(angle)
-    behind = 0.0 if away <= IN_FRONT else 1.0 if away >= BEHIND else 0.5
-    side = 0.0 if min(away, 180.0 - away) <= CENTRED else math.copysign(1.0, angle)
-    return {
-        "rewardDistance": math.dist(placement.agent.position, reward.position),
-        "rewardSize": asked_size(reward),
-        "rewardBehind": behind,
-        "XPos": side,
-    }
+    readings = {name: feature.measure(placement) for name, feature in FEATURES.items()}
+    return Measured(
+        {name: value for name, value in readings.items() if not isinstance(value, str)},
+        {name: why for name, why in readings.items() if isinstance(why, str)},
+    )
 
 
 def nearest_reward(placement: Placement) -> PlacedObject | None:
-    """The nearest goal that gives a positive reward, or None."""
+    """The nearest goal that gives a positive reward at the start, or None."""
     rewards = [thing for thing in placement.objects if thing.kind.goal and thing.reward > 0]
     start = placement.agent.position
     return min(rewards, key=lambda thing: math.dist(start, thing.position), default=None)
@@ -105,3 +116,305 @@ def bearing(placement: Placement, thing: PlacedObject) -> float:
     start = placement.agent
     direction = math.atan2(thing.position.x - start.position.x, thing.position.z - start.position.z)
     return (math.degrees(direction) - start.yaw + 180.0) % 360.0 - 180.0
+
+
+def dark_share(blackouts: Sequence[int], time_limit: int) -> float:
+    """Share of the time in which the light is out.
+
+    Args:
+        blackouts: When it toggles, as in `Arena`.
+        time_limit: In the same unit; 0: the time is without end.
+    """
+    if not blackouts:
+        return 0.0
+    if blackouts[0] < 0 and time_limit <= 0:
+        return 0.5
+    if time_limit <= 0:
+        return float(len(blackouts) % 2)
+    toggles = blackouts
+    if blackouts[0] < 0:
+        toggles = range(-blackouts[0], time_limit, -blackouts[0])
+    ends = [min(max(0, time), time_limit) for time in sorted(toggles)]
+    if len(ends) % 2:
+        ends.append(time_limit)
+    return sum(on - off for off, on in zip(ends[::2], ends[1::2], strict=True)) / time_limit
+
+
+def _of_reward(
+    reading: Callable[[Placement, PlacedObject], float],
+) -> Callable[[Placement], Reading]:
+    """A reading about the nearest reward."""
+
+    def read(placement: Placement) -> Reading:
+        reward = nearest_reward(placement)
+        return "no reward" if reward is None else reading(placement, reward)
+
+    return read
+
+
+def _count(counts: Callable[[PlacedObject], bool]) -> Callable[[Placement], Reading]:
+    """How many objects are of some sort."""
+    return lambda placement: float(sum(map(counts, placement.objects)))
+
+
+def _distance(placement: Placement, reward: PlacedObject) -> float:
+    return math.dist(placement.agent.position, reward.position)
+
+
+def _behind(placement: Placement, reward: PlacedObject) -> float:
+    away = abs(bearing(placement, reward))
+    return 0.0 if away <= IN_FRONT else 1.0 if away >= BEHIND else 0.5
+
+
+def _side(placement: Placement, reward: PlacedObject) -> float:
+    angle = bearing(placement, reward)
+    away = abs(angle)
+    return 0.0 if min(away, 180.0 - away) <= CENTRED else math.copysign(1.0, angle)
+
+
+def _in_way(
+    stands: Callable[[PlacedObject], bool],
+) -> Callable[[Placement, PlacedObject], float]:
+    """How many objects of some sort the agent's body meets on a straight way to the reward."""
+
+    def count(placement: Placement, reward: PlacedObject) -> float:
+        body = _straight_way(placement.agent.position, reward)
+        met = (
+            any(overlaps(body, solid) for solid in thing.solids())
+            for thing in placement.objects
+            if stands(thing)
+        )
+        return float(sum(met))
+
+    return count
+
+
+def _straight_way(start: Point, reward: PlacedObject) -> Solid:
+    """The box that the agent passes through when it goes straight to the middle of a reward."""
+    goal = reward.position
+    feet = start.y - AGENT_RADIUS, goal.y - reward.size.x / 2
+    # What is flat enough to stand on is in nobody's way.
+    low, high = min(feet) + ABOVE_FLOOR, max(feet) + 2 * AGENT_RADIUS
+    length = math.hypot(goal.x - start.x, goal.z - start.z)
+    return Solid(
+        "box",
+        Point((start.x + goal.x) / 2, (low + high) / 2, (start.z + goal.z) / 2),
+        Point(AGENT_RADIUS, (high - low) / 2, length / 2),
+        math.degrees(math.atan2(goal.x - start.x, goal.z - start.z)),
+    )
+
+
+def _is_solid(thing: PlacedObject) -> bool:
+    return not thing.kind.goal and not thing.kind.zone
+
+
+def _is_reward(thing: PlacedObject) -> bool:
+    return thing.kind.goal and best_value(thing) > 0
+
+
+def _is_raised(thing: PlacedObject) -> bool:
+    return _is_reward(thing) and thing.position.y - thing.size.x / 2 > LIFT + ABOVE_FLOOR
+
+
+def _is_lava(thing: PlacedObject) -> bool:
+    return thing.kind.reward == "death"
+
+
+def _least(placement: Placement) -> Reading:
+    bound = min_return(placement)
+    return bound if math.isfinite(bound) else "a button or a zone may take any reward"
+
+
+def _greatest(placement: Placement) -> Reading:
+    bound = max_return(placement)
+    return bound if math.isfinite(bound) else "a spawner, a button or a zone may give any reward"
+
+
+def _sum_of_rewards(placement: Placement) -> Reading:
+    if grants(placement):
+        return "a spawner, a button or a zone may give any reward"
+    return sum((best_value(thing) for thing in placement.objects if _is_reward(thing)), 0.0)
+
+
+def _time_limit(placement: Placement) -> Reading:
+    return placement.time_limit * SECONDS_PER_UNIT if placement.time_limit > 0 else "no time limit"
+
+
+FEATURES: Final[Mapping[str, Feature]] = MappingProxyType(
+    {
+        feature.name: feature
+        for feature in (
+            Feature(
+                "rewardDistance",
+                "m",
+                "Euclidean distance from the centre of the agent at its start to that of the "
+                "nearest reward",
+                _of_reward(_distance),
+            ),
+            Feature(
+                "rewardSize",
+                "m",
+                "diameter of the nearest reward before Unity's 0.1 % off",
+                _of_reward(lambda _, reward: asked_size(reward)),
+            ),
+            Feature(
+                "rewardBehind",
+                "",
+                "0: the nearest reward is in front (within 50 degrees of the heading), 1: behind "
+                "(beyond 130 degrees), 0.5: to a side",
+                _of_reward(_behind),
+                high=1.0,
+            ),
+            Feature(
+                "XPos",
+                "",
+                "-1: the nearest reward is to the left of the line of the heading, 1: to the "
+                "right, 0: within 5 degrees of it",
+                _of_reward(_side),
+                low=-1.0,
+                high=1.0,
+            ),
+            Feature(
+                "wallsInWay",
+                "",
+                "solid objects that the agent's body meets on a straight way to the nearest reward",
+                _of_reward(_in_way(_is_solid)),
+            ),
+            Feature(
+                "lavaInWay",
+                "",
+                "deadly zones on a straight way of the agent's body to the nearest reward",
+                _of_reward(_in_way(_is_lava)),
+            ),
+            Feature(
+                "rewards",
+                "",
+                "goals that give a positive reward, at the start or later",
+                _count(_is_reward),
+            ),
+            Feature(
+                "endingRewards",
+                "",
+                "of the rewards, those that end the episode whatever else is there",
+                _count(lambda thing: _is_reward(thing) and ends_alone(thing)),
+            ),
+            Feature(
+                "rewardSum",
+                "",
+                "the most that the rewards give together, all of which no play need get",
+                _sum_of_rewards,
+            ),
+            Feature(
+                "raisedRewards",
+                "",
+                "rewards that lie or hang above the floor at the start",
+                _count(_is_raised),
+            ),
+            Feature(
+                "bouncingRewards",
+                "",
+                "rewards that move from the start on",
+                _count(lambda thing: _is_reward(thing) and thing.kind.bounce),
+            ),
+            Feature(
+                "changingRewards",
+                "",
+                "goals whose value changes with time: they decay, ripen, grow or shrink",
+                _count(lambda thing: thing.kind.reward in CHANGING),
+            ),
+            Feature(
+                "badGoals",
+                "",
+                "goals that take reward",
+                _count(lambda thing: thing.kind.reward == "bad"),
+            ),
+            Feature(
+                "decoys",
+                "",
+                "goals that give nothing",
+                _count(lambda thing: thing.kind.reward == "decoy"),
+            ),
+            Feature(
+                "leastReturn",
+                "",
+                "a bound: no episode returns less, few as little",
+                _least,
+                low=-math.inf,
+            ),
+            Feature(
+                "greatestReturn",
+                "",
+                "a bound: no episode returns more, few as much",
+                _greatest,
+                low=-math.inf,
+            ),
+            Feature(
+                "obstacles",
+                "",
+                "solid objects besides the fence of the arena, wherever they stand",
+                _count(_is_solid),
+            ),
+            Feature(
+                "transparentWalls",
+                "",
+                "solid objects that can be seen through",
+                _count(lambda thing: _is_solid(thing) and thing.kind.alpha < 1.0),
+            ),
+            Feature(
+                "movables",
+                "",
+                "blocks and boxes that the agent can push",
+                _count(lambda thing: _is_solid(thing) and 0.0 < thing.kind.mass < RAMP_MASS),
+            ),
+            Feature("ramps", "", "ramps", _count(lambda thing: thing.name == "Ramp")),
+            Feature(
+                "tunnels",
+                "",
+                "cylinder tunnels",
+                _count(lambda thing: thing.name.startswith("CylinderTunnel")),
+            ),
+            Feature("lava", "", "deadly zones", _count(_is_lava)),
+            Feature(
+                "hotZones",
+                "",
+                "zones that take reward as long as the agent is in them",
+                _count(lambda thing: thing.kind.reward == "hot"),
+            ),
+            Feature(
+                "spawners",
+                "",
+                "trees, dispensers and containers that goals come out of",
+                _count(lambda thing: thing.kind.reward == "spawner"),
+            ),
+            Feature(
+                "operated",
+                "",
+                "buttons and zones that do something when the agent gets to them",
+                _count(lambda thing: thing.kind.reward == "button" or bool(thing.item.operations)),
+            ),
+            Feature(
+                "darkness",
+                "",
+                "share of the time until the time limit in which the light is out",
+                lambda placement: dark_share(placement.blackouts, placement.time_limit),
+                high=1.0,
+            ),
+            Feature("timeLimit", "s", "time until the episode ends by itself", _time_limit),
+            Feature(
+                "frozenTime",
+                "s",
+                "how long the agent cannot move at the start",
+                lambda placement: float(placement.agent.frozen_seconds),
+            ),
+            Feature(
+                "agentHeight",
+                "m",
+                "how high above the floor the agent starts",
+                lambda placement: max(
+                    0.0, round(placement.agent.position.y - AGENT_RADIUS - LIFT, 6)
+                ),
+            ),
+        )
+    }
+)
+"""Name -> meta-feature, in the order of tables."""

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -24,6 +25,7 @@ from animalcat.layouts.calibration import spread
 from animalcat.layouts.instances import Instances, OutcomeTable
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.randomness import rng
+from animalcat.layouts.reproduce.olympics import INSTANCES
 from animalcat.layouts.synthetic import op_battery
 from animalcat.service.battery import paradigm_of
 from animalcat.service.generation import ArenaSource
@@ -265,16 +267,19 @@ def _olympics(arenas: tuple[str, ...] = ()) -> tuple[World, OutcomeTable] | None
     """Instances of the Olympics and the entrants' outcomes on them; None without the data.
 
     Args:
-        arenas: Globs of names; empty: the 69 that the layout is made for.
+        arenas: Globs of names, whatever the layout excludes; empty: the 69 of the paper.
     """
     folder = Path(os.environ.get("ANIMALCAT_DATA") or "../shared/data")
     if not (folder / "aaio").is_dir():
         print("warning: no ANIMALCAT_DATA: nothing of the Olympics", file=sys.stderr)
         return None
     layout = load_layout("aaio")
+    names = INSTANCES
     if arenas:
-        layout = replace(layout, covers=replace(layout.covers, instances=arenas))
-    table = read_entrants(layout, folder)
+        stems = sorted(path.stem for path in (folder / "animal-ai-competition").glob("*.yaml"))
+        names = tuple(n for n in stems if any(fnmatchcase(n, glob) for glob in arenas))
+        layout = replace(layout, excludes=())
+    table = read_entrants(layout, folder, names)
     i = table.instances
     paradigms = tuple(map(paradigm_of, i.names))
     instances = Instances(i.columns, i.values, paradigms, i.names)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Final, Literal, TypeAlias
 
+from animalcat.layouts.expressions import ONE
 from animalcat.layouts.links import Link
 from animalcat.layouts.priors import Prior
 
@@ -234,13 +235,48 @@ def default_source(kind: OutcomeKind) -> OutcomeSource:
 
 
 @dataclass(frozen=True, slots=True)
-class Covers:
-    """Which instances a layout describes: names by glob, and families (`FAMILY-...`)."""
+class Exclusion:
+    """What must not be there for a layout to apply: a feature above one value, or below another.
 
-    instances: tuple[str, ...] = ()
-    families: tuple[str, ...] = ()
+    The feature is none of the layout's own; those have a range.
 
-    def __contains__(self, instance: str) -> bool:
-        return any(fnmatchcase(instance, glob) for glob in self.instances) or any(
-            instance.startswith(f"{family}-") for family in self.families
+    Attributes:
+        feature: Name of the feature.
+        above: What it must not exceed; None: no limit.
+        below: What it must not fall short of; None: no limit.
+        unit: Unit of the feature and the limits.
+    """
+
+    feature: str
+    above: float | None = None
+    below: float | None = None
+    unit: str = ONE
+
+    def __post_init__(self) -> None:
+        if self.above is None and self.below is None:
+            raise ValueError("say what is excluded: above, below, or both")
+        if self.above is not None and self.below is not None and self.above < self.below:
+            raise ValueError(f"above {self.above:g} and below {self.below:g} leave nothing")
+
+    def __str__(self) -> str:
+        limits = (("above", self.above), ("below", self.below))
+        words = " or ".join(f"{side} {limit:g}" for side, limit in limits if limit is not None)
+        return f"{self.feature} {words}{f' {self.unit}' * (self.unit != ONE)}"
+
+    def broken_by(self, value: float) -> str:
+        """Which limit a value breaks, in words; empty where it breaks none."""
+        return out_of_range(
+            self.feature,
+            value,
+            -math.inf if self.below is None else self.below,
+            math.inf if self.above is None else self.above,
+            self.unit,
         )
+
+
+def out_of_range(name: str, value: float, low: float, high: float, unit: str) -> str:
+    """On which side a feature's value is out of its range, in words; empty where it is within."""
+    if low <= value <= high:
+        return ""
+    side = f"below {low:g}" if value < low else f"above {high:g}"
+    return f"{name} {side}{f' {unit}' * (unit not in (ONE, ''))}"

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, cast
 
@@ -29,8 +29,8 @@ from animalcat.layouts.nodes import (
     Bernoulli,
     Beta,
     Binomial,
-    Covers,
     Derived,
+    Exclusion,
     Feature,
     Kind,
     Latent,
@@ -39,6 +39,7 @@ from animalcat.layouts.nodes import (
     OutcomeKind,
     OutcomeSource,
     default_source,
+    out_of_range,
 )
 from animalcat.layouts.priors import PRIORS, Prior
 from animalcat.layouts.validation import check_graph, ordered
@@ -47,8 +48,8 @@ __all__ = [
     "Bernoulli",
     "Beta",
     "Binomial",
-    "Covers",
     "Derived",
+    "Exclusion",
     "Feature",
     "Kind",
     "Latent",
@@ -73,7 +74,7 @@ class Layout:
         latents: Columns of every array of draws, in this order.
         derived: Derived nodes, in any order.
         outcomes: What is observed of an instance; columns of every array of several outcomes.
-        covers: Which instances it describes.
+        excludes: What must not be there for it to describe an instance.
         source: Where it comes from.
         about: What this variant is, and how it differs from the source.
 
@@ -87,12 +88,17 @@ class Layout:
     latents: tuple[Latent, ...]
     derived: tuple[Derived, ...]
     outcomes: tuple[Outcome, ...]
-    covers: Covers = field(default_factory=Covers)
+    excludes: tuple[Exclusion, ...] = ()
     source: str = ""
     about: str = ""
 
     def __post_init__(self) -> None:
         check_graph(self.features, self.latents, self.derived, self.outcomes)
+        for exclusion in self.excludes:
+            if exclusion.feature in self.feature_names:
+                raise SpecificationError(
+                    f"excludes {exclusion.feature}: it is a feature of the layout; narrow its range"
+                )
 
     @property
     def outcome(self) -> Likelihood:
@@ -153,6 +159,34 @@ class Layout:
     def gates(self) -> frozenset[str]:
         """Features that gates hang on, which are hence 0 or 1."""
         return frozenset(node.link.when for node in self.derived if isinstance(node.link, Gate))
+
+    def why_not(self, values: Mapping[str, float], missing: Mapping[str, str]) -> str:
+        """Why the layout does not describe an instance, in words; empty where it does.
+
+        What is not known counts against it, unless a feature has a rule for that.
+
+        Args:
+            values: Features of the instance by name, those of others among them.
+            missing: Why others are not known, as far as anybody says.
+        """
+        for feature in self.features:
+            value = values.get(feature.name)
+            if value is None and feature.if_missing is None and not self._shut(feature, values):
+                return missing.get(feature.name, f"no {feature.name}")
+            if value is None:
+                continue
+            why = out_of_range(feature.name, value, feature.low, feature.high, feature.unit)
+            if not why and feature.name in self.gates and value not in (0.0, 1.0):
+                why = f"{feature.name} neither 0 nor 1"
+            if why:
+                return why
+        for exclusion in self.excludes:
+            value = values.get(exclusion.feature)
+            if value is None:
+                return missing.get(exclusion.feature, f"{exclusion.feature} not measured")
+            if why := exclusion.broken_by(value):
+                return why
+        return ""
 
     def check_features(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Insist on finite features within their declared ranges.
@@ -259,6 +293,13 @@ class Layout:
             raise ValueError(f"{where} {bad[0]} is {array[bad[0]]:g}; {wanted}")
         return array
 
+    def _shut(self, feature: Feature, values: Mapping[str, float]) -> bool:
+        """Whether a feature plays no part in an instance, since what it goes with is not there."""
+        if not feature.only_with:
+            return False
+        gate = next(f for f in self.features if f.name == feature.only_with)
+        return values.get(gate.name, gate.if_missing) == 0.0
+
     def _fill_missing(self, array: npt.NDArray[np.float64]) -> None:
         names = self.feature_names
         for column, feature in zip(array.T, self.features, strict=True):
@@ -287,7 +328,7 @@ def to_dict(layout: Layout) -> dict[str, Any]:
         "variant": layout.variant,
         "source": layout.source,
         "about": layout.about,
-        "features": {f.name: _without_name(encode(f)) for f in layout.features},
+        "features": {f.name: _without(encode(f), "name") for f in layout.features},
         "latents": {
             n.name: {
                 "kind": n.kind,
@@ -303,7 +344,7 @@ def to_dict(layout: Layout) -> dict[str, Any]:
             for n in layout.derived
         },
         **observed,
-        "covers": encode(layout.covers),
+        "excludes": {e.feature: _without(encode(e), "feature") for e in layout.excludes},
     }
 
 
@@ -318,7 +359,7 @@ def from_dict(data: object) -> Layout:
     observed = ("outcomes", "outcome")
     check_choices(
         top,
-        dict.fromkeys((*needed, *observed, "variant", "source", "about", "covers")),
+        dict.fromkeys((*needed, *observed, "variant", "source", "about", "excludes")),
         "layout: key",
     )
     for key in needed:
@@ -344,7 +385,11 @@ def from_dict(data: object) -> Layout:
             for name, value in as_mapping(top["derived"], "derived").items()
         ),
         outcomes=_outcomes(top),
-        covers=decode(Covers, top.get("covers", {}), "covers"),
+        excludes=tuple(
+            decode(Exclusion, {"feature": name, **as_mapping(value, where)}, where)
+            for name, value in as_mapping(top.get("excludes") or {}, "excludes").items()
+            for where in [f"excludes {name}"]
+        ),
     )
 
 
@@ -443,8 +488,8 @@ def _as_floats(value: Any) -> Any:
     return float(value) if is_number else value
 
 
-def _without_name(data: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in data.items() if key != "name"}
+def _without(data: dict[str, Any], left_out: str) -> dict[str, Any]:
+    return {key: value for key, value in data.items() if key != left_out}
 
 
 def finite_range(prior: Prior) -> tuple[float | None, float | None]:

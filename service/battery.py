@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
@@ -18,7 +18,7 @@ from zlib import crc32
 import numpy as np
 
 from animalcat.arena_configs.families import generate
-from animalcat.arena_configs.features import FEATURES, aaio_features
+from animalcat.arena_configs.features import FEATURES, measure
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import STEPS_PER_UNIT, Arena, ArenaError
 from animalcat.arena_configs.placement import fix, place
@@ -26,8 +26,11 @@ from animalcat.arena_configs.writer import to_yaml
 
 USUAL_STEPS: Final = 250 * STEPS_PER_UNIT
 """Physics steps until the time limit that most arenas of the Animal-AI Olympics have."""
-TABLE_VERSION: Final = 1
-"""Version of a battery's table on disk; part of its digest."""
+TABLE_VERSION: Final = 2
+"""Version of a battery's table on disk; part of its digest.
+
+1: only the features of `aaio`, and no word on why one is missing.
+"""
 
 
 class ArenaFile(NamedTuple):
@@ -49,6 +52,7 @@ class Instance:
         time_limit_steps: Physics steps until the time limit; 0: none.
         seed: Seed of its episodes, so that the same instance plays the same.
         arena: Its file in the battery's folder.
+        missing: Why a meta-feature that batteries have does not apply to it, by name.
     """
 
     name: str
@@ -58,6 +62,7 @@ class Instance:
     time_limit_steps: int
     seed: int
     arena: str
+    missing: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,8 @@ class Battery:
         instances: In the order of their names.
         problems: Problems found in its files, one line each.
         folder: Where its arenas are.
+        versions: Version of the definition of every meta-feature that was measured; empty in
+            batteries of table version 1.
     """
 
     digest: str
@@ -77,6 +84,7 @@ class Battery:
     instances: tuple[Instance, ...]
     problems: tuple[str, ...]
     folder: Path
+    versions: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @cached_property
     def index(self) -> Mapping[str, int]:
@@ -164,6 +172,7 @@ def load(digest: str, store: Path) -> Battery:
         instances=tuple(Instance(**row) for row in table["instances"]),
         problems=tuple(table["problems"]),
         folder=folder,
+        versions=table.get("versions", {}),
     )
 
 
@@ -211,11 +220,10 @@ class Draft(NamedTuple):
 
 
 class Fixed(NamedTuple):
-    """An instance, the text of its arena, and what keeps it from being measured; else empty."""
+    """An instance, and the text of its arena."""
 
     instance: Instance
     text: str
-    problem: str
 
 
 def instance_seed(seed: int, name: str) -> int:
@@ -236,12 +244,7 @@ def fixed_instance(draft: Draft, file: str = "") -> Fixed:
     """
     fixed = fix(draft.arena, np.random.default_rng([draft.seed, crc32(b"fix")]))
     placement = place(fixed, np.random.default_rng(draft.seed))
-    features: dict[str, float] = {}
-    problem = ""
-    try:
-        features = aaio_features(placement)
-    except ArenaError as error:  # it can be played all the same, only no layout covers it
-        problem = f"{draft.name}: {error}"
+    features, missing = measure(placement)
     return Fixed(
         Instance(
             name=draft.name,
@@ -251,9 +254,9 @@ def fixed_instance(draft: Draft, file: str = "") -> Fixed:
             time_limit_steps=max(0, fixed.time_limit) * STEPS_PER_UNIT,
             seed=draft.seed,
             arena=file,
+            missing=missing,
         ),
         to_yaml(fixed),
-        problem,
     )
 
 
@@ -267,10 +270,12 @@ def _store(drafts: Sequence[Draft], problems: Sequence[str], store: Path) -> Bat
             raise ValueError(f"two files give an instance named {one.name!r}; rename one")
     made = [_make_named(draft, number) for number, draft in enumerate(ordered)]
     units = {name: feature.unit for name, feature in FEATURES.items()}
+    versions = {name: feature.version for name, feature in FEATURES.items()}
     rows = [asdict(one.instance) for one in made]
     content = {
         "version": TABLE_VERSION,
         "units": units,
+        "versions": versions,
         "instances": rows,
         "arenas": [hashlib.sha256(one.text.encode()).hexdigest() for one in made],
     }
@@ -288,7 +293,8 @@ def _store(drafts: Sequence[Draft], problems: Sequence[str], store: Path) -> Bat
             table = {
                 "version": TABLE_VERSION,
                 "units": units,
-                "problems": [*problems, *(one.problem for one in made if one.problem)],
+                "versions": versions,
+                "problems": list(problems),
                 "instances": rows,
             }
             with (temporary / "battery.json").open("w", encoding="utf-8") as file:

@@ -17,7 +17,7 @@ from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.model import BatteryRecord
 from animalcat.service.storage.base import InUseError, SessionStore
 
-FAMILY_SIZE: Final = 300
+FAMILY_SIZE: Final = 450
 """Instances of a battery that is built from its family because a session names it."""
 MAX_INSTANCES: Final = 100_000
 """Most instances that a build may ask for."""

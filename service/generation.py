@@ -6,6 +6,7 @@ whole with the decision to play it, so restarts, recordings and exports never ma
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cached_property
 from typing import Final, Protocol
 
@@ -20,8 +21,9 @@ from animalcat.arena_configs.families import (
     solve,
 )
 from animalcat.arena_configs.families.templates import Family
-from animalcat.arena_configs.features import FEATURES
+from animalcat.arena_configs.features import measure
 from animalcat.arena_configs.model import STEPS_PER_UNIT
+from animalcat.arena_configs.placement import place
 from animalcat.layouts.adaptive.offers import Offers, Source
 from animalcat.layouts.randomness import rng
 from animalcat.layouts.spec import Layout
@@ -61,22 +63,20 @@ class ArenaSource:
         """A grid over distances, sizes and places of the reward.
 
         Raises:
-            ValueError: The layout does not cover the family, or asks for other features.
+            ValueError: The family's open floor has nothing that the layout covers.
         """
-        if self._family.name not in layout.covers.families:
-            raise ValueError(f"layout {layout.name} does not cover the family {self._family.name}")
-        known = [f.name for f in layout.features if f.if_missing is not None or f.only_with]
-        if unknown := [f for f in layout.feature_names if f not in (*known, *FEATURES)]:
-            raise ValueError(
-                f"layout {layout.name} asks for what no arena can be made for: {', '.join(unknown)}"
-            )
-        rows = [[grid.get(f.name, np.nan) for f in layout.features] for grid in self._grid.values()]
+        reasons = {name: layout.why_not(row, {}) for name, row in self._grid.items()}
+        grid = {name: self._grid[name] for name, why in reasons.items() if not why}
+        if not grid:
+            why, _ = Counter(reasons.values()).most_common(1)[0]
+            raise ValueError(f"on the open floor of family {self._family.name}: {why}")
+        rows = [[row.get(f.name, np.nan) for f in layout.features] for row in grid.values()]
         steps = float(self._family.time_limit * STEPS_PER_UNIT)
         return Offers(
-            names=list(self._grid),
+            names=list(grid),
             features=layout.check_features(rows),
-            paradigms=[self._paradigm(demands) for demands in self._grid.values()],
-            seconds=np.full(len(self._grid), steps),
+            paradigms=[self._paradigms[row["rewardBehind"], row["XPos"]] for row in grid.values()],
+            seconds=np.full(len(grid), steps),
         )
 
     def make(self, offer: str, seed: int, number: int) -> Made:
@@ -89,15 +89,17 @@ class ArenaSource:
 
     @cached_property
     def _grid(self) -> dict[str, dict[str, float]]:
-        """Demands by the name of their offer."""
+        """Features of what can be made, by the name of its offer."""
         made: dict[str, dict[str, float]] = {}
+        spots = places(self._family)
         for size in np.geomspace(*sizes(self._family), SIZES).round(2).tolist():
             near, far = distances(self._family, size)
+            floor = self._floor(size, near, far)
             for distance in np.linspace(near, far, DISTANCES).round(1).clip(near, far).tolist():
-                for spot in places(self._family):
+                for spot in spots:
                     where = "-".join(filter(None, (_BEHIND[spot.behind], _SIDES[spot.side])))
                     name = f"{self._family.name}-{distance:.4g}m-{size:g}m-{where}"
-                    made[name] = {
+                    made[name] = floor | {
                         "rewardDistance": distance,
                         "rewardSize": size,
                         "rewardBehind": spot.behind,
@@ -105,9 +107,19 @@ class ArenaSource:
                     }
         return made
 
-    def _paradigm(self, demands: dict[str, float]) -> str:
-        codes = demands["rewardBehind"], demands["XPos"]
-        return next(p.paradigm for p in places(self._family) if (p.behind, p.side) == codes)
+    def _floor(self, size: float, near: float, far: float) -> dict[str, float]:
+        """What all arenas with a reward of some size have in common, measured on two of them."""
+        spot = places(self._family)[0]
+        demands = {"rewardSize": size, "rewardBehind": spot.behind, "XPos": spot.side}
+        ends = (demands | {"rewardDistance": distance} for distance in (near, far))
+        arenas = [solve(self._family, end, rng(0, "floor", 0)).arena for end in ends]
+        one, other = (measure(place(arena, rng(0, "floor", 0))).values for arena in arenas)
+        return {name: value for name, value in one.items() if other.get(name) == value}
+
+    @cached_property
+    def _paradigms(self) -> dict[tuple[float, float], str]:
+        """Paradigm by the codes of where the reward is."""
+        return {(spot.behind, spot.side): spot.paradigm for spot in places(self._family)}
 
 
 def source_for(layout: Layout) -> InstanceSource:
@@ -116,13 +128,18 @@ def source_for(layout: Layout) -> InstanceSource:
     Raises:
         ValueError: Nobody; the message says why.
     """
-    family = next((name for name in layout.covers.families if name in FAMILIES), None)
-    if family is None:
-        raise ValueError(
-            f"nothing can be made on demand for layout {layout.name}: it covers none of the "
-            f"families of arenas ({', '.join(FAMILIES)})"
-        )
-    return ArenaSource(family)
+    reasons: list[str] = []
+    for family in FAMILIES:
+        source = ArenaSource(family)
+        try:
+            source.offers(layout)
+        except ValueError as error:
+            reasons.append(str(error))
+        else:
+            return source
+    raise ValueError(
+        f"nothing can be made on demand for layout {layout.name}: {'; '.join(reasons)}"
+    )
 
 
 def played_instance(battery: Battery, decision: Decision) -> Instance:

@@ -14,7 +14,7 @@ from animalcat.layouts.adaptive.learner import Learner, RulesError
 from animalcat.layouts.adaptive.stopping import Verdict
 from animalcat.layouts.spec import Layout
 from animalcat.service.battery import Battery, Instance
-from animalcat.service.coverage import covered_features, find_layout, what_it_covers
+from animalcat.service.coverage import covered_features, find_layout
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.generation import InstanceSource, source_for
 from animalcat.service.model import CapabilityStatus, Decision, SessionSpec
@@ -59,12 +59,6 @@ class Measurement:
         """
         layout = find_layout(spec.layout, spec.layout_variant)
         covered = covered_features(layout, battery)
-        if not covered:
-            raise ServiceError(
-                Code.NOT_COVERED,
-                f"layout {spec.layout!r} covers none of the {len(battery.instances)} instances of "
-                f"battery {spec.battery!r}; it covers {what_it_covers(layout)}",
-            )
         self._seed = spec.seed
         self._source: InstanceSource | None = None
         offers = None

@@ -14,13 +14,15 @@ import numpy as np
 import typer
 from rich.progress import track
 
-from animalcat.arena_configs.checks import check_loaded, max_return
-from animalcat.arena_configs.features import FEATURES, aaio_features, bearing
+from animalcat.arena_configs.checks import check_loaded
+from animalcat.arena_configs.features import FEATURES, bearing, measure
 from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, Problem
 from animalcat.arena_configs.placement import Placement, place
+from animalcat.arena_configs.returns import max_return
 from animalcat.arena_configs.sequence import merged
 from animalcat.cli.output import FAILED, console, fail, print_json, print_rows, progress_console
+from animalcat.cli.tables import there
 from animalcat.envs.types import CameraSpec, ObservationSpec
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ Seed = Annotated[int, typer.Option(min=0, help="Seed of what an arena leaves to 
 
 @dataclass(frozen=True, slots=True)
 class FeatureRow:
-    """Meta-features of one arena, or why there are none; as in `arena_features.schema.json`."""
+    """Meta-features of one arena; as in `arena_features.schema.json`."""
 
     file: str
     arena: int | None
@@ -49,6 +51,7 @@ class FeatureRow:
     seed: int
     drawn: dict[str, float] = field(default_factory=dict[str, float])
     features: dict[str, float] | None = None
+    missing: dict[str, str] = field(default_factory=dict[str, str])
     error: str | None = None
 
 
@@ -104,10 +107,10 @@ def features(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure the demands of arenas: distance, size and side of the nearest reward.
+    """Measure the meta-features of arenas: the nearest reward, and what else stands there.
 
-    What an arena leaves to chance is drawn from the seed first; exit code 1 when an arena has no
-    features.
+    What an arena leaves to chance is drawn from the seed first; exit code 1 when an arena cannot
+    be read or built. The table leaves out what no arena has.
     """
     rows = [row for path in _files(paths) for row in _feature_rows(path, seed)]
     if output:
@@ -115,7 +118,8 @@ def features(
     if as_json:
         print_json([asdict(row) for row in rows])
     elif not output:
-        columns = ["instance", *FEATURES, "drawn", "error"]
+        shown = there([row.features or {} for row in rows])
+        columns = ["instance", *shown, "drawn", "error"]
         print_rows([_flat(row) for row in rows], columns, as_json=False)
     else:
         typer.echo(f"{_count(len(rows), 'arena')} -> {output}")
@@ -299,12 +303,11 @@ def _feature_rows(path: Path, seed: int) -> Iterator[FeatureRow]:
         instance = path.stem if len(config.arenas) == 1 else f"{path.stem}-{number}"
         try:
             placement = place(arena, np.random.default_rng(seed))
-            measured = aaio_features(placement)
         except ArenaError as error:
             yield FeatureRow(str(path), number, instance, seed, error=str(error))
         else:
             drawn = dict(placement.drawn)
-            yield FeatureRow(str(path), number, instance, seed, drawn, measured)
+            yield FeatureRow(str(path), number, instance, seed, drawn, *measure(placement))
 
 
 def _flat(row: FeatureRow) -> dict[str, Any]:
@@ -405,11 +408,9 @@ def _print_summary(file: Path, placement: Placement) -> None:
         out.print(f"not spawned: {skipped.name}: {skipped.reason}")
     if placement.drawn:
         out.print(f"left to chance: {', '.join(placement.drawn)}")
-    try:
-        measured = aaio_features(placement)
-    except ArenaError:
-        return
-    out.print("   ".join(f"{name} {value:.4g}" for name, value in measured.items()))
+    measured = measure(placement).values
+    told = (f"{name} {measured[name]:.4g}" for name in there([measured]))
+    out.print("   ".join(told), highlight=False)
 
 
 def _count(number: int, noun: str) -> str:

@@ -30,7 +30,7 @@ def list_batteries(server: Server = None, data: Data = None, as_json: AsJson = F
 @app.command()
 def build(
     family: Annotated[str, typer.Argument(help="Family of arenas, for example navigation.")],
-    instances: Annotated[int, typer.Option(min=1, help="How many.")] = 300,
+    instances: Annotated[int, typer.Option(min=1, help="How many.")] = 450,
     seed: Seed = 0,
     name: Annotated[str, typer.Option(help="Name of the battery; the family's if not given.")] = "",
     server: Server = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -24,6 +24,7 @@ from animalcat.layouts.library import load_layout
 from animalcat.layouts.reproduce.ceiling import Ceiling, ceiling
 from animalcat.layouts.reproduce.cooperation import ENTRANTS
 from animalcat.layouts.reproduce.olympics import (
+    INSTANCES,
     REPEATS,
     agreement,
     figure_6a,
@@ -169,13 +170,22 @@ def _bar(progress: Progress, name: str, total: int) -> Callable[[], None]:
     return lambda: progress.update(task, advance=1)
 
 
-def read_entrants(layout: Layout, data: Path) -> OutcomeTable:
-    """The published outcomes of the entrants on the 69 instances."""
+def read_entrants(
+    layout: Layout, data: Path, instances: Collection[str] = INSTANCES
+) -> OutcomeTable:
+    """The published outcomes of the entrants, as far as the layout covers the instances.
+
+    Args:
+        layout: The layout.
+        data: Folder of the data.
+        instances: Which instances; those of the paper by default.
+    """
     rewards = read_rewards(data / "aaio" / "final_rewards.csv")
+    rewards = rewards.loc[rewards.index.isin(list(instances))]
     marks = read_pass_marks(data / "aaio" / "pass_marks.csv")
     table = covered_instances(layout, data / "animal-ai-competition", rewards)
     columns = [name for name in layout.feature_names if name != "chance"]
-    instances = Instances(
+    covered = Instances(
         tuple(columns), table[columns].to_numpy(float), names=tuple(map(str, table.index))
     )
     agents = tuple(map(str, rewards.columns))
@@ -184,7 +194,7 @@ def read_entrants(layout: Layout, data: Path) -> OutcomeTable:
         [success(*pair) for pair in zip(rewards[a].reindex(table.index), pass_marks, strict=True)]
         for a in agents
     ]
-    return OutcomeTable(instances, agents, np.array(outcomes, dtype=np.float64))
+    return OutcomeTable(covered, agents, np.array(outcomes, dtype=np.float64))
 
 
 def _named(layout: Layout) -> Report:

@@ -56,7 +56,7 @@ def show(
         typer.Option("--output", "-o", help="Draw the graph here: FILE.svg, .png or .pdf."),
     ] = None,
 ) -> None:
-    """Show a layout: nodes, units, priors, linking functions, covered instances."""
+    """Show a layout: nodes, units, priors, linking functions, what it does not cover."""
     layout = load(name, variant)
     if output is not None:
         _draw(layout, output)
@@ -107,8 +107,8 @@ def _print(layout: Layout, known: tuple[str, ...]) -> None:
         if rows:
             print_rows(rows, list(rows[0]), as_json=False, title=title)
     typer.echo(f"Outcome: {layout.outcome}")
-    covered = [*layout.covers.instances, *(f"family {name}" for name in layout.covers.families)]
-    typer.echo(f"Covers: {', '.join(covered) or 'nothing'}")
+    if layout.excludes:
+        typer.echo(f"Not where there is: {', '.join(map(str, layout.excludes))}")
     typer.echo(f"Variants: {', '.join(known)}")
 
 

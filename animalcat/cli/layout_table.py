@@ -12,6 +12,8 @@ from animalcat.arena_configs.model import ArenaError
 from animalcat.cli.output import fail
 from animalcat.layouts.spec import Layout
 from animalcat.service.battery import import_files, read_files
+from animalcat.service.coverage import coverage
+from animalcat.service.errors import ServiceError
 
 
 def covered_instances(layout: Layout, battery: Path, rewards: pd.DataFrame) -> pd.DataFrame:
@@ -29,30 +31,30 @@ def covered_instances(layout: Layout, battery: Path, rewards: pd.DataFrame) -> p
     """
     if not battery.is_dir():
         fail(f"{battery}: no such folder")
-    covered = [name for name in rewards.index if name in layout.covers]
+    played = set(rewards.index)
     try:
-        files = [f for f in read_files(battery) if PurePath(f.path).stem in layout.covers]
+        files = [f for f in read_files(battery) if PurePath(f.path).stem in played]
+        if not files:
+            fail(f"{battery}: no arena file of an instance with outcomes ({rewards.index[0]}, ...)")
         with TemporaryDirectory() as store:
-            made = import_files(files, 0, Path(store)) if files else None
+            made = import_files(files, 0, Path(store))
+        found = coverage(layout, made)
     except (ArenaError, OSError, ValueError) as error:
         fail(str(error))
-    found = {i.name: i for i in made.instances if i.name in rewards.index} if made else {}
-    if not found:
-        globs = ", ".join((*layout.covers.instances, *layout.covers.families))
-        fail(f"{battery}: no arena file of an instance that {layout.name} covers ({globs})")
-    if missing := len(covered) - len(found):
-        typer.echo(f"warning: {missing} covered instances have no file in {battery}", err=True)
-    rows = {name: {**i.features, "pass_mark": i.pass_mark} for name, i in found.items()}
-    table = pd.DataFrame.from_dict(rows, orient="index")
-    features = list(layout.feature_names)
-    needed = {f.name for f in layout.features if f.if_missing is None and not f.only_with}
-    if bad := [n for n, i in found.items() if not needed <= i.features.keys()]:
-        why = next((p for p in made.problems if p.startswith(bad[0])), bad[0]) if made else bad[0]
-        fail(f"{battery}: {why}; the layout needs {', '.join(sorted(needed))}")
-    for name in set(features).difference(table.columns):
-        table[name] = float("nan")  # the layout's rule says what holds
-    try:
-        layout.check_features(table[features].to_numpy())
-    except ValueError as error:
-        fail(f"{battery}: {error}")
+    except ServiceError as error:
+        fail(f"{battery}: {error.message}")
+    covered = [i for i in made.instances if i.name in found.features and i.name in played]
+    if not covered:
+        fail(f"{battery}: {layout.name} covers none of the instances with outcomes: {found.gaps}")
+    if found.reasons:
+        typer.echo(f"note: {layout.name} does not cover {found.gaps}", err=True)
+    if missing := len(played) - len(made.instances):
+        typer.echo(f"note: {missing} instances with outcomes have no file in {battery}", err=True)
+    names = list(layout.feature_names)
+    table = pd.DataFrame(  # without a value where the layout's rule says what holds
+        [[i.features.get(name, float("nan")) for name in names] for i in covered],
+        index=[i.name for i in covered],
+        columns=names,
+    )
+    table["pass_mark"] = [i.pass_mark for i in covered]
     return table

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from animalcat.cli.output import console, print_rows
@@ -10,6 +10,16 @@ from animalcat.service.exports import decimals
 
 NODE_COLUMNS: Final = ("capability", "estimate", "interval", "unit", "status")
 """Columns of the table of a profile."""
+
+
+ALWAYS: Final = ("rewardDistance", "rewardSize", "rewardBehind", "XPos")
+"""Meta-features that tables show even where they are 0 everywhere."""
+
+
+def there(rows: Sequence[Mapping[str, float]]) -> list[str]:
+    """Names of the meta-features that a table needs to show: not those that are 0 everywhere."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return [name for name in names if name in ALWAYS or any(row.get(name) for row in rows)]
 
 
 def profile_rows(profile: Mapping[str, Any]) -> list[dict[str, Any]]:

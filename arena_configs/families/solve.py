@@ -1,4 +1,4 @@
-"""Arenas for given demands: `aaio_features` turned round, on a family's open floor."""
+"""Arenas for given demands: `features` turned round, on a family's open floor."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def solve(family: str | Family, demands: Mapping[str, float], rng: np.random.Gen
     Args:
         family: Name of a family, or a template; only its paradigms without obstacles are used.
         demands: `rewardDistance`, `rewardSize`, `rewardBehind` and `XPos`, as
-            `features.aaio_features` gives them.
+            `features.measure` gives them.
         rng: Where everything is drawn from.
 
     Returns:

@@ -24,6 +24,13 @@ from animalcat.layouts.summary import NodeSummary
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
+INSTANCES: Final = tuple(
+    f"{category}-{task:02}-{variation:02}"
+    for category, tasks in (("01", 17), ("07", 6))
+    for task in range(1, tasks + 1)
+    for variation in (1, 2, 3)
+)
+"""Names of the 69 instances of the paper."""
 REPEATS: Final = 15
 """Splits of Figure 6a."""
 MIDDLE: Final = (0.2, 0.7)

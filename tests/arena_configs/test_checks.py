@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from animalcat.arena_configs.checks import check, check_config, check_loaded, max_return
+from animalcat.arena_configs.checks import check, check_config, check_loaded
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import (
     Arena,
@@ -20,6 +20,7 @@ from animalcat.arena_configs.model import (
 )
 from animalcat.arena_configs.outcome import success
 from animalcat.arena_configs.placement import place
+from animalcat.arena_configs.returns import max_return
 
 AGENT = Item(name="Agent", positions=(Vector3(x=20, z=1),), rotations=(0.0,))
 

@@ -122,12 +122,9 @@ def test_features(tmp_path: Path) -> None:
     (tmp_path / "b.yml").write_text(RANDOM)
     rows = checked("arena_features", run("features", tmp_path, "--json", "--seed", 3))
     assert [row["instance"] for row in rows] == ["a", "b"]
-    assert rows[0]["features"] == {
-        "rewardDistance": pytest.approx(20.0),
-        "rewardSize": 1.0,
-        "rewardBehind": 0.0,
-        "XPos": 0.0,
-    }
+    found = rows[0]["features"]
+    assert found["rewardDistance"] == pytest.approx(20.0)
+    assert (found["rewardSize"], found["rewards"], found["timeLimit"]) == (1.0, 1.0, 25.0)
     assert rows[0]["drawn"] == {}
     assert list(rows[1]["drawn"]) == ["items[1].positions[0].x"]
     again, other = (
@@ -151,8 +148,9 @@ def test_features_that_do_not_exist(tmp_path: Path) -> None:
     (tmp_path / "bare.yml").write_text(BARE)
     (tmp_path / "broken.yml").write_text("[")
     rows = checked("arena_features", run("features", tmp_path, "--json", code=1))
-    assert [row["features"] for row in rows] == [None, None]
-    assert "no reward" in rows[0]["error"]
+    assert rows[0]["features"]["rewards"] == 0.0
+    assert rows[0]["missing"]["rewardDistance"] == "no reward"
+    assert rows[1]["features"] is None
     assert "not-yaml" in rows[1]["error"]
 
 

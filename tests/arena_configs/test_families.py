@@ -8,7 +8,7 @@ import pytest
 from animalcat.arena_configs.checks import check
 from animalcat.arena_configs.families import FAMILIES, FamilyInstance, generate, load_family
 from animalcat.arena_configs.families.generate import parse_family, passable, shares
-from animalcat.arena_configs.features import aaio_features
+from animalcat.arena_configs.features import measure
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, Item, Vector3
 from animalcat.arena_configs.placement import place
@@ -48,7 +48,7 @@ def test_navigation_is_fixed_clean_and_passable(navigation: list[FamilyInstance]
 
 def test_navigation_covers_its_demands(navigation: list[FamilyInstance]) -> None:
     rng = np.random.default_rng(0)
-    rows = [(aaio_features(place(i.arena, rng)), i.paradigm) for i in navigation]
+    rows = [(measure(place(i.arena, rng)).values, i.paradigm) for i in navigation]
     distances = [features["rewardDistance"] for features, _ in rows]
     sizes = [features["rewardSize"] for features, _ in rows]
     assert (min(distances) < 2, max(distances) > 35) == (True, True)
@@ -91,7 +91,8 @@ def test_a_template_of_ones_own() -> None:
         assert paradigm == "only"
         assert (arena.items[1].name, arena.time_limit) == ("GoodGoalMulti", 100)
         assert arena.pass_mark == pytest.approx(0.499)
-        assert 3 <= aaio_features(place(arena, np.random.default_rng(0)))["rewardDistance"] <= 4.001
+        placement = place(arena, np.random.default_rng(0))
+        assert 3 <= measure(placement).values["rewardDistance"] <= 4.001
 
 
 @pytest.mark.parametrize(

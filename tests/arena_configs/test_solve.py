@@ -10,7 +10,7 @@ from animalcat.arena_configs.families import distances, load_family, places, siz
 from animalcat.arena_configs.families.generate import parse_family, passable
 from animalcat.arena_configs.families.solve import TOLERANCE
 from animalcat.arena_configs.families.templates import Uniform
-from animalcat.arena_configs.features import aaio_features, bearing
+from animalcat.arena_configs.features import bearing, measure
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.placement import place
 
@@ -40,7 +40,7 @@ def test_a_grid_of_demands_comes_back() -> None:
                 assert check(made.arena, np.random.default_rng(0)) == (), demands
                 assert passable(placement), demands
                 assert made.paradigm == spot.paradigm
-                found = aaio_features(placement)
+                found = measure(placement).values
                 assert found["rewardDistance"] == pytest.approx(distance, abs=TOLERANCE)
                 assert found["rewardSize"] == pytest.approx(size, abs=5e-4)
                 assert (found["rewardBehind"], found["XPos"]) == (spot.behind, spot.side)
@@ -89,5 +89,5 @@ def test_the_longest_way_across_the_arena_can_be_made() -> None:
         made = solve(
             wide, {**DEMANDS, "rewardDistance": far, "rewardSize": size}, np.random.default_rng(1)
         )
-        found = aaio_features(place(made.arena, np.random.default_rng(0)))
+        found = measure(place(made.arena, np.random.default_rng(0))).values
         assert found["rewardDistance"] == pytest.approx(far, abs=TOLERANCE)

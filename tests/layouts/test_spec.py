@@ -60,12 +60,41 @@ def test_as_printed_has_slope_1_and_nothing_else_differs(aaio: Layout) -> None:
     assert from_dict({**data, "variant": "scaled", "about": aaio.about}) == aaio
 
 
-def test_aaio_covers_its_69_instances_and_the_navigation_family(aaio: Layout) -> None:
-    tasks = [f"{c:02}-{t:02}" for c in range(1, 11) for t in range(1, 31)]
-    covered = [task for task in tasks if f"{task}-01" in aaio.covers]
-    assert covered == [f"01-{t:02}" for t in range(1, 18)] + [f"07-{t:02}" for t in range(1, 7)]
-    assert "navigation-0123" in aaio.covers
-    assert "navigational" not in aaio.covers
+BARE = {"rewardDistance": 5.0, "rewardSize": 1.0, "rewardBehind": 0.0, "XPos": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({}, ""),
+        ({"wallsInWay": 1.0}, "wallsInWay above 0"),
+        ({"rewards": 2.0}, "rewards above 1"),
+        ({"darkness": 0.5}, ""),
+        ({"rewardDistance": 61.0, "lava": 1.0}, "rewardDistance above 60 m"),
+        ({"XPos": None}, "no reward"),  # what the battery says of it
+        ({"rewardSize": None}, "no rewardSize"),
+        ({"lava": None}, "lava not measured"),
+    ],
+)
+def test_what_a_layout_does_not_describe(
+    aaio: Layout, change: dict[str, float | None], why: str
+) -> None:
+    values = BARE | {e.feature: 0.0 for e in aaio.excludes} | change
+    known = {name: value for name, value in values.items() if value is not None}
+    assert aaio.why_not(known, {"XPos": "no reward"}) == why
+
+
+def test_rules_for_what_is_missing_hold_for_coverage_too() -> None:
+    layout = load_layout("object-permanence")
+    row = {f.name: max(f.low, 0.0) for f in layout.features}
+    assert layout.why_not(row, {}) == ""
+    del row["timeUnderOcc"]
+    assert layout.why_not(row, {}) == ""
+    assert layout.why_not({**row, "occluderPresence": 1.0}, {}) == "no timeUnderOcc"
+    assert (
+        layout.why_not({**row, "occluderPresence": 0.5}, {}) == "occluderPresence neither 0 nor 1"
+    )
+    assert load_layout("one-capability").why_not({}, {}) == ""
 
 
 def _margin(data: dict[str, Any]) -> dict[str, Any]:
@@ -76,6 +105,11 @@ def _margin(data: dict[str, Any]) -> dict[str, Any]:
     ("change", "words"),
     [
         (lambda d: _margin(d).update(ability="sight"), ["visualPerformance", "sight", "visualAb"]),
+        (lambda d: d["excludes"].update(lava={}), ["excludes lava", "above, below"]),
+        (lambda d: d["excludes"].update(lava={"over": 1}), ["lava", "'over'", "above"]),
+        (lambda d: d["excludes"].update(XPos={"above": 0}), ["XPos", "narrow its range"]),
+        (lambda d: d["excludes"].update(lava={"above": 0, "below": 1}), ["leave nothing"]),
+        (lambda d: d.update(covers={}), ["'covers'", "excludes"]),
         (lambda d: _margin(d).update(slope=0), ["visualPerformance", "slope", "above 0"]),
         (lambda d: _margin(d).update(slope="steep"), ["slope", "'steep'"]),
         (lambda d: _margin(d).update(slop=1), ["visualPerformance", "slop", "valid", "slope"]),

@@ -14,7 +14,10 @@ import numpy as np
 import pytest
 import pytest_asyncio
 
+from animalcat.arena_configs.families import generate
+from animalcat.arena_configs.writer import to_yaml
 from animalcat.layouts.fitter import Fitter
+from animalcat.service.battery import ArenaFile, Battery, import_files
 from animalcat.service.server import RunningServer, create_server
 from animalcat.service.settings import Settings
 from animalcat.v1 import (
@@ -53,6 +56,14 @@ arenas:
 
 
 FILES = [(f"navigation-{k:02}.yaml", arena(k).encode()) for k in range(24)]
+
+
+def open_floor(n: int, folder: Path) -> Battery:
+    """A battery of arenas of the family `navigation` in which there is nothing but the reward."""
+    made = generate("navigation", 3 * n, np.random.default_rng(0))
+    bare = [one for one in made if one.paradigm.startswith("open")][::2][:n]
+    files = [ArenaFile(f"{one.paradigm}-{one.name}.yaml", to_yaml(one.arena)) for one in bare]
+    return import_files(files, 0, folder)
 
 
 def action(step: int, *actions: int, **rest: int) -> gateway_pb2.EvaluateRequest:

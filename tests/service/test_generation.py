@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 
 from animalcat.arena_configs.families.solve import TOLERANCE
-from animalcat.arena_configs.features import aaio_features
+from animalcat.arena_configs.features import measure
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.placement import place
 from animalcat.cli.session_plan import why
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.library import load_layout
+from animalcat.layouts.spec import Exclusion
 from animalcat.service.battery import ArenaFile, Battery, import_files
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.generation import ArenaSource, played_arena, played_instance, source_for
@@ -53,7 +54,6 @@ def test_every_offer_is_covered_and_what_is_made_has_its_demands(variant: str) -
     layout, source = load_layout("aaio", variant), ArenaSource("navigation")
     offers = source.offers(layout)
     assert len(set(offers.names)) == len(offers) > 1000
-    assert all(name in layout.covers for name in offers.names)
     assert offers.seconds is not None
     for k in range(0, len(offers), 97):
         made = source.make(offers.names[k], 3, k)
@@ -61,23 +61,38 @@ def test_every_offer_is_covered_and_what_is_made_has_its_demands(variant: str) -
         assert made.instance.paradigm == offers.paradigms[k]
         assert made.instance.time_limit_steps == offers.seconds[k]
         arena = load_text(made.arena_yaml, "made", strict=True).config.arenas[0]
-        found = aaio_features(place(arena, np.random.default_rng(0)))
+        found = measure(place(arena, np.random.default_rng(0))).values
         assert made.instance.features == pytest.approx(found)
         wanted = dict(zip(layout.feature_names, offers.features[k], strict=True))
-        assert {name: wanted[name] for name in found} == pytest.approx(found, abs=TOLERANCE)
+        shared = found.keys() & wanted.keys()
+        assert len(shared) == 4
+        for name in shared:
+            assert wanted[name] == pytest.approx(found[name], abs=TOLERANCE)
     again, other = (source.make(offers.names[5], 3, number) for number in (5, 6))
     assert again == source.make(offers.names[5], 3, 5)
     assert again.arena_yaml != other.arena_yaml
 
 
 def test_what_nothing_can_be_made_for_is_refused(battery: Battery) -> None:
-    with pytest.raises(ValueError, match="object-permanence: it covers none of the families"):
+    with pytest.raises(ValueError, match=r"object-permanence: on the open floor of .*: no ramp"):
         source_for(load_layout("object-permanence"))
-    narrow = dataclasses.replace(
-        load_layout("object-permanence"), covers=load_layout("aaio").covers
+    dark = dataclasses.replace(load_layout("aaio"), excludes=(Exclusion("darkness", below=0.5),))
+    with pytest.raises(ValueError, match=r"family navigation: darkness below 0\.5"):
+        ArenaSource("navigation").offers(dark)
+
+
+def test_only_what_the_layout_covers_is_offered() -> None:
+    whole = ArenaSource("navigation").offers(load_layout("aaio"))
+    poor = Exclusion("rewardSum", below=2.0)
+    offers = ArenaSource("navigation").offers(
+        dataclasses.replace(load_layout("aaio"), excludes=(poor,))
     )
-    with pytest.raises(ValueError, match="asks for what no arena can be made for: "):
-        ArenaSource("navigation").offers(narrow)
+    sizes = offers.features[:, 1]
+    assert 0 < len(offers) < len(whole)
+    assert sizes.min() * 0.999 >= 2.0
+
+
+def test_nobody_makes_what_nobody_can(battery: Battery) -> None:
 
     def nobody(_: object) -> ArenaSource:
         raise ValueError("nobody makes any")
@@ -98,7 +113,7 @@ def test_telling_the_same_again_chooses_and_makes_the_same(battery: Battery) -> 
             fresh.learn(before)
             fresh.tell(k, before.instance, success)
         assert fresh.choose(number) == decision
-        assert fresh.verdict() == lived.verdict()
+        assert fresh.learner.verdict() == lived.learner.verdict()
         told.append((decision, number % 3 == 0))
         lived.tell(number, decision.instance, told[-1][1])
     made = [decision.made for decision, _ in told if decision.made is not None]

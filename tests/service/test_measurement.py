@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
-from animalcat.service.battery import Battery, build_family
+from animalcat.service.battery import Battery
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.measurement import Measurement
 from animalcat.service.model import Decision, SessionSpec
+
+from .conftest import open_floor
 
 SPEC = SessionSpec(
     agent="tests:agent",
@@ -28,7 +30,7 @@ SPEC = SessionSpec(
 
 @pytest.fixture(scope="module")
 def battery(tmp_path_factory: pytest.TempPathFactory) -> Battery:
-    return build_family("navigation", 8, 0, tmp_path_factory.mktemp("batteries"))
+    return open_floor(8, tmp_path_factory.mktemp("batteries"))
 
 
 def played(measurement: Measurement, episodes: int, *, random: bool) -> list[Decision]:

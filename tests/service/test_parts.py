@@ -21,7 +21,6 @@ from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.service.battery import (
     ArenaFile,
     Battery,
-    build_family,
     import_files,
     load,
     paradigm_of,
@@ -41,6 +40,8 @@ from animalcat.service.model import (
 from animalcat.service.settings import ExposureError, Settings, exposure
 from animalcat.v1 import gateway_pb2
 
+from .conftest import open_floor
+
 SPEC = SessionSpec(
     agent="builtin:random",
     battery="navigation",
@@ -51,6 +52,7 @@ SPEC = SessionSpec(
     stop=StoppingRule(20, target_sd=0, futility=0),
     seed=7,
 )
+
 RANDOM_PLACES = """!ArenaConfig
 arenas:
   0: !Arena
@@ -64,7 +66,7 @@ arenas:
 
 @pytest.fixture(scope="module")
 def navigation(tmp_path_factory: pytest.TempPathFactory) -> Battery:
-    return build_family("navigation", 40, 0, tmp_path_factory.mktemp("batteries"))
+    return open_floor(40, tmp_path_factory.mktemp("batteries"))
 
 
 class TestBattery:
@@ -117,12 +119,11 @@ class TestBattery:
             list(read_files(tmp_path))
 
     @pytest.mark.data
-    def test_the_competition_is_read_and_its_69_instances_are_covered(
-        self, data_dir: Path, tmp_path: Path
-    ) -> None:
+    def test_the_competition_is_read(self, data_dir: Path, tmp_path: Path) -> None:
         battery = import_files(read_files(data_dir / "animal-ai-competition"), 0, tmp_path)
         assert len(battery.instances) == 346
-        assert len(Measurement(SPEC, battery).learner.left) == 69
+        # The 69 of the paper, and six of other categories with walls that stand aside.
+        assert len(Measurement(SPEC, battery).learner.left) == 75
 
 
 class TestMeasurement:

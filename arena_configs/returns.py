@@ -1,0 +1,93 @@
+"""How much and how little an episode can return, as far as an arena's start tells."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from animalcat.arena_configs.model import STEPS_PER_UNIT
+from animalcat.arena_configs.placement import AGENT_RADIUS, PlacedObject, Placement
+
+TOP_SPEED: Final = 40.0
+"""m/s that agent and goal never exceed together: 26.7 of the agent, 10 of a bouncing goal."""
+STEP_SECONDS: Final = 0.02
+
+CHANGING: Final = ("value", "size")
+"""How goals reward whose value changes with time."""
+
+
+def max_return(placement: Placement) -> float:
+    """An upper bound of what an episode can return; no play gets more, few get as much.
+
+    All goals that can be taken without ending the episode are taken, then the best that ends it,
+    as early as the nearest one can be reached in a straight line. What spawners, buttons and
+    data zones may give has no bound.
+
+    Args:
+        placement: An arena with everything in its place.
+    """
+    if grants(placement):
+        return math.inf
+    goals = [thing for thing in placement.objects if thing.kind.goal]
+    rewards = [(thing, best_value(thing)) for thing in goals]
+    rewarding = [(thing, value) for thing, value in rewards if value > 0]
+    if not rewarding:
+        endings = [value for thing, value in rewards if not thing.kind.multi]
+        return max([*endings, -1.0 if placement.time_limit > 0 else 0.0])
+    kept = sum(value for thing, value in rewarding if _keeps_on(thing))
+    last = max((value for thing, value in rewarding if not _keeps_on(thing)), default=0.0)
+    return kept + last - min(_least_decay(placement, thing) for thing, _ in rewarding)
+
+
+def min_return(placement: Placement) -> float:
+    """A lower bound of what an episode can return.
+
+    Every loss is one of health too, and an episode ends when health, which is never more than
+    the return plus 1, is used up: so no more than 1 is lost, and what the last loss took beyond.
+    What operations may take has no bound.
+
+    Args:
+        placement: An arena with everything in its place.
+    """
+    if any(thing.item.operations for thing in placement.objects):
+        return -math.inf
+    losses = [-thing.reward for thing in placement.objects if thing.reward < 0.0]
+    if losses:
+        return -1.0 - max(losses)
+    return -1.0 if placement.time_limit > 0 else 0.0
+
+
+def grants(placement: Placement) -> bool:
+    """Whether something may give more than the goals that are there at the start."""
+    return any(
+        thing.kind.reward in ("spawner", "button") or thing.item.operations
+        for thing in placement.objects
+    )
+
+
+def best_value(thing: PlacedObject) -> float:
+    """The most that a contact can give, now or later."""
+    if thing.kind.reward in CHANGING:
+        limit = thing.kind.size_max.x
+        return min(max(thing.item.initial_values[0], thing.item.final_values[0]), limit)
+    return thing.reward
+
+
+def ends_alone(thing: PlacedObject) -> bool:
+    """Whether taking a goal ends the episode, whatever else is there."""
+    changing = thing.kind.reward in CHANGING
+    return thing.name.endswith("EpEnding") or not (thing.kind.multi or changing)
+
+
+def _keeps_on(thing: PlacedObject) -> bool:
+    """Whether the episode may go on after it is taken (of changing goals it is not certain)."""
+    return thing.kind.multi or thing.kind.reward in CHANGING
+
+
+def _least_decay(placement: Placement, thing: PlacedObject) -> float:
+    if placement.time_limit <= 0:
+        return 0.0
+    start = placement.agent.position
+    way = math.hypot(thing.position.x - start.x, thing.position.z - start.z)
+    seconds = max(0.0, way - AGENT_RADIUS - thing.kind.size_max.x) / TOP_SPEED
+    return seconds / STEP_SECONDS / (STEPS_PER_UNIT * placement.time_limit)
