@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import IO, Final
 
 from animalcat.arena_configs.model import ArenaError
+from animalcat.envs.bare import bare_environment
 from animalcat.envs.frames import HEADER, Kind, spec_to_json, unpack_steps
 from animalcat.envs.types import ACTIONS, ObservationSpec, Step
 
@@ -211,6 +212,7 @@ class _Process(asyncio.BufferedProtocol):
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
+                    env=bare_environment(),
                 )
         except OSError as error:
             ours.close()

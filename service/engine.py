@@ -168,7 +168,7 @@ class SessionEngine:
 
     async def _run(self, link: AgentLink) -> Session:
         spec = self.session.spec
-        worker = self._parts.workers.take(spec.backend, spec.observation_spec)
+        worker = await self._parts.workers.take(spec.backend, spec.observation_spec)
         self._present += 1
         try:
             await self._prepare()

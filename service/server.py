@@ -94,7 +94,14 @@ async def create_server(
     try:
         store = await asyncio.to_thread(SqlStore.in_directory, settings.home)
         runs_nuts = fitter or Fitter()
-        parts = Parts(store, settings.home, Workers(), runs_nuts, EventBus(), versions())
+        parts = Parts(
+            store,
+            settings.home,
+            Workers(settings.allowed_builds),
+            runs_nuts,
+            EventBus(),
+            versions(),
+        )
         engines = Engines(parts)
         conductors = Conductors(engines)
         server = await _grpc_server(settings, engines, conductors, clock)
@@ -161,7 +168,7 @@ async def _grpc_server(
     )
     library = BatteryLibrary(engines.parts.store, engines.battery_folder)
     gateway_pb2_grpc.add_AgentGatewayServicer_to_server(Gateway(engines), server)
-    sessions = Sessions(engines, library, clock, settings.allowed_builds)
+    sessions = Sessions(engines, library, clock)
     sessions_pb2_grpc.add_SessionsServicer_to_server(sessions, server)
     campaigns_pb2_grpc.add_CampaignsServicer_to_server(
         Campaigns(engines, sessions, conductors, clock), server

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from animalcat import names
-from animalcat.envs.backends import AUTOMATIC, unity_build
 from animalcat.layouts.adaptive.learner import RULES
 from animalcat.service.battery_library import BatteryLibrary
 from animalcat.service.converters import (
@@ -35,12 +32,10 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         engines: Engines,
         library: BatteryLibrary,
         clock: Callable[[], datetime],
-        allowed_builds: Sequence[Path] = (),
     ) -> None:
         self._engines = engines
         self._library = library
         self._clock = clock
-        self._allowed_builds = allowed_builds
 
     async def CreateSession(  # noqa: N802
         self, request: sessions_pb2.CreateSessionRequest, context: Any
@@ -130,36 +125,8 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
             ServiceError: Backend, battery, layout or policy are unknown or refused; nothing is
                 covered.
         """
-        await asyncio.to_thread(check_backend, spec.backend, self._allowed_builds)
+        await asyncio.to_thread(self._engines.parts.workers.check, spec.backend)
         record = await self._library.find(spec.battery)
         spec = replace(spec, battery_digest=record.digest, rules=RULES)
         battery = await self._engines.battery(record.digest)
         return spec, await asyncio.to_thread(Measurement, spec, battery)
-
-
-def check_backend(backend: str, allowed_builds: Sequence[Path]) -> None:
-    """Refuse a backend that is not there, or that this server must not run.
-
-    Args:
-        backend: Its name.
-        allowed_builds: Unity builds that may be named by their path.
-
-    Raises:
-        ServiceError: It is refused; the message says what to do.
-    """
-    if backend == "sim":
-        return
-    try:
-        build = unity_build(backend)
-    except ValueError as error:
-        raise ServiceError(Code.UNKNOWN_BACKEND, str(error)) from error
-    allowed: set[Path] = set()
-    for path in allowed_builds:
-        with suppress(ValueError):  # one that is gone allows nothing
-            allowed.add(unity_build(f"unity:{path}"))
-    if backend != AUTOMATIC and build not in allowed:
-        raise ServiceError(
-            Code.BUILD_NOT_ALLOWED,
-            f"{build}: this server may not run it; start it with: serve --allow-build {build}, or "
-            f"let {AUTOMATIC} mean it: animalcat unity setup --build {build}",
-        )

@@ -21,7 +21,7 @@ from animalcat.cli.output import (
     progress_console,
     status,
 )
-from animalcat.cli.remote import AsJson, Data, Server, client_for, session_row
+from animalcat.cli.remote import AllowBuild, AsJson, Data, Server, client_for, session_row
 from animalcat.cli.session_options import (
     DEFAULT,
     ActionTimeout,
@@ -117,10 +117,15 @@ def run(
 
 @app.command()
 def resume(
-    campaign: CampaignArgument, server: Server = None, data: Data = None, as_json: AsJson = False
+    campaign: CampaignArgument,
+    allow_build: AllowBuild = None,
+    server: Server = None,
+    data: Data = None,
+    as_json: AsJson = False,
 ) -> None:
     """Go on with a campaign where it stopped; nothing that was stored is played again."""
-    with client_for(server, data) as client:
+    builds = [build.absolute() for build in allow_build or ()]
+    with client_for(server, data, builds=builds) as client:
         found = client.get_campaign(campaign)
         for reference in found.spec.agents:
             check_reference(reference)

@@ -28,6 +28,13 @@ Data = Annotated[
     typer.Option("--data", help="Data directory; else ANIMALCAT_HOME, else .animalcat."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+AllowBuild = Annotated[
+    list[Path] | None,
+    typer.Option(
+        help="Unity build that sessions may name by path, and a private server then runs; may be "
+        "repeated."
+    ),
+]
 SessionArgument = Annotated[str, typer.Argument(metavar="SESSION", help="Id of a session.")]
 
 

@@ -19,7 +19,15 @@ from animalcat.cli.output import (
     print_rows,
     progress_console,
 )
-from animalcat.cli.remote import AsJson, Data, Server, SessionArgument, client_for, session_row
+from animalcat.cli.remote import (
+    AllowBuild,
+    AsJson,
+    Data,
+    Server,
+    SessionArgument,
+    client_for,
+    session_row,
+)
 from animalcat.cli.session_options import Plan, takes_plan
 from animalcat.cli.session_plan import unreachable, why
 from animalcat.cli.session_reanalysis import reanalyse
@@ -68,12 +76,14 @@ def resume(
     agent: Annotated[
         str, typer.Option(help="What to run; by default what the session was started with.")
     ] = "",
+    allow_build: AllowBuild = None,
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
     """Go on with a session where it stopped; nothing that was stored is played again."""
-    with client_for(server, data) as client:
+    builds = [build.absolute() for build in allow_build or ()]
+    with client_for(server, data, builds=builds) as client:
         found = client.get_session(session)
         if found.state <= sessions_pb2.SESSION_STATE_RUNNING:
             reference = agent or found.spec.agent

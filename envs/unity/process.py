@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from animalcat.envs.bare import bare_environment
 from animalcat.envs.unity import player
 from animalcat.envs.unity.player import Options, Seen
 
@@ -22,8 +23,6 @@ KEPT_LOGS: Final = 20
 """Folders of logs that are kept, the newest."""
 MARGIN_SECONDS: Final = 10
 """Longer than the player itself waits: its own message says more than our time-out."""
-_NOT_PASSED: Final = ("ANIMALCAT_SERVER", "ANIMALCAT_SESSION")
-# With these the stand-in would take its arenas from a service instead of from its client.
 
 
 class UnityFault(RuntimeError):  # noqa: N818  "fault" is the project's word for it
@@ -57,7 +56,7 @@ class PlayerProcess:
                     stdout=log,
                     stderr=log,
                     start_new_session=True,
-                    env={k: v for k, v in os.environ.items() if k not in _NOT_PASSED},
+                    env=bare_environment(),
                 )
             except OSError as error:
                 ours.close()

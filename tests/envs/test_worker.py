@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -118,6 +119,21 @@ async def point() -> AsyncIterator[WorkerClient]:
     worker = WorkerClient("point", BOTH, command=COMMAND)
     yield worker
     await worker.close()
+
+
+async def test_a_worker_is_told_what_it_needs_and_no_secret(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv("ANIMALCAT_SESSION", "mine")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    worker = WorkerClient("point", BOTH, command=COMMAND)
+    await worker.open()
+    told = psutil.Process(worker.pid).environ()
+    await worker.close()
+    assert told["OMP_NUM_THREADS"] == "1"
+    assert told["PATH"] == os.environ["PATH"]
+    assert not {"AWS_SECRET_ACCESS_KEY", "ANIMALCAT_SESSION"} & set(told)
 
 
 async def test_a_worker_answers_as_its_environment_does(point: WorkerClient) -> None:

@@ -20,7 +20,7 @@ from animalcat.layouts.fitter import Fitter
 from animalcat.service.recording import read_episode, verify
 from animalcat.service.server import create_server
 from animalcat.service.settings import Settings
-from animalcat.v1 import types_pb2
+from animalcat.v1 import sessions_pb2, types_pb2
 from tests.service.conftest import FILES, Service
 from tests.unity_builds import STAND_IN, START_SECONDS, build
 
@@ -118,6 +118,26 @@ async def test_a_server_runs_only_builds_that_it_was_told_of(serve: Serve, tmp_p
             with pytest.raises(grpc.aio.AioRpcError, match=words) as refused:
                 await service.create(2, backend=backend)
             assert dict(refused.value.trailing_metadata() or ())["animalcat-code"] == code
+
+
+async def test_a_stored_session_runs_no_program_that_its_server_was_not_told_of(
+    serve: Serve, tmp_path: Path
+) -> None:
+    """As one that somebody sent, or one from before the build was no longer allowed."""
+    ran = tmp_path / "ran"
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {ran}\n")
+    program.chmod(0o755)
+    async with serve(program) as service:
+        session = await service.create(2, backend=f"unity:{program}")
+    async with serve() as service:
+        async with service.agent(session) as stream:
+            refused = await stream.refused("BUILD_NOT_ALLOWED")
+        assert f"serve --allow-build {program}" in refused.message
+        assert "trust" in refused.message
+        found = await service.get(session)
+        assert found.state == sessions_pb2.SESSION_STATE_WAITING  # for one who allows it
+    assert not ran.exists()
 
 
 async def test_nothing_is_left_when_the_server_is_killed(tmp_path: Path) -> None:

@@ -189,6 +189,20 @@ def test_a_build_that_does_not_start_is_a_fault_with_what_it_printed(
     _nothing_runs(tmp_path)
 
 
+def test_a_build_is_told_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv("DISPLAY", ":7")
+    curious = tmp_path / "curious"
+    curious.write_text(f"#!/bin/sh\nenv > {tmp_path}/told\nexit 1\n")
+    curious.chmod(0o755)
+    own = settings(tmp_path, builds="fresh", start_seconds=12)
+    with pytest.raises(UnityFault):
+        UnityEnvironment(ObservationSpec(), curious, own).load(goal_arena(), 0)
+    told = (tmp_path / "told").read_text().splitlines()
+    assert "DISPLAY=:7" in told
+    assert not [line for line in told if line.startswith("AWS")]
+
+
 def test_a_build_without_the_rays_that_are_asked_for_says_so(tmp_path: Path) -> None:
     spec = ObservationSpec(rays=RaySpec(tags=18))
     environment = UnityEnvironment(spec, STAND_IN, settings(tmp_path, builds="fresh"))
