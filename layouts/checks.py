@@ -194,7 +194,7 @@ def residuals(
             made = made_up[mask].mean(axis=0)
             check = _check(group, float(y[mask].mean()), made, rng(seed, f"{name}={group}", 0))
             found.append((name, check, int(mask.sum())))
-    adjusted: list[float] = _holm([check.p_value for _, check, _ in found]).tolist()
+    adjusted: list[float] = holm([check.p_value for _, check, _ in found]).tolist()
     rows = [
         Residual(
             name,
@@ -274,8 +274,11 @@ def _check(name: str, observed: float, made: Floats, generator: np.random.Genera
     return Check(name, observed, float(made.mean()), float(low), float(high), p_value)
 
 
-def _holm(p_values: Sequence[float]) -> Floats:
-    """P-values corrected for their number (Holm 1979)."""
+def holm(p_values: npt.ArrayLike) -> Floats:
+    """P-values corrected for their number (Holm 1979).
+
+    One of them is below 0.05 by chance in at most 5 % of cases, however many there are.
+    """
     p = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(p, kind="stable")
     stepped = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))

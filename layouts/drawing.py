@@ -28,7 +28,7 @@ from animalcat.layouts.links import (
     Scaled,
     WeightedSum,
 )
-from animalcat.layouts.nodes import Beta, Binomial
+from animalcat.layouts.nodes import Bernoulli, Beta, Binomial
 from animalcat.layouts.spec import Layout
 
 _COLUMN: Final = 2.35
@@ -54,8 +54,8 @@ _LEGEND: Final = {
     "derived": "what follows",
     "outcome": "outcome (seen)",
 }
-_OUTCOME: Final = " outcome"
-"""Name of the outcome's node; no node of a layout begins with a space."""
+_OUTCOME: Final = " "
+"""What the name of an outcome's node begins with; no other node of a layout begins with a space."""
 
 
 def draw_layout(layout: Layout, path: Path) -> None:
@@ -72,7 +72,7 @@ def draw_layout(layout: Layout, path: Path) -> None:
     parents: dict[str, tuple[str, ...]] = dict.fromkeys(layout.latent_names, ())
     parents |= dict.fromkeys(layout.feature_names, ())
     parents |= {node.name: node.link.parents for node in layout.ordered}
-    parents[_OUTCOME] = layout.outcome.parents
+    parents |= {_OUTCOME + outcome.name: outcome.parents for outcome in layout.outcomes}
     diagram = arrange(parents)
     width = (diagram.layers - 1) * _COLUMN + _WIDTH + 0.4
     height = diagram.height * _ROW + _HEIGHT + 1.4
@@ -105,14 +105,16 @@ def _nodes(layout: Layout) -> list[tuple[str, str, str, str]]:
         for n in layout.latents
     ]
     found += [(n.name, "derived", n.name, _symbol(n.link)) for n in layout.ordered]
-    match layout.outcome:
-        case Binomial(_, trials):
-            small = f"Binomial({trials})"
-        case Beta():
-            small = "Beta"
-        case _:
-            small = "Bernoulli"
-    found.append((_OUTCOME, "outcome", "outcome", small))
+    for outcome in layout.outcomes:
+        match outcome.likelihood:
+            case Binomial(_, trials):
+                small = f"Binomial({trials})"
+            case Beta():
+                small = "Beta"
+            case Bernoulli():
+                small = "Bernoulli"
+        title = "outcome" if len(layout.outcomes) == 1 else outcome.name
+        found.append((_OUTCOME + outcome.name, "outcome", title, small))
     return found
 
 

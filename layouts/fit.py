@@ -37,13 +37,14 @@ class FitError(RuntimeError):
 class FitRequest:
     """What to fit.
 
-    Every row is an outcome of its own, also where rows have the same features; a repeat of an
+    Every row is an episode of its own, also where rows have the same features; a repeat of an
     instance may count less by its weight.
 
     Attributes:
         layout: What is measured.
         features: (instances, features), in the layout's order and units.
-        outcomes: (instances,): success 1, failure 0; successes of the trials; or scores.
+        outcomes: (instances,): success 1, failure 0; successes of the trials; or scores. Of a
+            layout with several outcomes (instances, outcomes), NaN where one is missing.
         seed: Seed of the fit.
         chains: Number of chains.
         draws: Draws of each chain.
@@ -78,7 +79,7 @@ class FitResult:
         draws: (chains, draws, latents).
         nodes: Every node of the profile, in the layout's order.
         diagnostics: JSON-ready: `engine`, `converged`, `reasons` (why not), `notes` (what else
-            to bear in mind), `outcomes` (how many),
+            to bear in mind), `outcomes` (how many episodes),
             `prior_only`, `rhat`, `ess_bulk`, `ess_tail`, `ebfmi` (worst over nodes or chains),
             `divergences`, `chains`, `draws`, `tune`, `attempts`.
     """
@@ -189,7 +190,7 @@ def _result(
         "engine": "nuts",
         "converged": not reasons,
         "reasons": reasons,
-        "notes": _notes(outcomes, weights),
+        "notes": _notes(request.layout, outcomes, weights),
         "outcomes": len(outcomes),
         "prior_only": False,
         "rhat": float(rhat.max()),
@@ -243,7 +244,7 @@ def _summarised(
     return FitResult(layout, draws, nodes, diagnostics)
 
 
-def _notes(outcomes: Floats, weights: Floats | None) -> list[str]:
+def _notes(layout: Layout, outcomes: Floats, weights: Floats | None) -> list[str]:
     """What the outcomes themselves cannot tell."""
     notes: list[str] = []
     if weights is not None:
@@ -253,11 +254,18 @@ def _notes(outcomes: Floats, weights: Floats | None) -> list[str]:
         )
     if len(outcomes) < FEW:
         notes.append(f"{len(outcomes)} outcomes: this is little more than the prior")
-    if len(outcomes) > 1 and (outcomes == outcomes[0]).all():
-        notes.append(
-            f"all {len(outcomes)} outcomes are {outcomes[0]:g}: nodes are bounded from one side "
-            "only, and their means hang on the priors"
-        )
+    for name, column in zip(
+        layout.outcome_names, outcomes.reshape(len(outcomes), -1).T, strict=True
+    ):
+        y = column[~np.isnan(column)]
+        which = "outcomes" if outcomes.ndim == 1 else f'outcomes "{name}"'
+        if len(y) > 1 and (y == y[0]).all():
+            notes.append(
+                f"all {len(y)} {which} are {y[0]:g}: nodes are bounded from one side "
+                "only, and their means hang on the priors"
+            )
+        if not len(y):
+            notes.append(f"no {which}: they tell nothing here")
     return notes
 
 

@@ -226,7 +226,9 @@ class Outcome:
         return self.likelihood.parents
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.likelihood}"
+        if self == Outcome.of(self.likelihood):
+            return str(self.likelihood)
+        return f"{self.name} ({self.source}): {self.likelihood}"
 
 
 def default_source(kind: OutcomeKind) -> OutcomeSource:

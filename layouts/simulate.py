@@ -21,18 +21,23 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 class SimulatedAgent(Protocol):
     """Whoever has a probability of success for every instance."""
 
-    def probability(self, instances: Instances, episode: int = 0) -> Floats:
+    def probability(self, instances: Instances, episode: int = 0, outcome: int = 0) -> Floats:
         """Probability of success, or expected score, (instances,).
 
         Args:
             instances: Played one after another, in this order.
             episode: Number of the first of these episodes; those before it were played too.
+            outcome: Which of several outcomes; an agent that has but one need not look.
         """
         ...
 
 
 def play(
-    agent: SimulatedAgent, instances: Instances, generator: np.random.Generator, episode: int = 0
+    agent: SimulatedAgent,
+    instances: Instances,
+    generator: np.random.Generator,
+    episode: int = 0,
+    missing: float = 0.0,
 ) -> Floats:
     """Play instances one after another.
 
@@ -41,18 +46,38 @@ def play(
         instances: What is played, in this order.
         generator: Draws the outcomes.
         episode: Number of the first of these episodes.
+        missing: Share of outcomes that get lost, see `lose`.
 
     Returns:
         (instances,): success 1, failure 0; of a `LayoutAgent`, also inside wrappers, whatever kind
-        of outcome its layout has.
+        of outcome its layout has, and (instances, outcomes) where it has several.
     """
-    p = agent.probability(instances, episode)
     origin = agent
     while isinstance(origin, Lapses | Drift | Hidden):
         origin = origin.before if isinstance(origin, Drift) else origin.agent
-    if isinstance(origin, LayoutAgent):
-        return origin.outcomes(p, instances, generator)
-    return (generator.random(len(p)) < p).astype(np.float64)
+    if not isinstance(origin, LayoutAgent):
+        p = agent.probability(instances, episode)
+        return (generator.random(len(p)) < p).astype(np.float64)
+    drawn = [
+        origin.outcomes(agent.probability(instances, episode, k), instances, generator, k)
+        for k in range(len(origin.layout.outcomes))
+    ]
+    return drawn[0] if len(drawn) == 1 else lose(np.stack(drawn, axis=1), missing, generator)
+
+
+def lose(outcomes: Floats, missing: float, generator: np.random.Generator) -> Floats:
+    """Outcomes with some missing at random, never all of an episode.
+
+    Args:
+        outcomes: (episodes, outcomes).
+        missing: Probability that any of them is missing, but the one of each episode that is not.
+        generator: Where randomness comes from.
+    """
+    if not missing:
+        return outcomes
+    lost = generator.random(outcomes.shape) < missing
+    lost[np.arange(len(lost)), generator.integers(outcomes.shape[1], size=len(lost))] = False
+    return np.where(lost, np.nan, outcomes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,21 +111,25 @@ class LayoutAgent:
     def _evaluator(self) -> Evaluator:
         return Evaluator(self.layout)
 
-    def probability(self, instances: Instances, episode: int = 0) -> Floats:
+    def probability(self, instances: Instances, episode: int = 0, outcome: int = 0) -> Floats:
         """Probability of success, or expected score, (instances,); whatever the episode."""
         features = instances.features(self.layout)
-        return self._evaluator.probability(self.theta[np.newaxis], features)[0]
+        return self._evaluator.probability(self.theta[np.newaxis], features, outcome)[0]
 
     def outcomes(
-        self, probability: Floats, instances: Instances, generator: np.random.Generator
+        self,
+        probability: Floats,
+        instances: Instances,
+        generator: np.random.Generator,
+        outcome: int = 0,
     ) -> Floats:
-        """Draw outcomes of the layout's kind, (instances,), from what is expected of each."""
+        """Draw values of one of the layout's outcomes, (instances,), from what is expected."""
         features = instances.features(self.layout)
         columns = self._evaluator.columns(features)
-        size = self._evaluator.sample_sizes(self.theta[np.newaxis], columns)
-        p = probability[:, np.newaxis]
-        trials = trials_of(self.layout, self.layout.outcome, features)
-        return draw_outcomes(self.layout.outcome, p, size, trials, generator)[:, 0]
+        size = self._evaluator.sample_sizes(self.theta[np.newaxis], columns, outcome)
+        likelihood = self.layout.outcomes[outcome].likelihood
+        trials = trials_of(self.layout, likelihood, features)
+        return draw_outcomes(likelihood, probability[:, np.newaxis], size, trials, generator)[:, 0]
 
 
 def prior_agents(layout: Layout, count: int, generator: np.random.Generator) -> list[LayoutAgent]:
@@ -142,9 +171,9 @@ class Lapses:
     chance: float = 0.5
     where: Where | None = None
 
-    def probability(self, instances: Instances, episode: int = 0) -> Floats:
+    def probability(self, instances: Instances, episode: int = 0, outcome: int = 0) -> Floats:
         """Probability of success, (instances,)."""
-        p = self.agent.probability(instances, episode)
+        p = self.agent.probability(instances, episode, outcome)
         lapsed = (1.0 - self.rate) * p + self.rate * self.chance
         return lapsed if self.where is None else np.where(self.where.holds(instances), lapsed, p)
 
@@ -165,12 +194,13 @@ class Drift:
     start: int = 0
     episodes: int = 100
 
-    def probability(self, instances: Instances, episode: int = 0) -> Floats:
+    def probability(self, instances: Instances, episode: int = 0, outcome: int = 0) -> Floats:
         """Probability of success, (instances,)."""
         number = episode + np.arange(len(instances))
         share = np.clip((number - self.start) / max(self.episodes, 1), 0.0, 1.0)
-        before = self.before.probability(instances, episode)
-        return (1.0 - share) * before + share * self.after.probability(instances, episode)
+        before = self.before.probability(instances, episode, outcome)
+        after = self.after.probability(instances, episode, outcome)
+        return (1.0 - share) * before + share * after
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +217,7 @@ class Hidden:
     where: Where
     factor: float = 0.1
 
-    def probability(self, instances: Instances, episode: int = 0) -> Floats:
+    def probability(self, instances: Instances, episode: int = 0, outcome: int = 0) -> Floats:
         """Probability of success, (instances,)."""
-        p = self.agent.probability(instances, episode)
+        p = self.agent.probability(instances, episode, outcome)
         return np.where(self.where.holds(instances), self.factor * p, p)

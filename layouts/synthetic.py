@@ -168,7 +168,7 @@ class SyntheticAgent:
         """As the paper names it."""
         return f"Agent {self.number}"
 
-    def probability(self, instances: Instances, episode: int = 0) -> Floats:
+    def probability(self, instances: Instances, episode: int = 0, outcome: int = 0) -> Floats:
         """Probability of success, (instances,); whatever the episode."""
         return np.broadcast_to(self.rule(instances), len(instances)).astype(np.float64)
 

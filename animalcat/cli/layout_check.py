@@ -10,9 +10,15 @@ from typing import Annotated, Any, Final
 import typer
 from rich.progress import Progress
 
-from animalcat.cli.layout_calibration import Engine, Played, Simulated, check_calibration
+from animalcat.cli.layout_calibration import (
+    Engine,
+    Missing,
+    Played,
+    Simulated,
+    check_calibration,
+)
 from animalcat.cli.layout_outcomes import Agents, Seed, fit_layouts, read_table, warn_of_bad_fits
-from animalcat.cli.layout_show import Json, Name, Variant, load
+from animalcat.cli.layout_show import Json, Name, Variant, every_variant, load
 from animalcat.cli.output import FAILED, fail, print_json, print_rows, progress_console
 from animalcat.layouts.checks import posterior_predictive, prior_predictive, residuals
 from animalcat.layouts.fit import FitResult
@@ -23,6 +29,8 @@ from animalcat.layouts.screening import LEAST_R2, predictive_power
 
 LEVEL: Final = 0.05
 """Below this p-value, corrected for how many are looked at, the layout is contradicted."""
+EVERY: Final = "all"
+"""The variant that stands for all of them, for --simulated."""
 _FEWEST: Final = 10
 """With fewer outcomes nothing is held out."""
 
@@ -49,6 +57,7 @@ def command(
     ] = 5,
     simulated: Simulated = 0,
     episodes: Played = 60,
+    missing: Missing = 0.0,
     engine: Engine = "live",
     seed: Seed = 0,
     as_json: Json = False,
@@ -57,14 +66,16 @@ def command(
 
     With --table: predictive checks say whether the layout makes up outcomes like these, residuals
     where it does not, and held-out outcomes how well it predicts. With --simulated: agents drawn
-    from the prior are measured, and intervals must hold the truth as often as they say.
+    from the prior are measured, and intervals must hold the truth as often as they say; with
+    --variant all in every variant, whose p-values are corrected together.
     """
-    layout = load(name, variant)
     if (table is None) == (simulated == 0):
         fail("give --table CSV for outcomes, or --simulated AGENTS for calibration")
     if table is None:
-        check_calibration(layout, simulated, episodes, engine, seed, as_json=as_json)
+        run = every_variant(name) if variant == EVERY else [load(name, variant)]
+        check_calibration(run, simulated, episodes, missing, engine, seed, as_json=as_json)
         return
+    layout = load(name, variant)
     outcomes = read_table(table, agent or [])
     if unknown := sorted(set(by or ()) - {"paradigm", *outcomes.instances.columns}):
         columns = ", ".join(("paradigm", *outcomes.instances.columns))

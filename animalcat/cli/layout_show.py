@@ -27,6 +27,14 @@ def load(name: str, variant: str = "") -> Layout:
         fail(str(error))
 
 
+def every_variant(name: str) -> list[Layout]:
+    """A layout in all its variants; ends the command where there is none."""
+    try:
+        return [load_layout(name, variant) for variant in variants(name)]
+    except SpecificationError as error:
+        fail(str(error))
+
+
 def list_layouts(as_json: Json = False) -> None:
     """List the layouts and their variants."""
     rows = [
@@ -36,7 +44,7 @@ def list_layouts(as_json: Json = False) -> None:
             "about": layout.about,
             "capabilities": [layout.latents[i].name for i in layout.capabilities],
             "features": list(layout.feature_names),
-            "outcome": str(layout.outcome),
+            "outcome": "; ".join(map(str, layout.outcomes)),
             "source": layout.source,
             "digest": layout.digest,
         }
@@ -106,7 +114,8 @@ def _print(layout: Layout, known: tuple[str, ...]) -> None:
     ):
         if rows:
             print_rows(rows, list(rows[0]), as_json=False, title=title)
-    typer.echo(f"Outcome: {layout.outcome}")
+    for outcome in layout.outcomes:
+        typer.echo(f"Outcome: {outcome}")
     if layout.excludes:
         typer.echo(f"Not where there is: {', '.join(map(str, layout.excludes))}")
     typer.echo(f"Variants: {', '.join(known)}")

@@ -5,7 +5,8 @@ than the layout says, in some stratum of the instances. A stake is multiplied by
 the bet made the outcome. If the layout is right, no stake is expected to grow, however instances
 are chosen and whenever one looks; so by Ville's inequality the mean of all stakes ever exceeds 20
 in at most 5 % of sessions (Ramdas et al. 2023, Game-theoretic statistics and safe anytime-valid
-inference).
+inference). Of several outcomes of an episode each is bet on, one after another, and predicted with
+what the ones before it have told.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from scipy.special import bdtr, betainc, expit, logit
 
 from animalcat.layouts.adaptive.hindsight import fails
 from animalcat.layouts.evaluator import Evaluator
-from animalcat.layouts.likelihood import LEAST, LEAST_SIZE
+from animalcat.layouts.likelihood import LEAST, LEAST_SIZE, trials_of
 from animalcat.layouts.live import LivePosterior
 from animalcat.layouts.randomness import rng
 from animalcat.layouts.spec import Bernoulli, Beta, Binomial
@@ -128,7 +129,7 @@ class Alarm:
         return self._raised_at
 
     def update(self, row: int, log_factors: Floats) -> None:
-        """Take in one outcome.
+        """Take in one episode.
 
         Args:
             row: The instance.
@@ -181,7 +182,8 @@ class Alarm:
             posterior: What is known now.
             evaluator: Of the same layout.
             columns: (episodes, columns): the instances, as `evaluator.columns` gave them.
-            outcomes: (episodes,), in the order played, without repeats.
+            outcomes: (episodes,) or (episodes, outcomes), in the order played, without repeats;
+                NaN where one is missing.
             rows: (episodes,): the instances.
         """
         ways = [way.labels[rows] for way in self.schemes]
@@ -215,51 +217,77 @@ def log_factors(
     posterior: LivePosterior,
     evaluator: Evaluator,
     columns: Floats,
-    outcome: float,
+    outcome: float | Sequence[float],
     episode: int,
 ) -> Floats:
-    """By how much each bet made an outcome likelier than the prediction did.
+    """By how much each bet made what happened likelier than the prediction did.
 
     Args:
-        posterior: What was known before the outcome.
+        posterior: What was known before the episode.
         evaluator: Of the same layout.
         columns: (1, columns): the instance, as `evaluator.columns` gave it.
-        outcome: What happened.
+        outcome: What happened; of a layout with several outcomes all of them, NaN where one is
+            missing.
         episode: Its number; it keys the randomness that makes counts continuous.
 
     Returns:
         (bets,), in logarithms.
     """
     theta, weights = posterior.particles, posterior.weights
-    p = evaluator.by_instance(theta, columns, np.float64)[0]
-    if isinstance(evaluator.layout.outcome, Bernoulli):
+    generator = rng(posterior.seed, "alarm", episode)
+    given = np.atleast_1d(np.asarray(outcome, dtype=np.float64))
+    there: list[int] = np.flatnonzero(~np.isnan(given)).tolist()
+    total = np.zeros(len(SHIFTS))
+    for k in there:
+        total += _factors(evaluator, theta, weights, columns, k, float(given[k]), generator)
+        if k != there[-1]:
+            alone = np.full((1, len(given)), np.nan)
+            alone[0, k] = given[k]
+            (likelihood,) = evaluator.pointwise(theta, columns, alone)
+            weights = weights * np.exp(likelihood - likelihood.max())
+            weights = weights / weights.sum()
+    return total
+
+
+def _factors(
+    evaluator: Evaluator,
+    theta: Floats,
+    weights: Floats,
+    columns: Floats,
+    k: int,
+    outcome: float,
+    generator: np.random.Generator,
+) -> Floats:
+    """The same of one of the outcomes, the k-th."""
+    p = evaluator.by_instance(theta, columns, np.float64, k)[0]
+    if isinstance(evaluator.layout.outcomes[k].likelihood, Bernoulli):
         predicted = float(np.clip(weights @ p, 1e-6, 1.0 - 1e-6))
         shifted = expit(logit(predicted) + SHIFTS)
         if outcome:
             return np.log(shifted / predicted)
         return np.log((1.0 - shifted) / (1.0 - predicted))
-    below, above = _ends(evaluator, theta, columns, p, outcome)
+    below, above = _ends(evaluator, theta, columns, p, k, outcome)
     low, high = float(weights @ below), float(weights @ above)
-    u = low + (high - low) * rng(posterior.seed, "alarm", episode).random()
+    u = low + (high - low) * generator.random()
     return np.log1p(TILTS * (2.0 * u - 1.0))
 
 
 def _ends(
-    evaluator: Evaluator, theta: Floats, columns: Floats, p: Floats, outcome: float
+    evaluator: Evaluator, theta: Floats, columns: Floats, p: Floats, k: int, outcome: float
 ) -> tuple[Floats, Floats]:
     """Predicted probability of less than the outcome, and of at most the outcome."""
-    layout = evaluator.layout
-    if isinstance(layout.outcome, Binomial):
-        trials = columns[0, layout.feature_names.index(layout.outcome.trials)]
-        less = np.zeros_like(p) if outcome < 1.0 else bdtr(outcome - 1.0, int(trials), p)
-        return less, bdtr(outcome, int(trials), p)
-    assert isinstance(layout.outcome, Beta)
-    sizes = evaluator.sample_sizes(theta, columns)
+    likelihood = evaluator.layout.outcomes[k].likelihood
+    if isinstance(likelihood, Binomial):
+        trials = int(trials_of(evaluator.layout, likelihood, columns)[0])
+        less = np.zeros_like(p) if outcome < 1.0 else bdtr(outcome - 1.0, trials, p)
+        return less, bdtr(outcome, trials, p)
+    assert isinstance(likelihood, Beta)
+    sizes = evaluator.sample_sizes(theta, columns, k)
     assert sizes is not None  # scores have one
     size = np.maximum(sizes[0], LEAST_SIZE)
     mean = np.clip(p, LEAST, 1.0 - LEAST)
     at = betainc(mean * size, (1.0 - mean) * size, outcome)
-    edge = layout.outcome.edge
+    edge = likelihood.edge
     # Scores nearer to an end than the edge were moved to it.
     less = np.zeros_like(at) if outcome <= edge else at
     return less, np.ones_like(at) if outcome >= 1.0 - edge else at

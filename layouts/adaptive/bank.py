@@ -26,8 +26,9 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 class Bank:
     """Instances to choose from; they never change.
 
-    Instances with equal features tell the same: what they tell is worked out once for all of them.
-    Those of the battery come first; what could be made on demand stands behind them.
+    Instances with equal features that give the same outcomes tell the same: what they tell is
+    worked out once for all of them. Those of the battery come first; what could be made on demand
+    stands behind them.
 
     Attributes:
         layout: What is measured.
@@ -38,6 +39,7 @@ class Bank:
         variants: (instances,), the number of the group of variants that each is of.
         seconds: (instances,), how long an episode is expected to take.
         distinct: (distinct, columns): the prepared columns of each distinct instance.
+        gives: (distinct, outcomes): which outcomes each gives.
         place: (instances,): the row in `distinct` of each instance.
         demands: (instances, capabilities): NaN where an instance demands nothing of a capability.
         offered: (instances,): which could be made on demand, and are not in the battery.
@@ -54,6 +56,7 @@ class Bank:
         seconds: npt.ArrayLike | None = None,
         offers: Offers | None = None,
         outside: Mapping[str, npt.ArrayLike] | None = None,
+        observes: npt.ArrayLike | None = None,
     ) -> None:
         """Prepare the instances.
 
@@ -68,9 +71,12 @@ class Bank:
             offers: What could be made on demand.
             outside: Meta-features of the instances that the layout does not know, each
                 (instances,): the alarm looks for misfits by them.
+            observes: (instances, outcomes), which of the layout's outcomes each instance gives; by
+                default all. What could be made on demand gives all.
 
         Raises:
-            ValueError: A feature is out of range, or the lengths differ.
+            ValueError: A feature is out of range, an instance gives no outcome, or the lengths
+                differ.
         """
         self.layout = layout
         self.paradigms = tuple(paradigms)
@@ -105,13 +111,15 @@ class Bank:
                 raise ValueError(f"{length} {what}, {n} instances")
         if not (np.isfinite(self.seconds) & (self.seconds > 0.0)).all():
             raise ValueError("seconds of an episode must be above 0")
+        gives = self._outcomes_of(own, n, observes)
         if n:
-            _, first, place = np.unique(columns, axis=0, return_index=True, return_inverse=True)
+            told = columns if gives.all() else np.column_stack([columns, gives])
+            _, first, place = np.unique(told, axis=0, return_index=True, return_inverse=True)
             order = np.argsort(first)  # as they come, so that neighbours stay neighbours
-            self.distinct = columns[first[order]]
+            self.distinct, self.gives = columns[first[order]], gives[first[order]]
             self.place: Ints = np.argsort(order)[np.ravel(place)]
         else:
-            self.distinct, self.place = columns, np.empty(0, np.int64)
+            self.distinct, self.gives, self.place = columns, gives, np.empty(0, np.int64)
         self.demands = self.evaluator.demands(self.distinct)[self.place]
         self.variants = self.place
         self._grouped = bool(variants)
@@ -161,6 +169,22 @@ class Bank:
             offers=offers if self.offered.any() else None,
             outside={name: column[own] for name, column in self.outside.items()},
         )
+
+    def _outcomes_of(self, own: int, n: int, observes: npt.ArrayLike | None) -> Mask:
+        """Which outcomes each of n instances gives, of which the battery holds the first ones."""
+        gives = np.ones((n, len(self.layout.outcomes)), dtype=np.bool_)
+        if observes is None:
+            return gives
+        given = np.asarray(observes, dtype=np.bool_)
+        if given.shape != (own, gives.shape[1]):
+            raise ValueError(
+                f"observes has shape {given.shape}; (instances, outcomes) is wanted, that is "
+                f"{(own, gives.shape[1])}: {', '.join(self.layout.outcome_names)}"
+            )
+        gives[:own] = given
+        if (empty := np.flatnonzero(~gives.any(axis=1))).size:
+            raise ValueError(f"instance {self.names[empty[0]]} gives no outcome of the layout")
+        return gives
 
     def __len__(self) -> int:
         return len(self.paradigms)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -12,10 +13,10 @@ from scipy.special import zeta
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.layouts.evaluator import Evaluator
-from animalcat.layouts.likelihood import LEAST_SIZE
+from animalcat.layouts.likelihood import LEAST_SIZE, trials_of
 from animalcat.layouts.priors import Prior
 from animalcat.layouts.randomness import rng
-from animalcat.layouts.spec import Beta, Binomial, Layout
+from animalcat.layouts.spec import Beta, Layout
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -86,13 +87,16 @@ def reach(bank: Bank, rule: StoppingRule, plays: int = 1) -> list[Reach]:
     own = bank.place[~bank.offered]
     counts = np.bincount(own, minlength=len(bank.distinct)).astype(np.float64) * plays
     information = np.tile(np.eye(z.shape[1]), (AGENTS, 1, 1))
-    for start in range(0, len(counts), _ROWS):
+    for outcome, start in product(range(len(layout.outcomes)), range(0, len(counts), _ROWS)):
         rows = slice(start, start + _ROWS)
-        columns = bank.distinct[rows]
-        metric = information_of(layout, columns, _expected(bank.evaluator, columns, z))
-        slopes = np.stack([_slope(bank.evaluator, columns, z, k) for k in range(z.shape[1])])
+        columns, given = bank.distinct[rows], counts[rows] * bank.gives[rows, outcome]
+        expected = _expected(bank.evaluator, columns, z, outcome)
+        metric = information_of(layout, columns, expected, outcome)
+        slopes = np.stack(
+            [_slope(bank.evaluator, columns, z, k, outcome) for k in range(z.shape[1])]
+        )
         information += np.einsum(
-            "kuia,lvia,uvia,i->akl", slopes, slopes, metric, counts[rows], optimize=True
+            "kuia,lvia,uvia,i->akl", slopes, slopes, metric, given, optimize=True
         )
     covariance = np.asarray(np.linalg.inv(information), np.float64)
     made: list[Reach] = []
@@ -139,7 +143,7 @@ def _target(rule: StoppingRule, name: str) -> float:
     return min((share for share in wanted if share > 0.0), default=0.0)
 
 
-def information_of(layout: Layout, columns: Floats, expected: Floats) -> Floats:
+def information_of(layout: Layout, columns: Floats, expected: Floats, outcome: int = 0) -> Floats:
     """Fisher information of an outcome about what it is expected to be.
 
     Of scores it is that of the Beta distribution itself: outcomes at the layout's edge tell a
@@ -149,37 +153,37 @@ def information_of(layout: Layout, columns: Floats, expected: Floats) -> Floats:
         layout: The layout.
         columns: Of the instances.
         expected: (1 or 2, instances, agents), as `_expected` gave it.
+        outcome: Which of the layout's outcomes.
 
     Returns:
         (1 or 2, 1 or 2, instances, agents).
     """
     p = np.clip(expected[0], LEAST_SHARE, 1.0 - LEAST_SHARE)
-    if isinstance(layout.outcome, Beta):
+    likelihood = layout.outcomes[outcome].likelihood
+    if isinstance(likelihood, Beta):
         size = np.maximum(expected[1], LEAST_SIZE)
         of_a, of_b, of_sum = _trigamma(p * size), _trigamma((1.0 - p) * size), _trigamma(size)
         both = size * (p * of_a - (1.0 - p) * of_b)
         of_size = p**2 * of_a + (1.0 - p) ** 2 * of_b - of_sum
         return np.array([[size**2 * (of_a + of_b), both], [both, of_size]])
-    attempts = np.ones(len(columns))
-    if isinstance(layout.outcome, Binomial):
-        attempts = columns[:, layout.feature_names.index(layout.outcome.trials)]
+    attempts = trials_of(layout, likelihood, columns)
     return (attempts[:, np.newaxis] / (p * (1.0 - p)))[np.newaxis, np.newaxis]
 
 
-def _slope(evaluator: Evaluator, columns: Floats, z: Floats, latent: int) -> Floats:
+def _slope(evaluator: Evaluator, columns: Floats, z: Floats, latent: int, outcome: int) -> Floats:
     """Change of what is expected with one latent node, (1 or 2, instances, agents)."""
     step = np.zeros(z.shape[1])
     step[latent] = STEP
-    high, low = (_expected(evaluator, columns, z + s * step) for s in (1.0, -1.0))
+    high, low = (_expected(evaluator, columns, z + s * step, outcome) for s in (1.0, -1.0))
     return (high - low) / (2.0 * STEP)
 
 
-def _expected(evaluator: Evaluator, columns: Floats, z: Floats) -> Floats:
+def _expected(evaluator: Evaluator, columns: Floats, z: Floats, outcome: int) -> Floats:
     """P(success) or mean score, and the sample size of scores: (1 or 2, instances, agents)."""
     latents = evaluator.layout.latents
     theta = np.stack([n.prior.from_standard(z[:, i]) for i, n in enumerate(latents)], axis=1)
-    p = evaluator.by_instance(theta, columns, np.float64)
-    size = evaluator.sample_sizes(theta, columns)
+    p = evaluator.by_instance(theta, columns, np.float64, outcome)
+    size = evaluator.sample_sizes(theta, columns, outcome)
     return np.stack([p] if size is None else [p, size])
 
 

@@ -17,8 +17,9 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from animalcat.layouts.evaluator import Evaluator
+from animalcat.layouts.likelihood import trials_of
 from animalcat.layouts.live import LivePosterior
-from animalcat.layouts.spec import Bernoulli, Binomial
+from animalcat.layouts.spec import Bernoulli
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -46,12 +47,17 @@ def fails(
         posterior: What is known now.
         evaluator: Of the same layout.
         columns: (episodes, columns): the instances, as `evaluator.columns` gave them.
-        outcomes: (episodes,), in the order played.
+        outcomes: (episodes,) or (episodes, outcomes), in the order played, NaN where one is
+            missing.
         ways: Ways to part the episodes, each (episodes,): the number of the stratum.
     """
-    apart, variance = _residuals(posterior, evaluator, columns, outcomes)
     parts = np.arange(len(outcomes)) * PARTS // max(1, len(outcomes))
-    z = np.concatenate([_by_stratum(apart, variance, way) for way in (parts, *ways)])
+    found: list[Floats] = []
+    for k, y in enumerate(outcomes.reshape(len(outcomes), -1).T):
+        there = np.flatnonzero(~np.isnan(y))
+        apart, variance = _residuals(posterior, evaluator, columns[there], y[there], k)
+        found += [_by_stratum(apart, variance, way[there]) for way in (parts, *ways)]
+    z = np.concatenate(found)
     return bool(2.0 * ndtr(-np.abs(z).max(initial=0.0)) * max(1, z.size) < LEVEL)
 
 
@@ -69,21 +75,20 @@ def _by_stratum(apart: Floats, variance: Floats, strata: Ints) -> Floats:
 
 
 def _residuals(
-    posterior: LivePosterior, evaluator: Evaluator, columns: Floats, outcomes: Floats
+    posterior: LivePosterior, evaluator: Evaluator, columns: Floats, outcomes: Floats, outcome: int
 ) -> tuple[Floats, Floats]:
-    """Outcomes less what is expected of them, and their variance: both (episodes,).
+    """Values of one outcome less what is expected of them, and their variance: both (episodes,).
 
     Both as shares of the most that an outcome can be.
     """
     layout, theta, weights = evaluator.layout, posterior.particles, posterior.weights
-    most = np.ones(len(columns))
-    if isinstance(layout.outcome, Binomial):
-        most = columns[:, layout.feature_names.index(layout.outcome.trials)]
-    p = evaluator.by_instance(theta, columns, np.float64)
+    likelihood = layout.outcomes[outcome].likelihood
+    most = trials_of(layout, likelihood, columns)
+    p = evaluator.by_instance(theta, columns, np.float64, outcome)
     mean = p @ weights
-    if isinstance(layout.outcome, Bernoulli):
+    if isinstance(likelihood, Bernoulli):
         return outcomes - mean, np.maximum(mean * (1.0 - mean), 0.0)
-    size = evaluator.sample_sizes(theta, columns)
+    size = evaluator.sample_sizes(theta, columns, outcome)
     attempts = most[:, np.newaxis] if size is None else 1.0 + size
     within = (p * (1.0 - p) / attempts) @ weights
     between = p**2 @ weights - mean**2

@@ -5,6 +5,10 @@ of the ability that is linear in y has Cov(ability, y)^2 / Var(y) of it: all of 
 failure, where y has but two values, and nearly that for counts. Of scores the best cubic guess is
 taken. Either is some weighted sums an instance, without logarithms. Bias and noise are
 marginalised by summing over whole particles.
+
+Of several outcomes the best guess that is linear in all of those together is taken, in their powers
+where they are scores. They are independent given the agent, so what any two of them have in common
+is what the particles say of both.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from math import prod
 from typing import Final, TypeAlias, cast
 
 import numpy as np
@@ -23,10 +28,11 @@ from animalcat.layouts.kernels import weighted_sums
 from animalcat.layouts.likelihood import LEAST_SIZE, draw_outcomes, log_density, trials_of
 from animalcat.layouts.live import LivePosterior
 from animalcat.layouts.randomness import rng
-from animalcat.layouts.spec import Bernoulli, Binomial, Layout
+from animalcat.layouts.spec import Bernoulli, Binomial, Likelihood
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
 
 PARTICLES: Final = 1000
 """Particles that scores are worked out with; the posterior's are thinned to about as many."""
@@ -64,7 +70,8 @@ class Scores:
     Attributes:
         drops: (instances, capabilities): expected drop of variance, in the unit squared.
         total: (instances,): their sum in shares of the squared range.
-        predicted: (instances,): probability of success, or mean score.
+        predicted: (instances,): probability of success, or mean score, of the first outcome that
+            the instance gives.
         variance: (capabilities,): variance now, in the unit squared.
         mean: (capabilities,): mean now, in the unit.
     """
@@ -118,7 +125,7 @@ class Informant:
         return _expanded(made, self.bank.place)
 
     def information(self, posterior: LivePosterior, about: Sequence[int]) -> Floats:
-        """Expected information of an outcome about each of some capabilities, summed, in nats.
+        """Expected information of what an instance gives about some capabilities, summed, in nats.
 
         Each ability is cut into bins of equal probability; what an outcome tells of the bin is at
         most what it tells of the ability, and nearly that where outcomes change slowly with it.
@@ -137,7 +144,7 @@ class Informant:
         masks = [m for k in about for m in _bins(thin[:, layout.capabilities[k]], weights)]
         shares = np.array([weights @ m for m in masks])
         rows = np.vstack([weights, *(weights * m for m in masks)])
-        if isinstance(layout.outcome, Bernoulli):
+        if self._binary:
             p = self._probabilities(posterior.particles, PARTICLES)
             sums = _sums(p, rows)
             within = sums[1:] / shares[:, np.newaxis]
@@ -145,8 +152,7 @@ class Informant:
         else:
             looked_at, gains = self._worth_a_look(posterior)
             found = np.empty(len(looked_at))
-            columns = self.bank.distinct[looked_at]
-            for i, table in enumerate(_tables(self.bank, thin, weights, columns)):
+            for i, table in enumerate(_tables(self.bank, thin, weights, looked_at)):
                 joint = rows @ table.T
                 within = joint[1:] / shares[:, np.newaxis]
                 whole = -xlogy(joint[0], joint[0]).sum()
@@ -156,9 +162,15 @@ class Informant:
         return np.maximum(gains, 0.0)[self.bank.place]
 
     @property
+    def _binary(self) -> bool:
+        """Whether success or failure is all that is observed."""
+        outcomes = self.bank.layout.outcomes
+        return len(outcomes) == 1 and isinstance(outcomes[0].likelihood, Bernoulli)
+
+    @property
     def _looks(self) -> tuple[int, ...]:
         """Particles of the first look at all, and of a second at some where there are many."""
-        count, binary = len(self.bank.distinct), isinstance(self.bank.layout.outcome, Bernoulli)
+        count, binary = len(self.bank.distinct), self._binary
         if count <= (LARGE if binary else SECOND_LOOK):
             return (PARTICLES,)
         cells = CELLS if binary else 4 * BLOCK
@@ -212,11 +224,15 @@ class Informant:
         self, theta: Floats, weights: Floats, pending: tuple[int, ...], seed: int
     ) -> list[tuple[float, Floats]]:
         """What the weights may be once the pending outcomes are known, each with its share."""
-        columns = self.bank.distinct[self.bank.place[list(pending)]]
-        if not isinstance(self.bank.layout.outcome, Bernoulli) or len(pending) > PENDING_EXACT:
+        rows = self.bank.place[list(pending)]
+        columns = self.bank.distinct[rows]
+        if not self._binary or len(pending) > PENDING_EXACT:
             generator = rng(seed, "pending", len(pending))
             draws = generator.choice(len(theta), 8, p=weights)
-            outcomes = self.bank.evaluator.simulate(theta[draws], columns, generator).T
+            drawn = self.bank.evaluator.simulate(theta[draws], columns, generator)
+            if drawn.ndim == 3:
+                drawn = np.where(self.bank.gives[rows][:, np.newaxis], drawn, np.nan)
+            outcomes = drawn.swapaxes(0, 1)
         else:
             outcomes = np.array(list(product((0.0, 1.0), repeat=len(pending))))
         made: list[tuple[float, Floats]] = []
@@ -225,7 +241,7 @@ class Informant:
             posterior = weights * np.exp(likelihood - likelihood.max())
             chance = float(posterior.sum()) * float(np.exp(likelihood.max()))
             made.append((chance, posterior / posterior.sum()))
-        if len(pending) > PENDING_EXACT or not isinstance(self.bank.layout.outcome, Bernoulli):
+        if len(pending) > PENDING_EXACT or not self._binary:
             return [(1.0 / len(made), w) for _, w in made]
         total = sum(chance for chance, _ in made)
         return [(chance / total, w) for chance, w in made]
@@ -241,14 +257,14 @@ class Informant:
         mean = thin @ sample
         centred = sample - mean
         weightings = np.vstack([thin, (centred * thin[:, np.newaxis]).T])
-        if isinstance(layout.outcome, Bernoulli):
+        if self._binary:
             sums = _sums(self._probabilities(theta, count, rows), weightings)
             predicted = np.clip(sums[0], 0.0, 1.0)
             spread = np.maximum(predicted * (1.0 - predicted), 1e-9)
             drops = (sums[1:] ** 2 / spread).T
         else:
-            columns = self.bank.distinct if rows is None else self.bank.distinct[rows]
-            drops, predicted = _guessed(self.bank, _thinned(theta, count), columns, weightings)
+            chosen = np.arange(len(self.bank.distinct)) if rows is None else rows
+            drops, predicted = _guessed(self.bank, _thinned(theta, count), chosen, weightings)
         spans = np.array([layout.latents[i].prior.span for i in layout.capabilities])
         return Scores(drops, drops @ spans**-2.0, predicted, thin @ centred**2, mean)
 
@@ -268,16 +284,19 @@ class Informant:
         return p
 
 
-def _moments(bank: Bank, theta: Floats, columns: Floats) -> list[Floats]:
-    """Moments of outcomes under every particle: E[y], E[y^2], ..., each (instances, particles).
+def _moments(bank: Bank, theta: Floats, columns: Floats, outcome: int) -> list[Floats]:
+    """Moments of an outcome under every particle: E[y], E[y^2], ..., each (instances, particles).
 
     Counts are taken as shares of the trials. Two moments for every degree of the guess.
     """
-    p = bank.evaluator.by_instance(theta, columns, np.float64)
-    if isinstance(bank.layout.outcome, Binomial):
-        trials = columns[:, [bank.layout.feature_names.index(bank.layout.outcome.trials)]]
+    likelihood = bank.layout.outcomes[outcome].likelihood
+    p = bank.evaluator.by_instance(theta, columns, np.float64, outcome)
+    if isinstance(likelihood, Bernoulli):
+        return [p, p]
+    if isinstance(likelihood, Binomial):
+        trials = trials_of(bank.layout, likelihood, columns)[:, np.newaxis]
         return [p, p / trials + (1.0 - 1.0 / trials) * p**2]
-    size = bank.evaluator.sample_sizes(theta, columns)
+    size = bank.evaluator.sample_sizes(theta, columns, outcome)
     assert size is not None  # scores have one
     size = np.maximum(size, LEAST_SIZE)
     made = [p]
@@ -286,28 +305,33 @@ def _moments(bank: Bank, theta: Floats, columns: Floats) -> list[Floats]:
     return made
 
 
-def _guessed(
-    bank: Bank, theta: Floats, columns: Floats, weightings: Floats
-) -> tuple[Floats, Floats]:
-    """Drops of variance by the best guess from powers of the outcome, and predicted means.
+def _guessed(bank: Bank, theta: Floats, rows: Ints, weightings: Floats) -> tuple[Floats, Floats]:
+    """Drops of variance by the best guess from powers of the outcomes, and predicted means.
 
     Args:
         bank: The bank.
         theta: (particles, latents).
-        columns: Of some distinct instances.
+        rows: Some distinct instances.
         weightings: (1 + capabilities, particles): weights; weights by each centred capability.
 
     Returns:
         (instances, capabilities) and (instances,).
     """
-    size = max(BLOCK // len(theta), 1)
-    starts = range(0, max(len(columns), 1), size)
-    parts = [_guess(_moments(bank, theta, columns[i : i + size]), weightings) for i in starts]
+    outcomes = range(len(bank.layout.outcomes))
+    size = max(BLOCK // len(theta) // len(outcomes), 1)
+    parts: list[tuple[Floats, Floats]] = []
+    for start in range(0, max(len(rows), 1), size):
+        block = rows[start : start + size]
+        moments = [_moments(bank, theta, bank.distinct[block], k) for k in outcomes]
+        if len(moments) == 1:
+            parts.append(_guess(moments[0], weightings))
+        else:
+            parts.append(_guess_from_all(moments, bank.gives[block], weightings))
     return np.concatenate([d for d, _ in parts]), np.concatenate([p for _, p in parts])
 
 
 def _guess(moments: Sequence[Floats], weightings: Floats) -> tuple[Floats, Floats]:
-    """The same of a block of instances, from what `_moments` gave."""
+    """The same of a block of instances with one outcome, from what `_moments` gave."""
     degree = len(moments) // 2
     powers = np.arange(1, degree + 1)
     known = [m @ weightings[0] for m in moments]
@@ -321,49 +345,143 @@ def _guess(moments: Sequence[Floats], weightings: Floats) -> tuple[Floats, Float
     return np.sum(together * guess, axis=1), known[0]
 
 
-def _tables(bank: Bank, theta: Floats, weights: Floats, columns: Floats) -> Iterator[Floats]:
+def _guess_from_all(
+    moments: Sequence[Sequence[Floats]], gives: Mask, weightings: Floats
+) -> tuple[Floats, Floats]:
+    """The same of a block of instances with several outcomes.
+
+    Args:
+        moments: What `_moments` gave, of each outcome.
+        gives: (instances, outcomes): which each instance gives.
+        weightings: As of `_guessed`.
+    """
+    weights, each = weightings[0], weightings[1:].T
+    guessed = [(k, power) for k, own in enumerate(moments) for power in range(1, len(own) // 2 + 1)]
+    means = np.stack([moments[k][power - 1] @ weights for k, power in guessed], axis=1)
+    together = np.stack([moments[k][power - 1] @ each for k, power in guessed], axis=1)
+    spread = -means[:, :, np.newaxis] * means[:, np.newaxis]
+    for i, (k, power) in enumerate(guessed):
+        for j, (other, of_other) in enumerate(guessed[: i + 1]):
+            if k == other:
+                both = moments[k][power + of_other - 1] @ weights
+            else:
+                both = (moments[k][power - 1] * moments[other][of_other - 1]) @ weights
+            spread[:, i, j] += both
+            if i != j:
+                spread[:, j, i] += both
+    there = gives[:, [k for k, _ in guessed]]
+    # What is not given has no part: a variance of 1 with nothing in common with anything.
+    spread *= there[:, :, np.newaxis] & there[:, np.newaxis]
+    together *= there[:, :, np.newaxis]
+    scale = np.maximum(np.trace(spread, axis1=1, axis2=2), 1e-6)[:, np.newaxis]
+    ridge = np.where(there, 1e-9 * scale, 1.0)  # powers of nearly one value are nearly alike
+    filled = spread + ridge[:, :, np.newaxis] * np.eye(len(guessed))
+    guess = cast("Floats", np.linalg.solve(filled, together))
+    predicted = np.stack([own[0] @ weights for own in moments], axis=1)
+    first = np.argmax(gives, axis=1)
+    return np.sum(together * guess, axis=1), predicted[np.arange(len(first)), first]
+
+
+def _tables(bank: Bank, theta: Floats, weights: Floats, rows: Ints) -> Iterator[Floats]:
     """Per distinct instance, how likely outcomes are: (outcomes, particles).
 
     For counts, every outcome (or 65 of more) and its probability. For scores, some outcomes drawn
     from the prediction, and their densities by how likely the drawing was: their densities may have
-    poles at 0 and 1, where no fixed grid is fine enough.
+    poles at 0 and 1, where no fixed grid is fine enough. Several outcomes together are gone through
+    where they are few, else drawn.
     """
-    layout, width = bank.layout, len(bank.layout.features)
-    p = bank.evaluator.by_instance(theta, columns, np.float64)
-    size = bank.evaluator.sample_sizes(theta, columns)
-    for i, features in enumerate(columns[:, :width]):
+    layout, columns = bank.layout, bank.distinct[rows]
+    outcomes = range(len(layout.outcomes))
+    p = [bank.evaluator.by_instance(theta, columns, np.float64, k) for k in outcomes]
+    sizes = [bank.evaluator.sample_sizes(theta, columns, k) for k in outcomes]
+    most = [trials_of(layout, o.likelihood, columns) for o in layout.outcomes]
+    for i in range(len(rows)):
         one = slice(i, i + 1)
-        if size is None:
-            y, share = _counts(layout, features)
-            trials = trials_of(layout, layout.outcome, features[np.newaxis])
-            (log_table,) = log_density(layout.outcome, p[one], None, trials, y[np.newaxis])
-            yield np.exp(log_table) * share[:, np.newaxis]
+        given = [
+            _Given(
+                layout.outcomes[k].likelihood,
+                p[k][one],
+                None if (size := sizes[k]) is None else size[one],
+                most[k][one],
+            )
+            for k in outcomes
+            if bank.gives[rows[i], k]
+        ]
+        if len(given) == 1:
+            yield _table_of_one(given[0], weights)
         else:
-            sizes = size[one]
-            y = _scores(layout, p[i], sizes[0], weights)
-            (log_table,) = log_density(layout.outcome, p[one], sizes, np.ones(1), y[np.newaxis])
-            log_table -= log_table.max(axis=1, keepdims=True)
-            table = np.exp(log_table.astype(np.float32))
-            yield table / (len(y) * (table @ weights)[:, np.newaxis])
+            yield _table_of_all(given, weights)
 
 
-def _counts(layout: Layout, features: Floats) -> tuple[Floats, Floats]:
-    """Counts that stand for all, and how many each stands for."""
-    assert isinstance(layout.outcome, Binomial)
-    trials = int(features[layout.feature_names.index(layout.outcome.trials)])
-    counts = np.unique(np.linspace(0, trials, min(trials + 1, 65)).round())
-    return counts, np.gradient(counts) if len(counts) > 1 else np.ones(1)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Given:
+    """An outcome that one instance gives: its likelihood, and (1, particles) what it follows from.
+
+    Attributes:
+        likelihood: Of the outcome.
+        p: Probability of success, or mean score.
+        size: Sample size of a score; None of what is none.
+        trials: (1,): the most that it can be.
+    """
+
+    likelihood: Likelihood
+    p: Floats
+    size: Floats | None
+    trials: Floats
+
+    def log_table(self, y: Floats) -> Floats:
+        """Log densities of some outcomes, (outcomes, particles)."""
+        each = y[np.newaxis]
+        return log_density(self.likelihood, self.p, self.size, self.trials, each)[0]
 
 
-def _scores(layout: Layout, p: Floats, size: Floats, weights: Floats) -> Floats:
-    """Scores drawn from the prediction, the same way every time."""
+def _table_of_one(given: _Given, weights: Floats) -> Floats:
+    if given.size is None:
+        y, share = _counts(int(given.trials[0]))
+        return np.exp(given.log_table(y)) * share[:, np.newaxis]
+    y = _drawn([given], weights)[0]
+    return _importance(given.log_table(y), weights)
+
+
+def _table_of_all(given: Sequence[_Given], weights: Floats) -> Floats:
+    counts = [int(one.trials[0]) + 1 for one in given]
+    if all(one.size is None for one in given) and prod(counts) <= NODES:
+        each = np.array(list(product(*(map(float, range(count)) for count in counts)))).T
+        logs = [one.log_table(y) for one, y in zip(given, each, strict=True)]
+        return np.exp(np.sum(logs, axis=0))
+    each = _drawn(given, weights)
+    logs = [one.log_table(y) for one, y in zip(given, each, strict=True)]
+    return _importance(np.asarray(np.sum(logs, axis=0)), weights)
+
+
+def _importance(log_table: Floats, weights: Floats) -> Floats:
+    """Likelihoods of outcomes that were drawn from the prediction, each for what it stands for."""
+    log_table -= log_table.max(axis=1, keepdims=True)
+    table = np.exp(log_table.astype(np.float32))
+    return table / (len(table) * (table @ weights)[:, np.newaxis])
+
+
+def _drawn(given: Sequence[_Given], weights: Floats) -> list[Floats]:
+    """Outcomes drawn together from the prediction, each (draws,), the same way every time."""
     steps = (np.arange(NODES) + 0.5) / NODES
     rows = np.minimum(np.digitize(steps, np.cumsum(weights)), len(weights) - 1)
     fixed = np.random.default_rng(0)
-    drawn = draw_outcomes(
-        layout.outcome, p[np.newaxis, rows], size[np.newaxis, rows], np.ones(1), fixed
-    )
-    return drawn[0]
+    return [
+        draw_outcomes(
+            one.likelihood,
+            one.p[:, rows],
+            None if one.size is None else one.size[:, rows],
+            one.trials,
+            fixed,
+        )[0]
+        for one in given
+    ]
+
+
+def _counts(trials: int) -> tuple[Floats, Floats]:
+    """Counts that stand for all, and how many each stands for."""
+    counts = np.unique(np.linspace(0, trials, min(trials + 1, 65)).round())
+    return counts, np.gradient(counts) if len(counts) > 1 else np.ones(1)
 
 
 def _promising(total: Floats, bank: Bank, most: int) -> Ints:

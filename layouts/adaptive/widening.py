@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.links import Formula
-from animalcat.layouts.nodes import Derived, Feature, Latent
+from animalcat.layouts.nodes import Derived, Feature, Latent, Outcome
 from animalcat.layouts.priors import ScaledBeta
 from animalcat.layouts.spec import Beta, Layout
 
@@ -20,8 +20,9 @@ INSIDE: Final = "inContradictedStratum"
 def widened(layout: Layout) -> Layout:
     """The layout with a way out: in contradicted strata a share of outcomes has a rate of its own.
 
-    There the expected outcome is (1 - share) x what the layout says + share x rate; with a share of
-    1 such instances tell nothing about the capabilities. Elsewhere nothing changes.
+    There every expected outcome is (1 - share) x what the layout says + share x rate; with a share
+    of 1 such instances tell nothing about the capabilities. Elsewhere nothing changes. Of several
+    outcomes each has a rate of its own; the share is one, since it is the same episodes.
 
     Args:
         layout: What was contradicted.
@@ -29,11 +30,23 @@ def widened(layout: Layout) -> Layout:
     Returns:
         A layout with one feature more, the last: `INSIDE`.
     """
-    inner = layout.outcome.parents[0]
     unit = ScaledBeta(0.0, 1.0)
-    share, rate = "contradictedShare", "contradictedRate"
-    formula = Formula(f"clip({inner} + {INSIDE} * {share} * ({rate} - {inner}), 0, 1)")
-    field = "mean" if isinstance(layout.outcome, Beta) else "probability"
+    share = "contradictedShare"
+    latents = [
+        Latent(share, "robustness", "1", unit, about="share of outcomes that have their own rate")
+    ]
+    derived: list[Derived] = []
+    outcomes: list[Outcome] = []
+    for k, outcome in enumerate(layout.outcomes):
+        number = "" if len(layout.outcomes) == 1 else str(k + 1)
+        inner, rate = outcome.parents[0], f"contradictedRate{number}"
+        formula = Formula(f"clip({inner} + {INSIDE} * {share} * ({rate} - {inner}), 0, 1)")
+        wide = f"widenedPerformance{number}"
+        of = f" of {outcome.name}" * bool(number)
+        latents.append(Latent(rate, "bias", "1", unit, about=f"rate{of} of those"))
+        derived.append(Derived(wide, "1", formula))
+        field = "mean" if isinstance(outcome.likelihood, Beta) else "probability"
+        outcomes.append(replace(outcome, likelihood=replace(outcome.likelihood, **{field: wide})))
     return replace(
         layout,
         variant=f"{layout.variant}, widened" if layout.variant else "widened",
@@ -41,20 +54,9 @@ def widened(layout: Layout) -> Layout:
             *layout.features,
             Feature(INSIDE, "1", 0.0, 1.0, about="1 in strata where predictions failed"),
         ),
-        latents=(
-            *layout.latents,
-            Latent(
-                share, "robustness", "1", unit, about="share of outcomes that have their own rate"
-            ),
-            Latent(rate, "bias", "1", unit, about="rate of those"),
-        ),
-        derived=(*layout.derived, Derived("widenedPerformance", "1", formula)),
-        outcomes=(
-            replace(
-                layout.outcomes[0],
-                likelihood=replace(layout.outcome, **{field: "widenedPerformance"}),
-            ),
-        ),
+        latents=(*layout.latents, *latents),
+        derived=(*layout.derived, *derived),
+        outcomes=tuple(outcomes),
     )
 
 

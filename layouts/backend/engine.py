@@ -72,8 +72,10 @@ class Engine:
 
         Args:
             layout: What is measured.
-            weighted: Whether outcomes have weights; that is a model of its own.
+            weighted: Whether outcomes have weights; that is a model of its own. Several outcomes
+                of an instance always have.
         """
+        weighted = weighted or len(layout.outcomes) > 1
         made = self._compiled.get((layout.digest, weighted))
         if made is None:
             # Imported here: it takes seconds, and a fit without outcomes needs none of it.
@@ -101,7 +103,8 @@ class Engine:
         Args:
             layout: What is measured.
             features: (instances, features), as `Layout.check_features` gave them.
-            outcomes: (instances,), as `Layout.check_outcomes` gave them; one at least.
+            outcomes: (instances,) or (instances, outcomes), as `Layout.check_outcomes` gave them;
+                one instance at least.
             settings: How to sample.
             weights: (instances,), as how many outcomes each counts; None: as one.
         """
@@ -150,6 +153,7 @@ class Engine:
         return _trace(layout, result)
 
     def _graph(self, layout: Layout, weighted: bool) -> Graph:
+        weighted = weighted or len(layout.outcomes) > 1
         if (layout.digest, weighted) not in self._graphs:
             from animalcat.layouts.backend.graph import build
 
@@ -159,10 +163,7 @@ class Engine:
     def _data(
         self, layout: Layout, features: Floats, outcomes: Floats, weights: Floats | None
     ) -> dict[str, npt.NDArray[Any]]:
-        from animalcat.layouts.backend.graph import WEIGHTS
-
-        data = self._graph(layout, weights is not None).data(features, outcomes)
-        return data if weights is None else {**data, WEIGHTS: weights}
+        return self._graph(layout, weights is not None).data(features, outcomes, weights)
 
 
 def _trace(layout: Layout, result: Any) -> Trace:

@@ -20,16 +20,19 @@ import pytensor.tensor as pt
 from animalcat.layouts.expressions import Call, Expression, evaluate, names, substitute
 from animalcat.layouts.likelihood import LEAST, LEAST_SIZE, log_beyond
 from animalcat.layouts.priors import HalfNormal, Normal, Prior, ScaledBeta
-from animalcat.layouts.spec import Bernoulli, Beta, Binomial, Layout
+from animalcat.layouts.spec import Bernoulli, Beta, Binomial, Layout, Likelihood
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Features: TypeAlias = tuple[str, ...]
 """Names of features, in the layout's order; one row for each combination of their values."""
 
 OUTCOMES: Final = "outcomes"
-"""Name of the data (instances,): 0 or 1, successes, or scores."""
+"""Name of the data (instances,): 0 or 1, successes, or scores. Of several outcomes each has its
+own, with its number behind an underscore; where one is missing any value stands, with a weight of
+0."""
 WEIGHTS: Final = "weights"
-"""Name of the data (instances,) of a weighted model: as how many outcomes each counts."""
+"""Name of the data (instances,) of a weighted model: as how many outcomes each counts. Of several
+outcomes each has its own."""
 
 _FOLDS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "add": lambda a, b: a + b,
@@ -51,9 +54,10 @@ class Graph:
     Attributes:
         layout: The layout.
         model: The PyMC model; its latent nodes have the layout's names.
-        probability: Symbolic probability of success, or mean score: a vector over instances, or a
-            number where it hangs on no feature.
-        density: Symbolic log density of each outcome, before any weight.
+        weighted: Whether outcomes have weights.
+        probabilities: Of each outcome, symbolic probability of success, or mean score: a vector
+            over instances, or a number where it hangs on no feature.
+        densities: Of each outcome, its symbolic log density, before any weight.
         columns: The data that follow from features alone, by the name that the model knows: for
             every combination of which features, and how.
         places: Where each instance finds its combination of features, by the same kind of name.
@@ -61,17 +65,22 @@ class Graph:
 
     layout: Layout
     model: pm.Model
-    probability: Any
-    density: Any
+    weighted: bool
+    probabilities: tuple[Any, ...]
+    densities: tuple[Any, ...]
     columns: Mapping[str, tuple[Features, Expression]]
     places: Mapping[str, Features]
 
-    def data(self, features: Floats, outcomes: Floats) -> dict[str, npt.NDArray[Any]]:
+    def data(
+        self, features: Floats, outcomes: Floats, weights: Floats | None = None
+    ) -> dict[str, npt.NDArray[Any]]:
         """The model's data.
 
         Args:
             features: (instances, features), as `Layout.check_features` gave them.
-            outcomes: (instances,), as `Layout.check_outcomes` gave them.
+            outcomes: (instances,) or (instances, outcomes), as `Layout.check_outcomes` gave them.
+            weights: (instances,) of a weighted model, as how many outcomes each counts; None: as
+                one.
         """
         tables = {self.layout.feature_names: features}
         made: dict[str, npt.NDArray[Any]] = {}
@@ -81,7 +90,14 @@ class Graph:
             made[name] = places.ravel()
         for name, (few, expression) in self.columns.items():
             made[name] = _column(expression, few, tables[few])
-        return {**made, OUTCOMES: outcomes.astype(_outcome_type(self.layout))}
+        for k, y in enumerate(outcomes.reshape(len(features), -1).T):
+            there = ~np.isnan(y)
+            kind, neutral = _type_and_neutral(self.layout.outcomes[k].likelihood)
+            made[_name(OUTCOMES, self.layout, k)] = np.where(there, y, neutral).astype(kind)
+            if self.weighted:
+                own = there.astype(np.float64) if weights is None else there * weights
+                made[_name(WEIGHTS, self.layout, k)] = own
+        return made
 
 
 def build(layout: Layout, *, weighted: bool = False) -> Graph:
@@ -90,31 +106,56 @@ def build(layout: Layout, *, weighted: bool = False) -> Graph:
     Args:
         layout: The layout.
         weighted: Whether outcomes have weights, powers that their likelihoods are raised to: data
-            of the name `WEIGHTS`.
+            of the name `WEIGHTS`. Several outcomes always have, since any may be missing.
     """
+    weighted = weighted or len(layout.outcomes) > 1
+    probabilities: list[Any] = []
+    densities: list[Any] = []
     with pm.Model() as model:
         builder = _Builder(layout)
-        p = builder.value(layout.outcome.parents[0])
-        score = 0.5 if isinstance(layout.outcome, Beta) else 0
-        outcomes = pm.Data(OUTCOMES, np.full(1, score, dtype=_outcome_type(layout)))
-        match layout.outcome:
-            case Bernoulli():
-                # pm.Bernoulli takes the logarithms of both p and 1 - p, whatever the outcome.
-                density = pm.math.log(pm.math.switch(outcomes, p, 1.0 - p))
-            case Binomial(_, trials):
-                share = pm.math.clip(p, LEAST, 1.0 - LEAST)
-                density = pm.logp(pm.Binomial.dist(n=builder.value(trials), p=share), outcomes)
-            case Beta(_, sample_size, edge):
-                mean = pm.math.clip(p, LEAST, 1.0 - LEAST)
-                size = pm.math.maximum(builder.value(sample_size), LEAST_SIZE)
-                a, b = mean * size, (1.0 - mean) * size
-                if edge == 0.0:
-                    density = pm.logp(pm.Beta.dist(alpha=a, beta=b), outcomes)
-                else:
-                    density = _log_score(a, b, outcomes, edge)
-        weighed = pm.Data(WEIGHTS, np.ones(1)) * density if weighted else density
-        pm.Potential("outcomes_density", weighed)
-    return Graph(layout, model, p, density, builder.columns, builder.places)
+        for k in range(len(layout.outcomes)):
+            p, density, weights = _add_outcome(builder, layout, k, weighted)
+            weighed = density if weights is None else weights * density
+            pm.Potential(_name("outcomes_density", layout, k), weighed)
+            probabilities.append(p)
+            densities.append(density)
+    return Graph(
+        layout,
+        model,
+        weighted,
+        tuple(probabilities),
+        tuple(densities),
+        builder.columns,
+        builder.places,
+    )
+
+
+def _add_outcome(builder: _Builder, layout: Layout, k: int, weighted: bool) -> tuple[Any, Any, Any]:
+    """Probability, log density and weights (None: there are none) of one outcome, in the model."""
+    likelihood = layout.outcomes[k].likelihood
+    p = builder.value(likelihood.parents[0])
+    kind, neutral = _type_and_neutral(likelihood)
+    outcomes = pm.Data(_name(OUTCOMES, layout, k), np.full(1, neutral, dtype=kind))
+    weights = pm.Data(_name(WEIGHTS, layout, k), np.ones(1)) if weighted else None
+    match likelihood:
+        case Bernoulli():
+            chance = p
+            if len(layout.outcomes) > 1:  # what is missing has a finite logarithm, and slope, too
+                chance = pm.math.switch(weights > 0.0, p, 0.5)
+            # pm.Bernoulli takes the logarithms of both p and 1 - p, whatever the outcome.
+            density = pm.math.log(pm.math.switch(outcomes, chance, 1.0 - chance))
+        case Binomial(_, trials):
+            share = pm.math.clip(p, LEAST, 1.0 - LEAST)
+            density = pm.logp(pm.Binomial.dist(n=builder.value(trials), p=share), outcomes)
+        case Beta(_, sample_size, edge):
+            mean = pm.math.clip(p, LEAST, 1.0 - LEAST)
+            size = pm.math.maximum(builder.value(sample_size), LEAST_SIZE)
+            a, b = mean * size, (1.0 - mean) * size
+            if edge == 0.0:
+                density = pm.logp(pm.Beta.dist(alpha=a, beta=b), outcomes)
+            else:
+                density = _log_score(a, b, outcomes, edge)
+    return p, density, weights
 
 
 def _log_score(a: Any, b: Any, scores: Any, edge: float) -> Any:
@@ -227,8 +268,14 @@ def _column(expression: Expression, features: Features, table: Floats) -> Floats
     return np.ascontiguousarray(evaluate(expression, values))
 
 
-def _outcome_type(layout: Layout) -> Any:
-    return np.float64 if isinstance(layout.outcome, Beta) else np.int64
+def _type_and_neutral(likelihood: Likelihood) -> tuple[Any, float]:
+    """Type of an outcome's data, and a value that is possible whatever the instance."""
+    return (np.float64, 0.5) if isinstance(likelihood, Beta) else (np.int64, 0.0)
+
+
+def _name(name: str, layout: Layout, outcome: int) -> str:
+    """What the model calls something of one of the outcomes."""
+    return name if len(layout.outcomes) == 1 else f"{name}_{outcome}"
 
 
 def _prior(name: str, prior: Prior) -> Any:

@@ -12,7 +12,13 @@ import yaml
 from animalcat.layouts.codec import SpecificationError, as_mapping, check_choices
 from animalcat.layouts.spec import Layout, from_dict
 
-LAYOUTS: Final = ("aaio", "object-permanence", "melting-pot", "one-capability")
+LAYOUTS: Final = (
+    "aaio",
+    "object-permanence",
+    "melting-pot",
+    "one-capability",
+    "navigation-speed",
+)
 """Names of the shipped layouts; each is a file here."""
 
 _TAGGED: Final = ("link", "prior", "outcome")

@@ -309,7 +309,7 @@ def test_what_instances_share_is_worked_out_once_and_right(layout: Layout) -> No
 
 
 def pymc_log_density(layout: Layout, theta: Floats, features: Floats, y: Floats) -> Any:
-    """P and log density, both (draws, instances), from the PyMC graph."""
+    """P and log density, both (outcomes, draws, instances), from the PyMC graph."""
     import pymc
     import pytensor
 
@@ -323,23 +323,26 @@ def pymc_log_density(layout: Layout, theta: Floats, features: Floats, y: Floats)
     nodes = [model[name] for name in layout.latent_names]
     function: Any = pytensor.function(
         nodes,
-        [pytensor.tensor.as_tensor(graph.probability), graph.density],
+        [*map(pytensor.tensor.as_tensor, graph.probabilities), *graph.densities],
         mode="FAST_COMPILE",
         on_unused_input="ignore",
     )
     made = [function(*row) for row in theta]
-    p = np.stack([np.broadcast_to(row[0], len(y)) for row in made])
-    return p, np.stack([row[1] for row in made])
+    whole = np.array([[np.broadcast_to(values, len(y)) for values in row] for row in made])
+    p, density = np.split(whole.swapaxes(0, 1), 2)
+    return p, np.where(np.isnan(y.reshape(len(y), -1).T)[:, np.newaxis], 0.0, density)
 
 
 def agree(layout: Layout) -> None:
     theta, features = random_values(layout, 4, 5)
     y = some_outcomes(layout, theta, features)
-    p, log_density = pymc_log_density(layout, theta, features, y)
+    p, each = pymc_log_density(layout, theta, features, y)
     evaluator = Evaluator(layout)
-    np.testing.assert_allclose(evaluator.probability(theta, features), p, atol=1e-6)
+    for k in range(len(layout.outcomes)):
+        np.testing.assert_allclose(evaluator.probability(theta, features, k), p[k], atol=1e-6)
     got = evaluator.pointwise(theta, evaluator.columns(features), y).T
-    sane = log_density > -25.0
+    log_density = each.sum(axis=0)
+    sane = (each > -25.0).all(axis=0)
     np.testing.assert_allclose(got[sane], log_density[sane], atol=1e-6, rtol=1e-6)
 
 

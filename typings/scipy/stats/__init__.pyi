@@ -10,9 +10,10 @@ class _Interval:
     high: float
 
 class _BinomTestResult:
+    pvalue: float
     def proportion_ci(self, confidence_level: float = ..., method: str = ...) -> _Interval: ...
 
-def binomtest(k: int, n: int) -> _BinomTestResult: ...
+def binomtest(k: int, n: int, p: float = ...) -> _BinomTestResult: ...
 
 class _KstestResult:
     pvalue: float

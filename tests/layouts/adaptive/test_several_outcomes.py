@@ -1,0 +1,268 @@
+"""Layouts with several outcomes an instance: posterior, selection, alarm and bound take all."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from animalcat.layouts.adaptive.alarm import Alarm, log_factors, schemes
+from animalcat.layouts.adaptive.bank import Bank, History
+from animalcat.layouts.adaptive.bound import reach
+from animalcat.layouts.adaptive.information import Informant
+from animalcat.layouts.adaptive.plan import Policy, StoppingRule
+from animalcat.layouts.adaptive.policy import Chooser
+from animalcat.layouts.adaptive.stopping import Stopper
+from animalcat.layouts.adaptive.widening import INSIDE, widened, with_strata
+from animalcat.layouts.evaluator import Evaluator
+from animalcat.layouts.library import load_layout
+from animalcat.layouts.live import LivePosterior
+from animalcat.layouts.spec import Layout, from_dict, to_dict
+
+Floats = npt.NDArray[np.float64]
+NAN = float("nan")
+
+ONE = load_layout("one-capability", "trials")
+NAVIGATION = load_layout("navigation-speed")
+
+
+def with_outcomes(outcomes: dict[str, Any]) -> Layout:
+    """`ONE` with other outcomes of the same nodes."""
+    data = to_dict(ONE)
+    del data["outcome"]
+    return from_dict({**data, "outcomes": outcomes})
+
+
+COUNT = {"kind": "count", "probability": "taskPerformance", "trials": "trials"}
+EASIER = {"kind": "choice", "probability": "performance"}
+TWO = with_outcomes({"count": COUNT, "first": EASIER})
+SPREAD = np.array([[d, t] for d in (1.0, 3.0, 5.0, 8.0) for t in (1.0, 3.0)])
+
+
+def known(layout: Layout, particles: int = 2000) -> LivePosterior:
+    """A posterior after a count at each of two instances."""
+    posterior = LivePosterior(layout, 3, particles)
+    for episode, (row, y) in enumerate((([4.0, 3.0], 2.0), ([6.0, 2.0], 0.0)), 1):
+        posterior.update(row, y if len(layout.outcomes) == 1 else (y, NAN), episode)
+    return posterior
+
+
+def test_what_is_missing_says_nothing() -> None:
+    one, two = known(ONE), known(TWO)
+    np.testing.assert_array_equal(one.particles, two.particles)
+    np.testing.assert_allclose(one.weights, two.weights, rtol=1e-12)
+
+
+def test_it_is_the_posterior_of_several_outcomes() -> None:
+    evaluator = Evaluator(NAVIGATION)
+    truth = [[25.0, 6.0, 0.1, 30.0]]
+    g = np.random.default_rng(1)
+    features = np.column_stack([g.uniform(2, 50, 20), g.uniform(5, 40, 20)])
+    y = evaluator.simulate(truth, evaluator.columns(features), g)[:, 0]
+    y[y[:, 0] == 0.0, 1] = NAN  # not passed
+    y[::5, 0] = np.where(np.isnan(y[::5, 1]), y[::5, 0], NAN)
+    z = g.standard_normal((400_000, 4))
+    theta = np.column_stack(
+        [n.prior.from_standard(z[:, i]) for i, n in enumerate(NAVIGATION.latents)]
+    )
+    log_likelihood = evaluator.log_likelihood(theta, evaluator.columns(features), y)
+    weights = np.exp(log_likelihood - log_likelihood.max())
+    weights /= weights.sum()
+    assert 1.0 / np.sum(weights**2) > 2_000
+    mean = weights @ theta
+    sd = np.sqrt(weights @ (theta - mean) ** 2)
+    each, at_once = LivePosterior(NAVIGATION, 1), LivePosterior(NAVIGATION, 1)
+    for i, row in enumerate(features):
+        each.update(row, y[i].tolist(), i + 1)
+    at_once.update_all(features, y)
+    for posterior in (each, at_once):
+        nodes = posterior.summary()
+        assert (np.abs([n.mean for n in nodes] - mean) / sd).max() < 0.12
+        assert np.abs(np.log([n.sd for n in nodes] / sd)).max() < 0.12
+
+    again = LivePosterior.load(NAVIGATION, each.save())
+    assert again.save() == each.save()
+    for posterior in (each, again):
+        posterior.invalidate(7)
+        posterior.reweigh(np.linspace(0.5, 1.0, 19))
+    np.testing.assert_array_equal(each.weights, again.weights)
+    assert again.save() == each.save()
+
+
+def exactly(posterior: LivePosterior, layout: Layout, row: Floats) -> tuple[Floats, float]:
+    """Expected drop of variance of every capability, going through all outcomes; and their sum."""
+    evaluator = Evaluator(layout)
+    columns = evaluator.columns([row])
+    values = [[*map(float, range(int(row[1]) + 1))], [0.0, 1.0]]
+    ability = posterior.particles[:, list(layout.capabilities)]
+    mean = posterior.weights @ ability
+    drop, total = np.zeros(ability.shape[1]), 0.0
+    for y in product(*values):
+        like = np.exp(evaluator.pointwise(posterior.particles, columns, np.array([y]))[0])
+        joint = posterior.weights * like
+        drop += joint.sum() * (joint @ ability / joint.sum() - mean) ** 2
+        total += joint.sum()
+    return drop, total
+
+
+def test_drops_are_those_of_all_outcomes_together() -> None:
+    posterior = known(TWO)
+    bank = Bank(TWO, SPREAD, ["p"] * len(SPREAD))
+    found = Informant(bank).scores(posterior)
+    alone = [
+        Informant(
+            Bank(TWO, SPREAD, ["p"] * len(SPREAD), observes=np.tile(mask, (len(SPREAD), 1)))
+        ).scores(posterior)
+        for mask in ([True, False], [False, True])
+    ]
+    for i, row in enumerate(SPREAD):
+        wanted, total = exactly(posterior, TWO, row)
+        assert total == pytest.approx(1.0)
+        # Half of the particles, and a linear guess, which has nearly all of it.
+        assert found.drops[i] == pytest.approx(wanted, rel=0.12)
+        assert found.total[i] >= max(one.total[i] for one in alone) * (1.0 - 1e-9)
+    np.testing.assert_allclose(found.predicted, alone[0].predicted)
+
+
+def test_an_outcome_that_an_instance_does_not_give_adds_nothing() -> None:
+    posterior, plain = known(TWO), known(ONE)
+    mask = np.tile([True, False], (len(SPREAD), 1))
+    some = Informant(Bank(TWO, SPREAD, ["p"] * len(SPREAD), observes=mask))
+    one = Informant(Bank(ONE, SPREAD, ["p"] * len(SPREAD)))
+    a, b = some.scores(posterior), one.scores(plain)
+    np.testing.assert_allclose(a.drops, b.drops, rtol=1e-6)
+    np.testing.assert_allclose(a.predicted, b.predicted)
+    np.testing.assert_allclose(some.information(posterior, [0]), one.information(plain, [0]))
+    np.testing.assert_allclose(
+        some.noiseless(posterior).total, one.noiseless(plain).total, rtol=1e-6
+    )
+    ours, theirs = (reach(informant.bank, StoppingRule())[0] for informant in (some, one))
+    assert ours.sd == pytest.approx(theirs.sd)
+    whole = reach(Bank(TWO, SPREAD, ["p"] * len(SPREAD)), StoppingRule())[0]
+    assert whole.sd < ours.sd
+
+
+def test_information_of_all_outcomes_together() -> None:
+    posterior = known(TWO)
+    whole = Informant(Bank(TWO, SPREAD, ["p"] * len(SPREAD)))
+    both = whole.information(posterior, [0])
+    for mask in ([True, False], [False, True]):
+        bank = Bank(TWO, SPREAD, ["p"] * len(SPREAD), observes=np.tile(mask, (len(SPREAD), 1)))
+        assert (both >= Informant(bank).information(posterior, [0]) - 1e-12).all()
+    # Scores among them: outcomes are drawn, and the sum is near what it is for many of them.
+    live = LivePosterior(NAVIGATION, 2)
+    rows = np.array([[10.0, 10.0], [30.0, 10.0], [50.0, 100.0]])
+    gained = Informant(Bank(NAVIGATION, rows, ["p"] * 3)).information(live, [0, 1])
+    success = np.tile([True, False], (3, 1))
+    less = Informant(Bank(NAVIGATION, rows, ["p"] * 3, observes=success)).information(live, [0, 1])
+    assert (gained > less).all()
+
+
+def test_equal_instances_with_other_outcomes_are_told_apart() -> None:
+    rows = np.tile([[4.0, 2.0]], (3, 1))
+    bank = Bank(TWO, rows, ["p"] * 3, observes=[[True, True], [False, True], [True, True]])
+    assert bank.place.tolist() == [0, 1, 0]
+    assert bank.gives.tolist() == [[True, True], [False, True]]
+    total = Informant(bank).scores(known(TWO)).total
+    assert total[0] == total[2] > total[1]
+    with pytest.raises(ValueError, match=r"\(3, 2\): count, first"):
+        Bank(TWO, rows, ["p"] * 3, observes=[True, True, True])
+    with pytest.raises(ValueError, match="instance 1 gives no outcome"):
+        Bank(TWO, rows, ["p"] * 3, observes=[[True, True], [False, False], [True, True]])
+
+
+@pytest.mark.parametrize("name", ["variance", "information"])
+def test_a_session_of_several_outcomes(name: Any) -> None:
+    g = np.random.default_rng(4)
+    features = np.column_stack([g.uniform(2, 55, 40), g.uniform(5, 60, 40)])
+    observes = np.ones((40, 2), np.bool_)
+    observes[::4, 0] = False
+    bank = Bank(NAVIGATION, features, ["a", "b"] * 20, observes=observes)
+    truth = [[30.0, 5.0, 0.1, 40.0]]
+    y = bank.evaluator.simulate(truth, bank.evaluator.columns(features), g)[:, 0]
+    y = np.where(observes, y, NAN)
+    chooser, posterior = Chooser(bank, Policy(name=name)), LivePosterior(NAVIGATION, 5, 800)
+    stopper = Stopper(NAVIGATION, StoppingRule())
+    alarm, played = Alarm(schemes(bank.paradigms, {})), list[int]()
+    before = [n.sd for n in posterior.summary()]
+    for episode in range(1, 16):
+        one, two = chooser.choose_several(posterior, History(played), episode, 2)
+        assert one.index != two.index
+        assert 0.0 <= one.predicted <= 1.0
+        columns = bank.evaluator.columns(features[[one.index]])
+        outcome = y[one.index].tolist()
+        alarm.update(one.index, log_factors(posterior, bank.evaluator, columns, outcome, episode))
+        posterior.update(features[one.index], outcome, episode)
+        played.append(one.index)
+    verdict = stopper.verdict(posterior, chooser, History(played))
+    assert set(verdict.status) == {"navigationAbility", "speed"}
+    after = [n.sd for n in posterior.summary()]
+    assert after[0] < 0.7 * before[0]
+    assert after[1] < 0.4 * before[1]
+    rows = np.array(played)
+    columns = bank.evaluator.columns(features[played])
+    assert not alarm.stands(posterior, bank.evaluator, columns, y[rows], rows)
+
+
+def test_no_stake_is_expected_to_grow() -> None:
+    posterior, evaluator = known(TWO), Evaluator(TWO)
+    columns = evaluator.columns([[4.0, 2.0]])
+    g = np.random.default_rng(7)
+    drawn = posterior.particles[g.choice(2000, 3000, p=posterior.weights)]
+    y = evaluator.simulate(drawn, columns, g)[0]
+    y[:500, 1] = NAN
+    y[500:700, 0] = NAN
+    stakes = np.exp(
+        [log_factors(posterior, evaluator, columns, each, i) for i, each in enumerate(y.tolist())]
+    )
+    error = stakes.std(axis=0) / np.sqrt(len(stakes))
+    assert (np.abs(stakes.mean(axis=0) - 1.0) < 4.0 * error).all()
+
+
+def test_earlier_outcomes_of_an_episode_change_what_is_predicted_of_later_ones() -> None:
+    posterior, evaluator = known(TWO), Evaluator(TWO)
+    columns = evaluator.columns([[4.0, 3.0]])
+    both = log_factors(posterior, evaluator, columns, [3.0, 1.0], 9)
+    count = log_factors(posterior, evaluator, columns, [3.0, NAN], 9)
+    then = known(TWO)
+    then.update([4.0, 3.0], [3.0, NAN], 9)
+    assert then.moves == posterior.moves
+    first = log_factors(then, evaluator, columns, [NAN, 1.0], 9)
+    np.testing.assert_allclose(both, count + first, rtol=1e-9)
+
+
+def test_an_outcome_that_the_layout_gets_wrong_raises_the_alarm() -> None:
+    g = np.random.default_rng(8)
+    features = np.column_stack([g.uniform(2, 50, 120), g.uniform(10, 60, 120)])
+    evaluator = Evaluator(NAVIGATION)
+    columns = evaluator.columns(features)
+    truth = [[30.0, 6.0, 0.05, 60.0]]
+    fine = evaluator.simulate(truth, columns, g)[:, 0]
+    strange = fine.copy()
+    strange[::2, 1] = np.clip(strange[::2, 1] * 0.4, 0.02, 0.98)  # slow in half of the arenas
+    standing: list[bool] = []
+    for y in (fine, strange):
+        posterior = LivePosterior(NAVIGATION, 3, 1000)
+        alarm = Alarm(schemes(["slow", "fast"] * 60, {}))
+        for i, row in enumerate(features):
+            factors = log_factors(posterior, evaluator, columns[[i]], y[i].tolist(), i + 1)
+            alarm.update(i, factors)
+            posterior.update(row, y[i].tolist(), i + 1)
+        standing.append(alarm.stands(posterior, evaluator, columns, y, np.arange(120)))
+    assert standing == [False, True]
+
+
+def test_a_widened_layout_lets_every_outcome_go_its_own_way() -> None:
+    wide = widened(NAVIGATION)
+    assert wide.outcome_names == NAVIGATION.outcome_names
+    assert wide.feature_names[-1] == INSIDE
+    features = np.array([[20.0, 30.0]] * 2)
+    theta = np.array([[30.0, 6.0, 0.05, 60.0, 1.0, 0.25, 0.75]])
+    evaluator, plain = Evaluator(wide), Evaluator(NAVIGATION)
+    for k, rate in enumerate((0.25, 0.75)):
+        p = evaluator.probability(theta, with_strata(features, [0, 1]), k)[0]
+        assert p[0] == pytest.approx(plain.probability(theta[:, :4], features[:1], k)[0, 0])
+        assert p[1] == pytest.approx(rate)
