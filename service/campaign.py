@@ -161,7 +161,10 @@ class Conductors:
             self.start(campaign)  # which ends at once where nothing is left
 
     def start(self, campaign: Campaign) -> None:
-        """Conduct a campaign, unless that is being done."""
+        """Conduct a campaign, unless that is being done or it cannot be read."""
+        if campaign.unreadable:
+            log.error("campaign %s is %s", campaign.id, campaign.unreadable)
+            return
         task = self._tasks.get(campaign.id)
         if task is None or task.done():
             conductor = self._conductors[campaign.id] = Conductor(campaign, self._engines)

@@ -95,6 +95,12 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
     ) -> campaigns_pb2.EndCampaignResponse:
         """End a campaign; each session that was played has its profile."""
         campaign = await self._stored(names.parse_campaign(request.name))
+        if campaign.unreadable:
+            raise ServiceError(
+                Code.UNREADABLE,
+                f"campaign {campaign.id} is {campaign.unreadable}. Update animalcat if a newer one "
+                "wrote it; else cancel its sessions and delete it",
+            )
         await self._conductors.end(campaign, "the campaign was ended")
         campaign = await self._stored(campaign.id)
         return campaigns_pb2.EndCampaignResponse(campaign=await self._to_proto(campaign))
@@ -120,7 +126,7 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
                 session_to_proto(await self._engines.session(session))
                 for session in campaign.sessions
             ],
-            reason=campaign.reason,
+            reason=campaign.unreadable or campaign.reason,
         )
         message.create_time.FromDatetime(campaign.created)
         return message

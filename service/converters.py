@@ -86,7 +86,7 @@ def episode_to_proto(episode: Episode) -> sessions_pb2.EpisodeSummary:
         steps=episode.steps,
         ended_by=ended_by_to_proto(episode.ended_by),
         decision=decision_to_proto(episode.decision),
-        cause=episode.cause,
+        cause=episode.cause or episode.unreadable,
         seconds=episode.seconds,
         outcomes=episode.outcomes,
         versions=episode.versions,
@@ -119,7 +119,7 @@ def spec_of_session_to_proto(spec: SessionSpec) -> sessions_pb2.SessionSpec:
     """The wire form of what defines a session."""
     return sessions_pb2.SessionSpec(
         agent=spec.agent,
-        battery=names.battery_name(spec.battery),
+        battery=names.battery_name(spec.battery) if spec.battery else "",
         battery_digest=spec.battery_digest,
         layout=spec.layout,
         layout_variant=spec.layout_variant,

@@ -32,6 +32,7 @@ from animalcat.service.parts import Parts
 from animalcat.service.play import play, recording_path
 from animalcat.service.recording import EpisodeRecorder
 from animalcat.service.reports import Report, exported_profile, live_profile
+from animalcat.service.storage.base import readable
 
 log = logging.getLogger(__name__)
 
@@ -223,7 +224,7 @@ class SessionEngine:
             if self._evidence is not None:
                 return
             store, session = self._parts.store, self.session.id
-            attempts = await asyncio.to_thread(store.episodes, session)
+            attempts = readable(await asyncio.to_thread(store.episodes, session))
             for k, episode in enumerate(attempts):
                 if episode.outcome is None:  # open when the server before this one ended
                     attempts[k] = replace(
@@ -341,7 +342,9 @@ class SessionEngine:
             course = await play(link, worker, recorder, opening, arena_yaml, instance.seed)
             seconds = self._parts.monotonic() - began
             finished = replace(
-                self._known.ledger.judged(episode, course, instance), seconds=seconds
+                self._known.ledger.judged(episode, course, instance),
+                seconds=seconds,
+                versions=versions,
             )
             assert finished.outcome is not None
             await asyncio.to_thread(recorder.finish, finished.outcome)

@@ -17,10 +17,10 @@ from animalcat.service.certificates import CERTIFICATES
 from animalcat.service.engine import SessionEngine
 from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.events import Event
-from animalcat.service.model import Session, SessionState
+from animalcat.service.model import Episode, Session, SessionState
 from animalcat.service.parts import Parts
 from animalcat.service.play import RECORDINGS
-from animalcat.service.storage.base import InUseError
+from animalcat.service.storage.base import InUseError, readable
 from animalcat.service.storage.listing import BadPageError, Listing, Page, SessionFilter
 
 
@@ -59,11 +59,29 @@ class Engines:
         return engine
 
     async def stored(self, session: str) -> Session:
-        """A session as the store has it.
+        """A session as the store has it, which can be read.
 
         Raises:
-            ServiceError: No such session.
+            ServiceError: No such session, or it cannot be read.
         """
+        found = await self._found(session)
+        if found.state is SessionState.UNREADABLE:
+            raise ServiceError(
+                Code.UNREADABLE,
+                f"session {session} is {found.reason}. Update animalcat if a newer one wrote it; "
+                "else delete the session and create it anew",
+            )
+        return found
+
+    async def episodes(self, session: str) -> list[Episode]:
+        """All attempts of a session, by number and attempt, which can all be read.
+
+        Raises:
+            UnreadableError: One cannot be read.
+        """
+        return readable(await asyncio.to_thread(self.parts.store.episodes, session))
+
+    async def _found(self, session: str) -> Session:
         found = await asyncio.to_thread(self.parts.store.session, session)
         if found is None:
             known = await asyncio.to_thread(self.parts.store.sessions)
@@ -76,13 +94,13 @@ class Engines:
         return found
 
     async def session(self, session: str) -> Session:
-        """A session as it stands, from its engine where it has one.
+        """A session as it stands, from its engine where it has one, readable or not.
 
         Raises:
             ServiceError: No such session.
         """
         engine = self._engines.get(session)
-        return engine.session if engine is not None else await self.stored(session)
+        return engine.session if engine is not None else await self._found(session)
 
     async def sessions(
         self, wanted: SessionFilter = SessionFilter(), page: Page = Page()

@@ -73,6 +73,6 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
             played = await asyncio.to_thread(recordings.episodes, parts.data, session)
             if played:
                 return played
-        await self._engines.stored(session)
+        await self._engines.session(session)
         found = await asyncio.to_thread(parts.store.episodes, session)
         return [episode_to_proto(episode) for episode in found]

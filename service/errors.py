@@ -14,6 +14,7 @@ from grpc import StatusCode
 
 from animalcat.errors import CODE_METADATA
 from animalcat.names import BadNameError
+from animalcat.service.storage.base import UnreadableError
 
 log = logging.getLogger(__name__)
 
@@ -159,6 +160,8 @@ def public(error: Exception) -> ServiceError:
         return error
     if isinstance(error, BadNameError):
         return ServiceError(Code.INVALID_NAME, str(error))
+    if isinstance(error, UnreadableError):
+        return ServiceError(Code.UNREADABLE, str(error))
     log.error("a request failed", exc_info=error)
     return ServiceError(Code.INTERNAL)
 

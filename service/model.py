@@ -23,6 +23,8 @@ class SessionState(IntEnum):
     FINISHED = 3
     CANCELLED = 4
     FAILED = 5
+    UNREADABLE = 6
+    """Its record cannot be read; it is never stored, and nothing can be done but to delete it."""
 
     @property
     def over(self) -> bool:
@@ -197,6 +199,7 @@ class Episode:
             "rewards", "choice"; what does not apply is absent.
         versions: Versions of what played it, by package, and of a Unity build; empty while it is
             open, and in attempts that are older than that.
+        unreadable: Why its record cannot be read; its decision then says nothing.
     """
 
     session: str
@@ -212,6 +215,7 @@ class Episode:
     seconds: float = 0.0
     outcomes: Mapping[str, float] = field(default_factory=dict[str, float])
     versions: Mapping[str, str] = field(default_factory=dict[str, str])
+    unreadable: str = ""
 
     @property
     def backend_fault(self) -> bool:
@@ -233,9 +237,9 @@ class Session:
 
     Attributes:
         id: Id, the last component of its name.
-        spec: What it was made with.
+        spec: What it was made with; of one that is unreadable agent and battery alone, if those.
         state: Where it stands.
-        reason: Why it stopped; empty while it goes on.
+        reason: Why it stopped, or cannot be read; empty while it goes on.
         created: When, with time zone.
         episodes: Episodes that counted.
         successes: Of those, successes.
@@ -284,6 +288,7 @@ class Campaign:
         sessions: Ids of its sessions, in the order of the agents.
         created: When, with time zone.
         reason: Why no more is handed out; empty while it goes on.
+        unreadable: Why its record cannot be read; its spec then says nothing.
     """
 
     id: str
@@ -291,6 +296,7 @@ class Campaign:
     sessions: tuple[str, ...]
     created: datetime
     reason: str = ""
+    unreadable: str = ""
 
 
 @dataclass(frozen=True, slots=True)

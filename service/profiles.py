@@ -67,13 +67,13 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
     async def _reanalysis(self, session: str) -> dict[str, Any]:
         stored = await self._engines.stored(session)
         battery = await self._engines.battery(stored.spec.battery_digest)
-        episodes = await asyncio.to_thread(self._engines.parts.store.episodes, session)
+        episodes = await self._engines.episodes(session)
         found = await asyncio.to_thread(reanalysis, stored.spec, battery, episodes)
         return {"session": names.session_name(session), **found.to_dict()}
 
     async def _outcomes(self, session: str) -> tuple[list[dict[str, Any]], dict[str, str]]:
         stored = await self._engines.stored(session)
         battery = await self._engines.battery(stored.spec.battery_digest)
-        episodes = await asyncio.to_thread(self._engines.parts.store.episodes, session)
-        rows = outcome_rows(stored.spec, battery, episodes, self._engines.parts.versions)
+        episodes = await self._engines.episodes(session)
+        rows = outcome_rows(stored.spec, battery, episodes)
         return rows, dict(battery.units)

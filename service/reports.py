@@ -29,6 +29,8 @@ from animalcat.service.model import (
 LABEL: Final = "refitted with the contradicted part widened"
 """What the second reading of a contradicted profile is."""
 
+_NO_VERSIONS: Final = "played by an older animalcat, or cut short by the end of a server"
+
 
 class SecondReading(NamedTuple):
     """A profile read again after an alarm, or why it is not.
@@ -114,7 +116,10 @@ def live_profile(
 def provenance(
     session: Session, attempts: Sequence[Episode], versions: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Where a profile comes from: the spec, what happened, and the versions."""
+    """Where a profile comes from: the spec, what happened, and the versions.
+
+    Those of what played it are told apart from those of the server that makes the profile.
+    """
     spec = asdict(session.spec)
     outcomes = [e.outcome for e in attempts]
     return {
@@ -131,11 +136,12 @@ def provenance(
         ),
         **{key: value for key, value in spec.items() if key not in ("layout", "layout_variant")},
         "versions": dict(versions),
+        "played_with": _played_with(attempts),
     }
 
 
 def outcome_rows(
-    spec: SessionSpec, battery: Battery, attempts: Sequence[Episode], versions: Mapping[str, str]
+    spec: SessionSpec, battery: Battery, attempts: Sequence[Episode]
 ) -> list[dict[str, Any]]:
     """One row an attempt that is over, with the keys that `exports.outcomes_csv` wants."""
     rows: list[dict[str, Any]] = []
@@ -160,7 +166,7 @@ def outcome_rows(
                 "reason": episode.decision.reason,
                 **{f"peers_{key}": value for key, value in _peers(episode.decision).items()},
                 "backend": spec.backend,
-                "versions": dict(versions),
+                "versions": dict(episode.versions),
                 "features": dict(instance.features),
             }
         )
@@ -200,6 +206,19 @@ def reanalysis(spec: SessionSpec, battery: Battery, attempts: Sequence[Episode])
 def _peers(decision: Decision) -> dict[str, Any]:
     """What else of its paradigm could have been begun; nothing where that is not known."""
     return {} if decision.peers is None else asdict(decision.peers)
+
+
+def _played_with(attempts: Sequence[Episode]) -> list[dict[str, Any]]:
+    """Every set of versions that attempts were played with, in order, and how many by each."""
+    seen: dict[tuple[tuple[str, str], ...], int] = Counter(
+        tuple(sorted(episode.versions.items())) for episode in attempts
+    )
+    return [
+        {"attempts": n, "versions": dict(versions)}
+        if versions
+        else {"attempts": n, "versions": {}, "why": _NO_VERSIONS}
+        for versions, n in seen.items()
+    ]
 
 
 def _seconds(attempts: Sequence[Episode]) -> float:

@@ -76,7 +76,7 @@ def session_row(session: sessions_pb2.Session) -> dict[str, Any]:
     return {
         "session": names.parse_session(session.name),
         "agent": session.spec.agent,
-        "battery": names.parse_battery(session.spec.battery),
+        "battery": names.parse_battery(session.spec.battery) if session.spec.battery else "",
         "layout": session.spec.layout,
         "variant": session.spec.layout_variant,
         "state": state,

@@ -39,6 +39,8 @@ class _SessionStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_SessionS
     """It was cancelled."""
     SESSION_STATE_FAILED: _SessionState.ValueType  # 5
     """It cannot go on; see the reason."""
+    SESSION_STATE_UNREADABLE: _SessionState.ValueType  # 6
+    """What is stored of it cannot be read; see the reason. Its spec says agent and battery at most."""
 
 class SessionState(_SessionState, metaclass=_SessionStateEnumTypeWrapper):
     """Where a session stands."""
@@ -55,6 +57,8 @@ SESSION_STATE_CANCELLED: SessionState.ValueType  # 4
 """It was cancelled."""
 SESSION_STATE_FAILED: SessionState.ValueType  # 5
 """It cannot go on; see the reason."""
+SESSION_STATE_UNREADABLE: SessionState.ValueType  # 6
+"""What is stored of it cannot be read; see the reason. Its spec says agent and battery at most."""
 Global___SessionState: _TypeAlias = SessionState  # noqa: Y015
 
 @_typing.final

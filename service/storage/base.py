@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -35,6 +35,27 @@ class InUseError(Exception):
     """What was to be deleted is needed; the message says by what, and what to do."""
 
 
+class UnreadableError(ValueError):
+    """A record cannot be read; the message says what is wrong with it, and what to do."""
+
+
+def readable(episodes: Iterable[Episode]) -> list[Episode]:
+    """The same attempts, which can all be read.
+
+    Raises:
+        UnreadableError: One cannot be.
+    """
+    found = list(episodes)
+    for episode in found:
+        if episode.unreadable:
+            raise UnreadableError(
+                f"attempt {episode.attempt} at episode {episode.number} of {episode.session} is "
+                f"{episode.unreadable}. Update animalcat if a newer one wrote it; else delete the "
+                "session and create it anew"
+            )
+    return found
+
+
 def nothing() -> None:
     """Do nothing."""
 
@@ -52,6 +73,9 @@ class SessionStore(ABC):
     - **Threads.** Every method may be called from any thread at any time. They block: never call
       them on an event loop. One session has one writer, its engine; the store relies on that for
       the order of a session's records, and on nothing else.
+    - **Unreadable records** harm what they are about, and no list: it is listed as unreadable, with
+      the reason (`SessionState.UNREADABLE`, `Campaign.unreadable`, `Episode.unreadable`). What has
+      no list, as a profile has none, raises `UnreadableError`.
     - **Unknown ids.** Reads give None or nothing; writes raise `KeyError`.
     """
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from pydantic import TypeAdapter
 from sqlalchemy import (
     ColumnElement,
     Connection,
@@ -29,7 +29,10 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from animalcat import names
 from animalcat.envs.types import EndedBy
+from animalcat.layouts.adaptive.campaign import Allocation
+from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.service.ids import asked_for
 from animalcat.service.model import (
     BatteryRecord,
@@ -45,11 +48,12 @@ from animalcat.service.model import (
     SessionState,
     StoredCertificate,
 )
-from animalcat.service.storage import schema
+from animalcat.service.storage import records, schema
 from animalcat.service.storage.base import (
     AlreadyFinishedError,
     InUseError,
     SessionStore,
+    UnreadableError,
     nothing,
 )
 from animalcat.service.storage.listing import (
@@ -60,11 +64,6 @@ from animalcat.service.storage.listing import (
     Page,
     SessionFilter,
 )
-
-_SPEC: Final = TypeAdapter(SessionSpec)
-_CAMPAIGN: Final = TypeAdapter(CampaignSpec)
-_DECISION: Final = TypeAdapter(Decision)
-_CAPABILITIES: Final = TypeAdapter(tuple[CapabilityStatus, ...])
 
 
 class StoreTooNewError(Exception):
@@ -82,7 +81,8 @@ class SqlStore(SessionStore):
     """
 
     def __init__(self, url: str) -> None:
-        self._engine = create_engine(url)
+        # JSON is read as text: what is wrong with it is for the record to say.
+        self._engine = create_engine(url, json_deserializer=_text)
         if self._engine.dialect.name == "sqlite":
             event.listen(self._engine, "connect", _configure_sqlite)
             event.listen(self._engine, "begin", _begin)
@@ -193,11 +193,11 @@ class SqlStore(SessionStore):
                 insert(table).values(
                     id=name,
                     request_id=request_id or None,
-                    spec=_SPEC.dump_python(spec, mode="json"),
+                    spec=records.write_spec(spec),
                     state=SessionState.WAITING.name,
                     reason="",
                     created=created.astimezone(UTC).replace(tzinfo=None),
-                    capabilities=[],
+                    capabilities=records.write_capabilities(()),
                     allowed=allowed,
                 )
             )
@@ -228,16 +228,12 @@ class SqlStore(SessionStore):
         """Forget a session and all that belongs to it; see the base class."""
         table = schema.sessions
         with self._engine.begin() as db:
-            state = db.scalar(select(table.c.state).where(table.c.id == session))
-            if state is None:
-                raise KeyError(f"no session {session}")
-            if state == SessionState.RUNNING.name:
+            if _one_session(db, session).state is SessionState.RUNNING:
                 raise InUseError(f"session {session} is running; cancel it first")
-            having = schema.campaigns.c.id, schema.campaigns.c.sessions
-            for campaign, sessions in db.execute(select(*having)):
-                if session in sessions:
+            for campaign in db.execute(select(schema.campaigns)):
+                if session in _sessions_of(campaign):
                     raise InUseError(
-                        f"session {session} belongs to campaign {campaign}; delete that first"
+                        f"session {session} belongs to campaign {campaign.id}; delete that first"
                     )
             first()
             for part in (schema.episodes, schema.certificates, schema.profiles):
@@ -271,7 +267,7 @@ class SqlStore(SessionStore):
             db.execute(
                 insert(table).values(
                     id=campaign.id,
-                    spec=_CAMPAIGN.dump_python(campaign.spec, mode="json"),
+                    spec=records.write_campaign(campaign.spec),
                     sessions=list(campaign.sessions),
                     created=campaign.created.astimezone(UTC).replace(tzinfo=None),
                     reason=campaign.reason,
@@ -307,7 +303,9 @@ class SqlStore(SessionStore):
             row = db.execute(select(table).where(table.c.id == campaign)).one_or_none()
             if row is None:
                 raise KeyError(f"no campaign {campaign}")
-            states = select(sessions.c.id, sessions.c.state).where(sessions.c.id.in_(row.sessions))
+            states = select(sessions.c.id, sessions.c.state).where(
+                sessions.c.id.in_(_sessions_of(row))
+            )
             for session, state in db.execute(states):
                 if not SessionState[state].over:
                     raise InUseError(
@@ -436,7 +434,7 @@ class SqlStore(SessionStore):
             rows = db.execute(
                 select(table).where(table.c.session == session).order_by(table.c.n)
             ).all()
-        return {row.n: StoredCertificate(row.n, row.passed, row.result, row.draws) for row in rows}
+        return {row.n: _certificate(row) for row in rows}
 
     def finish_session(
         self,
@@ -460,7 +458,8 @@ class SqlStore(SessionStore):
         """The exported profile; None before the session is over."""
         table = schema.profiles
         with self._reader.connect() as db:
-            return db.scalar(select(table.c.profile).where(table.c.session == session))
+            text = db.scalar(select(table.c.profile).where(table.c.session == session))
+        return None if text is None else records.read_json(f"profile of {session}", text)
 
     def close(self) -> None:
         """Close the connections."""
@@ -563,7 +562,7 @@ def _set_knowledge(
     db.execute(
         update(table)
         .where(table.c.id == session)
-        .values(capabilities=_CAPABILITIES.dump_python(capabilities, mode="json"), misfit=misfit)
+        .values(capabilities=records.write_capabilities(capabilities), misfit=misfit)
     )
 
 
@@ -573,7 +572,7 @@ def _episode_values(episode: Episode) -> dict[str, Any]:
         "session": episode.session,
         "number": episode.number,
         "attempt": episode.attempt,
-        "decision": _DECISION.dump_python(episode.decision, mode="json"),
+        "decision": records.write_decision(episode.decision),
         "agent_instance": episode.agent_instance,
         "outcome": None if outcome is None else outcome.name,
         "counts": outcome is not None and outcome.counts,
@@ -588,47 +587,102 @@ def _episode_values(episode: Episode) -> dict[str, Any]:
 
 
 def _episode(row: Row[Any]) -> Episode:
-    return Episode(
-        session=row.session,
-        number=row.number,
-        attempt=row.attempt,
-        decision=_DECISION.validate_python(row.decision),
-        agent_instance=row.agent_instance,
-        outcome=None if row.outcome is None else Outcome[row.outcome],
-        episode_return=row.episode_return,
-        steps=row.steps,
-        ended_by=None if row.ended_by is None else EndedBy[row.ended_by],
-        cause=row.cause,
-        seconds=row.seconds,
-        outcomes=row.outcomes,
-        versions=row.versions,
-    )
+    try:
+        return Episode(
+            session=row.session,
+            number=row.number,
+            attempt=row.attempt,
+            decision=records.read_decision(row.decision),
+            agent_instance=row.agent_instance,
+            outcome=None
+            if row.outcome is None
+            else records.read_name("outcome", Outcome, row.outcome),
+            episode_return=row.episode_return,
+            steps=row.steps,
+            ended_by=None
+            if row.ended_by is None
+            else records.read_name("ended_by", EndedBy, row.ended_by),
+            cause=row.cause,
+            seconds=row.seconds,
+            outcomes=records.read_json("outcomes", row.outcomes),
+            versions=records.read_json("versions", row.versions),
+        )
+    except UnreadableError as error:
+        return Episode(
+            row.session,
+            row.number,
+            row.attempt,
+            Decision("", 0.0, 0.0, 0.0, {}, ""),
+            unreadable=f"unreadable: {error}",
+        )
 
 
 def _session(row: Row[Any]) -> Session:
-    return Session(
-        id=row.id,
-        spec=_SPEC.validate_python(row.spec),
-        state=SessionState[row.state],
-        reason=row.reason,
-        created=row.created.replace(tzinfo=UTC),
-        episodes=row.episodes,
-        successes=row.successes,
-        capabilities=_CAPABILITIES.validate_python(row.capabilities),
-        allowed=row.allowed,
-        misfit=row.misfit,
-    )
+    created = row.created.replace(tzinfo=UTC)
+    try:
+        return Session(
+            id=row.id,
+            spec=records.read_spec(row.spec),
+            state=records.read_name("state", SessionState, row.state),
+            reason=row.reason,
+            created=created,
+            episodes=row.episodes,
+            successes=row.successes,
+            capabilities=records.read_capabilities(row.capabilities),
+            allowed=row.allowed,
+            misfit=row.misfit,
+        )
+    except UnreadableError as error:
+        return Session(
+            id=row.id,
+            spec=_no_spec(records.gist(row.spec)),
+            state=SessionState.UNREADABLE,
+            reason=f"unreadable: {error}",
+            created=created,
+            episodes=row.episodes,
+            successes=row.successes,
+        )
 
 
 def _campaign(row: Row[Any]) -> Campaign:
-    return Campaign(
-        id=row.id,
-        spec=_CAMPAIGN.validate_python(row.spec),
-        sessions=tuple(row.sessions),
-        created=row.created.replace(tzinfo=UTC),
-        reason=row.reason,
-    )
+    created = row.created.replace(tzinfo=UTC)
+    try:
+        spec = records.read_campaign(row.spec)
+    except UnreadableError as error:
+        nothing_known = CampaignSpec((), _no_spec({}), Allocation(1))
+        why = f"unreadable: {error}"
+        return Campaign(row.id, nothing_known, _sessions_of(row), created, row.reason, why)
+    return Campaign(row.id, spec, _sessions_of(row), created, row.reason)
+
+
+def _no_spec(known: Mapping[str, str]) -> SessionSpec:
+    """What a session was made with, where that cannot be read."""
+    battery = ""
+    with suppress(names.BadNameError):
+        battery = names.check_component(known.get("battery", ""), "battery")
+    return SessionSpec(known.get("agent", "")[:200], battery, "", "", "", Policy(), StoppingRule())
+
+
+def _sessions_of(row: Row[Any]) -> tuple[str, ...]:
+    """Sessions of a campaign; none where even they cannot be read."""
+    try:
+        return tuple(records.read_json("sessions", row.sessions))
+    except UnreadableError:
+        return ()
 
 
 def _battery(row: Row[Any]) -> BatteryRecord:
-    return BatteryRecord(row.id, row.digest, row.instances, tuple(row.problems))
+    try:
+        problems = tuple(records.read_json("problems", row.problems))
+    except UnreadableError as error:
+        problems = (f"unreadable: {error}",)
+    return BatteryRecord(row.id, row.digest, row.instances, problems)
+
+
+def _certificate(row: Row[Any]) -> StoredCertificate:
+    result = records.read_json(f"certificate {row.n} of {row.session}", row.result)
+    return StoredCertificate(row.n, row.passed, result, row.draws)
+
+
+def _text(value: str | bytes) -> str:
+    return value if isinstance(value, str) else value.decode()

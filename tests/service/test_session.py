@@ -55,6 +55,10 @@ async def test_a_session_is_played_measured_and_kept(service: Any) -> None:
     jsonschema.validate(profile, schema)
     assert profile["diagnostics"]["engine"] == "nuts"
     assert profile["provenance"]["episodes"] == 6
+    (played_with,) = profile["provenance"]["played_with"]
+    assert played_with["attempts"] == 6
+    assert played_with["versions"] == dict(episodes[0].versions)
+    assert played_with["versions"]["sapien"]
     assert profile["nodes"]["navigationAbility"]["status"] == "budget"
 
 

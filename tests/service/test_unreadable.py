@@ -1,0 +1,199 @@
+"""What cannot be read harms what it is about, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
+from animalcat.layouts.adaptive.campaign import Allocation
+from animalcat.layouts.adaptive.peers import Peers
+from animalcat.layouts.adaptive.plan import Policy, StoppingRule
+from animalcat.service.battery import Instance
+from animalcat.service.model import (
+    Campaign,
+    CampaignSpec,
+    CapabilityStatus,
+    Decision,
+    Made,
+    SessionSpec,
+    SessionState,
+)
+from animalcat.service.storage import records
+from animalcat.service.storage.base import UnreadableError, readable
+from animalcat.service.storage.sql import SqlStore
+from animalcat.service.testing.storage_suite import NOW, SPEC, attempt
+from animalcat.v1 import campaigns_pb2, results_pb2, sessions_pb2
+
+RECORDS = {
+    SessionSpec: records.SessionSpecRecord,
+    Policy: records.PolicyRecord,
+    StoppingRule: records.StoppingRecord,
+    ObservationSpec: records.ObservationRecord,
+    CameraSpec: records.CameraRecord,
+    RaySpec: records.RaysRecord,
+    CampaignSpec: records.CampaignSpecRecord,
+    Allocation: records.AllocationRecord,
+    Decision: records.DecisionRecord,
+    Made: records.MadeRecord,
+    Instance: records.InstanceRecord,
+    Peers: records.PeersRecord,
+    CapabilityStatus: records.CapabilityRecord,
+}
+
+
+@pytest.mark.parametrize("value", RECORDS, ids=lambda value: value.__name__)
+def test_a_record_has_every_field_of_its_value(value: Any) -> None:
+    """A new field needs a new version of the record; see service/storage/records.py."""
+    assert set(RECORDS[value].model_fields) - {"version"} == {f.name for f in fields(value)}
+
+
+def text(**changes: Any) -> str:
+    """The record of a spec, changed; None takes a field away."""
+    record = {**records.write_spec(SPEC), **changes}
+    return json.dumps({k: v for k, v in record.items() if v is not None})
+
+
+@pytest.mark.parametrize(
+    ("stored", "why"),
+    [
+        (text(policy={**asdict(SPEC.policy), "name": "magic"}), "policy.name: "),
+        (text(policy={**asdict(SPEC.policy), "random_share": 7}), "random_share 7"),
+        (text(seed=None, sead=3), "seed: field required; sead: extra"),
+        (text(certify="yes"), "certify: "),
+        (text(seed=-1), "seed: "),
+        (text(battery="../b"), "'../b'"),
+        (text(version=3), "version: it is 3, and this animalcat knows up to 2; update"),
+        (text(version="two"), "version: 'two'"),
+        ("[]", "no record"),
+        ("7", "no record"),
+        (text()[:-20], "damaged"),
+    ],
+)
+def test_a_record_says_why_it_cannot_be_read(stored: str, why: str) -> None:
+    with pytest.raises(UnreadableError) as caught:
+        records.read_spec(stored)
+    assert str(caught.value).startswith("spec: ")
+    assert why in str(caught.value)
+
+
+def test_a_record_without_a_version_keeps_what_held_when_it_was_written() -> None:
+    """Before policies had a sharpness, they chose as with none."""
+    old = asdict(SPEC)
+    for later in ("slots", "layout_digest", "rules"):
+        del old[later]
+    for later in ("sharpness", "probes", "generate", "enough"):
+        del old["policy"][later]
+    found = records.read_spec(json.dumps(old))
+    assert (found.slots, found.rules, found.policy.sharpness) == (1, 1, 0.0)
+    assert found.stop == SPEC.stop
+    del old["policy"]["name"]
+    with pytest.raises(UnreadableError, match=r"policy\.name: field required"):
+        records.read_spec(json.dumps(old))
+
+
+def test_a_decision_without_a_version_is_read_with_the_arena_that_was_made_for_it() -> None:
+    """Its instance said nothing then of what is missing."""
+    instance = Instance("i", "p", {"size": 0.5}, 0.0, 250, 7, "")
+    decision = Decision("i", 0.1, 0.2, 0.3, {}, "made", made=Made("offer", instance, "arena"))
+    old = asdict(decision)
+    del old["peers"], old["made"]["instance"]["missing"]
+    assert records.read_decision(json.dumps(old)) == decision
+    assert records.read_decision(json.dumps(records.write_decision(decision))) == decision
+
+
+def damage(data: Path, table: str, column: str, value: str, where: str) -> None:
+    with closing(sqlite3.connect(data / "animalcat.sqlite")) as db, db:
+        db.execute(f"UPDATE {table} SET {column} = ? WHERE {where}", (value,))
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("spec", text(rules="one")),
+        ("spec", "{"),
+        ("capabilities", '{"version": 9}'),
+        ("state", "PAUSED"),
+    ],
+)
+def test_one_bad_session_breaks_no_list(tmp_path: Path, column: str, value: str) -> None:
+    store = SqlStore.in_directory(tmp_path)
+    for name in ("a", "b", "c"):
+        store.create_session(name, SPEC, NOW)
+    damage(tmp_path, "sessions", column, value, "id = 'b'")
+    unreadable = [s.id for s in store.sessions() if s.state is SessionState.UNREADABLE]
+    assert unreadable == ["b"]
+    found = store.session("b")
+    assert found is not None
+    assert found.reason.startswith(f"unreadable: {column}: ")
+    store.set_state("a", SessionState.RUNNING)
+    store.delete_session("b")
+    assert [s.id for s in store.sessions()] == ["c", "a"]
+    store.close()
+
+
+def test_one_bad_attempt_breaks_no_list(tmp_path: Path) -> None:
+    store = SqlStore.in_directory(tmp_path)
+    session = store.create_session("s", SPEC, NOW).id
+    for number in (0, 1):
+        store.open_episode(attempt(session, number))
+    damage(tmp_path, "episodes", "decision", '{"instance": "i"}', "number = 1")
+    good, bad = store.episodes(session)
+    assert good == attempt(session, 0)
+    assert bad.unreadable.startswith("unreadable: decision: score: field required")
+    with pytest.raises(UnreadableError, match=r"episode 1 of s is unreadable.*delete the session"):
+        readable([good, bad])
+    store.close()
+
+
+async def refused(call: Any) -> str:
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await call
+    assert dict(caught.value.trailing_metadata() or ())["animalcat-code"] == "UNREADABLE"
+    return caught.value.details() or ""
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_a_server_serves_what_can_be_read(
+    start: Callable[[Path], Any], tmp_path: Path
+) -> None:
+    """One session with an unknown policy, and a campaign: told in lists, refused by name."""
+    store = SqlStore.in_directory(tmp_path)
+    store.create_session("bad", SPEC, NOW)
+    store.open_episode(attempt("bad", 0))
+    spec = CampaignSpec(("a", "b"), SPEC, Allocation(200))
+    store.create_campaign(Campaign("c", spec, ("bad",), NOW))
+    store.close()
+    policy = {**asdict(SPEC.policy), "name": "magic"}
+    damage(tmp_path, "sessions", "spec", text(policy=policy), "id = 'bad'")
+    damage(tmp_path, "campaigns", "spec", "{}", "id = 'c'")
+    async with start(tmp_path) as service:
+        good = await service.create(1, certify=False)
+        answer = await service.sessions.ListSessions(sessions_pb2.ListSessionsRequest())
+        assert [s.name for s in answer.sessions] == [good, "sessions/bad"]
+        shown = await service.get("sessions/bad")
+        assert shown.state == sessions_pb2.SESSION_STATE_UNREADABLE
+        assert "policy.name" in shown.reason
+        assert (shown.spec.agent, shown.spec.battery) == (SPEC.agent, "batteries/navigation")
+        assert [e.instance for e in await service.list_episodes("sessions/-")] == ["01-01-01"]
+
+        cancel = sessions_pb2.CancelSessionRequest(name="sessions/bad")
+        why = await refused(service.sessions.CancelSession(cancel))
+        assert "policy.name" in why
+        assert "delete the session" in why
+        profile = results_pb2.GetProfileRequest(name="sessions/bad/profile")
+        await refused(service.profiles.GetProfile(profile))
+        campaigns = await service.campaigns.ListCampaigns(campaigns_pb2.ListCampaignsRequest())
+        assert campaigns.campaigns[0].reason.startswith("unreadable: spec: session: it is missing")
+        end = campaigns_pb2.EndCampaignRequest(name="campaigns/c")
+        await refused(service.campaigns.EndCampaign(end))
+
+        assert (await service.play(good)).episodes == 1
