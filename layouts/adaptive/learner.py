@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,13 +17,13 @@ from animalcat.layouts.adaptive import widening
 from animalcat.layouts.adaptive.alarm import MOST, Alarm, Suspect, log_factors
 from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.bound import Reach, reach
-from animalcat.layouts.adaptive.evidence import Evidence
+from animalcat.layouts.adaptive.evidence import Evidence, Outcome
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import Choice, Chooser
 from animalcat.layouts.adaptive.stopping import Stopper, Verdict
 from animalcat.layouts.live import LivePosterior, TellError
 from animalcat.layouts.profile import Profile
-from animalcat.layouts.spec import Layout
+from animalcat.layouts.spec import Bernoulli, Beta, Layout
 from animalcat.layouts.summary import NodeSummary
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -39,8 +39,19 @@ class RulesError(ValueError):
     """Decision rules that this version of animalcat does not know."""
 
 
+Given: TypeAlias = float | Sequence[float] | Mapping[str, float]
+"""What is told of an episode: its only outcome; one for each outcome of the layout, in order, NaN
+where one is missing; or those that there are by name."""
+
+
 class Data(NamedTuple):
-    """What a fit is given: features (n, features), outcomes (n,) and their weights (n,)."""
+    """What a fit is given.
+
+    Attributes:
+        features: (n, features).
+        outcomes: (n,), or (n, outcomes) of a layout with several, NaN where one is missing.
+        weights: (n,), as how many outcomes each counts; 0 where nothing was observed.
+    """
 
     features: Floats
     outcomes: Floats
@@ -56,11 +67,11 @@ class Widened(NamedTuple):
 
 
 class _Told(NamedTuple):
-    """A tell: its episode, instance and outcome."""
+    """A tell: its episode, its instance, and all outcomes; NaN: missing."""
 
     episode: int
     instance: str
-    outcome: float
+    values: tuple[float, ...]
 
 
 class _Reseed(NamedTuple):
@@ -165,18 +176,23 @@ class Learner:
             self._posterior, self._history(pending), number, distrust=distrust
         )
 
-    def tell(self, instance: str, outcome: float, episode: int | None = None) -> None:
-        """Take in an outcome.
+    def tell(self, instance: str, outcome: Given, episode: int | None = None) -> None:
+        """Take in what came of an instance.
+
+        Where nothing was observed (every outcome is missing) the instance counts as played, and
+        the posterior stays what it is.
 
         Args:
-            instance: Name of the instance.
-            outcome: What came of it: success 1 or failure 0, successes of the trials, or a score.
+            instance: Its name.
+            outcome: Success 1 or failure 0, successes of the trials, or a score. Of a layout with
+                several outcomes those that there are, by name or in its order with NaN for what is
+                missing.
             episode: Number of the episode; each is told once. By default the number of outcomes
                 told.
 
         Raises:
             TellError: The instance is unknown, or the episode was told already.
-            ValueError: The outcome is of another kind.
+            ValueError: An outcome is of another kind, or unknown.
         """
         number = self.n if episode is None else episode
         if instance not in self._rows and instance not in self._offer_of:
@@ -184,19 +200,15 @@ class Learner:
         if any(told.episode == number for told in self._told):
             raise TellError(f"episode {number} was told already; invalidate it first")
         features = self._features(instance)
-        (y,) = self.layout.check_outcomes([float(outcome)], features).tolist()
-        evaluator, posterior = self.bank.evaluator, self._posterior
-        columns = evaluator.columns(features)
-        if instance not in self._evidence:  # a repeat is not what the layout predicts
-            bets = log_factors(posterior, evaluator, columns, y, number)
-            self._alarm.update(self._row(instance), bets)
-        p = evaluator.by_instance(posterior.particles, columns, np.float64)[0]
-        predicted = float(posterior.weights @ p)
-        self._evidence.tell(instance, y, predicted if y else 1.0 - predicted)
+        values = self._values(outcome)
+        observed = bool(np.isfinite(values).any())
+        y = self._checked(values if observed else self._nothing, features)
+        chance = self._weigh_in(instance, y, number) if observed else 1.0
+        self._evidence.tell(instance, y, chance, observed)
         weights = self._evidence.weights
-        posterior.update(features[0], y, number, weights[-1])
-        posterior.reweigh(weights)
-        self._told.append(_Told(number, instance, y))
+        self._posterior.update(features[0], y, number, weights[-1])
+        self._posterior.reweigh(weights)
+        self._told.append(_Told(number, instance, tuple(values.tolist())))
         self._contradicted = self._alarm.raised and self._fails_in_hindsight()
 
     def learn(self, instance: str, offer: str, features: npt.ArrayLike) -> None:
@@ -406,7 +418,7 @@ class Learner:
         self._choose_from(self.bank.without(self._aside))
         self._begin()
         self._replay(
-            [_Told(*one) for one in message["told"]],
+            [_Told(episode, name, tuple(values)) for episode, name, values in message["told"]],
             [
                 _Reseed(arrays[f"reseed{i}"], n, told)
                 for i, (n, told) in enumerate(message["reseeds"])
@@ -428,7 +440,53 @@ class Learner:
                 one = waiting.pop(0)
                 self.reseed(one.draws, one.n)
             if count < len(told):
-                self.tell(told[count].instance, told[count].outcome, told[count].episode)
+                self.tell(told[count].instance, told[count].values, told[count].episode)
+
+    def _values(self, outcome: Given) -> Floats:
+        """(outcomes,), NaN where one is missing."""
+        names = [one.name for one in self.layout.outcomes]
+        if isinstance(outcome, Mapping):
+            given = cast("Mapping[str, float]", outcome)
+            if unknown := sorted(set(given) - set(names)):
+                raise ValueError(f"outcome {unknown[0]!r} is unknown; there are {', '.join(names)}")
+            return np.array([given.get(name, np.nan) for name in names], np.float64)
+        values = np.atleast_1d(np.asarray(outcome, np.float64))
+        if values.shape != (len(names),):
+            raise ValueError(
+                f"{values.size} outcomes are told; layout {self.layout.name} has {len(names)}: "
+                f"{', '.join(names)}"
+            )
+        return values
+
+    def _checked(self, values: Floats, features: Floats) -> Outcome:
+        """The values as the posterior takes them."""
+        row = self.layout.check_outcomes(values[np.newaxis], features)
+        return float(row[0]) if row.ndim == 1 else tuple(row[0].tolist())
+
+    @cached_property
+    def _nothing(self) -> Floats:
+        """Values that stand in where nothing was observed; they get no weight."""
+        first = self.layout.outcomes[0].likelihood
+        rest = [np.nan] * (len(self.layout.outcomes) - 1)
+        return np.array([0.5 if isinstance(first, Beta) else 0.0, *rest])
+
+    def _weigh_in(self, instance: str, y: Outcome, number: int) -> float:
+        """Let the alarm bet on an outcome; gives its predicted probability, before it is known."""
+        evaluator, posterior = self.bank.evaluator, self._posterior
+        columns = evaluator.columns(self._features(instance))
+        if instance not in self._evidence:  # a repeat is not what the layout predicts
+            bets = log_factors(posterior, evaluator, columns, y, number)
+            self._alarm.update(self._row(instance), bets)
+        if isinstance(self.layout.outcome, Bernoulli) and len(self.layout.outcomes) == 1:
+            p = evaluator.by_instance(posterior.particles, columns, np.float64)[0]
+            predicted = float(posterior.weights @ p)
+            return predicted if y else 1.0 - predicted
+        for one, value in zip(self.layout.outcomes, np.atleast_1d(y), strict=True):
+            kind = one.likelihood
+            if isinstance(kind, Beta) and kind.edge < value < 1.0 - kind.edge:
+                return 0.0  # no score within the ends comes again by chance
+        each = evaluator.pointwise(posterior.particles, columns, np.array([y]))
+        return float(posterior.weights @ np.exp(each[0]))
 
     def _choose_from(self, bank: Bank) -> None:
         self._places = {name: row for row, name in enumerate(bank.names)}
