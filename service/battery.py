@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import shutil
 import tempfile
@@ -21,6 +22,7 @@ from animalcat.arena_configs.families import generate
 from animalcat.arena_configs.features import FEATURES, measure
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import STEPS_PER_UNIT, Arena, ArenaError
+from animalcat.arena_configs.outcome import MarkedPlace, Task
 from animalcat.arena_configs.placement import fix, place
 from animalcat.arena_configs.writer import to_yaml
 
@@ -53,6 +55,7 @@ class Instance:
         seed: Seed of its episodes, so that the same instance plays the same.
         arena: Its file in the battery's folder.
         missing: Why a meta-feature that batteries have does not apply to it, by name.
+        places: Places that are choices, where its table marks some.
     """
 
     name: str
@@ -63,6 +66,20 @@ class Instance:
     seed: int
     arena: str
     missing: Mapping[str, str] = field(default_factory=dict[str, str])
+    places: tuple[MarkedPlace, ...] = ()
+
+    @property
+    def task(self) -> Task:
+        """What can be observed of its episodes."""
+        known = self.features
+        return Task(
+            self.pass_mark,
+            self.time_limit_steps,
+            known.get("leastReturn", math.nan),
+            known.get("greatestReturn", math.nan),
+            known.get("rewards", math.nan),
+            self.places,
+        )
 
 
 @dataclass(frozen=True)

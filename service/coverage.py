@@ -15,7 +15,7 @@ from animalcat.layouts.codec import SpecificationError
 from animalcat.layouts.expressions import ONE
 from animalcat.layouts.library import LAYOUTS, load_layout
 from animalcat.layouts.spec import Layout
-from animalcat.service.battery import Battery
+from animalcat.service.battery import Battery, Instance
 from animalcat.service.errors import Code, ServiceError, unknown
 
 _ONCE_COVERED: Final = {"aaio": ("01-0[1-9]-*", "01-1[0-7]-*", "07-0[1-6]-*", "navigation-*")}
@@ -96,7 +96,7 @@ def coverage(layout: Layout, battery: Battery) -> Coverage:
     rows: dict[str, list[float]] = {}
     for instance in battery.instances:
         if battery.versions:
-            why = layout.why_not(instance.features, instance.missing)
+            why = layout.why_not(instance.features, instance.missing) or _unseen(layout, instance)
         else:
             why = _once_not_covered(layout, instance.name, instance.features)
         if why:
@@ -154,6 +154,14 @@ def _same_unit(layout: Layout, name: str, wanted: str, there: str) -> None:
             f"layout {layout.name!r} has {name} in {wanted or ONE!r}, the battery in "
             f"{there or ONE!r}; give both the same unit",
         )
+
+
+def _unseen(layout: Layout, instance: Instance) -> str:
+    """Why none of a layout's outcomes can be observed of an instance; empty where one can."""
+    wanted = {one.source for one in layout.outcomes}
+    if wanted & instance.task.observes:
+        return ""
+    return f"its episodes give no {' and no '.join(sorted(wanted))}"
 
 
 def _once_not_covered(layout: Layout, name: str, features: Mapping[str, float]) -> str:

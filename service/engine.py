@@ -339,15 +339,18 @@ class SessionEngine:
                 int(rng(spec.seed, "agent", episode.number).integers(2**63)),
             )
             began = self._parts.monotonic()
-            course = await play(link, worker, recorder, opening, arena_yaml, instance.seed)
+            course = await play(
+                link, worker, recorder, opening, arena_yaml, instance.seed, instance.task
+            )
             seconds = self._parts.monotonic() - began
+            physics_steps = course.steps * spec.observation_spec.decision_period
             finished = replace(
-                self._known.ledger.judged(episode, course, instance),
+                self._known.ledger.judged(episode, course, instance, physics_steps),
                 seconds=seconds,
                 versions=versions,
             )
             assert finished.outcome is not None
-            await asyncio.to_thread(recorder.finish, finished.outcome)
+            await asyncio.to_thread(recorder.finish, finished.outcome, finished.outcomes)
             async with self._books:
                 await self._keep(finished)
         finally:

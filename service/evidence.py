@@ -149,9 +149,7 @@ class Evidence:
     async def _tell(self, episode: Episode) -> None:
         async with self.thinking:
             await asyncio.to_thread(
-                self.measurement.learner.tell,
-                episode.decision.instance,
-                float(episode.outcome is Outcome.SUCCESS),
-                episode.number,
+                self.measurement.tell,
+                episode,
             )
         self.ledger.tell(episode.number)

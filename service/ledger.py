@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from animalcat.arena_configs.outcome import success
 from animalcat.service.battery import Instance
 from animalcat.service.model import Cause, Decision, Episode, Outcome
 from animalcat.service.play import Course
@@ -132,9 +131,11 @@ class Ledger:
         """An attempt ends whose end could not be stored."""
         self.playing.discard(number)
 
-    def judged(self, episode: Episode, course: Course, instance: Instance) -> Episode:
+    def judged(
+        self, episode: Episode, course: Course, instance: Instance, physics_steps: int
+    ) -> Episode:
         """What became of an attempt."""
-        cause = ""
+        cause, outcomes = "", dict[str, float]()
         if course.fault:
             outcome, cause = Outcome.FAULT, f"backend: {course.fault}"
         elif course.left is not None and course.left.blameless:
@@ -149,11 +150,11 @@ class Ledger:
             )
             outcome, cause = Outcome.VOID, course.left.value
             if before:
-                outcome = Outcome.FAILURE
+                outcome, outcomes = Outcome.FAILURE, {"success": 0.0}
                 cause = f"{course.left.value}, for the second time: it counts as a failure"
         else:
-            passed = success(course.episode_return, instance.pass_mark)
-            outcome = Outcome.SUCCESS if passed else Outcome.FAILURE
+            outcomes = course.watch.outcomes(course.episode_return, physics_steps)
+            outcome = Outcome.SUCCESS if outcomes["success"] else Outcome.FAILURE
         return replace(
             episode,
             outcome=outcome,
@@ -161,4 +162,5 @@ class Ledger:
             steps=course.steps,
             ended_by=course.ended_by,
             cause=cause,
+            outcomes=outcomes,
         )

@@ -17,7 +17,7 @@ from animalcat.service.battery import Battery, Instance
 from animalcat.service.coverage import covered_features, find_layout
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.generation import InstanceSource, source_for
-from animalcat.service.model import CapabilityStatus, Decision, SessionSpec
+from animalcat.service.model import CapabilityStatus, Decision, Episode, Outcome, SessionSpec
 
 FIRST_CHECKPOINT: Final = 16
 """Episodes before the first certificate; the next ones are at twice as many each."""
@@ -78,6 +78,10 @@ class Measurement:
             seconds=[battery.expected_steps[name] for name in names],
             offers=offers,
             outside=_outside(layout, instances),
+            observes=[
+                [one.source in instance.task.observes for one in layout.outcomes]
+                for instance in instances
+            ],
         )
         try:
             self.learner = Learner(bank, spec.policy, spec.stop, spec.seed, rules=spec.rules)
@@ -124,6 +128,18 @@ class Measurement:
         )
         self.learn(decision)
         return decision
+
+    def tell(self, episode: Episode) -> None:
+        """Take in what was observed of an episode that counts.
+
+        An outcome whose source gave nothing is missing. Attempts of older versions know their
+        success alone.
+        """
+        seen = {"success": float(episode.outcome is Outcome.SUCCESS), **episode.outcomes}
+        known = {
+            one.name: seen[one.source] for one in self.learner.layout.outcomes if one.source in seen
+        }
+        self.learner.tell(episode.decision.instance, known, episode.number)
 
     def find_reach(self) -> None:
         """Work out what the battery can tell at most; it changes no choice, and may run beside."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from animalcat.arena_configs.model import ArenaError
+from animalcat.arena_configs.outcome import Task, Watch
 from animalcat.envs.types import EndedBy, Phase, Step
 from animalcat.envs.worker_client import WorkerClient, WorkerFault
 from animalcat.service.link import AgentLeftError, AgentLink, EpisodeOpening
@@ -26,6 +27,7 @@ class Course:
     """How an attempt went.
 
     Attributes:
+        watch: What was seen on the way.
         steps: Decisions taken.
         episode_return: Sum of rewards.
         ended_by: Why it ended; None where the agent left.
@@ -35,6 +37,7 @@ class Course:
         left: Why the agent can play no further; None where it can.
     """
 
+    watch: Watch
     steps: int = 0
     episode_return: float = 0.0
     ended_by: EndedBy | None = None
@@ -48,8 +51,10 @@ class Course:
         rewards = [step.reward for step in steps]
         self.steps += len(steps)
         self.reward += sum(rewards)
-        for reward in rewards:  # one by one, as the recorder adds them
-            self.episode_return += reward
+        for step in steps:
+            self.episode_return += step.reward  # one by one, as the recorder adds them
+            x, _, z = step.observation.position.tolist()
+            self.watch.see(step.reward, x, z)
         self.last = steps[-1]
         if self.last.phase is Phase.LAST:
             self.ended_by = self.last.ended_by
@@ -64,6 +69,7 @@ async def play(
     opening: EpisodeOpening,
     arena_yaml: str,
     seed: int,
+    task: Task,
 ) -> Course:
     """Play until the arena ends the episode, the backend fails, or the agent leaves.
 
@@ -76,8 +82,9 @@ async def play(
         opening: What the agent is told first.
         arena_yaml: The arena, fixed.
         seed: Seed of the episode.
+        task: What can be observed of it.
     """
-    course = Course()
+    course = Course(Watch(task))
     try:
         await _play(course, link, worker, recorder, opening, arena_yaml, seed)
     except AgentLeftError as left:

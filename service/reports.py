@@ -26,6 +26,13 @@ from animalcat.service.model import (
     StoredCertificate,
 )
 
+OBSERVED: Final = {
+    "return_share": "return",
+    "time_left": "time_left",
+    "rewards_taken": "rewards",
+    "choice": "choice",
+}
+"""Columns of the table of outcomes that are observed beside success, and their sources."""
 LABEL: Final = "refitted with the contradicted part widened"
 """What the second reading of a contradicted profile is."""
 
@@ -157,6 +164,7 @@ def outcome_rows(
                 "paradigm": instance.paradigm,
                 "outcome": episode.outcome.name.lower(),
                 "return": episode.episode_return,
+                **{column: episode.outcomes.get(source) for column, source in OBSERVED.items()},
                 "pass_mark": instance.pass_mark,
                 "steps": episode.steps,
                 "ended_by": "" if episode.ended_by is None else episode.ended_by.name.lower(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Final
@@ -70,20 +70,24 @@ class EpisodeRecorder:
         self._ended_by = step.ended_by
         self._add(Channel.STEP, message)
 
-    def finish(self, outcome: int) -> results_pb2.EpisodeFooter:
+    def finish(
+        self, outcome: int, outcomes: Mapping[str, float] | None = None
+    ) -> results_pb2.EpisodeFooter:
         """Write the footer, compact the file durably, and close; takes milliseconds.
 
         Args:
             outcome: What became of the episode, as `types_pb2.Outcome` numbers it.
+            outcomes: What was observed of it, by source.
 
         Returns:
-            The footer as recorded: outcome, return, decisions, and why it ended.
+            The footer as recorded: outcomes, return, decisions, and why it ended.
         """
         footer = results_pb2.EpisodeFooter(
             outcome=types_pb2.Outcome.ValueType(outcome),
             episode_return=self._return,
             steps=self.steps,
             ended_by=ended_by_to_proto(self._ended_by),
+            outcomes=outcomes,
         )
         self._add(Channel.FOOTER, footer)
         self.close()
