@@ -168,6 +168,7 @@ class Bank:
             seconds=self.seconds[own],
             offers=offers if self.offered.any() else None,
             outside={name: column[own] for name, column in self.outside.items()},
+            observes=self.gives[self.place[own]],
         )
 
     def _outcomes_of(self, own: int, n: int, observes: npt.ArrayLike | None) -> Mask:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
-from typing import Any, Final, NamedTuple, TypeAlias, cast
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -446,10 +446,9 @@ class Learner:
         """(outcomes,), NaN where one is missing."""
         names = [one.name for one in self.layout.outcomes]
         if isinstance(outcome, Mapping):
-            given = cast("Mapping[str, float]", outcome)
-            if unknown := sorted(set(given) - set(names)):
+            if unknown := sorted(set(outcome) - set(names)):
                 raise ValueError(f"outcome {unknown[0]!r} is unknown; there are {', '.join(names)}")
-            return np.array([given.get(name, np.nan) for name in names], np.float64)
+            return np.array([outcome.get(name, np.nan) for name in names], np.float64)
         values = np.atleast_1d(np.asarray(outcome, np.float64))
         if values.shape != (len(names),):
             raise ValueError(

@@ -9,13 +9,13 @@ import numpy.typing as npt
 import pytest
 
 from animalcat.layouts.adaptive.bank import Bank
-from animalcat.layouts.adaptive.learner import RULES, Learner, RulesError
+from animalcat.layouts.adaptive.learner import RULES, Given, Learner, RulesError
 from animalcat.layouts.adaptive.offers import VectorSource
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.instances import Instances
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.live import TellError
-from animalcat.layouts.spec import Layout
+from animalcat.layouts.spec import Layout, from_dict
 
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]
@@ -219,6 +219,96 @@ def test_what_cannot_be_told_says_why(bank: Bank) -> None:
     with pytest.raises(TellError, match="episode 4 was told already"):
         learner.tell("i02", 1.0, 4)
     assert learner.n == 1
+
+
+TWO = {
+    "name": "two",
+    "features": {"distance": {"unit": "m", "low": 0, "high": 40}},
+    "latents": {
+        "reach": {
+            "kind": "capability",
+            "unit": "m",
+            "prior": {"scaled_beta": {"low": 0, "high": 40}},
+        },
+        "haste": {
+            "kind": "capability",
+            "unit": "m",
+            "prior": {"scaled_beta": {"low": 0, "high": 40}},
+        },
+        "spread": {"kind": "robustness", "unit": "1", "prior": {"half_normal": {"scale": 20}}},
+    },
+    "derived": {
+        "passing": {
+            "link": {"logistic_margin": {"ability": "reach", "demand": "distance", "slope": 0.3}}
+        },
+        "quick": {
+            "link": {"logistic_margin": {"ability": "haste", "demand": "distance", "slope": 0.1}}
+        },
+    },
+    "outcomes": {
+        "passed": {"kind": "success", "probability": "passing"},
+        "left": {
+            "kind": "score",
+            "source": "time_left",
+            "mean": "quick",
+            "sample_size": "spread",
+            "edge": 0.01,
+        },
+    },
+}
+
+
+@pytest.fixture
+def two() -> Bank:
+    layout = from_dict(TWO)
+    distance = np.linspace(1.0, 39.0, 40)[:, np.newaxis]
+    return Bank(layout, distance, ["a"] * 40, names=[f"d{k}" for k in range(40)])
+
+
+def test_several_outcomes_are_told_by_name_or_in_order(two: Bank) -> None:
+    by_name, in_order = Learner(two, seed=1, rule=EVER), Learner(two, seed=1, rule=EVER)
+    for episode in range(12):
+        choice = by_name.ask()
+        assert choice is not None
+        near = two.features[choice.index, 0] < 20.0
+        by_name.tell(choice.instance, {"passed": 1.0, "left": 0.7} if near else {"passed": 0.0})
+        in_order.tell(choice.instance, [1.0, 0.7] if near else [0.0, np.nan], episode)
+    same(by_name, in_order)
+    nodes = {node.name: node for node in by_name.summary()}
+    assert 10.0 < nodes["reach"].mean < 30.0
+    assert nodes["haste"].sd < 11.5  # of the prior
+    assert np.isnan(by_name.data().outcomes[:, 1]).any()
+    again = Learner(two, seed=1, rule=EVER)
+    again.restore(by_name.save())
+    same(by_name, again)
+    with pytest.raises(ValueError, match="outcome 'lefts' is unknown; there are passed, left"):
+        by_name.tell("d1", {"lefts": 1.0})
+    with pytest.raises(ValueError, match="1 outcomes are told; layout two has 2: passed, left"):
+        by_name.tell("d1", 1.0)
+
+
+@pytest.mark.parametrize("nothing", [{}, [float("nan"), float("nan")]])
+def test_where_nothing_was_observed_the_instance_was_played_and_no_more(
+    two: Bank, nothing: Given
+) -> None:
+    learner, other = (
+        Learner(two, Policy("listed", order=("d3", "d30", "d9")), EVER, 1) for _ in "ab"
+    )
+    for one in (learner, other):
+        one.tell("d3", [1.0, 0.5])
+    before = learner.summary()
+    learner.tell("d30", nothing)
+    assert learner.summary() == before
+    assert (learner.n, learner.data().weights.tolist()) == (2, [1.0, 0.0])
+    choice = learner.ask()
+    assert choice is not None
+    assert choice.instance == "d9"
+    learner.tell("d9", [0.0, np.nan], 5)
+    other.tell("d9", [0.0, np.nan], 5)
+    assert learner.summary() == other.summary()
+    again = Learner(two, Policy("listed", order=("d3", "d30", "d9")), EVER, 1)
+    again.restore(learner.save())
+    assert again.summary() == learner.summary()
 
 
 def test_rules_that_never_end_are_refused(bank: Bank) -> None:
