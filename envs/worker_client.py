@@ -9,19 +9,18 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import IO, Final
 
 from animalcat.arena_configs.model import ArenaError
 from animalcat.envs.bare import bare_environment
 from animalcat.envs.frames import HEADER, Kind, spec_to_json, unpack_steps
+from animalcat.envs.patience import Patience, Watch
 from animalcat.envs.types import ACTIONS, ObservationSpec, Step
 
-START_SECONDS: Final = 60.0
-"""How long a worker may take to import and make its environment."""
-ANSWER_SECONDS: Final = 30.0
-"""How long a worker may take for one load, or one list of actions."""
 UNITY_SECONDS: Final = 600.0
-"""The same of one that drives a Unity build: that has time-outs of its own, which say more."""
+"""How long one that drives a Unity build may be quiet: it waits for the build, which works
+elsewhere, and has time-outs of its own, which say more."""
 CLOSE_SECONDS: Final = 5.0
 """How long a worker may take to end before it is killed."""
 
@@ -50,7 +49,7 @@ class WorkerClient:
         spec: ObservationSpec,
         *,
         command: Sequence[str] = COMMAND,
-        answer_seconds: float | None = None,
+        patience: Patience | None = None,
     ) -> None:
         """Describe a worker; nothing is started.
 
@@ -58,14 +57,17 @@ class WorkerClient:
             backend: Name of the backend, for example "sim".
             spec: What its observations hold.
             command: Program that serves the socket `--fd`, by another interpreter for instance.
-            answer_seconds: How long it may take for one answer; by default what suits the backend.
+            patience: How long it may take for one answer, be it to import and make its environment,
+                to load (what is compiled then takes its time), or to take a list of actions.
         """
         self.backend = backend
         self.spec = spec
         self.versions: Mapping[str, str] = {}
         self._command = tuple(command)
-        usual = UNITY_SECONDS if backend.startswith("unity:") else ANSWER_SECONDS
-        self._answer_seconds = usual if answer_seconds is None else answer_seconds
+        self._patience = patience or Patience()
+        if backend.startswith("unity:"):
+            quiet = max(UNITY_SECONDS, self._patience.quiet_seconds)
+            self._patience = replace(self._patience, quiet_seconds=quiet)
         self._process: _Process | None = None
 
     @classmethod
@@ -100,7 +102,7 @@ class WorkerClient:
         if self._process is None:
             self._process = await _Process.start(self._command)
             request = {"backend": self.backend, "spec": spec_to_json(self.spec)}
-            answer = await self._ask(Kind.OPEN, json.dumps(request).encode(), START_SECONDS)
+            answer = await self._ask(Kind.OPEN, json.dumps(request).encode())
             self.versions = json.loads(answer or b"{}")
 
     async def load(self, arena_yaml: str, seed: int) -> Step:
@@ -116,7 +118,7 @@ class WorkerClient:
         """
         await self.open()
         body = json.dumps({"arena": arena_yaml, "seed": seed}).encode()
-        (step,) = self._unpacked(await self._ask(Kind.LOAD, body, self._answer_seconds))
+        (step,) = self._unpacked(await self._ask(Kind.LOAD, body))
         return step
 
     async def step(self, actions: bytes) -> list[Step]:
@@ -134,7 +136,7 @@ class WorkerClient:
             raise ValueError(f"actions {list(actions)}: give at least one, each 0 to {ACTIONS - 1}")
         if self._process is None:
             raise WorkerFault("no worker is running; load an arena first")
-        return self._unpacked(await self._ask(Kind.STEP, actions, self._answer_seconds))
+        return self._unpacked(await self._ask(Kind.STEP, actions))
 
     async def health(self) -> None:
         """Return when the worker has answered.
@@ -144,7 +146,7 @@ class WorkerClient:
         """
         if self._process is None:
             raise WorkerFault("no worker is running")
-        await self._ask(Kind.HEALTH, b"", self._answer_seconds)
+        await self._ask(Kind.HEALTH, b"")
 
     async def close(self) -> None:
         """End the process; calling it twice is fine."""
@@ -152,11 +154,11 @@ class WorkerClient:
         if process is not None:
             await process.close()
 
-    async def _ask(self, kind: Kind, body: bytes, seconds: float) -> bytes:
+    async def _ask(self, kind: Kind, body: bytes) -> bytes:
         """What the worker answers."""
         assert self._process is not None
         try:
-            answer, data = await self._process.ask(kind, body, seconds)
+            answer, data = await self._process.ask(kind, body, self._patience)
         except asyncio.CancelledError:
             # The answer is still to come, and would be taken for the next request's.
             self._drop()
@@ -198,6 +200,7 @@ class _Process(asyncio.BufferedProtocol):
         self._filled = 0
         self._answer: asyncio.Future[tuple[Kind, bytes]] | None = None
         self._transport: asyncio.Transport | None = None
+        self._next_look: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
 
     @classmethod
@@ -232,15 +235,17 @@ class _Process(asyncio.BufferedProtocol):
         """Whether its end of the socket is closed."""
         return self._transport is None
 
-    def ask(self, kind: Kind, body: bytes, seconds: float) -> asyncio.Future[tuple[Kind, bytes]]:
+    def ask(
+        self, kind: Kind, body: bytes, patience: Patience
+    ) -> asyncio.Future[tuple[Kind, bytes]]:
         """Send a request; the future is its answer, or a WorkerFault."""
         assert self._answer is None, "one request at a time"
         answer = self._answer = self._loop.create_future()
         if self._transport is None:
             self._fail(self._epitaph())
             return answer
-        timer = self._loop.call_later(seconds, self._fail, f"no answer for {seconds:g} s")
-        answer.add_done_callback(lambda _: timer.cancel())
+        self._look_again(Watch(patience, self._process.pid), patience.interval)
+        answer.add_done_callback(self._stop_looking)
         self._transport.write(HEADER.pack(len(body), kind) + body)
         return answer
 
@@ -289,6 +294,19 @@ class _Process(asyncio.BufferedProtocol):
         self._transport = None
         if self._answer is not None:
             self._fail(self._epitaph())
+
+    def _look_again(self, watch: Watch, interval: float) -> None:
+        self._next_look = self._loop.call_later(interval, self._look, watch, interval)
+
+    def _look(self, watch: Watch, interval: float) -> None:
+        if reason := watch.look():
+            self._fail(reason)
+        else:
+            self._look_again(watch, interval)
+
+    def _stop_looking(self, _: object) -> None:
+        if self._next_look is not None:
+            self._next_look.cancel()
 
     def _fail(self, message: str) -> None:
         answer, self._answer = self._answer, None

@@ -30,7 +30,14 @@ FEW: Final = 5
 
 
 class FitError(RuntimeError):
-    """A fit could not be made: the process crashed, took too long, or refused the request."""
+    """A fit could not be made: the request is refused, here as on any other machine."""
+
+
+class FitInterruptedError(FitError):
+    """A fit was not made, by the machine's doing: asked for again, it may well be.
+
+    The fitting process crashed, was killed, hung, had no memory or could not be started.
+    """
 
 
 @dataclass(frozen=True, slots=True, eq=False)

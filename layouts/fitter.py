@@ -11,7 +11,7 @@ Requests:
 
 Answers:
 - `{"ok": true, "compiles": n}`; to a fit also `diagnostics` and `nodes`, and the array `draws`
-- `{"ok": false, "error": "..."}`
+- `{"ok": false, "error": "...", "interrupted": ...}`; interrupted: by the machine's doing
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import os
 import queue
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import asdict
 from typing import Any, BinaryIO, Final, TypeAlias
 
@@ -30,14 +30,15 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts import frames
-from animalcat.layouts.fit import FitError, FitRequest, FitResult, fit
+from animalcat.layouts.fit import FitError, FitInterruptedError, FitRequest, FitResult, fit
 from animalcat.layouts.spec import Layout, from_dict, to_dict
 from animalcat.layouts.summary import NodeSummary
 
 Frame: TypeAlias = tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]
 
-TIMEOUT: Final = 120.0
-"""Seconds that a request may take by default; compiling a layout takes about ten."""
+Watch: TypeAlias = Callable[[int], Coroutine[Any, Any, str]]
+"""Given the id of a process that has been asked something, returns when it is to be given up, and
+why."""
 
 _STDERR_KEPT: Final = 4000
 _SETTINGS: Final = ("seed", "chains", "draws", "tune", "target_accept", "sampler")
@@ -50,15 +51,16 @@ class Fitter:
     Use it from one event loop.
     """
 
-    def __init__(self, timeout: float = TIMEOUT, python: str = sys.executable) -> None:
+    def __init__(self, watch: Watch | None = None, python: str = sys.executable) -> None:
         """Describe the process.
 
         Args:
-            timeout: Seconds that one request may take before the process is ended.
+            watch: Tells when to give a request up, which ends the process; by default never, so
+                that an answer is waited for as long as the process lives.
             python: The interpreter.
         """
         self.compiles = 0
-        self._timeout = timeout
+        self._watch = watch
         self._python = python
         self._process: asyncio.subprocess.Process | None = None
         self._drain: asyncio.Task[None] | None = None
@@ -81,7 +83,7 @@ class Fitter:
             weighted: Whether outcomes will have weights; that is another model.
 
         Raises:
-            FitError: The process could not be started.
+            FitInterruptedError: The process could not be started.
         """
         async with self._turn:
             await self._running()
@@ -94,7 +96,8 @@ class Fitter:
         """Fit, after whatever was asked for before.
 
         Raises:
-            FitError: The process crashed, took too long, or refused the request.
+            FitInterruptedError: The process crashed, was killed or given up; ask again.
+            FitError: It refused the request, and would again.
         """
         settings = {name: getattr(request, name) for name in _SETTINGS}
         data = {
@@ -123,26 +126,45 @@ class Fitter:
     async def _ask(self, message: Mapping[str, Any], arrays: frames.Arrays) -> Frame:
         async with self._turn:
             try:
-                async with asyncio.timeout(self._timeout):
-                    answer = await self._exchange(frames.pack(message, arrays))
-            except TimeoutError:
+                process = await self._running()
+                answer = await self._in_time(
+                    process.pid, self._exchange(process, frames.pack(message, arrays))
+                )
+            except FitInterruptedError:
                 await self._end()
-                raise FitError(f"no answer within {self._timeout:g} s; process ended") from None
+                raise
             except (asyncio.IncompleteReadError, ConnectionError, frames.FrameError) as error:
                 await self._end()
                 tail = self._stderr.decode(errors="replace").strip() or repr(error)
-                raise FitError(f"the fitting process ended unexpectedly: {tail}") from None
+                raise FitInterruptedError(
+                    f"the fitting process ended unexpectedly: {tail}"
+                ) from None
             except asyncio.CancelledError:
                 # Its answer would be taken for that of the next request.
                 await self._end()
                 raise
         if not answer[0]["ok"]:
-            raise FitError(answer[0]["error"])
+            kind = FitInterruptedError if answer[0].get("interrupted") else FitError
+            raise kind(answer[0]["error"])
         self.compiles = int(answer[0]["compiles"])
         return answer
 
-    async def _exchange(self, frame: bytes) -> Frame:
-        process = await self._running()
+    async def _in_time(self, pid: int, exchange: Coroutine[Any, Any, Frame]) -> Frame:
+        """The answer, unless the process is given up before."""
+        answer = asyncio.create_task(exchange)
+        tasks: list[asyncio.Task[Any]] = [answer]
+        try:
+            if self._watch is not None:
+                tasks.append(asyncio.create_task(self._watch(pid)))
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            if not answer.done():
+                raise FitInterruptedError(f"the fitting process was ended: {tasks[1].result()}")
+            return answer.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def _exchange(self, process: asyncio.subprocess.Process, frame: bytes) -> Frame:
         assert process.stdin is not None  # both are pipes
         assert process.stdout is not None
         process.stdin.write(frame)
@@ -169,7 +191,7 @@ class Fitter:
                 stderr=asyncio.subprocess.PIPE,
             )
         except OSError as error:
-            raise FitError(f"cannot start the fitting process: {error}") from None
+            raise FitInterruptedError(f"cannot start the fitting process: {error}") from None
         self._drain = asyncio.create_task(self._keep_stderr(self._process))
         return self._process
 
@@ -201,7 +223,9 @@ def serve(source: BinaryIO, sink: BinaryIO) -> None:
         try:
             answer = _answer(message, arrays)
         except Exception as error:  # noqa: BLE001 - whatever fails is the answer, not the end
-            answer = frames.pack({"ok": False, "error": f"{type(error).__name__}: {error}"})
+            text = f"{type(error).__name__}: {error}"
+            machine = isinstance(error, MemoryError | OSError)
+            answer = frames.pack({"ok": False, "error": text, "interrupted": machine})
         sink.write(answer)
         sink.flush()
 

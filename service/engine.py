@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from animalcat.envs.worker_client import WorkerClient, WorkerFault
+from animalcat.layouts.fit import FitError
 from animalcat.layouts.randomness import rng
 from animalcat.service.battery import Battery
 from animalcat.service.converters import episode_header
@@ -420,7 +421,12 @@ class SessionEngine:
         if self._reaching is not None:
             with suppress(Exception):  # logged; a profile without limits is a profile
                 await self._reaching
-        fit = await self._fits.profile(measurement.learner)
+        try:
+            fit = await self._fits.profile(measurement.learner)
+        except FitError as error:
+            # All is played: what is known is kept, and says that it is not certified.
+            log.warning("session %s ends without its last fit: %s", self.session.id, error)
+            fit = error
         second = await self._fits.second_reading(measurement.learner)
         certificates = await asyncio.to_thread(self._parts.store.certificates, self.session.id)
         verdict = await evidence.verdict()

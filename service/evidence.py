@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from animalcat.layouts.adaptive.stopping import Verdict
 from animalcat.service.battery import Battery
-from animalcat.service.certificates import Certifier
+from animalcat.service.certificates import CertificateMissingError, Certifier
 from animalcat.service.ledger import Ledger
 from animalcat.service.measurement import Measurement
 from animalcat.service.model import Decision, Episode, Outcome, Session
 from animalcat.service.parts import Parts
+
+log = logging.getLogger(__name__)
 
 AHEAD: Final = 2
 """Episodes that each other slot may play while one is still at its own."""
@@ -75,7 +78,10 @@ class Evidence:
             measurement.learn(episode.decision)
         found = cls(session, measurement, attempts, parts)
         await found._certifier.load()
-        await found.take_in_due()
+        try:
+            await found.take_in_due()
+        except CertificateMissingError as error:  # it can be looked at, and is due before a choice
+            log.warning("session %s: %s", session.id, error)
         for instance in found.ledger.set_aside:
             await found.set_aside(instance)
         return found
@@ -96,7 +102,11 @@ class Evidence:
         """Tell the outcomes of the numbers below one, up to the first that has none.
 
         The same way live and after a restart: by number, each with the certificate that is due.
+
+        Raises:
+            CertificateMissingError: One cannot be had now; what follows it is not told.
         """
+        await self._certifier.apply_due()
         while (number := self.ledger.untold) < before:
             episode = self.ledger.outcome(number)
             if episode is None:
@@ -112,7 +122,10 @@ class Evidence:
             certify: Apply the certificates that are due, which may have to be waited for.
         """
         if certify:
-            await self.take_in(self.ledger.begun)
+            try:
+                await self.take_in(self.ledger.begun)
+            except CertificateMissingError as error:  # no decision is left to be changed
+                log.warning("the session ends without a certificate: %s", error)
         for episode in self.ledger.rest:  # beyond a number that will never be played
             await self._tell(episode)
 

@@ -8,8 +8,7 @@ import logging
 from animalcat.layouts.adaptive.learner import Data, Learner
 from animalcat.layouts.fit import FitError, FitRequest, FitResult
 from animalcat.layouts.spec import Layout
-from animalcat.service.certificates import fit_seed, fit_twice
-from animalcat.service.errors import Code, ServiceError
+from animalcat.service.certificates import fit_again, fit_seed
 from animalcat.service.model import Session
 from animalcat.service.parts import Parts
 from animalcat.service.reports import SecondReading
@@ -35,15 +34,9 @@ class FinalFits:
         """The posterior that the profile is made of.
 
         Raises:
-            ServiceError: The fit failed twice.
+            FitError: It cannot be had, here or at all.
         """
-        try:
-            return await self._fit(learner.layout, learner.data(), "profile")
-        except FitError as error:
-            raise ServiceError(
-                Code.SESSION_FAILED,
-                f"the last fit failed ({error}); every outcome is kept, resume the session",
-            ) from error
+        return await self._fit(learner.layout, learner.data(), "profile")
 
     async def second_reading(self, learner: Learner) -> SecondReading | None:
         """After an alarm: the profile with the contradicted part widened, or why there is none."""
@@ -75,5 +68,5 @@ class FinalFits:
     async def _fit(self, layout: Layout, data: Data, purpose: str) -> FitResult:
         seed = fit_seed(self._spec.seed, purpose, len(data.outcomes))
         request = FitRequest(layout, data.features, data.outcomes, seed, weights=data.weights)
-        self._fitting = asyncio.create_task(fit_twice(self._fitter, request))
+        self._fitting = asyncio.create_task(fit_again(self._fitter, request))
         return await self._fitting

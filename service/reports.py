@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Final, NamedTuple
 
 from animalcat import names
-from animalcat.layouts.fit import FitResult
+from animalcat.layouts.fit import FitError, FitResult
 from animalcat.layouts.profile import Profile
 from animalcat.layouts.reanalysis import Drawn, Reanalysis, reanalyse
 from animalcat.service.battery import Battery
@@ -71,7 +71,7 @@ class Report(NamedTuple):
 def exported_profile(
     session: Session,
     measurement: Measurement,
-    fitted: FitResult,
+    fitted: FitResult | FitError,
     attempts: Sequence[Episode],
     certificates: Mapping[int, StoredCertificate],
     versions: Mapping[str, str],
@@ -79,7 +79,8 @@ def exported_profile(
 ) -> Report:
     """The profile that a finished session is left with: nodes by NUTS, statuses by the stopper.
 
-    After an alarm a second reading stands beside the first, which stays.
+    After an alarm a second reading stands beside the first, which stays. Where there is no fit, the
+    nodes are those of the live posterior, not certified for the reason that the fit's error tells.
     """
     verdict = measurement.learner.verdict(_seconds(attempts))
     about = provenance(session, attempts, versions)
@@ -94,7 +95,12 @@ def exported_profile(
     ]
     # A campaign may end it where the rule would not.
     status = {name: "budget" if s == "measuring" else s for name, s in verdict.status.items()}
-    profile = Profile.of_fit(fitted, status, about)
+    if isinstance(fitted, FitError):
+        profile = measurement.live_profile(status, about)
+        reasons = [*profile.diagnostics["reasons"], f"the last fit could not be had: {fitted}"]
+        profile = replace(profile, diagnostics={**profile.diagnostics, "reasons": reasons})
+    else:
+        profile = Profile.of_fit(fitted, status, about)
     content = profile.to_dict()
     if second is not None:
         content["second_reading"] = second.to_dict()

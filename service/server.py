@@ -93,11 +93,11 @@ async def create_server(
     lock = DirectoryLock(settings.home)
     try:
         store = await asyncio.to_thread(SqlStore.in_directory, settings.home)
-        runs_nuts = fitter or Fitter()
+        runs_nuts = fitter or Fitter(settings.fit_patience.outlast)
         parts = Parts(
             store,
             settings.home,
-            Workers(settings.allowed_builds),
+            Workers(settings.allowed_builds, settings.worker_patience),
             runs_nuts,
             EventBus(),
             versions(),

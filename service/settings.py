@@ -9,6 +9,8 @@ from typing import NamedTuple
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from animalcat.envs.patience import Patience
+
 
 class Settings(BaseSettings):
     """What a server is started with."""
@@ -30,6 +32,25 @@ class Settings(BaseSettings):
     allowed_builds: tuple[Path, ...] = ()
     """Unity builds that a session may name by path; that of `unity:auto` is always allowed. To
     name one is to have the server run it."""
+
+    worker_quiet_seconds: float = Field(default=30.0, gt=0)
+    """A worker that neither answers nor works for so long hangs: a fault."""
+    worker_cpu_seconds: float = Field(default=300.0, gt=0)
+    """Most CPU time of a worker for one answer."""
+    fit_quiet_seconds: float = Field(default=60.0, gt=0)
+    """A fitting process that neither answers nor works for so long hangs: its fit is repeated."""
+    fit_cpu_seconds: float = Field(default=3600.0, gt=0)
+    """Most CPU time of the fitting process for one fit."""
+
+    @property
+    def worker_patience(self) -> Patience:
+        """How long workers are waited for."""
+        return Patience(self.worker_quiet_seconds, self.worker_cpu_seconds)
+
+    @property
+    def fit_patience(self) -> Patience:
+        """How long the fitting process is waited for."""
+        return Patience(self.fit_quiet_seconds, self.fit_cpu_seconds)
 
     @property
     def address(self) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from animalcat.envs.backends import AUTOMATIC, unity_build
+from animalcat.envs.patience import Patience
 from animalcat.envs.types import ObservationSpec
 from animalcat.envs.worker_client import WorkerClient
 from animalcat.service.errors import Code, ServiceError
@@ -24,13 +25,17 @@ class Workers:
     stay, and a data directory may come from anywhere.
     """
 
-    def __init__(self, allowed_builds: Sequence[Path] = ()) -> None:
+    def __init__(
+        self, allowed_builds: Sequence[Path] = (), patience: Patience | None = None
+    ) -> None:
         """Lend nothing yet.
 
         Args:
             allowed_builds: Unity builds that may be named by their path.
+            patience: How long workers are waited for; by default as the workers' client has it.
         """
         self._allowed_builds = tuple(allowed_builds)
+        self._patience = patience
         self._idle: list[WorkerClient] = []
 
     def check(self, backend: str) -> None:
@@ -68,7 +73,7 @@ class Workers:
             if (worker.backend, worker.spec) == (backend, spec):
                 self._idle.remove(worker)
                 return worker
-        return WorkerClient(backend, spec)
+        return WorkerClient(backend, spec, patience=self._patience)
 
     async def give_back(self, worker: WorkerClient) -> None:
         """Keep a worker for the next session, or end it.

@@ -31,6 +31,19 @@ def command(
         list[Path] | None,
         typer.Option(help="Unity build that sessions may name by path; may be repeated."),
     ] = None,
+    worker_quiet_seconds: Annotated[
+        float | None,
+        typer.Option(min=0.001, help="Silence and idleness of a worker that hangs: 30."),
+    ] = None,
+    worker_cpu_seconds: Annotated[
+        float | None, typer.Option(min=0.001, help="Most CPU time of a worker for one answer: 300.")
+    ] = None,
+    fit_quiet_seconds: Annotated[
+        float | None, typer.Option(min=0.001, help="The same of the process that fits by NUTS: 60.")
+    ] = None,
+    fit_cpu_seconds: Annotated[
+        float | None, typer.Option(min=0.001, help="Most CPU time of a fit: 3600.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Say where it listens in JSON.")] = False,
     private: Annotated[
         bool, typer.Option(hidden=True, help="End with standard input; implies --json.")
@@ -43,6 +56,10 @@ def command(
         "host": host,
         "home": data,
         "allowed_builds": allow_build,
+        "worker_quiet_seconds": worker_quiet_seconds,
+        "worker_cpu_seconds": worker_cpu_seconds,
+        "fit_quiet_seconds": fit_quiet_seconds,
+        "fit_cpu_seconds": fit_cpu_seconds,
     }
     settings = Settings(**{key: value for key, value in given.items() if value is not None})
 

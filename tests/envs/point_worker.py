@@ -16,8 +16,10 @@ from animalcat.arena_configs.model import Arena, ArenaError
 from animalcat.envs.types import EndedBy, Environment, Observation, ObservationSpec, Phase, Step
 from animalcat.envs.worker import serve
 
-DIE, HANG, RAISE = 6, 7, 8
+WORK, DIE, HANG, RAISE = 2, 6, 7, 8
 """Actions that a backend may be brought down by."""
+WORK_SECONDS = 1.5
+"""CPU time of the action that works, as a compiler does."""
 GOAL = 5
 """Steps to the right that reach the goal."""
 
@@ -40,6 +42,10 @@ class PointEnvironment:
         if action == DIE:
             print("dying now", file=sys.stderr, flush=True)
             os._exit(7)
+        if action == WORK:
+            end = time.process_time() + WORK_SECONDS
+            while time.process_time() < end:
+                pass
         if action == HANG:
             time.sleep(60)
         if action == RAISE:

@@ -21,6 +21,7 @@ from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import ArenaError
 from animalcat.envs.backends import make_environment
 from animalcat.envs.frames import pack_steps, spec_from_json, spec_to_json, unpack_steps
+from animalcat.envs.patience import Patience
 from animalcat.envs.types import (
     CameraSpec,
     EndedBy,
@@ -186,13 +187,13 @@ async def test_actions_out_of_range_reach_no_worker(point: WorkerClient) -> None
     [
         (point_worker.DIE, "ended with code 7 / dying now"),
         (point_worker.RAISE, "RuntimeError: the backend is upset"),
-        (point_worker.HANG, "no answer for 0.5 s"),
+        (point_worker.HANG, "no answer for 0.5 s, nor any work"),
     ],
 )
 async def test_a_failed_worker_is_a_fault_and_the_next_load_has_a_new_one(
     action: int, message: str
 ) -> None:
-    worker = WorkerClient("point", BOTH, command=COMMAND, answer_seconds=0.5)
+    worker = WorkerClient("point", BOTH, command=COMMAND, patience=Patience(0.5))
     await worker.load(ARENA, 0)
     pid = worker.pid
     with pytest.raises(WorkerFault, match=message):
@@ -203,6 +204,19 @@ async def test_a_failed_worker_is_a_fault_and_the_next_load_has_a_new_one(
     assert same(await worker.load(ARENA, 0), await worker.load(ARENA, 0))
     assert worker.pid != pid
     await worker.close()
+
+
+async def test_a_worker_that_works_is_waited_for_to_a_limit_of_its_work() -> None:
+    for limit, outcome in ((300.0, None), (0.5, r"no answer after 0\.5 s of CPU time")):
+        worker = WorkerClient("point", BOTH, command=COMMAND, patience=Patience(0.4, limit))
+        await worker.load(ARENA, 0)
+        if outcome is None:
+            (step,) = await worker.step(bytes([point_worker.WORK]))
+            assert step.phase is Phase.MID
+        else:
+            with pytest.raises(WorkerFault, match=outcome):
+                await worker.step(bytes([point_worker.WORK]))
+        await worker.close()
 
 
 async def test_a_killed_worker_is_a_fault(point: WorkerClient) -> None:

@@ -16,8 +16,9 @@ import numpy.typing as npt
 import psutil
 import pytest
 
+from animalcat.envs.patience import Patience
 from animalcat.layouts import frames
-from animalcat.layouts.fit import FitError, FitRequest
+from animalcat.layouts.fit import FitError, FitInterruptedError, FitRequest
 from animalcat.layouts.fitter import Fitter
 from animalcat.layouts.spec import Layout
 
@@ -55,8 +56,9 @@ async def test_it_serves_fits_and_restarts(
         assert first.nodes[0].mean == pytest.approx(first.flat_draws[:, 0].mean())
         assert fitter.compiles == 1
 
-        with pytest.raises(FitError, match="outcomes for 40 rows"):
+        with pytest.raises(FitError, match="outcomes for 40 rows") as refused:
             await fitter.fit(FitRequest(aaio, features, y[:9], seed=7))
+        assert not isinstance(refused.value, FitInterruptedError)
         assert (await fitter.fit(request)).draws.tobytes() == first.draws.tobytes()
         assert fitter.compiles == 1
 
@@ -66,7 +68,7 @@ async def test_it_serves_fits_and_restarts(
         running = asyncio.create_task(fitter.fit(FitRequest(aaio, features, y, 1, draws=200_000)))
         await asyncio.sleep(0.3)
         os.kill(pid, signal.SIGKILL)
-        with pytest.raises(FitError, match="ended unexpectedly"):
+        with pytest.raises(FitInterruptedError, match="ended unexpectedly"):
             await running
         empty = await fitter.fit(FitRequest(aaio, np.empty((0, 4)), [], seed=1))
         assert empty.diagnostics["prior_only"]
@@ -76,14 +78,20 @@ async def test_it_serves_fits_and_restarts(
     await fitter.close()
 
 
-async def test_a_request_that_takes_too_long_ends_the_process(aaio: Layout) -> None:
-    fitter = Fitter(timeout=0.05)
-    try:
-        with pytest.raises(FitError, match=r"within 0\.05 s"):
-            await fitter.fit(FitRequest(aaio, [[10.0, 1.0, 0.0, 0.0]], [1.0], seed=1))
-        assert fitter.pid is None
-    finally:
-        await fitter.close()
+async def test_a_process_that_is_given_up_is_ended(aaio: Layout, tmp_path: Path) -> None:
+    hangs = tmp_path / "python"
+    hangs.write_text("#!/bin/sh\nexec sleep 60\n")
+    hangs.chmod(0o755)
+    for fitter, why in (
+        (Fitter(Patience(0.4).outlast, str(hangs)), "nor any work"),
+        (Fitter(Patience(60.0, 0.1).outlast), "of CPU time"),
+    ):
+        try:
+            with pytest.raises(FitInterruptedError, match=why):
+                await fitter.fit(FitRequest(aaio, [[10.0, 1.0, 0.0, 0.0]], [1.0], seed=1))
+            assert fitter.pid is None
+        finally:
+            await fitter.close()
 
 
 async def test_an_interpreter_that_is_not_there_is_an_error(aaio: Layout) -> None:

@@ -230,9 +230,9 @@ def start(fitter: Fitter) -> Callable[[Path], Any]:
     """Starts servers."""
 
     @asynccontextmanager
-    async def started(data: Path) -> AsyncIterator[Service]:
+    async def started(data: Path, other: Fitter | None = None) -> AsyncIterator[Service]:
         async with (
-            create_server(Settings(home=data, port=0), lambda: NOW, fitter) as running,
+            create_server(Settings(home=data, port=0), lambda: NOW, other or fitter) as running,
             grpc.aio.insecure_channel(running.address) as channel,
         ):
             yield Service(running, data, channel)

@@ -1,0 +1,107 @@
+"""How long to wait for a process: as long as it works, within a generous limit of its own work.
+
+Seconds on the wall say little of a process: on a loaded machine one that compiles for ten seconds
+may take minutes. What tells working from hung is the CPU time that the operating system counts for
+it. A heartbeat from a thread would not: it goes on beside a deadlock, and stops while a compiler
+holds the interpreter's lock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+WORK: Final = 0.02
+"""Seconds of CPU time that count as work; the system counts in hundredths."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """When to give a process up that has been asked something.
+
+    Attributes:
+        quiet_seconds: It neither answered nor worked for so long: it hangs.
+        cpu_seconds: It has worked so long for one answer: it is in an endless loop.
+    """
+
+    quiet_seconds: float = 30.0
+    cpu_seconds: float = 300.0
+
+    @property
+    def interval(self) -> float:
+        """Seconds between two looks."""
+        return min(5.0, self.quiet_seconds / 4)
+
+    async def outlast(self, pid: int) -> str:
+        """Return when the process is to be given up, with the reason.
+
+        Args:
+            pid: Of the process, which has just been asked something.
+        """
+        watch = Watch(self, pid)
+        while not (reason := watch.look()):
+            await asyncio.sleep(self.interval)
+        return reason
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time that a process has used, in seconds.
+
+    Where the system has no `/proc`, the time on the wall stands for it: then nothing counts as
+    hung, and the limit ends what hangs as well.
+    """
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return time.monotonic()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Watch:
+    """Looks after a process that has been asked one thing."""
+
+    __slots__ = ("_clock", "_cpu", "_first", "_looked", "_patience", "_pid", "_quiet", "_worked")
+
+    def __init__(
+        self,
+        patience: Patience,
+        pid: int,
+        clock: Callable[[], float] = time.monotonic,
+        cpu: Callable[[int], float] = cpu_seconds,
+    ) -> None:
+        """Begin; nothing is read before the first look, so that a quick answer costs nothing.
+
+        Args:
+            patience: When to give up.
+            pid: Of the process.
+            clock: Tells seconds.
+            cpu: Tells the CPU seconds of a process.
+        """
+        self._patience = patience
+        self._pid = pid
+        self._clock = clock
+        self._cpu = cpu
+        self._first: float | None = None
+        self._worked = self._looked = self._quiet = 0.0
+
+    def look(self) -> str:
+        """Why to give the process up; empty while there is no reason. Look every `interval`."""
+        now, cpu = self._clock(), self._cpu(self._pid)
+        if self._first is None:
+            self._first = self._worked = cpu
+        elif cpu - self._worked >= WORK:
+            self._worked, self._quiet = cpu, 0.0
+        else:
+            # While nobody looked, the machine may have slept, and the process with it.
+            self._quiet += min(now - self._looked, 2 * self._patience.interval)
+        self._looked = now
+        if self._quiet >= self._patience.quiet_seconds:
+            return f"no answer for {self._patience.quiet_seconds:g} s, nor any work"
+        if cpu - self._first >= self._patience.cpu_seconds:
+            return f"no answer after {self._patience.cpu_seconds:g} s of CPU time"
+        return ""

@@ -1,0 +1,42 @@
+"""When a process that was asked something is given up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count, repeat
+
+import pytest
+
+from animalcat.envs.patience import Patience, Watch
+
+PATIENCE = Patience(quiet_seconds=20.0, cpu_seconds=100.0)
+
+
+def given_up(clock: Iterator[float], cpu: Iterator[float]) -> tuple[int, str]:
+    """After how many looks, 300 at most, and why."""
+    watch = Watch(PATIENCE, 1, clock=lambda: next(clock), cpu=lambda _: next(cpu))
+    for looks in range(300):
+        if reason := watch.look():
+            return looks, reason
+    return 300, ""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "work", "looks", "reason"),
+    [
+        (5.0, 0.0, 4, "no answer for 20 s, nor any work"),  # it hangs
+        (5.0, 0.05, 300, ""),  # a hundredth of a core: a machine with much else to do
+        (5.0, 5.0, 20, "no answer after 100 s of CPU time"),  # an endless loop
+        (5.0, 20.0, 5, "no answer after 100 s of CPU time"),  # on four cores
+        (3600.0, 0.0, 2, "no answer for 20 s, nor any work"),  # hangs, on a machine that sleeps
+    ],
+)
+def test_work_is_told_from_hanging(seconds: float, work: float, looks: int, reason: str) -> None:
+    assert given_up(count(0.0, seconds), count(7.0, work)) == (looks, reason)
+
+
+def test_a_machine_that_slept_once_has_not_hung() -> None:
+    clock = iter([0.0, 5.0, 50_000.0, *(50_000.0 + 5.0 * k for k in range(1, 300))])
+    cpu = iter([1.0, 2.0, 2.0, *(2.0 + 0.1 * k for k in range(1, 300))])
+    assert given_up(clock, cpu) == (300, "")
+    assert given_up(count(0.0, 5.0), repeat(1.0))[0] == 4
