@@ -96,7 +96,7 @@ def exported_profile(
     # A campaign may end it where the rule would not.
     status = {name: "budget" if s == "measuring" else s for name, s in verdict.status.items()}
     if isinstance(fitted, FitError):
-        profile = measurement.live_profile(status, about)
+        profile = Profile.of_live(measurement.learner.posterior, status, about)
         reasons = [*profile.diagnostics["reasons"], f"the last fit could not be had: {fitted}"]
         profile = replace(profile, diagnostics={**profile.diagnostics, "reasons": reasons})
     else:
