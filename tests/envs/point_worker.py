@@ -16,7 +16,7 @@ from animalcat.arena_configs.model import Arena, ArenaError
 from animalcat.envs.types import EndedBy, Environment, Observation, ObservationSpec, Phase, Step
 from animalcat.envs.worker import serve
 
-WORK, DIE, HANG, RAISE = 2, 6, 7, 8
+LOOP, WORK, DIE, HANG, RAISE = 1, 2, 6, 7, 8
 """Actions that a backend may be brought down by."""
 WORK_SECONDS = 1.5
 """CPU time of the action that works, as a compiler does."""
@@ -42,6 +42,8 @@ class PointEnvironment:
         if action == DIE:
             print("dying now", file=sys.stderr, flush=True)
             os._exit(7)
+        while action == LOOP:
+            pass
         if action == WORK:
             end = time.process_time() + WORK_SECONDS
             while time.process_time() < end:

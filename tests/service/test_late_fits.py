@@ -76,7 +76,7 @@ async def test_a_certificate_that_cannot_be_had_is_waited_for(
             await other.play(session)
         await other.settled(session, "WAITING", asyncio.sleep)
         assert len(await other.list_episodes(session)) == 24  # the next decision hangs on it
-        with pytest.raises(AssertionError, match="Resume it when the machine"):
+        with pytest.raises(AssertionError, match="ANIMALCAT_FIT_QUIET_SECONDS"):
             await other.play(session)
     async with start(tmp_path, machine.fitter) as other:  # also where it was not there from 16 on
         assert (await other.get(session)).episodes == 24
