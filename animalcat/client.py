@@ -165,7 +165,7 @@ class Client:
         *,
         agent: str,
         battery: str,
-        layout: str = "aaio",
+        layout: str | os.PathLike[str] = "aaio",
         layout_variant: str = "",
         max_episodes: int = 100,
         target_sd: float = 0.0,
@@ -187,7 +187,7 @@ class Client:
         Args:
             agent: Name of the agent that is to be measured.
             battery: Id or resource name.
-            layout: Name of the layout.
+            layout: Name of the layout, or a file of one's own (its name ends in .yaml or .yml).
             layout_variant: Variant of it.
             max_episodes: Most episodes.
             target_sd: Enough when every capability's SD is this share of its range; 0: never.
@@ -204,10 +204,12 @@ class Client:
             slots: How many episodes may be played at once.
             request_id: The same id again gives the same session.
         """
+        named, definition = named_layout(layout)
         spec = sessions_pb2.SessionSpec(
             agent=agent,
             battery=_battery_name(battery),
-            layout=layout,
+            layout=named,
+            layout_definition=definition,
             layout_variant=layout_variant,
             policy=policy
             if isinstance(policy, sessions_pb2.SelectionPolicy)
@@ -351,7 +353,12 @@ class Client:
         return self.connection.iterate(self._episodes.StreamEpisode, request)
 
     def import_battery(
-        self, path: str | os.PathLike[str], name: str | None = None, *, seed: int = 0
+        self,
+        path: str | os.PathLike[str],
+        name: str | None = None,
+        *,
+        seed: int = 0,
+        features: str | os.PathLike[str] | None = None,
     ) -> sessions_pb2.Battery:
         """Store arena files as a battery; the same content again gives the same battery.
 
@@ -359,12 +366,15 @@ class Client:
             path: A YAML file, or a folder of them.
             name: Of the battery; by default made from the path.
             seed: For values that the files leave to chance.
+            features: A CSV file with meta-features of one's own: a column `instance`, and one for
+                each feature, its unit in brackets where it has one.
 
         Raises:
-            AnimalcatError: There are no arena files at the path.
+            AnimalcatError: There are no arena files at the path, or a file cannot be read.
         """
         source = Path(path)
         files = _arena_files(source)
+        table = None if features is None else _content(features)
 
         async def frames() -> AsyncIterator[sessions_pb2.ImportBatteryRequest]:
             header = sessions_pb2.BatteryHeader(
@@ -374,6 +384,10 @@ class Client:
             for relative, file in files:
                 arena = sessions_pb2.ArenaFile(path=relative, content=file.read_bytes())
                 yield sessions_pb2.ImportBatteryRequest(file=arena)
+            if table is not None:
+                yield sessions_pb2.ImportBatteryRequest(
+                    table=sessions_pb2.FeatureTable(content=table)
+                )
 
         return self._run(self._batteries.ImportBattery, frames()).battery
 
@@ -468,6 +482,28 @@ def _battery_name(battery: str) -> str:
 
 def _profile_name(session: SessionLike) -> str:
     return names.profile_name(names.parse_session(session_name(session)))
+
+
+def named_layout(layout: str | os.PathLike[str]) -> tuple[str, str]:
+    """How a session says its layout: by name, or by the text of a file of one's own; one is empty.
+
+    Raises:
+        AnimalcatError: The file cannot be read.
+    """
+    name = os.fspath(layout)
+    if not name.endswith((".yaml", ".yml")):
+        return name, ""
+    try:
+        return "", _content(name).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise AnimalcatError(f"{name}: not UTF-8 text (byte {error.start})") from error
+
+
+def _content(path: str | os.PathLike[str]) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise AnimalcatError(f"{path}: {error.strerror or 'cannot be read'}") from error
 
 
 def _arena_files(source: Path) -> list[tuple[str, Path]]:

@@ -156,6 +156,18 @@ class Layout:
         return hashlib.sha256(text.encode()).hexdigest()
 
     @cached_property
+    def identity(self) -> str:
+        """SHA-256 of all that decides in a session: the model, and what the layout excludes.
+
+        It is the digest where nothing is excluded.
+        """
+        if not self.excludes:
+            return self.digest
+        excludes = {e.feature: [e.above, e.below, e.unit] for e in self.excludes}
+        text = json.dumps([self.digest, excludes], sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @cached_property
     def gates(self) -> frozenset[str]:
         """Features that gates hang on, which are hence 0 or 1."""
         return frozenset(node.link.when for node in self.derived if isinstance(node.link, Gate))

@@ -18,6 +18,8 @@ from animalcat.v1 import sessions_pb2, sessions_pb2_grpc
 
 MAX_FILE_BYTES = 1024 * 1024
 """Largest arena file."""
+MAX_TABLE_BYTES = 16 * 1024 * 1024
+"""Largest table of meta-features."""
 MAX_PATH = 500
 """Longest path of an arena file."""
 
@@ -39,16 +41,18 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
             raise ServiceError(Code.BAD_FRAME, "the first frame must be the header")
         battery = names.check_component(first.header.name, "battery")
         files: list[ArenaFile] = []
-        size = 0
+        size, table = 0, ""
         while (frame := await context.read()) is not grpc.aio.EOF:
             if frame.WhichOneof("frame") == "table":
-                raise ServiceError(
-                    Code.INVALID_REQUEST, "this version takes no tables of meta-features yet"
-                )
-            if frame.WhichOneof("frame") != "file":
-                raise ServiceError(Code.BAD_FRAME, "only files may follow the header")
-            files.append(_arena_file(frame.file))
-            size += len(frame.file.content)
+                if table:
+                    raise ServiceError(Code.BAD_FRAME, "a battery has one table at most")
+                table = _text(frame.table.content)
+                size += len(frame.table.content)
+            elif frame.WhichOneof("frame") != "file":
+                raise ServiceError(Code.BAD_FRAME, "only files and a table may follow the header")
+            else:
+                files.append(_arena_file(frame.file))
+                size += len(frame.file.content)
             if len(files) > self._settings.max_battery_files:
                 raise ServiceError(
                     Code.TOO_LARGE, f"more than {self._settings.max_battery_files} files"
@@ -57,7 +61,7 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
                 raise ServiceError(
                     Code.TOO_LARGE, f"more than {self._settings.max_battery_bytes} bytes"
                 )
-        record = await self._library.import_files(battery, first.header.seed, files)
+        record = await self._library.import_files(battery, first.header.seed, files, table)
         return sessions_pb2.ImportBatteryResponse(battery=battery_to_proto(record))
 
     async def BuildBattery(  # noqa: N802
@@ -96,6 +100,18 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         """All batteries of this server."""
         records = await self._library.all()
         return sessions_pb2.ListBatteriesResponse(batteries=map(battery_to_proto, records))
+
+
+def _text(table: bytes) -> str:
+    if len(table) > MAX_TABLE_BYTES:
+        raise ServiceError(Code.TOO_LARGE, f"the table has more than {MAX_TABLE_BYTES} bytes")
+    if not table.strip():
+        raise ServiceError(Code.INVALID_REQUEST, "the table is empty")
+    try:
+        return table.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = table[: error.start].count(b"\n") + 1
+        raise ServiceError(Code.INVALID_REQUEST, f"table, line {line}: not UTF-8 text") from error
 
 
 def _arena_file(file: sessions_pb2.ArenaFile) -> ArenaFile:

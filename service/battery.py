@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
@@ -25,6 +25,7 @@ from animalcat.arena_configs.model import STEPS_PER_UNIT, Arena, ArenaError
 from animalcat.arena_configs.outcome import MarkedPlace, Task
 from animalcat.arena_configs.placement import fix, place
 from animalcat.arena_configs.writer import to_yaml
+from animalcat.service.feature_table import FeatureTable, read_table
 
 USUAL_STEPS: Final = 250 * STEPS_PER_UNIT
 """Physics steps until the time limit that most arenas of the Animal-AI Olympics have."""
@@ -55,7 +56,8 @@ class Instance:
         seed: Seed of its episodes, so that the same instance plays the same.
         arena: Its file in the battery's folder.
         missing: Why a meta-feature that batteries have does not apply to it, by name.
-        places: Places that are choices, where its table marks some.
+        places: Places that are choices, right or wrong ones; the first that the agent reaches
+            decides.
     """
 
     name: str
@@ -125,20 +127,23 @@ class Battery:
         return (self.folder / instance.arena).read_text("utf-8")
 
 
-def import_files(files: Iterable[ArenaFile], seed: int, store: Path) -> Battery:
+def import_files(files: Iterable[ArenaFile], seed: int, store: Path, table: str = "") -> Battery:
     """Make a battery of arena files.
 
     Args:
         files: The files; their order does not matter.
         seed: Seed of the values that they leave to chance; each file draws with (seed, its path).
         store: Folder that holds batteries by digest.
+        table: Meta-features of one's own, CSV (`feature_table`); empty: none.
 
     Raises:
         ArenaError: A file cannot be used; the message names file and line.
-        ValueError: There is no file, or two would give an instance of the same name.
+        ValueError: There is no file, two would give an instance of the same name, or the table
+            does not fit; the message names the place.
     """
     drafts: list[Draft] = []
     problems: list[str] = []
+    own = read_table(table) if table else None
     for file in sorted(files):
         loaded = load_text(file.text, file.path)
         problems += [str(problem) for problem in loaded.problems]
@@ -149,7 +154,7 @@ def import_files(files: Iterable[ArenaFile], seed: int, store: Path) -> Battery:
         for number, arena in sorted(arenas.items()):
             name = stem if len(arenas) == 1 else f"{stem}.{number}"
             drafts.append(Draft(name, paradigm_of(name), arena, instance_seed(seed, name)))
-    return _store(drafts, problems, store)
+    return _store(drafts, problems, store, own)
 
 
 def build_family(family: str, n: int, seed: int, store: Path) -> Battery:
@@ -186,11 +191,25 @@ def load(digest: str, store: Path) -> Battery:
     return Battery(
         digest=digest,
         units=table["units"],
-        instances=tuple(Instance(**row) for row in table["instances"]),
+        instances=tuple(_instance(row) for row in table["instances"]),
         problems=tuple(table["problems"]),
         folder=folder,
         versions=table.get("versions", {}),
     )
+
+
+def _instance(row: Mapping[str, Any]) -> Instance:
+    fields: dict[str, Any] = dict(row)
+    fields["places"] = tuple(MarkedPlace(*place) for place in row.get("places", ()))
+    return Instance(**fields)
+
+
+def _row(instance: Instance) -> dict[str, Any]:
+    """An instance as the table has it."""
+    row = asdict(instance)
+    if not instance.places:
+        del row["places"]
+    return row
 
 
 def read_files(source: Path) -> Iterator[ArenaFile]:
@@ -277,7 +296,9 @@ def fixed_instance(draft: Draft, file: str = "") -> Fixed:
     )
 
 
-def _store(drafts: Sequence[Draft], problems: Sequence[str], store: Path) -> Battery:
+def _store(
+    drafts: Sequence[Draft], problems: Sequence[str], store: Path, own: FeatureTable | None = None
+) -> Battery:
     """Fix, measure and write the instances; content that is there already is left alone."""
     if not drafts:
         raise ValueError("a battery needs one arena at least")
@@ -285,10 +306,15 @@ def _store(drafts: Sequence[Draft], problems: Sequence[str], store: Path) -> Bat
     for one, other in pairwise(ordered):
         if one.name == other.name:
             raise ValueError(f"two files give an instance named {one.name!r}; rename one")
+    if own is not None:  # before what takes time
+        own.check({draft.name for draft in ordered})
     made = [_make_named(draft, number) for number, draft in enumerate(ordered)]
     units = {name: feature.unit for name, feature in FEATURES.items()}
+    if own is not None:
+        made = [_with_own(one, own, units) for one in made]
+        units |= own.units
     versions = {name: feature.version for name, feature in FEATURES.items()}
-    rows = [asdict(one.instance) for one in made]
+    rows = [_row(one.instance) for one in made]
     content = {
         "version": TABLE_VERSION,
         "units": units,
@@ -322,6 +348,20 @@ def _store(drafts: Sequence[Draft], problems: Sequence[str], store: Path) -> Bat
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
     return load(digest, store)
+
+
+def _with_own(made: Fixed, own: FeatureTable, units: Mapping[str, str]) -> Fixed:
+    """An instance with what a table says of it."""
+    instance = made.instance
+    features, missing = own.joined(instance.name, instance.features, units)
+    return made._replace(
+        instance=replace(
+            instance,
+            features=features,
+            missing={**instance.missing, **missing},
+            places=own.rows[instance.name].places,
+        )
+    )
 
 
 def _make_named(draft: Draft, number: int) -> Fixed:

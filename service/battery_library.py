@@ -92,16 +92,16 @@ class BatteryLibrary:
             return await self._keep(battery, made)
 
     async def import_files(
-        self, battery: str, seed: int, files: Sequence[ArenaFile]
+        self, battery: str, seed: int, files: Sequence[ArenaFile], table: str = ""
     ) -> BatteryRecord:
-        """Make a battery of arena files.
+        """Make a battery of arena files, and of a table of meta-features where there is one.
 
         Raises:
             ServiceError: A file cannot be used; the message names file and line.
         """
         async with self._building:
             try:
-                made = await asyncio.to_thread(import_files, files, seed, self._folder)
+                made = await asyncio.to_thread(import_files, files, seed, self._folder, table)
             except ArenaError as error:
                 raise ServiceError(Code.INVALID_ARENA, _explained(error)) from error
             except ValueError as error:

@@ -12,8 +12,8 @@ import numpy as np
 
 from animalcat.layouts.adaptive.campaign import Standing, next_round, overlapping
 from animalcat.layouts.spec import Layout
-from animalcat.service.coverage import find_layout
 from animalcat.service.engines import Engines
+from animalcat.service.layout_library import layout_of
 from animalcat.service.model import Campaign, Session
 
 log = logging.getLogger(__name__)
@@ -107,7 +107,7 @@ class Conductor:
 
     async def _hand_out(self, sessions: Sequence[Session]) -> None:
         rule, spec = self.campaign.spec.allocation, self.campaign.spec.session
-        layout = find_layout(spec.layout, spec.layout_variant)
+        layout = await asyncio.to_thread(layout_of, spec, self._engines.parts.store)
         sessions = [await self._measured(session) for session in sessions]
         standings = [standing(session, layout) for session in sessions]
         left = rule.budget - sum(session.episodes for session in sessions)

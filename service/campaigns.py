@@ -50,7 +50,9 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
     ) -> campaigns_pb2.CreateCampaignResponse:
         """Create a campaign and its sessions; the same again gives the same."""
         spec = spec_of_campaign_from_proto(request.spec)
-        checked, measurement = await self._sessions.checked(spec.session)
+        checked, measurement = await self._sessions.checked(
+            spec.session, request.spec.session.layout_definition
+        )
         spec = replace(spec, session=checked)
         campaign = campaign_id(spec)
         candidates = measurement.candidates

@@ -290,6 +290,7 @@ def instance_to_proto(instance: Instance) -> sessions_pb2.Instance:
         name=instance.name,
         paradigm=instance.paradigm,
         features=instance.features,
+        missing=instance.missing,
         pass_mark=instance.pass_mark,
         time_limit_steps=instance.time_limit_steps,
     )

@@ -1,4 +1,4 @@
-"""Which layout is meant, and which instances of a battery it covers."""
+"""Which instances of a battery a layout covers, and why not the others."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from typing import Final
 import numpy as np
 
 from animalcat.arena_configs.features import FEATURES
-from animalcat.layouts.codec import SpecificationError
 from animalcat.layouts.expressions import ONE
-from animalcat.layouts.library import LAYOUTS, load_layout
 from animalcat.layouts.spec import Layout
 from animalcat.service.battery import Battery, Instance
-from animalcat.service.errors import Code, ServiceError, unknown
+from animalcat.service.errors import Code, ServiceError
 
 _ONCE_COVERED: Final = {"aaio": ("01-0[1-9]-*", "01-1[0-7]-*", "07-0[1-6]-*", "navigation-*")}
 """By layout, the names that it covered when batteries had tables of version 1."""
@@ -54,27 +52,20 @@ class Coverage:
         return "; ".join(told)
 
 
-def find_layout(name: str, variant: str = "") -> Layout:
-    """A layout that is shipped.
-
-    Raises:
-        ServiceError: There is none of that name or variant; it lists those that there are.
-    """
-    if name not in LAYOUTS:
-        raise unknown(Code.UNKNOWN_LAYOUT, "layout", name, list(LAYOUTS))
-    try:
-        return load_layout(name, variant)
-    except SpecificationError as error:
-        raise ServiceError(Code.UNKNOWN_LAYOUT, f"layout {name!r}: {error}") from error
-
-
-def covered_features(layout: Layout, battery: Battery) -> dict[str, Sequence[float]]:
+def covered_features(
+    layout: Layout, battery: Battery, *, as_once: bool = False
+) -> dict[str, Sequence[float]]:
     """Features of the instances that the layout covers, by name, in its order of columns.
+
+    Args:
+        layout: The layout.
+        battery: The battery.
+        as_once: A battery with a table of version 1 is covered as it was then: by names.
 
     Raises:
         ServiceError: As for `coverage`, or nothing is covered; it says why, and what to do.
     """
-    found = coverage(layout, battery)
+    found = coverage(layout, battery, as_once=as_once)
     if not found.features:
         advice = f". {found.advice}" if found.advice else ""
         raise ServiceError(
@@ -85,8 +76,13 @@ def covered_features(layout: Layout, battery: Battery) -> dict[str, Sequence[flo
     return dict(found.features)
 
 
-def coverage(layout: Layout, battery: Battery) -> Coverage:
+def coverage(layout: Layout, battery: Battery, *, as_once: bool = False) -> Coverage:
     """What a layout covers of a battery, and why not the rest.
+
+    Args:
+        layout: The layout.
+        battery: The battery.
+        as_once: A battery with a table of version 1 is covered as it was then: by names.
 
     Raises:
         ServiceError: The layout names a feature that nobody knows, or has it in another unit.
@@ -95,10 +91,10 @@ def coverage(layout: Layout, battery: Battery) -> Coverage:
     reasons: dict[str, str] = {}
     rows: dict[str, list[float]] = {}
     for instance in battery.instances:
-        if battery.versions:
-            why = layout.why_not(instance.features, instance.missing) or _unseen(layout, instance)
-        else:
+        if as_once and not battery.versions:
             why = _once_not_covered(layout, instance.name, instance.features)
+        else:
+            why = layout.why_not(instance.features, instance.missing) or _unseen(layout, instance)
         if why:
             reasons[instance.name] = why
         else:

@@ -11,6 +11,7 @@ from typing import Final
 from animalcat.layouts.adaptive.stopping import Verdict
 from animalcat.service.battery import Battery
 from animalcat.service.certificates import CertificateMissingError, Certifier
+from animalcat.service.layout_library import layout_of
 from animalcat.service.ledger import Ledger
 from animalcat.service.measurement import Measurement
 from animalcat.service.model import Decision, Episode, Outcome, Session
@@ -73,7 +74,8 @@ class Evidence:
             attempts: Those that the store has, all of them over.
             parts: Of the server.
         """
-        measurement = await asyncio.to_thread(Measurement, session.spec, battery)
+        layout = await asyncio.to_thread(layout_of, session.spec, parts.store)
+        measurement = await asyncio.to_thread(Measurement, session.spec, battery, layout)
         for episode in attempts:
             measurement.learn(episode.decision)
         found = cls(session, measurement, attempts, parts)

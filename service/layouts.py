@@ -67,7 +67,7 @@ def shipped() -> tuple[LayoutRecord, ...]:
 def _shipped() -> Iterator[LayoutRecord]:
     for name in LAYOUTS:
         for variant in variants(name):
-            yield LayoutRecord(load_layout(name, variant).digest, name, variant, text_of(name))
+            yield LayoutRecord(load_layout(name, variant).identity, name, variant, text_of(name))
 
 
 def _is_shipped(layout: LayoutRecord) -> bool:

@@ -14,9 +14,10 @@ from animalcat.layouts.adaptive.learner import Learner, RulesError
 from animalcat.layouts.adaptive.stopping import Verdict
 from animalcat.layouts.spec import Layout
 from animalcat.service.battery import Battery, Instance
-from animalcat.service.coverage import covered_features, find_layout
+from animalcat.service.coverage import covered_features
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.generation import InstanceSource, source_for
+from animalcat.service.layout_library import shipped_layout
 from animalcat.service.model import CapabilityStatus, Decision, Episode, Outcome, SessionSpec
 
 FIRST_CHECKPOINT: Final = 16
@@ -44,6 +45,7 @@ class Measurement:
         self,
         spec: SessionSpec,
         battery: Battery,
+        layout: Layout | None = None,
         find_source: Callable[[Layout], InstanceSource] = source_for,
     ) -> None:
         """Start before the first episode.
@@ -51,14 +53,16 @@ class Measurement:
         Args:
             spec: What the session is to be.
             battery: What there is.
+            layout: The session's layout (`layout_library.layout_of`); None: the shipped one of that
+                name.
             find_source: Finds who makes instances for a layout, where the policy wants some made.
 
         Raises:
             ServiceError: Layout, policy or the version of the rules are unknown, no instance is
                 covered, or none can be made.
         """
-        layout = find_layout(spec.layout, spec.layout_variant)
-        covered = covered_features(layout, battery)
+        layout = layout or shipped_layout(spec.layout, spec.layout_variant)
+        covered = covered_features(layout, battery, as_once=not spec.layout_digest)
         self._seed = spec.seed
         self._source: InstanceSource | None = None
         offers = None

@@ -10,6 +10,7 @@ from animalcat import names
 from animalcat.service.engines import Engines
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.exports import outcomes_csv, profile_html
+from animalcat.service.layout_library import layout_of
 from animalcat.service.reports import outcome_rows, reanalysis
 from animalcat.v1 import results_pb2, results_pb2_grpc
 
@@ -68,7 +69,8 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
         stored = await self._engines.stored(session)
         battery = await self._engines.battery(stored.spec.battery_digest)
         episodes = await self._engines.episodes(session)
-        found = await asyncio.to_thread(reanalysis, stored.spec, battery, episodes)
+        layout = await asyncio.to_thread(layout_of, stored.spec, self._engines.parts.store)
+        found = await asyncio.to_thread(reanalysis, stored.spec, layout, battery, episodes)
         return {"session": names.session_name(session), **found.to_dict()}
 
     async def _outcomes(self, session: str) -> tuple[list[dict[str, Any]], dict[str, str]]:

@@ -11,8 +11,9 @@ from animalcat import names
 from animalcat.layouts.fit import FitError, FitResult
 from animalcat.layouts.profile import Profile
 from animalcat.layouts.reanalysis import Drawn, Reanalysis, reanalyse
+from animalcat.layouts.spec import Layout
 from animalcat.service.battery import Battery
-from animalcat.service.coverage import covered_features, find_layout
+from animalcat.service.coverage import covered_features
 from animalcat.service.generation import played_instance
 from animalcat.service.measurement import CERTIFICATE_DELAY, Measurement
 from animalcat.service.model import (
@@ -187,18 +188,20 @@ def outcome_rows(
     return rows
 
 
-def reanalysis(spec: SessionSpec, battery: Battery, attempts: Sequence[Episode]) -> Reanalysis:
+def reanalysis(
+    spec: SessionSpec, layout: Layout, battery: Battery, attempts: Sequence[Episode]
+) -> Reanalysis:
     """What a session says of the whole battery, by the propensities that were recorded.
 
     Args:
         spec: What the session was made with.
+        layout: Its layout.
         battery: What it chose from.
         attempts: All its attempts.
     """
-    layout = find_layout(spec.layout, spec.layout_variant)
     paradigms = [
         battery.instances[battery.index[name]].paradigm
-        for name in covered_features(layout, battery)
+        for name in covered_features(layout, battery, as_once=not spec.layout_digest)
     ]
     counted = sorted(
         (e for e in attempts if e.outcome is not None and e.outcome.counts),

@@ -10,6 +10,7 @@ from typing import Any
 
 from animalcat import names
 from animalcat.layouts.adaptive.learner import RULES
+from animalcat.layouts.spec import Layout
 from animalcat.service.battery_library import BatteryLibrary
 from animalcat.service.converters import (
     episode_to_proto,
@@ -19,6 +20,7 @@ from animalcat.service.converters import (
 from animalcat.service.engines import Engines
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.ids import session_id
+from animalcat.service.layout_library import own_layout, record_of, shipped_layout
 from animalcat.service.measurement import Measurement
 from animalcat.service.model import Session, SessionSpec
 from animalcat.v1 import sessions_pb2, sessions_pb2_grpc
@@ -43,11 +45,9 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         """Create a session that waits for its agent."""
         if len(request.request_id) > 200:
             raise ServiceError(Code.INVALID_REQUEST, "request_id has more than 200 characters")
-        if request.spec.layout_definition:
-            raise ServiceError(
-                Code.INVALID_REQUEST, "this version takes no layouts of your own yet"
-            )
-        spec, _ = await self.checked(spec_of_session_from_proto(request.spec))
+        spec, _ = await self.checked(
+            spec_of_session_from_proto(request.spec), request.spec.layout_definition
+        )
         try:
             session = await asyncio.to_thread(
                 self._engines.parts.store.create_session,
@@ -118,8 +118,16 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         session: Session = await engine.cancel()
         return sessions_pb2.CancelSessionResponse(session=session_to_proto(session))
 
-    async def checked(self, spec: SessionSpec) -> tuple[SessionSpec, Measurement]:
-        """A spec with its battery's digest, and the measurement that it stands for.
+    async def checked(
+        self, spec: SessionSpec, definition: str = ""
+    ) -> tuple[SessionSpec, Measurement]:
+        """A spec with the digests of battery and layout, and the measurement that it stands for.
+
+        The layout is kept from then on.
+
+        Args:
+            spec: What is asked for.
+            definition: Text of a layout of the caller's own; empty: a shipped one is named.
 
         Raises:
             ServiceError: Backend, battery, layout or policy are unknown or refused; nothing is
@@ -127,6 +135,23 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         """
         await asyncio.to_thread(self._engines.parts.workers.check, spec.backend)
         record = await self._library.find(spec.battery)
-        spec = replace(spec, battery_digest=record.digest, rules=RULES)
+        layout = await asyncio.to_thread(_layout, spec, definition)
+        spec = replace(
+            spec,
+            battery_digest=record.digest,
+            layout=layout.name,
+            layout_variant=layout.variant if definition else spec.layout_variant,
+            layout_digest=layout.identity,
+            rules=RULES,
+        )
         battery = await self._engines.battery(record.digest)
-        return spec, await asyncio.to_thread(Measurement, spec, battery)
+        measurement = await asyncio.to_thread(Measurement, spec, battery, layout)
+        kept = record_of(layout, definition)
+        await asyncio.to_thread(self._engines.parts.store.put_layout, kept)
+        return spec, measurement
+
+
+def _layout(spec: SessionSpec, definition: str) -> Layout:
+    if definition:
+        return own_layout(definition, spec.layout_variant)
+    return shipped_layout(spec.layout, spec.layout_variant)

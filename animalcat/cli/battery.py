@@ -1,7 +1,11 @@
-"""`animalcat battery`: list, build and import batteries."""
+"""`animalcat battery`: list, build and import batteries, and show what is in them."""
 
 from __future__ import annotations
 
+import csv
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,9 +14,12 @@ import typer
 from animalcat import names
 from animalcat.cli.output import fail, print_json, print_rows
 from animalcat.cli.remote import AsJson, Data, Server, client_for
+from animalcat.cli.tables import there
 from animalcat.v1 import sessions_pb2
 
-app = typer.Typer(help="List, build and import batteries.", no_args_is_help=True)
+app = typer.Typer(
+    help="List, build and import batteries, and show their features.", no_args_is_help=True
+)
 
 Seed = Annotated[int, typer.Option(min=0, help="Seed of what is left to chance.")]
 
@@ -47,6 +54,14 @@ def import_(
     path: Annotated[Path, typer.Argument(help="A folder of arena files, or one file.")],
     name: Annotated[str, typer.Option(help="Name; made from the path if not given.")] = "",
     seed: Seed = 0,
+    features: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TABLE.csv",
+            help="Meta-features of your own: a column `instance`, and one each, with its unit in "
+            "brackets, as in `noise [dB]`; `choices` marks places that are choices.",
+        ),
+    ] = None,
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -55,7 +70,76 @@ def import_(
     if not path.exists():
         fail(f"{path}: no such file or folder")
     with client_for(server, data) as client:
-        _show(client.import_battery(path, name or None, seed=seed), as_json)
+        _show(client.import_battery(path, name or None, seed=seed, features=features), as_json)
+
+
+@app.command()
+def features(
+    name: Annotated[str, typer.Argument(help="Name of a battery.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write a CSV file here.")
+    ] = None,
+    server: Server = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the meta-features of a battery's instances, and why some have none.
+
+    The table on the screen leaves out what no instance has. A CSV file is of the form that
+    `battery import --features` takes.
+    """
+    with client_for(server, data) as client:
+        known = client.get_battery(name).features
+        instances = list(client.instances(name))
+    if as_json:
+        print_json(_features_json(name, known, instances))
+        return
+    heads = {f.name: f"{f.name} [{f.unit}]" if f.unit else f.name for f in known}
+    if output is not None:
+        _write(output, heads, instances)
+        typer.echo(f"{len(instances)} instances -> {output}")
+        return
+    shown = there([one.features for one in instances])
+    rows = [
+        {"instance": one.name, **{heads[key]: one.features.get(key) for key in shown}}
+        for one in instances
+    ]
+    print_rows(rows, ["instance", *(heads[key] for key in shown)], as_json=False)
+    reasons = Counter((why, key) for one in instances for key, why in one.missing.items())
+    for why, keys in groupby(sorted(reasons), key=lambda pair: pair[0]):
+        named = [key for _, key in keys]
+        typer.echo(f"{why}: no {', '.join(named)} in {reasons[why, named[0]]} of {len(instances)}")
+
+
+def _features_json(
+    name: str, known: Iterable[sessions_pb2.Feature], instances: Iterable[sessions_pb2.Instance]
+) -> dict[str, Any]:
+    return {
+        "battery": name,
+        "features": [{"name": f.name, "unit": f.unit, "about": f.description} for f in known],
+        "instances": [
+            {
+                "instance": one.name,
+                "paradigm": one.paradigm,
+                "features": dict(sorted(one.features.items())),
+                "missing": dict(sorted(one.missing.items())),
+            }
+            for one in instances
+        ],
+    }
+
+
+def _write(
+    path: Path, heads: Mapping[str, str], instances: Iterable[sessions_pb2.Instance]
+) -> None:
+    try:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(["instance", *heads.values()])
+            for one in instances:
+                writer.writerow([one.name, *(one.features.get(key, "") for key in heads)])
+    except OSError as error:
+        fail(f"{path}: cannot be written: {error.strerror}")
 
 
 def _row(battery: sessions_pb2.Battery) -> dict[str, Any]:

@@ -28,12 +28,13 @@ from animalcat.cli.session_options import (
     Backend,
     Camera,
     DecisionPeriod,
+    Features,
     RandomShare,
     find_battery,
     observation,
     parse_backend,
 )
-from animalcat.client import Client
+from animalcat.client import Client, named_layout
 from animalcat.errors import AnimalcatError
 from animalcat.layouts.compare import Posterior
 from animalcat.v1 import campaigns_pb2, sessions_pb2, types_pb2
@@ -56,8 +57,9 @@ def run(
         str, typer.Option(help="Name of a battery or a family, or a folder of arena files.")
     ],
     budget: Annotated[int, typer.Option(min=1, help="Episodes of all agents together.")],
-    layout: Annotated[str, typer.Option(help="Name of a layout; see `layout list`.")] = "aaio",
+    layout: Annotated[str, typer.Option(help="Name of a layout, or a file NAME.yaml.")] = "aaio",
     variant: Annotated[str, typer.Option(help="Variant of the layout.")] = "",
+    features: Features = None,
     common: Annotated[
         int, typer.Option(min=1, help="Random arenas that all agents play, the same and first.")
     ] = 12,
@@ -90,9 +92,11 @@ def run(
         check_reference(reference)
     backend, builds = parse_backend(backend, server)
     with client_for(server, data, builds=builds) as client:
+        named, definition = named_layout(layout)
         session = sessions_pb2.SessionSpec(
-            battery=names.battery_name(find_battery(client, battery, seed)),
-            layout=layout,
+            battery=names.battery_name(find_battery(client, battery, seed, features)),
+            layout=named,
+            layout_definition=definition,
             layout_variant=variant,
             policy=sessions_pb2.SelectionPolicy(name=policy, random_share=random_share),
             seed=seed,

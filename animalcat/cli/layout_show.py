@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from animalcat.cli.output import fail, print_json, print_rows
+from animalcat.cli.remote import Data, Server, client_for
 from animalcat.layouts.codec import SpecificationError
-from animalcat.layouts.library import LAYOUTS, load_layout, variants
+from animalcat.layouts.library import LAYOUTS, load_layout, parse_layout, variants
 from animalcat.layouts.spec import Feature, Layout, to_dict
+from animalcat.v1 import layouts_pb2
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Name = Annotated[
@@ -35,43 +37,96 @@ def every_variant(name: str) -> list[Layout]:
         fail(str(error))
 
 
-def list_layouts(as_json: Json = False) -> None:
-    """List the layouts and their variants."""
+def list_layouts(server: Server = None, data: Data = None, as_json: Json = False) -> None:
+    """List the shipped layouts and their variants, and those that sessions brought along.
+
+    The latter are those of the data directory or of a running server.
+    """
     rows = [
-        {
-            "name": name,
-            "variant": variant,
-            "about": layout.about,
-            "capabilities": [layout.latents[i].name for i in layout.capabilities],
-            "features": list(layout.feature_names),
-            "outcome": "; ".join(map(str, layout.outcomes)),
-            "source": layout.source,
-            "digest": layout.digest,
-        }
+        _listed(layout, layout.identity, "shipped")
         for name in LAYOUTS
         for variant in variants(name)
         for layout in [load_layout(name, variant)]
     ]
-    print_rows(rows, ["name", "variant", "about"], as_json=as_json)
+    for kept in _kept(server, data):
+        layout = parse_layout(kept.text, kept.variant)
+        rows.append(_listed(layout, kept.digest, "a session brought it"))
+    print_rows(rows, ["name", "variant", "from", "about"], as_json=as_json)
 
 
 def show(
-    name: Name,
+    name: Annotated[
+        str | None,
+        typer.Argument(help="Name of a layout (see `layout list`), or a file NAME.yaml."),
+    ] = None,
     variant: Variant = "",
+    session: Annotated[
+        str | None, typer.Option(help="The layout of this session, as YAML.")
+    ] = None,
+    server: Server = None,
+    data: Data = None,
     as_json: Json = False,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Draw the graph here: FILE.svg, .png or .pdf."),
     ] = None,
 ) -> None:
-    """Show a layout: nodes, units, priors, linking functions, what it does not cover."""
-    layout = load(name, variant)
+    """Show a layout: nodes, units, priors, linking functions, what it does not cover.
+
+    With --session the text that the session was made with, which can be used as a file again.
+    """
+    if (name is None) == (session is None):
+        fail("give the name of a layout or a file, or --session")
+    if session is not None:
+        kept = _of_session(session, server, data)
+        layout, known = parse_layout(kept.text, kept.variant), (kept.variant,)
+        if output is None and not as_json:
+            typer.echo(kept.text, nl=not kept.text.endswith("\n"))
+            return
+    else:
+        assert name is not None  # one of both is there
+        layout, known = load(name, variant), variants(name)
     if output is not None:
         _draw(layout, output)
     if as_json:
         print_json({**to_dict(layout), "digest": layout.digest})
     elif output is None:
-        _print(layout, variants(name))
+        _print(layout, known)
+
+
+def _listed(layout: Layout, identity: str, origin: str) -> dict[str, Any]:
+    return {
+        "name": layout.name,
+        "variant": layout.variant,
+        "from": origin,
+        "about": layout.about,
+        "capabilities": [layout.latents[i].name for i in layout.capabilities],
+        "features": list(layout.feature_names),
+        "outcome": "; ".join(map(str, layout.outcomes)),
+        "source": layout.source,
+        "digest": layout.digest,
+        "identity": identity,
+    }
+
+
+def _kept(server: str | None, data: Path | None) -> list[layouts_pb2.Layout]:
+    """Layouts that sessions brought along; none where there is neither server nor data."""
+    from animalcat.service.settings import Settings  # brings the server's part along
+
+    home = Settings().home if data is None else data
+    if not server and not home.is_dir():
+        return []
+    with client_for(server, data) as client:
+        brought = [one for one in client.list_layouts() if not one.shipped]
+        return [client.get_layout(one.digest) for one in brought]
+
+
+def _of_session(session: str, server: str | None, data: Path | None) -> layouts_pb2.Layout:
+    with client_for(server, data) as client:
+        spec = client.get_session(session).spec
+        if spec.layout_digest:
+            return client.get_layout(spec.layout_digest)
+        return client.get_layout(spec.layout, spec.layout_variant)
 
 
 def _draw(layout: Layout, path: Path) -> None:

@@ -24,6 +24,14 @@ from animalcat.v1 import sessions_pb2
 DEFAULT: Final = Policy()
 """What holds for choosing where nothing else is said."""
 
+Features = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="TABLE.csv",
+        help="Meta-features of your own for the folder of arena files: a column `instance`, and "
+        "one each, its unit in brackets.",
+    ),
+]
 RandomShare = Annotated[float, typer.Option(min=0, max=1, help="Share drawn at random.")]
 Backend = Annotated[
     str, typer.Option(help="What plays: sim, unity:auto, or unity:PATH of a Unity build.")
@@ -42,6 +50,7 @@ class Plan:
     Attributes:
         agent: Name of the agent.
         battery: Name of a battery or a family, or a path to arena files.
+        features: Table of meta-features of one's own, for arena files.
         fields: The other fields of `Client.create_session`.
         builds: Unity builds that a private server may run.
         server: Host and port, if one was given.
@@ -51,6 +60,7 @@ class Plan:
 
     agent: str
     battery: str
+    features: Path | None
     fields: dict[str, Any]
     builds: tuple[Path, ...]
     server: str | None
@@ -65,7 +75,7 @@ class Plan:
 
     def create(self, client: Client) -> sessions_pb2.Session:
         """Create the session, which waits for its agent."""
-        battery = find_battery(client, self.battery, self.fields["seed"])
+        battery = find_battery(client, self.battery, self.fields["seed"], self.features)
         return client.create_session(agent=self.agent, battery=battery, **self.fields)
 
 
@@ -74,8 +84,9 @@ def _plan(
     battery: Annotated[
         str, typer.Option(help="Name of a battery or a family, or a folder of arena files.")
     ],
-    layout: Annotated[str, typer.Option(help="Name of a layout; see `layout list`.")] = "aaio",
+    layout: Annotated[str, typer.Option(help="Name of a layout, or a file NAME.yaml.")] = "aaio",
     variant: Annotated[str, typer.Option(help="Variant of the layout.")] = "",
+    features: Features = None,
     preset: Annotated[
         str, typer.Option(help="Stopping rule: quick, standard or thorough.")
     ] = "standard",
@@ -201,7 +212,7 @@ def _plan(
         "certify": certify,
         "slots": slots,
     }
-    return Plan(agent, battery, fields, tuple(builds), server, data, as_json)
+    return Plan(agent, battery, features, fields, tuple(builds), server, data, as_json)
 
 
 def takes_plan(command: Callable[[Plan], None]) -> Callable[..., None]:
@@ -236,17 +247,27 @@ def parse_backend(backend: str, server: str | None) -> tuple[str, list[Path]]:
     return f"{kind}:{build}", [build]
 
 
-def find_battery(client: Client, battery: str, seed: int) -> str:
-    """Id of a battery; a path is imported first."""
+def find_battery(client: Client, battery: str, seed: int, features: Path | None = None) -> str:
+    """Id of a battery; a path is imported first.
+
+    Args:
+        client: Of the server.
+        battery: A name or a path.
+        seed: Of the import.
+        features: Table of meta-features that goes with a path.
+    """
     path = Path(battery)
     known = {names.parse_battery(b.name) for b in client.list_batteries()}
     written_as_path = "/" in battery or path.suffix in (".yaml", ".yml")
-    if not written_as_path and (battery in known or not path.exists()):
+    stored = battery in known and features is None
+    if not written_as_path and (stored or not path.exists()):
+        if features is not None:
+            fail(f"--features goes with a folder of arena files, and there is none at {battery}")
         return battery
     if not path.exists():
         fail(f"{battery}: no such file or folder")
     with status(f"importing {battery}"):
-        made = client.import_battery(path, seed=seed)
+        made = client.import_battery(path, seed=seed, features=features)
     for problem in made.problems[:5]:
         typer.echo(f"note: {problem}", err=True)
     if len(made.problems) > 5:

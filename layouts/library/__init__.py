@@ -47,18 +47,29 @@ def load_layout(name: str | Path, variant: str = "") -> Layout:
     Raises:
         SpecificationError: No such layout or variant, or the file is wrong.
     """
-    data = dict(_read(name))
-    default = str(data.get("variant", ""))
-    changes = as_mapping(data.pop("variants", None) or {}, "variants")
-    if variant and variant != default:
-        check_choices({variant: None}, {default: None, **changes}, "variant")
-        data = _merged(data, as_mapping(changes[variant], variant)) | {"variant": variant}
     try:
-        return from_dict(data)
+        return _chosen(_read(name), variant)
     except SpecificationError as error:
-        if str(name) in LAYOUTS:
+        if str(name) in LAYOUTS or str(error).startswith(f"{name}: "):
             raise
         raise SpecificationError(f"{name}: {error}") from None
+
+
+def parse_layout(text: str, variant: str = "") -> Layout:
+    """A layout from the text of a file.
+
+    Args:
+        text: YAML of the form of the shipped ones.
+        variant: One of its variants; the default one where empty.
+
+    Raises:
+        SpecificationError: It is no YAML or no layout, or has no such variant.
+    """
+    try:
+        data = as_mapping(yaml.safe_load(text), "layout")
+    except yaml.YAMLError as error:
+        raise SpecificationError(f"layout: is no YAML: {error}") from None
+    return _chosen(data, variant)
 
 
 def text_of(name: str) -> str:
@@ -90,6 +101,17 @@ def _read(name: str | Path) -> Mapping[str, Any]:
         raise SpecificationError(f"{name}: cannot be read: {error.strerror}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise SpecificationError(f"{name}: is no YAML: {error}") from None
+
+
+def _chosen(definition: Mapping[str, Any], variant: str) -> Layout:
+    """One variant of what a file defines."""
+    data = dict(definition)
+    default = str(data.get("variant", ""))
+    changes = as_mapping(data.pop("variants", None) or {}, "variants")
+    if variant and variant != default:
+        check_choices({variant: None}, {default: None, **changes}, "variant")
+        data = _merged(data, as_mapping(changes[variant], variant)) | {"variant": variant}
+    return from_dict(data)
 
 
 def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -98,7 +98,7 @@ def test_nobody_makes_what_nobody_can(battery: Battery) -> None:
         raise ValueError("nobody makes any")
 
     with pytest.raises(ServiceError, match="generate: nobody makes any") as refused:
-        Measurement(SPEC, battery, nobody)
+        Measurement(SPEC, battery, find_source=nobody)
     assert refused.value.code is Code.INVALID_REQUEST
 
 

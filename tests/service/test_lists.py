@@ -106,10 +106,10 @@ async def test_shipped_layouts_are_told_by_digest_and_by_name(service: Service) 
     assert {one.title for one in listed if one.shipped} == set(LAYOUTS)
     assert all(not one.text for one in listed)
     aaio = load_layout("aaio")
-    for name in (aaio.digest, "aaio"):
+    for name in (aaio.identity, "aaio"):
         request = layouts_pb2.GetLayoutRequest(name=f"layouts/{name}")
         found = (await service.layouts.GetLayout(request)).layout
-        assert (found.name, found.digest) == (f"layouts/{aaio.digest}", aaio.digest)
+        assert (found.name, found.digest) == (f"layouts/{aaio.identity}", aaio.identity)
         assert "rewardDistance" in found.text
     with pytest.raises(grpc.aio.AioRpcError, match="no layout is named 'nope'"):
         await service.layouts.GetLayout(layouts_pb2.GetLayoutRequest(name="layouts/nope"))

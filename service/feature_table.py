@@ -1,0 +1,195 @@
+"""Tables of meta-features of one's own: one row an instance, joined to a battery by name."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Collection, Mapping
+from typing import Final, NamedTuple
+
+from animalcat.arena_configs.model import ARENA_SIDE
+from animalcat.arena_configs.outcome import MarkedPlace
+
+INSTANCE: Final = "instance"
+CHOICES: Final = "choices"
+"""The column that marks places: `right 10 20 2; wrong 30 20 2`, metres for x, z and radius."""
+CLOSE: Final = 1e-6
+"""Share by which a value of a measured feature may differ from what was measured."""
+
+_HEADER: Final = re.compile(r"\s*([^\[\]]*?)\s*(?:\[\s*([^\[\]]*?)\s*\])?\s*")
+_NAME: Final = re.compile(r"[A-Za-z_]\w{0,63}")
+_FEW: Final = 3
+
+
+class TableError(ValueError):
+    """A table that cannot be used; the message names the place."""
+
+
+class FeatureRow(NamedTuple):
+    """What a table says of one instance.
+
+    Attributes:
+        line: Line in the table, from 1.
+        values: Features by name; those of empty cells are not there.
+        places: Those that are marked as choices.
+    """
+
+    line: int
+    values: Mapping[str, float]
+    places: tuple[MarkedPlace, ...]
+
+
+class FeatureTable(NamedTuple):
+    """Meta-features of one's own.
+
+    Attributes:
+        units: Unit of every column, "" where it has none.
+        rows: By instance.
+    """
+
+    units: Mapping[str, str]
+    rows: Mapping[str, FeatureRow]
+
+    def check(self, instances: Collection[str]) -> None:
+        """Insist on one row for every instance, and none for others.
+
+        Raises:
+            TableError: A row is too many, or there is none.
+        """
+        for name, row in self.rows.items():
+            if name not in instances:
+                raise TableError(
+                    f"table, line {row.line}: there is no instance {name!r}; there are "
+                    f"{_some(sorted(instances))}"
+                )
+        if lost := sorted(set(instances) - set(self.rows)):
+            raise TableError(
+                f"table: no row for {_some(lost)}; give every instance a row, with empty cells "
+                "where a feature does not apply"
+            )
+
+    def joined(
+        self, instance: str, values: Mapping[str, float], units: Mapping[str, str]
+    ) -> tuple[dict[str, float], dict[str, str]]:
+        """An instance's measured features with its own ones, and why any of these is missing.
+
+        Args:
+            instance: Its name.
+            values: What was measured.
+            units: Unit of everything that is measured.
+
+        Raises:
+            TableError: A column has the name of a measured feature and another value or unit.
+        """
+        row = self.rows[instance]
+        for name in self.units.keys() & units.keys():
+            given, found = row.values.get(name), values.get(name)
+            same = (
+                given == found
+                if given is None or found is None
+                else math.isclose(given, found, rel_tol=CLOSE, abs_tol=CLOSE)
+            )
+            if not same or self.units[name] != units[name]:
+                raise TableError(
+                    f"table, line {row.line}, column {name}: {_said(given, self.units[name])}, but "
+                    f"{name} is measured and is {_said(found, units[name])}; give a feature of "
+                    "your own another name"
+                )
+        own = {name: value for name, value in row.values.items() if name not in units}
+        missing = self.units.keys() - row.values.keys() - units.keys()
+        return {**values, **own}, dict.fromkeys(sorted(missing), "empty in the table")
+
+
+def read_table(text: str) -> FeatureTable:
+    """Read a table.
+
+    Args:
+        text: CSV with a header: `instance`, one column a feature, `name` or `name [unit]`, and
+            perhaps `choices`. An empty cell: the feature does not apply.
+
+    Raises:
+        TableError: It cannot be read; the message names line and column.
+    """
+    reader = csv.reader(io.StringIO(text.removeprefix("\ufeff")))
+    try:
+        lines = [(reader.line_num, cells) for cells in reader if any(map(str.strip, cells))]
+    except csv.Error as error:
+        raise TableError(f"table, line {reader.line_num}: {error}") from error
+    if not lines:
+        raise TableError("table: it is empty; its first line names the columns")
+    columns = [_column(cell) for cell in lines[0][1]]
+    names = [name for name, _ in columns]
+    if INSTANCE not in names:
+        raise TableError(f"table: no column `{INSTANCE}`; columns: {', '.join(names)}")
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise TableError(f"table: two columns are named {twice}")
+    rows: dict[str, FeatureRow] = {}
+    for number, cells in lines[1:]:
+        if len(cells) != len(names):
+            raise TableError(
+                f"table, line {number}: {len(cells)} cells; the header has {len(names)}"
+            )
+        row = dict(zip(names, map(str.strip, cells), strict=True))
+        instance = row.pop(INSTANCE)
+        if instance in rows:
+            raise TableError(
+                f"table, line {number}: instance {instance!r} was on line {rows[instance].line}"
+            )
+        places = _choices(row.pop(CHOICES, ""), number)
+        values = {name: _number(cell, number, name) for name, cell in row.items() if cell}
+        rows[instance] = FeatureRow(number, values, places)
+    units = {name: unit for name, unit in columns if name not in (INSTANCE, CHOICES)}
+    return FeatureTable(units, rows)
+
+
+def _column(cell: str) -> tuple[str, str]:
+    """Name and unit in a header."""
+    matched = _HEADER.fullmatch(cell)
+    if matched is None or not _NAME.fullmatch(matched[1]):
+        raise TableError(
+            f"table: column {cell!r}: a name of letters, digits and _ is wanted, and its unit in "
+            "brackets where it has one, as in `noise [dB]`"
+        )
+    unit = matched[2] or ""
+    return matched[1], "" if unit == "1" else unit
+
+
+def _number(cell: str, line: int, column: str) -> float:
+    try:
+        value = float(cell)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise TableError(f"table, line {line}, column {column}: {cell!r} is no finite number")
+    return value
+
+
+def _choices(cell: str, line: int) -> tuple[MarkedPlace, ...]:
+    return tuple(_place(part, line) for part in cell.split(";") if part.strip())
+
+
+def _place(text: str, line: int) -> MarkedPlace:
+    kind, *numbers = text.split()
+    try:
+        x, z, radius = map(float, numbers)
+    except ValueError:
+        x = z = radius = math.nan
+    inside = 0.0 <= x <= ARENA_SIDE and 0.0 <= z <= ARENA_SIDE and 0.0 < radius < math.inf
+    if kind not in ("right", "wrong") or not inside:
+        raise TableError(
+            f"table, line {line}, column {CHOICES}: {text.strip()!r}; right or wrong, then x and z "
+            f"from 0 to {ARENA_SIDE:g} and a radius above 0, in metres, as in `right 10 20 2`"
+        )
+    return MarkedPlace(kind == "right", x, z, radius)
+
+
+def _some(names: Collection[str]) -> str:
+    """The first few of some names, and how many more there are."""
+    first = ", ".join(map(repr, list(names)[:_FEW]))
+    return f"{first} and {len(names) - _FEW} more" if len(names) > _FEW else first
+
+
+def _said(value: float | None, unit: str) -> str:
+    return "nothing" if value is None else f"{value:g}{f' {unit}' * bool(unit)}"

@@ -1,0 +1,85 @@
+"""Layouts that a caller brings along: checked, kept by digest, and used whatever comes later."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import grpc
+import pytest
+
+from animalcat.layouts.library import parse_layout, text_of
+from animalcat.service.errors import ServiceError
+from animalcat.service.layout_library import layout_of, own_layout
+from animalcat.v1 import sessions_pb2
+
+REACHING = """
+name: reaching
+features:
+  rewardDistance: {unit: m, low: 0, high: 60}
+latents:
+  reach: {kind: capability, unit: m, prior: {scaled_beta: {low: 0, high: 60}}}
+derived:
+  passing: {link: {logistic_margin: {ability: reach, demand: rewardDistance, slope: 0.115}}}
+outcome: {bernoulli: {probability: passing}}
+excludes:
+  wallsInWay: {above: 0}
+"""
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_a_session_keeps_the_layout_that_it_was_given(service: Any) -> None:
+    own = {"layout": "", "layout_definition": REACHING, "certify": False}
+    one = await service.create(3, **own)
+    wider = REACHING.replace("above: 0", "above: 1")
+    other = await service.create(3, **own | {"layout_definition": wider})
+    assert one != other
+    spec = (await service.get(one)).spec
+    assert (spec.layout, spec.layout_definition) == ("reaching", "")
+    assert spec.layout_digest == parse_layout(REACHING).identity
+    store = service.running.engines.parts.store
+    kept = store.session(one.removeprefix("sessions/")).spec
+    assert layout_of(kept, store) == parse_layout(REACHING)
+    assert store.layout(kept.layout_digest).text == REACHING
+    await service.play(one)
+    assert [c.name for c in (await service.get(one)).capabilities] == ["reach"]
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_a_shipped_layout_is_kept_too(service: Any) -> None:
+    session = await service.create(2, certify=False, seed=77)
+    store = service.running.engines.parts.store
+    spec = store.session(session.removeprefix("sessions/")).spec
+    assert store.layout(spec.layout_digest).text == text_of("aaio")
+    assert layout_of(spec, store).name == "aaio"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("name: [", "expected the node content"),
+        ("[1, 2]", "a mapping is wanted"),
+        (REACHING.replace("slope: 0.115", "slope: steep"), "slope.*'steep'"),
+        (REACHING.replace("reaching", "aaio"), "'aaio' is the name of a layout that is shipped"),
+        (REACHING.replace("name: reaching", "name: ''"), "1 to 100 printable"),
+        (
+            "a: &a [" + "1, " * 200 + "]\nb: &b [" + "*a, " * 200 + "]\nc: [" + "*b, " * 200 + "]",
+            "more than 50000 values",
+        ),
+        ("[" * 3000 + "]" * 3000, "nested too deeply"),
+        ("#" * (1 << 20) + "\n" + REACHING, "more than 1048576 bytes"),
+    ],
+)
+def test_what_is_no_layout_is_refused(text: str, words: str) -> None:
+    with pytest.raises(ServiceError, match=words):
+        own_layout(text)
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_a_layout_that_asks_for_what_is_not_measured_is_refused(service: Any) -> None:
+    text = REACHING.replace("wallsInWay", "hedges")
+    with pytest.raises(grpc.aio.AioRpcError, match="'hedges', which is neither measured") as error:
+        await service.create(3, layout="", layout_definition=text)
+    assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    policy = sessions_pb2.SelectionPolicy(name="variance", generate=True)
+    made = await service.create(3, layout="", layout_definition=REACHING, policy=policy)
+    assert made  # the family's open floor has all that it asks for
