@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import from_json, to_json
 
 from animalcat import names
+from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
 from animalcat.layouts.adaptive.campaign import Allocation
 from animalcat.layouts.adaptive.peers import Peers
@@ -179,6 +180,12 @@ class InstanceRecord(Record):
     seed: Seed
     arena: str
     missing: dict[str, str]
+    places: tuple[tuple[bool, float, float, float], ...] = ()
+
+    def value(self) -> Instance:
+        """The value that it stands for."""
+        places: Values = {"places": tuple(MarkedPlace(*place) for place in self.places)}
+        return Instance(**{**self.values, **places})
 
 
 class MadeRecord(Record):
@@ -190,7 +197,7 @@ class MadeRecord(Record):
 
     def value(self) -> Made:
         """The value that it stands for."""
-        return Made(self.offer, Instance(**self.instance.values), self.arena_yaml)
+        return Made(self.offer, self.instance.value(), self.arena_yaml)
 
 
 class PeersRecord(Record):

@@ -99,7 +99,11 @@ def test_a_battery_of_the_first_version_is_read_as_before(make: Make, tmp_path: 
     loaded = load("old", tmp_path)
     assert loaded.digest == "old"
     assert loaded.instances[0].features == old["instances"][0]["features"]
-    assert set(coverage(load_layout("aaio"), loaded).features) == {"navigation-1"}
+    once = coverage(load_layout("aaio"), loaded, as_once=True)
+    assert set(once.features) == {"navigation-1"}
+    today = coverage(load_layout("aaio"), loaded)
+    assert today.gaps == "2 of 2: rewards not measured"
+    assert "anew" in today.advice
 
 
 def test_aaio_covers_the_69_instances_of_the_paper_and_nothing_else_of_theirs(

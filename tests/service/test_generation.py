@@ -111,11 +111,11 @@ def test_telling_the_same_again_chooses_and_makes_the_same(battery: Battery) -> 
         fresh = Measurement(SPEC, battery)
         for k, (before, success) in enumerate(told):
             fresh.learn(before)
-            fresh.tell(k, before.instance, success)
+            fresh.learner.tell(before.instance, success, k)
         assert fresh.choose(number) == decision
         assert fresh.learner.verdict() == lived.learner.verdict()
         told.append((decision, number % 3 == 0))
-        lived.tell(number, decision.instance, told[-1][1])
+        lived.learner.tell(decision.instance, told[-1][1], number)
     made = [decision.made for decision, _ in told if decision.made is not None]
     assert 2 <= len(made) < 8
     assert len({one.offer for one in made}) == len(made)
