@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from animalcat.layouts.evaluator import Evaluator
 from animalcat.layouts.instances import Instances
-from animalcat.layouts.predict import as_shares
+from animalcat.layouts.predict import as_shares, insist_on_one_outcome
 from animalcat.layouts.randomness import rng
 from animalcat.layouts.spec import Binomial, Layout
 
@@ -123,7 +123,8 @@ def posterior_predictive(
         statistics: What is checked.
 
     Raises:
-        ValueError: Features or outcomes do not fit the layout, or there are none.
+        ValueError: Features or outcomes do not fit the layout, it has several outcomes, or there
+            are none.
     """
     y, made_up = _replicates(layout, draws, features, outcomes, seed)[:2]
     return [
@@ -247,6 +248,7 @@ def _replicates(
     seed: int,
 ) -> tuple[Floats, Floats, Floats]:
     """Outcomes (instances,), made-up ones (instances, sets), expected ones (instances,)."""
+    insist_on_one_outcome(layout)
     checked = layout.check_features(features)
     y = layout.check_outcomes(outcomes, checked)
     if not len(y):

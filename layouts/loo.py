@@ -60,7 +60,8 @@ def loo(fitted: FitResult, features: npt.ArrayLike, outcomes: npt.ArrayLike) -> 
     Args:
         fitted: The fit.
         features: (instances, features) that it was fitted to.
-        outcomes: (instances,) that it was fitted to.
+        outcomes: (instances,) or (instances, outcomes) that it was fitted to; an instance is left
+            out with all its outcomes.
 
     Raises:
         ValueError: They do not fit the layout, or are not those of the fit.

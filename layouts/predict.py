@@ -45,6 +45,7 @@ def predict(
     draws: npt.ArrayLike,
     features: npt.ArrayLike,
     weights: npt.ArrayLike | None = None,
+    outcome: int = 0,
 ) -> Prediction:
     """Predict instances from a posterior.
 
@@ -53,6 +54,7 @@ def predict(
         draws: (draws, latents): `FitResult.flat_draws`, or `LivePosterior.particles`.
         features: (instances, features), in the layout's order and units.
         weights: (draws,), as `LivePosterior.weights`; equal where not given.
+        outcome: Which of the layout's outcomes.
 
     Raises:
         ValueError: A feature is missing or out of its range.
@@ -65,7 +67,7 @@ def predict(
     out = np.empty((3, len(columns)))
     for start in range(0, len(columns), _BLOCK):
         block = slice(start, start + _BLOCK)
-        p = evaluator.by_instance(theta, columns[block], np.float64)
+        p = evaluator.by_instance(theta, columns[block], np.float64, outcome)
         out[:, block] = (p @ share, *_quantiles(p, share))
     return Prediction(*out)
 
@@ -79,8 +81,10 @@ def as_shares(layout: Layout, outcomes: npt.ArrayLike, features: npt.ArrayLike) 
         features: (instances, features).
 
     Raises:
-        ValueError: An outcome does not fit, or a row has no trials.
+        ValueError: An outcome does not fit, a row has no trials, or the layout has several
+            outcomes.
     """
+    insist_on_one_outcome(layout)
     checked = layout.check_features(features)
     y = layout.check_outcomes(outcomes, checked)
     if not isinstance(layout.outcome, Binomial):
@@ -89,6 +93,19 @@ def as_shares(layout: Layout, outcomes: npt.ArrayLike, features: npt.ArrayLike) 
     if not trials.all():
         raise ValueError(f"row {np.argmin(trials)} has no trials: it says nothing to score")
     return y / trials
+
+
+def insist_on_one_outcome(layout: Layout) -> None:
+    """Refuse a layout with several outcomes, where only one can be compared or scored.
+
+    Raises:
+        ValueError: It has several.
+    """
+    if len(layout.outcomes) > 1:
+        raise ValueError(
+            f"layout {layout.name} has {len(layout.outcomes)} outcomes "
+            f"({', '.join(layout.outcome_names)}); this takes layouts with one"
+        )
 
 
 class Fitted(Protocol):
@@ -137,7 +154,12 @@ class LayoutAssessor:
         return f"{self.layout.name} ({self.layout.variant})"
 
     def fit(self, instances: Instances, outcomes: Floats) -> FittedLayout:
-        """Fit the layout to the outcomes."""
+        """Fit the layout to the outcomes.
+
+        Raises:
+            ValueError: The layout has several outcomes, or they do not fit it.
+        """
+        insist_on_one_outcome(self.layout)
         features = instances.features(self.layout)
         if self.by == "nuts":
             draws = fit(FitRequest(self.layout, features, outcomes, self.seed)).flat_draws

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from animalcat.cli.layout import app
 from animalcat.cli.layout_calibration import PARTICLES
-from animalcat.layouts.calibration import Calibration, calibrate, spread
+from animalcat.layouts.calibration import Calibration, calibrate, problems, spread
 from animalcat.layouts.library import LAYOUTS, load_layout, variants
 from animalcat.layouts.likelihood import log_beyond
 from animalcat.layouts.randomness import rng
@@ -65,6 +65,35 @@ def test_a_wrong_posterior_is_found_out() -> None:
     assert "pooled coverage" in found[2]
 
 
+def test_nodes_are_judged_by_all_nodes_of_a_run() -> None:
+    right = calibrated(load_layout("one-capability"), agents=200, outcomes=5)
+    covered = right.covered.copy()
+    covered[:, 0] = np.arange(200) < 166  # p 0.0021 alone, 0.0042 of two nodes
+    odd = replace(right, covered=covered)
+    assert [text.split(":")[0] for text in odd.problems] == ["ability"]
+    assert odd.to_dict()["nodes"]["ability"]["corrected"]["coverage"] == pytest.approx(
+        2.0 * odd.misses[0]
+    )
+    assert problems([odd])[0] == odd.problems
+    # Among 40 nodes one that far off is to be expected.
+    assert problems([odd, *[right] * 19]) == [()] * 20
+    assert problems([odd, right])[1] == ()
+
+
+def test_agents_lose_some_of_several_outcomes() -> None:
+    layout = load_layout("navigation-speed")
+    instances = spread(layout, 200, np.random.default_rng(0))
+    whole, some = (
+        calibrate(layout, instances, agents=20, outcomes=20, seed=3, particles=400, missing=share)
+        for share in (0.0, 0.6)
+    )
+    assert some.problems == ()
+    assert some.to_dict()["missing"] == 0.6
+    assert not np.array_equal(some.places, whole.places)
+    with pytest.raises(ValueError, match="missing outcomes is not in"):
+        calibrate(layout, instances, agents=1, outcomes=5, seed=3, missing=1.0)
+
+
 @pytest.mark.slow
 def test_nuts_is_calibrated_too() -> None:
     layout = load_layout("aaio")
@@ -108,5 +137,9 @@ def test_the_command() -> None:
     )
     assert report == again.to_dict()
     assert "8 agents, 10 outcomes" in check(*given).stdout
+    every = ["navigation-speed", "--variant", "all", "--missing", 0.2, *given[1:]]
+    both = json.loads(check(*every, "--json").stdout)
+    assert [one["layout"]["variant"] for one in both] == list(variants("navigation-speed"))
+    assert [one["missing"] for one in both] == [0.2, 0.2]
     assert check("one-capability").exit_code == 2
     assert "--simulated AGENTS" in check("one-capability").stderr

@@ -16,6 +16,7 @@ from animalcat.layouts.evaluator import Evaluator
 from animalcat.layouts.fit import FitRequest, FitResult, fit
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.live import LivePosterior
+from animalcat.layouts.simulate import lose
 from animalcat.layouts.spec import Layout
 
 Floats = npt.NDArray[np.float64]
@@ -200,3 +201,28 @@ def test_nuts_fits(aaio: Layout, draw_instances: Draw, play: Play) -> None:
     assert any("ESS" in reason for reason in short.diagnostics["reasons"])
 
     assert default_engine().compiles == compiled, "data of another length must not compile anew"
+
+
+@pytest.mark.slow
+def test_a_live_posterior_of_several_outcomes_is_certified() -> None:
+    layout = load_layout("navigation-speed", "rewards")
+    evaluator, g = Evaluator(layout), np.random.default_rng(6)
+    values = np.column_stack([g.uniform(2, 50, 60), g.uniform(5, 60, 60), g.integers(2, 9, 60)])
+    features = layout.check_features(values)
+    truth = [[25.0, 6.0, 0.1, 40.0]]
+    y = lose(evaluator.simulate(truth, evaluator.columns(features), g)[:, 0], 0.3, g)
+    posterior = LivePosterior(layout, 2)
+    posterior.update_all(features, y)
+    fitted = fit(FitRequest(layout, features, y, seed=1))
+    assert fitted.converged, fitted.diagnostics
+    assert certify(posterior.summary(), fitted).passed
+    # Weights are those of the episodes.
+    weights = np.where(np.arange(60) < 30, 1.0, 0.25)
+    posterior.reweigh(weights)
+    part = fit(FitRequest(layout, features, y, seed=1, weights=weights))
+    assert certify(posterior.summary(), part).passed
+    # One that was never seen tells nothing, and the fit says so.
+    y[:, 1] = np.nan
+    y[:, 0] = np.where(np.isnan(y[:, 0]), 0.0, y[:, 0])
+    alone = fit(FitRequest(layout, features, y, seed=1))
+    assert any('no outcomes "timeLeft"' in note for note in alone.diagnostics["notes"])

@@ -10,9 +10,18 @@ import pytest
 
 from animalcat.layouts import scores
 from animalcat.layouts.baselines import Aggregate, Logistic
+from animalcat.layouts.checks import posterior_predictive
 from animalcat.layouts.evaluator import Evaluator
 from animalcat.layouts.instances import Instances
-from animalcat.layouts.predict import LayoutAssessor, held_out, predict, split, splits
+from animalcat.layouts.library import load_layout
+from animalcat.layouts.predict import (
+    LayoutAssessor,
+    as_shares,
+    held_out,
+    predict,
+    split,
+    splits,
+)
 from animalcat.layouts.simulate import LayoutAgent, play
 from animalcat.layouts.spec import Layout
 
@@ -84,3 +93,18 @@ def test_a_layout_predicts_its_own_agents_nearly_as_well_as_can_be(
     assert scores.skill(errors["aaio (scaled)"], errors["aggregate"], oracle) > 0.9
     assert (ours.repeat == np.repeat([0, 1, 2], 60)).all()
     assert (ours.outcomes == y[ours.rows]).all()
+
+
+def test_what_takes_one_outcome_says_so_and_predictions_are_of_any() -> None:
+    layout = load_layout("navigation-speed")
+    draws = np.array([[40.0, 8.0, 0.1, 60.0]])
+    features = np.array([[20.0, 10.0]])
+    assert predict(layout, draws, features, outcome=1).mean == pytest.approx([0.75])
+    instances = Instances(layout.feature_names, features)
+    for refused in (
+        lambda: LayoutAssessor(layout, 0).fit(instances, np.ones(1)),
+        lambda: as_shares(layout, [[1.0, 0.5]], features),
+        lambda: posterior_predictive(layout, draws, features, [[1.0, 0.5]], 0),
+    ):
+        with pytest.raises(ValueError, match=r"2 outcomes \(reached, timeLeft\); this"):
+            refused()

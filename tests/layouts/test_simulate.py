@@ -7,6 +7,7 @@ import pytest
 
 from animalcat.layouts.evaluator import Evaluator
 from animalcat.layouts.instances import Instances
+from animalcat.layouts.library import load_layout
 from animalcat.layouts.simulate import (
     Drift,
     Hidden,
@@ -162,3 +163,22 @@ def test_agents_of_a_layout_with_scores_score() -> None:
     easier = play(Lapses(agent, 0.5, chance=0.9), instances, np.random.default_rng(1))
     assert easier.mean() == pytest.approx(0.7, abs=0.01)
     assert ((easier > 0) & (easier < 1)).all()
+
+
+def test_agents_play_all_outcomes_and_wrappers_reach_each() -> None:
+    layout = load_layout("navigation-speed")
+    instances = Instances(
+        layout.feature_names, np.column_stack([np.full(4000, 20.0), np.full(4000, 10.0)])
+    )
+    agent = LayoutAgent(layout, np.array([40.0, 8.0, 0.1, 60.0]))
+    generator = np.random.default_rng(0)
+    y = play(agent, instances, generator)
+    assert y.shape == (4000, 2)
+    for k in range(2):
+        assert y[:, k].mean() == pytest.approx(agent.probability(instances, 0, k)[0], abs=0.02)
+    some = play(Hidden(agent, Where("rewardDistance"), 0.5), instances, generator, missing=0.4)
+    lost = np.isnan(some)
+    assert not lost.all(axis=1).any()
+    assert lost.mean() == pytest.approx(0.2, abs=0.02)  # the one that is kept is never lost
+    means = np.nanmean(some, axis=0)
+    assert means == pytest.approx(0.5 * y.mean(axis=0), abs=0.02)
