@@ -17,7 +17,7 @@ from animalcat.layouts.fit import FitRequest, FitResult, fit
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.live import LivePosterior
 from animalcat.layouts.simulate import lose
-from animalcat.layouts.spec import Layout
+from animalcat.layouts.spec import Layout, from_dict, to_dict
 
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]
@@ -205,12 +205,17 @@ def test_nuts_fits(aaio: Layout, draw_instances: Draw, play: Play) -> None:
 
 @pytest.mark.slow
 def test_a_live_posterior_of_several_outcomes_is_certified() -> None:
-    layout = load_layout("navigation-speed", "rewards")
+    data = to_dict(load_layout("one-capability", "trials"))
+    del data["outcome"]
+    data["outcomes"] = {
+        "eaten": {"kind": "count", "probability": "taskPerformance", "trials": "trials"},
+        "first": {"kind": "choice", "probability": "performance"},
+    }
+    layout = from_dict(data)
     evaluator, g = Evaluator(layout), np.random.default_rng(6)
-    values = np.column_stack([g.uniform(2, 50, 60), g.uniform(5, 60, 60), g.integers(2, 9, 60)])
-    features = layout.check_features(values)
-    truth = [[25.0, 6.0, 0.1, 40.0]]
-    y = lose(evaluator.simulate(truth, evaluator.columns(features), g)[:, 0], 0.3, g)
+    features = np.column_stack([g.uniform(0, 10, 60), g.integers(1, 9, 60)]).astype(np.float64)
+    drawn = evaluator.simulate([[6.0, 0.2]], evaluator.columns(features), g)[:, 0]
+    y = lose(drawn, 0.5, g)
     posterior = LivePosterior(layout, 2)
     posterior.update_all(features, y)
     fitted = fit(FitRequest(layout, features, y, seed=1))
@@ -221,8 +226,11 @@ def test_a_live_posterior_of_several_outcomes_is_certified() -> None:
     posterior.reweigh(weights)
     part = fit(FitRequest(layout, features, y, seed=1, weights=weights))
     assert certify(posterior.summary(), part).passed
-    # One that was never seen tells nothing, and the fit says so.
-    y[:, 1] = np.nan
-    y[:, 0] = np.where(np.isnan(y[:, 0]), 0.0, y[:, 0])
-    alone = fit(FitRequest(layout, features, y, seed=1))
-    assert any('no outcomes "timeLeft"' in note for note in alone.diagnostics["notes"])
+    # An outcome that was never seen tells nothing, and the fit says so.
+    alone = fit(
+        FitRequest(layout, features, np.column_stack([drawn[:, 0], np.full(60, np.nan)]), 1)
+    )
+    assert any('no outcomes "first"' in note for note in alone.diagnostics["notes"])
+    counts = fit(FitRequest(load_layout("one-capability", "trials"), features, drawn[:, 0], seed=1))
+    for one, other in zip(alone.nodes, counts.nodes, strict=True):
+        assert one.mean == pytest.approx(other.mean, abs=0.1 * other.sd)
