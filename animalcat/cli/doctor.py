@@ -7,14 +7,16 @@ import importlib
 import importlib.metadata
 import platform
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated, Final, Literal
 
 import typer
+from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
 
-from animalcat.cli.output import MISSING, print_json, print_rows
+from animalcat.cli.output import MISSING, fail, print_json, print_rows, progress_console
 
 CLIENT: Final = ("grpcio", "protobuf", "numpy", "gymnasium", "typer", "rich")
 SERVER: Final = ("sapien", "numba", "pymc", "nutpie", "arviz", "pandas", "sqlalchemy", "mcap")
@@ -51,8 +53,16 @@ def examine() -> Iterator[Finding]:
     yield from _unity()
 
 
-def command(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+def command(
+    warm: Annotated[
+        bool, typer.Option("--warm", help="Compile ahead what is compiled on first use.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
     """Say what is there, what is missing, and how to get it; exit code 3 when something is."""
+    if warm:
+        _warm(as_json=as_json)
+        return
     findings = list(examine())
     missing = [f for f in findings if f.status == "missing"]
     if as_json:
@@ -64,6 +74,34 @@ def command(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")]
         typer.echo(f"{len(missing)} missing" if missing else "Nothing is missing.")
     if missing:
         raise typer.Exit(MISSING)
+
+
+def _warm(*, as_json: bool) -> None:
+    """Use everything that is compiled on first use, and say how long each took."""
+    try:
+        from animalcat.service.warming import parts
+    except (ImportError, OSError) as error:
+        fail(f"nothing can be compiled here ({error}); {SERVER_EXTRA}", MISSING)
+    rows: list[dict[str, str | float]] = []
+    with Progress(
+        SpinnerColumn(),
+        "compiling {task.description}",
+        TimeElapsedColumn(),
+        console=progress_console(),
+        transient=True,
+    ) as progress:
+        for part in parts():
+            task = progress.add_task(part.name)
+            began = time.monotonic()
+            part.use()
+            rows.append({"item": part.name, "seconds": round(time.monotonic() - began, 2)})
+            progress.remove_task(task)
+    print_rows(rows, ["item", "seconds"], as_json=as_json)
+    if not as_json:
+        typer.echo(
+            "Compiled and kept. The models that NUTS runs on are not kept by anything: a server "
+            "compiles each layout once, in the background."
+        )
 
 
 def _interpreter() -> Finding:
