@@ -121,7 +121,7 @@ class Ledger:
         """An attempt is over; it is stored."""
         self.playing.discard(episode.number)
         self.attempts.append(episode)
-        if episode.outcome is not None and episode.outcome.counts:
+        if episode.counts:
             self._counted[episode.number] = episode
             self._open.discard(episode.number)
         elif episode.backend_fault:

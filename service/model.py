@@ -200,6 +200,7 @@ class Episode:
         versions: Versions of what played it, by package, and of a Unity build; empty while it is
             open, and in attempts that are older than that.
         unreadable: Why its record cannot be read; its decision then says nothing.
+        invalid: Why a person declared its outcome invalid; it then does not count.
     """
 
     session: str
@@ -216,6 +217,12 @@ class Episode:
     outcomes: Mapping[str, float] = field(default_factory=dict[str, float])
     versions: Mapping[str, str] = field(default_factory=dict[str, str])
     unreadable: str = ""
+    invalid: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """True where it is evidence."""
+        return self.outcome is not None and self.outcome.counts and not self.invalid
 
     @property
     def backend_fault(self) -> bool:
@@ -248,6 +255,7 @@ class Session:
             many as the stopping rule lets be.
         misfit: Where predictions fail, once the alarm says that the layout does not describe the
             agent.
+        paused: Whether a person has paused it.
     """
 
     id: str
@@ -260,6 +268,7 @@ class Session:
     capabilities: tuple[CapabilityStatus, ...] = ()
     misfit: str = ""
     allowed: int | None = None
+    paused: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,7 +135,7 @@ def provenance(
     Those of what played it are told apart from those of the server that makes the profile.
     """
     spec = asdict(session.spec)
-    outcomes = [e.outcome for e in attempts]
+    outcomes = [e.outcome for e in attempts if not e.invalid]
     return {
         "session": names.session_name(session.id),
         "agent": spec.pop("agent"),
@@ -145,6 +145,7 @@ def provenance(
         "successes": outcomes.count(Outcome.SUCCESS),
         "voids": outcomes.count(Outcome.VOID),
         "faults": outcomes.count(Outcome.FAULT),
+        "invalid": len(attempts) - len(outcomes),
         "failures_by_default": sum(
             e.outcome is Outcome.FAILURE and bool(e.cause) for e in attempts
         ),
@@ -169,7 +170,7 @@ def outcome_rows(
                 "attempt": episode.attempt,
                 "instance": instance.name,
                 "paradigm": instance.paradigm,
-                "outcome": episode.outcome.name.lower(),
+                "outcome": "invalid" if episode.invalid else episode.outcome.name.lower(),
                 "return": episode.episode_return,
                 **{column: episode.outcomes.get(source) for column, source in OBSERVED.items()},
                 "pass_mark": instance.pass_mark,
@@ -204,7 +205,7 @@ def reanalysis(
         for name in covered_features(layout, battery, as_once=not spec.layout_digest)
     ]
     counted = sorted(
-        (e for e in attempts if e.outcome is not None and e.outcome.counts),
+        (e for e in attempts if e.counts),
         key=lambda episode: episode.number,
     )
     draws = [

@@ -15,7 +15,7 @@ from animalcat.cli.output import BAD_INPUT, UNREACHABLE, fail
 from animalcat.service.lock import DirectoryInUseError
 from animalcat.service.server import PortInUseError, serve
 from animalcat.service.settings import ExposureError, Settings
-from animalcat.service.storage.sql import StoreTooNewError
+from animalcat.service.storage.migrate import StoreTooNewError
 
 
 def command(

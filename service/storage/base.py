@@ -68,7 +68,8 @@ class SessionStore(ABC):
     - **All or nothing.** A call that fails or is cut short has written nothing.
     - **By value.** What goes in and comes out are values: changing one changes nothing stored.
     - **Snapshots.** A read sees one state of the store, never half a write.
-    - **Finished means finished.** A finished episode never changes, and of all the attempts at one
+    - **Finished means finished.** A finished episode never changes, but that a person may declare
+      its outcome invalid; of all the attempts at one
       number at most one counts; a session that is over stays in the state it ended in.
     - **Threads.** Every method may be called from any thread at any time. They block: never call
       them on an event loop. One session has one writer, its engine; the store relies on that for
@@ -176,6 +177,15 @@ class SessionStore(ABC):
         """
 
     @abstractmethod
+    def pause(self, session: str, paused: bool) -> Session:
+        """Keep that a person has paused a session, or lets it go on.
+
+        Raises:
+            KeyError: No such session.
+            AlreadyFinishedError: It is over.
+        """
+
+    @abstractmethod
     def allow(self, episodes: Mapping[str, int]) -> None:
         """Change how many episodes of sessions may be begun for now: of all of them, or of none.
 
@@ -262,6 +272,23 @@ class SessionStore(ABC):
 
         Raises:
             BadPageError: The page's token is none.
+        """
+
+    @abstractmethod
+    def invalidate_episode(self, session: str, number: int, attempt: int, reason: str) -> Episode:
+        """Declare the outcome of an attempt invalid; its record stays, and no longer counts.
+
+        Another attempt at its number may then be opened. The first reason stays.
+
+        Args:
+            session: Id of the session.
+            number: Number of the episode.
+            attempt: Which attempt at it; it counts, or was declared invalid before.
+            reason: Why, in words.
+
+        Raises:
+            KeyError: No such attempt.
+            ValueError: It never counted, or the reason is empty.
         """
 
     @abstractmethod

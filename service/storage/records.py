@@ -180,7 +180,7 @@ class InstanceRecord(Record):
     seed: Seed
     arena: str
     missing: dict[str, str]
-    places: tuple[tuple[bool, float, float, float], ...] = ()
+    places: tuple[tuple[bool, float, float, float], ...]
 
     def value(self) -> Instance:
         """The value that it stands for."""
@@ -293,7 +293,8 @@ def _decision_from_1(old: Values) -> Values:
     new = {**later, **old}
     if new["made"] is not None:
         made = _within(new, "made")
-        new["made"] = {**made, "instance": {"missing": {}, **_within(made, "instance")}}
+        instance: Values = {"missing": {}, "places": [], **_within(made, "instance")}
+        new["made"] = {**made, "instance": instance}
     return new
 
 
@@ -440,17 +441,6 @@ def read_name(what: str, kind: type[E], name: str) -> E:
     if name not in kind.__members__:
         raise UnreadableError(f"{what}: {name!r} is unknown; update animalcat if it is newer")
     return kind[name]
-
-
-def gist(text: str) -> Values:
-    """What may be said of an unreadable record: its fields that are text."""
-    try:
-        found = from_json(text)
-    except ValueError:
-        return {}
-    if not isinstance(found, dict):
-        return {}
-    return {k: v for k, v in cast("Values", found).items() if isinstance(v, str)}
 
 
 V = TypeVar("V")

@@ -17,22 +17,12 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    false,
     text,
 )
 
-VERSION: Final = 5
-"""Version of the schema; a store of a newer one is refused, of an older one brought up to date."""
-
-STEPS: Final = {
-    1: ("ALTER TABLE episodes ADD COLUMN seconds FLOAT NOT NULL DEFAULT 0",),
-    2: ("ALTER TABLE sessions ADD COLUMN misfit TEXT NOT NULL DEFAULT ''",),
-    3: ("ALTER TABLE sessions ADD COLUMN allowed INTEGER",),
-    4: (
-        "ALTER TABLE episodes ADD COLUMN outcomes JSON NOT NULL DEFAULT '{}'",
-        "ALTER TABLE episodes ADD COLUMN versions JSON NOT NULL DEFAULT '{}'",
-    ),
-}
-"""What brings a store of each version to the next; tables that are new are made by themselves."""
+REVISION: Final = "0006"
+"""Revision of the schema; `migrations/versions` has the step that leads to each."""
 
 metadata: Final = MetaData()
 
@@ -41,6 +31,12 @@ meta: Final = Table(
     metadata,
     Column("key", String(40), primary_key=True),
     Column("value", String(200), nullable=False),
+)
+
+alembic_version: Final = Table(
+    "alembic_version",
+    metadata,
+    Column("version_num", String(32), primary_key=True),
 )
 
 batteries: Final = Table(
@@ -76,6 +72,13 @@ sessions: Final = Table(
     # Derived: copied from the latest attempt or the profile, for lists.
     Column("capabilities", JSON, nullable=False),
     Column("misfit", Text, nullable=False, server_default=""),
+    # Derived: copied from the spec, to find it by.
+    Column("agent", String(200), nullable=False, server_default=""),
+    Column("battery", String(100), nullable=False, server_default=""),
+    Column("battery_digest", String(64), nullable=False, server_default=""),
+    Column("paused", Boolean, nullable=False, server_default=false()),
+    Index("sessions_by_agent", "agent", "seq"),
+    Index("sessions_by_battery", "battery_digest"),
 )
 
 campaigns: Final = Table(
@@ -87,6 +90,9 @@ campaigns: Final = Table(
     Column("sessions", JSON, nullable=False),
     Column("created", DateTime(timezone=False), nullable=False),
     Column("reason", Text, nullable=False, default=""),
+    # Derived: copied from the spec, to find it by.
+    Column("battery", String(100), nullable=False, server_default=""),
+    Column("battery_digest", String(64), nullable=False, server_default=""),
 )
 
 _SESSION: Final = "sessions.id"
@@ -108,6 +114,8 @@ episodes: Final = Table(
     Column("seconds", Float, nullable=False, server_default="0"),
     Column("outcomes", JSON, nullable=False, server_default="{}"),
     Column("versions", JSON, nullable=False, server_default="{}"),
+    # Why a person declared the outcome invalid; it then does not count.
+    Column("invalid", Text, nullable=False, server_default=""),
 )
 
 _COUNTS: Final = text("counts")

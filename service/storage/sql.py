@@ -1,9 +1,8 @@
-"""The store on SQLAlchemy: SQLite in a data directory, or any database that it speaks."""
+"""The store on SQLAlchemy: SQLite in a data directory, or PostgreSQL by its URL."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Engine,
     Row,
     Select,
     create_engine,
@@ -20,9 +18,7 @@ from sqlalchemy import (
     event,
     func,
     insert,
-    inspect,
     select,
-    text,
     tuple_,
     update,
 )
@@ -64,10 +60,7 @@ from animalcat.service.storage.listing import (
     Page,
     SessionFilter,
 )
-
-
-class StoreTooNewError(Exception):
-    """The store was written by a newer version of animalcat."""
+from animalcat.service.storage.migrate import bring_up_to_date
 
 
 class SqlStore(SessionStore):
@@ -87,7 +80,7 @@ class SqlStore(SessionStore):
             event.listen(self._engine, "connect", _configure_sqlite)
             event.listen(self._engine, "begin", _begin)
         self._reader = self._engine.execution_options(animalcat_reads=True)
-        _prepare(self._engine)
+        bring_up_to_date(self._engine)
 
     @classmethod
     def in_directory(cls, data: Path) -> SqlStore:
@@ -129,12 +122,9 @@ class SqlStore(SessionStore):
             digest = db.scalar(select(table.c.digest).where(table.c.id == battery))
             if digest is None:
                 raise KeyError(f"no battery {battery}")
-            for what, part, spec in (
-                ("campaign", campaigns, campaigns.c.spec["session"]),
-                ("session", sessions, sessions.c.spec),
-            ):
-                with_it = spec["battery_digest"].as_string() == digest
-                user = db.scalar(select(part.c.id).where(with_it).limit(1))
+            for what, part in (("campaign", campaigns), ("session", sessions)):
+                with_it = select(part.c.id).where(part.c.battery_digest == digest)
+                user = db.scalar(with_it.limit(1))
                 if user is not None:
                     raise InUseError(
                         f"battery {battery} is what {what} {user} was made with; delete that first"
@@ -199,6 +189,9 @@ class SqlStore(SessionStore):
                     created=created.astimezone(UTC).replace(tzinfo=None),
                     capabilities=records.write_capabilities(()),
                     allowed=allowed,
+                    agent=spec.agent,
+                    battery=spec.battery,
+                    battery_digest=spec.battery_digest,
                 )
             )
             return _one_session(db, name)
@@ -216,9 +209,9 @@ class SqlStore(SessionStore):
         table = schema.sessions
         query = _session_query()
         if wanted.agent:
-            query = query.where(table.c.spec["agent"].as_string() == wanted.agent)
+            query = query.where(table.c.agent == wanted.agent)
         if wanted.battery:
-            query = query.where(table.c.spec["battery"].as_string() == wanted.battery)
+            query = query.where(table.c.battery == wanted.battery)
         if wanted.states:
             query = query.where(table.c.state.in_([state.name for state in wanted.states]))
         rows, following = self._newest(query, table.c.seq, page)
@@ -246,6 +239,16 @@ class SqlStore(SessionStore):
             _change_state(db, session, state, reason)
             return _one_session(db, session)
 
+    def pause(self, session: str, paused: bool) -> Session:
+        """Keep that a person has paused a session; see the base class."""
+        table = schema.sessions
+        with self._engine.begin() as db:
+            before = _one_session(db, session)
+            if before.state.over:
+                raise AlreadyFinishedError(f"{session} is {before.state.name.lower()}")
+            db.execute(update(table).where(table.c.id == session).values(paused=paused))
+            return _one_session(db, session)
+
     def allow(self, episodes: Mapping[str, int]) -> None:
         """Change how many episodes may be begun for now; see the base class."""
         table = schema.sessions
@@ -271,6 +274,8 @@ class SqlStore(SessionStore):
                     sessions=list(campaign.sessions),
                     created=campaign.created.astimezone(UTC).replace(tzinfo=None),
                     reason=campaign.reason,
+                    battery=campaign.spec.session.battery,
+                    battery_digest=campaign.spec.session.battery_digest,
                 )
             )
         return campaign
@@ -289,8 +294,7 @@ class SqlStore(SessionStore):
         table = schema.campaigns
         query = select(table)
         if wanted.battery:
-            battery = table.c.spec["session"]["battery"].as_string()
-            query = query.where(battery == wanted.battery)
+            query = query.where(table.c.battery == wanted.battery)
         if wanted.going_on is not None:
             query = query.where((table.c.reason == "") == wanted.going_on)
         rows, following = self._newest(query, table.c.seq, page)
@@ -375,6 +379,24 @@ class SqlStore(SessionStore):
                 update(table).where(attempt).values(_episode_values(episode)),
                 f"episode {episode.number} of {episode.session} counts already",
             )
+
+    def invalidate_episode(self, session: str, number: int, attempt: int, reason: str) -> Episode:
+        """Declare the outcome of an attempt invalid; see the base class."""
+        if not reason:
+            raise ValueError("give the reason why the outcome is invalid")
+        table = schema.episodes
+        this = (
+            (table.c.session == session) & (table.c.number == number) & (table.c.attempt == attempt)
+        )
+        with self._engine.begin() as db:
+            row = db.execute(select(table).where(this)).one_or_none()
+            if row is None:
+                raise KeyError(f"{session} has no episode {number}-{attempt}")
+            if not row.counts and not row.invalid:
+                raise ValueError(f"episode {number}-{attempt} of {session} does not count anyway")
+            still = this & table.c.counts
+            db.execute(update(table).where(still).values(counts=False, invalid=reason))
+            return _episode(db.execute(select(table).where(this)).one())
 
     def episodes(
         self, session: str, wanted: EpisodeFilter = EpisodeFilter(), page: Page = Page()
@@ -487,32 +509,6 @@ def _begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
 
 
-def _prepare(engine: Engine) -> None:
-    table = schema.meta
-    found = None
-    if inspect(engine).has_table(table.name):
-        with engine.connect() as db:
-            found = db.scalar(select(table.c.value).where(table.c.key == "schema"))
-    if found is None:
-        schema.metadata.create_all(engine)
-        with engine.begin() as db:
-            db.execute(insert(table).values(key="schema", value=str(schema.VERSION)))
-    elif int(found) > schema.VERSION:
-        raise StoreTooNewError(
-            f"{engine.url.database} has schema {found}; this animalcat knows up to "
-            f"{schema.VERSION}: update animalcat, or choose another data directory"
-        )
-    else:
-        schema.metadata.create_all(engine)
-        with engine.begin() as db:
-            for version in range(int(found), schema.VERSION):
-                for step in schema.STEPS[version]:
-                    db.execute(text(step))
-            db.execute(
-                update(table).where(table.c.key == "schema").values(value=str(schema.VERSION))
-            )
-
-
 def _numbers(token: str, n: int) -> list[int]:
     """The numbers that the token of a page is made of."""
     parts = token.split("-")
@@ -575,7 +571,8 @@ def _episode_values(episode: Episode) -> dict[str, Any]:
         "decision": records.write_decision(episode.decision),
         "agent_instance": episode.agent_instance,
         "outcome": None if outcome is None else outcome.name,
-        "counts": outcome is not None and outcome.counts,
+        "counts": episode.counts,
+        "invalid": episode.invalid,
         "episode_return": episode.episode_return,
         "steps": episode.steps,
         "ended_by": None if ended_by is None else ended_by.name,
@@ -606,6 +603,7 @@ def _episode(row: Row[Any]) -> Episode:
             seconds=row.seconds,
             outcomes=records.read_json("outcomes", row.outcomes),
             versions=records.read_json("versions", row.versions),
+            invalid=row.invalid,
         )
     except UnreadableError as error:
         return Episode(
@@ -631,11 +629,12 @@ def _session(row: Row[Any]) -> Session:
             capabilities=records.read_capabilities(row.capabilities),
             allowed=row.allowed,
             misfit=row.misfit,
+            paused=row.paused,
         )
     except UnreadableError as error:
         return Session(
             id=row.id,
-            spec=_no_spec(records.gist(row.spec)),
+            spec=_no_spec(row.agent, row.battery),
             state=SessionState.UNREADABLE,
             reason=f"unreadable: {error}",
             created=created,
@@ -649,18 +648,19 @@ def _campaign(row: Row[Any]) -> Campaign:
     try:
         spec = records.read_campaign(row.spec)
     except UnreadableError as error:
-        nothing_known = CampaignSpec((), _no_spec({}), Allocation(1))
+        nothing_known = CampaignSpec((), _no_spec("", row.battery), Allocation(1))
         why = f"unreadable: {error}"
         return Campaign(row.id, nothing_known, _sessions_of(row), created, row.reason, why)
     return Campaign(row.id, spec, _sessions_of(row), created, row.reason)
 
 
-def _no_spec(known: Mapping[str, str]) -> SessionSpec:
+def _no_spec(agent: str, battery: str) -> SessionSpec:
     """What a session was made with, where that cannot be read."""
-    battery = ""
-    with suppress(names.BadNameError):
-        battery = names.check_component(known.get("battery", ""), "battery")
-    return SessionSpec(known.get("agent", "")[:200], battery, "", "", "", Policy(), StoppingRule())
+    try:
+        names.check_component(battery, "battery")
+    except names.BadNameError:
+        battery = ""
+    return SessionSpec(agent, battery, "", "", "", Policy(), StoppingRule())
 
 
 def _sessions_of(row: Row[Any]) -> tuple[str, ...]:

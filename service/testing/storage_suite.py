@@ -76,6 +76,7 @@ def finished(episode: Episode, outcome: Outcome = Outcome.SUCCESS) -> Episode:
 
 WRITES_TO_X: list[Callable[[SessionStore], Any]] = [
     lambda s: s.set_state("x", SessionState.RUNNING),
+    lambda s: s.pause("x", True),
     lambda s: s.allow({"x": 1}),
     lambda s: s.open_episode(attempt("x", 0)),
     lambda s: s.finish_episode(finished(attempt("x", 0))),
@@ -241,6 +242,40 @@ class StorageSuite:
         with pytest.raises(AlreadyFinishedError):
             store.finish_episode(finished(attempt(session, 0, 0)))
         assert [e.outcome for e in store.episodes(session)] == [None, Outcome.SUCCESS]
+
+    def test_an_invalid_outcome_is_kept_and_does_not_count(
+        self, store: SessionStore, session: str
+    ) -> None:
+        """Its number may be played again; the first reason stays."""
+        for number in (0, 1):
+            store.open_episode(attempt(session, number))
+            store.finish_episode(finished(attempt(session, number)))
+        invalid = store.invalidate_episode(session, 0, 0, "the agent cheated")
+        assert invalid == replace(finished(attempt(session, 0)), invalid="the agent cheated")
+        assert not invalid.counts
+        assert store.invalidate_episode(session, 0, 0, "again") == invalid
+        found = store.session(session)
+        assert found is not None
+        assert (found.episodes, found.successes) == (1, 1)
+        store.open_episode(attempt(session, 0, 1))
+        store.finish_episode(finished(attempt(session, 0, 1), Outcome.FAILURE))
+        assert [e.counts for e in store.episodes(session)] == [False, True, True]
+        with pytest.raises(KeyError):
+            store.invalidate_episode(session, 7, 0, "why")
+        store.open_episode(attempt(session, 2))
+        with pytest.raises(ValueError, match="anyway"):
+            store.invalidate_episode(session, 2, 0, "why")
+        with pytest.raises(ValueError, match="reason"):
+            store.invalidate_episode(session, 1, 0, "")
+
+    def test_a_pause_is_kept(self, store: SessionStore, session: str) -> None:
+        """Until the session is let go on; one that is over cannot be paused."""
+        assert store.pause(session, True).paused
+        assert [s.paused for s in store.sessions()] == [True]
+        assert not store.pause(session, False).paused
+        store.set_state(session, SessionState.CANCELLED)
+        with pytest.raises(AlreadyFinishedError):
+            store.pause(session, True)
 
     def test_a_session_that_is_over_stays_over(self, store: SessionStore, session: str) -> None:
         """Its profile is there, its state stays."""

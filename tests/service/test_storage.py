@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import sqlite3
+import os
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 from animalcat.service.storage.base import SessionStore
-from animalcat.service.storage.sql import SqlStore, StoreTooNewError
+from animalcat.service.storage.sql import SqlStore
 from animalcat.service.testing.storage_suite import (
     NOW,
     SPEC,
@@ -25,6 +27,26 @@ class TestSqlite(StorageSuite):
         store = SqlStore.in_directory(tmp_path)
         yield store
         store.close()
+
+
+POSTGRES = os.environ.get("ANIMALCAT_POSTGRES_URL", "")
+"""URL of a database in which tests may make schemas; it needs a driver, such as psycopg."""
+
+
+@pytest.mark.skipif(not POSTGRES, reason="ANIMALCAT_POSTGRES_URL names no database")
+class TestPostgres(StorageSuite):
+    @pytest.fixture
+    def store(self) -> Iterator[SessionStore]:
+        name = f"test_{uuid.uuid4().hex}"
+        engine = sa.create_engine(POSTGRES, isolation_level="AUTOCOMMIT")
+        with engine.connect() as db:
+            db.execute(sa.schema.CreateSchema(name))
+        store = SqlStore(f"{POSTGRES}?options=-csearch_path%3D{name}")
+        yield store
+        store.close()
+        with engine.connect() as db:
+            db.execute(sa.schema.DropSchema(name, cascade=True))
+        engine.dispose()
 
 
 def test_what_was_written_is_there_after_reopening(tmp_path: Path) -> None:
@@ -46,39 +68,3 @@ def test_sqlite_is_durable_and_write_ahead(tmp_path: Path) -> None:
         assert db.exec_driver_sql("PRAGMA synchronous").scalar() == 2
         assert db.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
     store.close()
-
-
-def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
-    SqlStore.in_directory(tmp_path).close()
-    with sqlite3.connect(tmp_path / "animalcat.sqlite") as db:
-        db.execute("UPDATE meta SET value = '99' WHERE key = 'schema'")
-    with pytest.raises(StoreTooNewError, match=r"schema 99.*update animalcat"):
-        SqlStore.in_directory(tmp_path)
-
-
-def test_an_older_store_is_brought_up_to_date(tmp_path: Path) -> None:
-    """The first schema had no time of play, the second no misfit, the third no campaigns, and the
-    fourth neither layouts nor what played an attempt."""
-    store = SqlStore.in_directory(tmp_path)
-    session = store.create_session("s", SPEC, NOW).id
-    store.open_episode(attempt(session, 0))
-    store.close()
-    with sqlite3.connect(tmp_path / "animalcat.sqlite") as db:
-        db.execute("ALTER TABLE episodes DROP COLUMN seconds")
-        db.execute("ALTER TABLE sessions DROP COLUMN misfit")
-        db.execute("ALTER TABLE sessions DROP COLUMN allowed")
-        db.execute("ALTER TABLE episodes DROP COLUMN outcomes")
-        db.execute("ALTER TABLE episodes DROP COLUMN versions")
-        db.execute("DROP TABLE campaigns")
-        db.execute("DROP TABLE layouts")
-        db.execute("UPDATE meta SET value = '1' WHERE key = 'schema'")
-    store = SqlStore.in_directory(tmp_path)
-    assert [episode.seconds for episode in store.episodes(session)] == [0.0]
-    assert [(found.misfit, found.allowed) for found in store.sessions()] == [("", None)]
-    assert store.campaigns() == store.layouts() == []
-    assert [dict(episode.versions) for episode in store.episodes(session)] == [{}]
-    store.finish_episode(finished(attempt(session, 0)))
-    store.close()
-    with sqlite3.connect(tmp_path / "animalcat.sqlite") as db:
-        (version,) = db.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
-    assert version == "5"

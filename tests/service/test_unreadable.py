@@ -6,13 +6,14 @@ import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
 
+from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
 from animalcat.layouts.adaptive.campaign import Allocation
 from animalcat.layouts.adaptive.peers import Peers
@@ -105,9 +106,12 @@ def test_a_decision_without_a_version_is_read_with_the_arena_that_was_made_for_i
     instance = Instance("i", "p", {"size": 0.5}, 0.0, 250, 7, "")
     decision = Decision("i", 0.1, 0.2, 0.3, {}, "made", made=Made("offer", instance, "arena"))
     old = asdict(decision)
-    del old["peers"], old["made"]["instance"]["missing"]
+    for later in ("missing", "places"):
+        del old["made"]["instance"][later]
     assert records.read_decision(json.dumps(old)) == decision
-    assert records.read_decision(json.dumps(records.write_decision(decision))) == decision
+    instance = replace(instance, missing={"a": "b"}, places=(MarkedPlace(True, 1.0, 2.0, 0.5),))
+    whole = replace(decision, made=Made("offer", instance, "arena"), peers=Peers(3, 0.1, 0.2, True))
+    assert records.read_decision(json.dumps(records.write_decision(whole))) == whole
 
 
 def damage(data: Path, table: str, column: str, value: str, where: str) -> None:
