@@ -119,7 +119,7 @@ def test_telling_the_same_again_chooses_and_makes_the_same(battery: Battery) -> 
     made = [decision.made for decision, _ in told if decision.made is not None]
     assert 2 <= len(made) < 8
     assert len({one.offer for one in made}) == len(made)
-    assert lived.data().features.shape == (8, 4)
+    assert lived.learner.data().features.shape == (8, 4)
 
 
 def test_an_arena_that_cannot_be_played_is_not_made_again(battery: Battery) -> None:
