@@ -53,7 +53,7 @@ def fails(
     """
     parts = np.arange(len(outcomes)) * PARTS // max(1, len(outcomes))
     found: list[Floats] = []
-    for k, y in enumerate(outcomes.reshape(len(outcomes), -1).T):
+    for k, y in enumerate(outcomes.reshape(len(outcomes), len(evaluator.layout.outcomes)).T):
         there = np.flatnonzero(~np.isnan(y))
         apart, variance = _residuals(posterior, evaluator, columns[there], y[there], k)
         found += [_by_stratum(apart, variance, way[there]) for way in (parts, *ways)]

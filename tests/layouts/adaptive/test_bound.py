@@ -97,7 +97,8 @@ def test_information_of_scores_is_the_variance_of_the_score_function() -> None:
 
     def logs(m: float, n: float) -> Floats:
         means, sizes = np.full((len(y), 1), m), np.full((len(y), 1), n)
-        return log_density(layout, means, sizes, np.empty((len(y), 0)), y[:, np.newaxis])[:, 0, 0]
+        each = log_density(layout.outcome, means, sizes, np.empty((len(y), 1)), y[:, np.newaxis])
+        return each[:, 0, 0]
 
     by_mean = (logs(mean + step, size) - logs(mean - step, size)) / (2 * step)
     by_size = (logs(mean, size + step) - logs(mean, size - step)) / (2 * step)
