@@ -14,7 +14,7 @@ from animalcat.arena_configs.features import bearing, measure, nearest_reward
 from animalcat.arena_configs.loader import Loaded, load_config, load_text
 from animalcat.arena_configs.outcome import success
 from animalcat.arena_configs.placement import Placement, fix, place
-from animalcat.arena_configs.returns import max_return, min_return
+from animalcat.arena_configs.returns import max_return
 from animalcat.arena_configs.writer import to_yaml
 
 pytestmark = pytest.mark.data
@@ -171,10 +171,13 @@ def test_features_by_hand(
     assert (found["rewardSize"], found["rewardBehind"], found["XPos"]) == (size, behind, side)
 
 
-def test_nobody_ever_got_more_than_the_best_return_or_less_than_the_least(
+def test_nobody_ever_got_more_than_the_best_return(
     data_dir: Path, competition: dict[Path, Loaded]
 ) -> None:
-    """Real outcomes of 30 entrants: none above our bound, and no pass where we say none can be."""
+    """Real outcomes of 30 entrants: none above our bound, and no pass where we say none can be.
+
+    The least return is not theirs: they played a build in which no health ended an episode.
+    """
     rng = np.random.default_rng(0)
     bounds = {path.stem: place(x.config.first, rng) for path, x in competition.items()}
     with (data_dir / "aaio/final_rewards.csv").open(newline="") as file:
@@ -184,7 +187,6 @@ def test_nobody_ever_got_more_than_the_best_return_or_less_than_the_least(
         best = max_return(placement)
         returns = [float(value) for value in rows[name].values() if value]
         assert max(returns) <= best, name
-        assert min(returns) >= min_return(placement) - 0.01, name  # they are rounded
         closest = min(closest, best - max(returns))
         if not success(best, placement.pass_mark):
             assert not any(success(value, placement.pass_mark) for value in returns), name

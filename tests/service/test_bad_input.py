@@ -371,10 +371,11 @@ class TestRequests:
         assert words in found[2]
 
     async def test_a_battery_that_the_layout_does_not_cover(self, service: Any) -> None:
-        await service.import_files([("other.yaml", FAR[0][1])], "other")
+        bad = FAR[0][1].replace(b"GoodGoal", b"BadGoal")
+        await service.import_files([("other.yaml", bad)], "other")
         found = await status_of(service.create(battery="batteries/other"))
         assert found[:2] == (grpc.StatusCode.FAILED_PRECONDITION, "NOT_COVERED")
-        assert "navigation" in found[2]
+        assert "1 of 1: no reward" in found[2]
 
     async def test_a_request_id_is_applied_once(self, service: Any) -> None:
         await service.import_files()
