@@ -13,6 +13,7 @@ import jsonschema
 import numpy as np
 import pytest
 
+from animalcat.layouts.library import text_of
 from animalcat.service.gateway import GrpcLink
 from animalcat.service.link import AgentLeftError
 from animalcat.service.measurement import Measurement
@@ -199,7 +200,11 @@ async def contradicted(service: Any, **changes: Any) -> sessions_pb2.Session:
     """Of arenas that ask the same, the agent passes those of one paradigm, and no other."""
     open_ones = [(f"01-01-{k:02}.yaml", arena(8 + k % 5)) for k in range(16)]
     walled = [(f"01-02-{k:02}.yaml", arena(8 + k % 5, wall=True)) for k in range(16)]
-    return await made(service, "contradicted", open_ones + walled, **changes)
+    # The layout of AAIO, were it said to describe arenas with walls in the way too.
+    blind = text_of("aaio").replace("name: aaio", "name: blind")
+    blind = blind.replace("  wallsInWay: {above: 0}\n", "")
+    own = {"layout": "", "layout_definition": blind}
+    return await made(service, "contradicted", open_ones + walled, **own, **changes)
 
 
 async def test_what_the_alarm_found_is_known_when_the_session_is_over(service: Any) -> None:
