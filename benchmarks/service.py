@@ -136,7 +136,7 @@ async def _open(
     spec = sessions_pb2.SessionSpec(
         agent="bench",
         battery="batteries/bench",
-        layout="aaio",
+        layout="one-capability",
         stop=sessions_pb2.StoppingRule(max_episodes=1),
         observation_spec=SPECS[name],
     )

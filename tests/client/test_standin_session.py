@@ -32,7 +32,7 @@ pytestmark = pytest.mark.slow
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "unity.md"
 PATIENCE = 200
 """Seconds after which a loop that does not end fails its test."""
-EPISODES = 10
+EPISODES = 8
 
 Row = tuple[object, ...]
 

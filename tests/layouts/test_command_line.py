@@ -15,6 +15,7 @@ from typer.testing import CliRunner, Result
 
 from animalcat.cli.layout import app
 from animalcat.layouts.library import LAYOUTS, variants
+from animalcat.layouts.reproduce.olympics import INSTANCES
 
 # Means of navigationAbility and visualAbility and the success rate that Burden et al. 2023 print in
 # Figure 9, for the entrants whose outcomes are in the data folder.
@@ -182,13 +183,19 @@ def test_fit_of_a_small_table(folder: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.data
-def test_the_real_entrants_come_out_in_the_order_of_figure_9(data_dir: Path) -> None:
+def test_the_real_entrants_come_out_in_the_order_of_figure_9(
+    data_dir: Path, tmp_path: Path
+) -> None:
     aaio = data_dir / "aaio"
+    # The figure is of the paper's instances; the layout covers a few others beside them.
+    head, *rows = (aaio / "final_rewards.csv").read_text().splitlines()
+    paper = [row for row in rows if row.split(",")[0] in INSTANCES]
+    (tmp_path / "outcomes.csv").write_text("\n".join((head, *paper)))
     result = run(
         "fit",
         "aaio",
         *("--battery", data_dir / "animal-ai-competition"),
-        *("--outcomes", aaio / "final_rewards.csv"),
+        *("--outcomes", tmp_path / "outcomes.csv"),
         *("--pass-marks", aaio / "pass_marks.csv"),
         "--json",
     )

@@ -10,12 +10,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import grpc
 import numpy as np
 import pytest
+from mcap.reader import make_reader
 
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import Arena
@@ -348,7 +350,10 @@ async def test_a_damaged_recording_breaks_no_listing(service: Any) -> None:
         playing.close()
     folder = service.data / "recordings" / "play-a"
     content = bytearray((folder / "0-0.mcap").read_bytes())
-    content[len(content) // 3] ^= 1  # in its only chunk
+    summary = make_reader(BytesIO(content)).get_summary()
+    assert summary is not None
+    (chunk,) = summary.chunk_indexes
+    content[chunk.chunk_start_offset + chunk.chunk_length // 2] ^= 1
     (folder / "0-0.mcap").write_bytes(content)
     content = bytearray((folder / "1-0.mcap").read_bytes())
     content[-40] ^= 1  # behind it
