@@ -6,11 +6,11 @@ import asyncio
 import json
 import os
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Literal, Self, TypeVar
 
 from animalcat import names
 from animalcat.connection import Connection
@@ -29,15 +29,21 @@ from animalcat.v1 import (
     campaigns_pb2_grpc,
     layouts_pb2,
     layouts_pb2_grpc,
+    operations_pb2,
+    operations_pb2_grpc,
     results_pb2,
     results_pb2_grpc,
     sessions_pb2,
     sessions_pb2_grpc,
 )
 from animalcat.wire import spec_to_proto
+from animalcat.words import OPERATIONS, POLICIES, STATES
 
 SessionLike = str | sessions_pb2.Session
 """A session's id, its resource name, or the message itself."""
+OnProgress = Callable[[operations_pb2.Operation], None]
+"""Is told of an operation as it goes on."""
+_Number = TypeVar("_Number", bound=int)
 
 _PAGE: Final = 500
 """Items of a list that are asked for at once."""
@@ -81,6 +87,7 @@ class Client:
         self._sessions = sessions_pb2_grpc.SessionsStub(channel)
         self._campaigns = campaigns_pb2_grpc.CampaignsStub(channel)
         self._layouts = layouts_pb2_grpc.LayoutsStub(channel)
+        self._operations = operations_pb2_grpc.OperationsStub(channel)
         self._profiles = results_pb2_grpc.ProfilesStub(channel)
         self._episodes = results_pb2_grpc.EpisodesStub(channel)
 
@@ -165,62 +172,76 @@ class Client:
         *,
         agent: str,
         battery: str,
-        layout: str | os.PathLike[str] = "aaio",
+        layout: str | os.PathLike[str] = "",
         layout_variant: str = "",
-        max_episodes: int = 100,
-        target_sd: float = 0.0,
-        futility: float = 0.0,
+        max_episodes: int | None = None,
+        target_sd: float | None = None,
+        futility: float | None = None,
         stop: sessions_pb2.StoppingRule | None = None,
-        policy: str | sessions_pb2.SelectionPolicy = "variance",
-        random_share: float = 0.3,
-        seed: int = 0,
-        backend: str = "sim",
+        policy: str | sessions_pb2.SelectionPolicy = "",
+        random_share: float | None = None,
+        seed: int | None = None,
+        backend: str = "",
         observation_spec: ObservationSpec | None = None,
-        action_timeout_seconds: float = 60.0,
-        record_pixels: bool = False,
-        certify: bool = True,
-        slots: int = 1,
+        action_timeout_seconds: float | None = None,
+        record_pixels: bool | None = None,
+        certify: bool | None = None,
+        slots: int | None = None,
         request_id: str = "",
     ) -> sessions_pb2.Session:
         """Create a session that waits for its agent; the fields are those of `SessionSpec`.
 
+        What is left out is not sent, and has the server's default; the session that comes back
+        says all of it.
+
         Args:
             agent: Name of the agent that is to be measured.
             battery: Id or resource name.
-            layout: Name of the layout, or a file of one's own (its name ends in .yaml or .yml).
+            layout: Name of the layout, or a file of one's own (its name ends in .yaml or .yml);
+                "aaio" by default.
             layout_variant: Variant of it.
-            max_episodes: Most episodes.
-            target_sd: Enough when every capability's SD is this share of its range; 0: never.
-            futility: Enough when the SD would drop by less than this share; 0: never.
+            max_episodes: Most episodes; 100 by default.
+            target_sd: Enough when every capability's SD is this share of its range; 0: never; 0.1
+                by default.
+            futility: Enough when the SD would drop by less than this share; 0: never; 0.01 by
+                default.
             stop: The whole stopping rule, instead of the three before it.
-            policy: How to choose instances: the name of a policy, or all of it.
-            random_share: Share of random draws, where only the name is given.
-            seed: Of the whole session.
-            backend: What plays the arenas.
+            policy: How to choose instances: the name of a policy, or all of it; "variance" by
+                default.
+            random_share: Share of random draws, where not all of the policy is given; 0.3 by
+                default.
+            seed: Of the whole session; 0 by default.
+            backend: What plays the arenas; "sim" by default.
             observation_spec: What the agent sees; rays by default.
-            action_timeout_seconds: How long one action may take.
+            action_timeout_seconds: How long one action may take; 60 by default.
             record_pixels: Keep camera images in the recordings.
-            certify: Let NUTS refits certify the live posterior.
-            slots: How many episodes may be played at once.
+            certify: Let NUTS refits certify the live posterior, as by default.
+            slots: How many episodes may be played at once; 1 by default.
             request_id: The same id again gives the same session.
+
+        Raises:
+            AnimalcatError: There is no such policy; the server refuses.
         """
         named, definition = named_layout(layout)
+        if isinstance(policy, str):
+            chosen = _number(policy, POLICIES, "policy") if policy else None
+            policy = sessions_pb2.SelectionPolicy(random_share=random_share)
+            if chosen is not None:
+                policy.name = chosen
         spec = sessions_pb2.SessionSpec(
             agent=agent,
             battery=_battery_name(battery),
             layout=named,
             layout_definition=definition,
             layout_variant=layout_variant,
-            policy=policy
-            if isinstance(policy, sessions_pb2.SelectionPolicy)
-            else sessions_pb2.SelectionPolicy(name=policy, random_share=random_share),
+            policy=policy,
             stop=stop
             or sessions_pb2.StoppingRule(
                 max_episodes=max_episodes, target_sd=target_sd, futility=futility
             ),
             seed=seed,
             backend=backend,
-            observation_spec=spec_to_proto(observation_spec or ObservationSpec()),
+            observation_spec=spec_to_proto(observation_spec) if observation_spec else None,
             action_timeout_seconds=action_timeout_seconds,
             record_pixels=record_pixels,
             certify=certify,
@@ -244,7 +265,7 @@ class Client:
             return session
         if session:
             return self.get_session(session)
-        waiting = [s for s in self.list_sessions() if s.state == sessions_pb2.SESSION_STATE_WAITING]
+        waiting = list(self.sessions(states=["waiting"]))
         if len(waiting) != 1:
             listed = ", ".join(names.parse_session(s.name) for s in waiting[:20]) or "none"
             raise AnimalcatError(
@@ -255,8 +276,29 @@ class Client:
 
     def list_sessions(self) -> list[sessions_pb2.Session]:
         """All sessions, newest first."""
-        request = sessions_pb2.ListSessionsRequest()
-        return list(self._run(self._sessions.ListSessions, request).sessions)
+        return list(self.sessions())
+
+    def sessions(
+        self, *, agent: str = "", battery: str = "", states: Iterable[str] = ()
+    ) -> Iterator[sessions_pb2.Session]:
+        """Sessions, newest first, asked for page by page.
+
+        Args:
+            agent: Only those of this agent.
+            battery: Only those on this battery, by id or resource name.
+            states: Only those in one of these: waiting, running, paused, finished, cancelled,
+                failed.
+
+        Raises:
+            AnimalcatError: There is no such state.
+        """
+        request = sessions_pb2.ListSessionsRequest(
+            page_size=_PAGE,
+            agent=agent,
+            battery=_battery_name(battery) if battery else "",
+            states=[_number(state, STATES, "state") for state in states],
+        )
+        return self._pages(self._sessions.ListSessions, request, "sessions")
 
     def watch_session(
         self, session: SessionLike, *, from_start: bool = False
@@ -275,6 +317,21 @@ class Client:
         """End a session; what it learnt stays."""
         request = sessions_pb2.CancelSessionRequest(name=session_name(session))
         return self._run(self._sessions.CancelSession, request).session
+
+    def pause_session(self, session: SessionLike) -> sessions_pb2.Session:
+        """Begin no further episode of a session; what is being played is played to its end."""
+        request = sessions_pb2.PauseSessionRequest(name=session_name(session))
+        return self._run(self._sessions.PauseSession, request).session
+
+    def resume_session(self, session: SessionLike) -> sessions_pb2.Session:
+        """Go on with a session that was paused."""
+        request = sessions_pb2.ResumeSessionRequest(name=session_name(session))
+        return self._run(self._sessions.ResumeSession, request).session
+
+    def delete_session(self, session: SessionLike) -> None:
+        """Forget a session that is not being played, its episodes and their recordings."""
+        request = sessions_pb2.DeleteSessionRequest(name=session_name(session))
+        self._run(self._sessions.DeleteSession, request)
 
     def create_campaign(self, spec: campaigns_pb2.CampaignSpec) -> campaigns_pb2.Campaign:
         """Create a campaign of several agents, whose sessions wait for them.
@@ -296,17 +353,77 @@ class Client:
 
     def list_campaigns(self) -> list[campaigns_pb2.Campaign]:
         """All campaigns, newest first."""
-        request = campaigns_pb2.ListCampaignsRequest()
-        return list(self._run(self._campaigns.ListCampaigns, request).campaigns)
+        request = campaigns_pb2.ListCampaignsRequest(page_size=_PAGE)
+        return list(self._pages(self._campaigns.ListCampaigns, request, "campaigns"))
 
-    def end_campaign(self, campaign: str) -> campaigns_pb2.Campaign:
+    def end_campaign(
+        self, campaign: str, on_progress: OnProgress | None = None
+    ) -> campaigns_pb2.Campaign:
         """End a campaign; each of its sessions that was played has its profile.
 
         Args:
             campaign: Its id.
+            on_progress: Is told how far it is.
         """
         request = campaigns_pb2.EndCampaignRequest(name=names.campaign_name(campaign))
-        return self._run(self._campaigns.EndCampaign, request).campaign
+        self.wait(self._run(self._campaigns.EndCampaign, request).operation, on_progress)
+        return self.get_campaign(campaign)
+
+    def delete_campaign(self, campaign: str) -> None:
+        """Forget a campaign that is over; its sessions stay.
+
+        Args:
+            campaign: Its id.
+        """
+        request = campaigns_pb2.DeleteCampaignRequest(name=names.campaign_name(campaign))
+        self._run(self._campaigns.DeleteCampaign, request)
+
+    def operations(self, *, states: Iterable[str] = ()) -> Iterator[operations_pb2.Operation]:
+        """What takes or took long, newest first.
+
+        Args:
+            states: Only those in one of these: running, done, failed, cancelled, aborted.
+
+        Raises:
+            AnimalcatError: There is no such state.
+        """
+        request = operations_pb2.ListOperationsRequest(
+            page_size=_PAGE, states=[_number(state, OPERATIONS, "state") for state in states]
+        )
+        return self._pages(self._operations.ListOperations, request, "operations")
+
+    def wait(
+        self, operation: str | operations_pb2.Operation, on_progress: OnProgress | None = None
+    ) -> operations_pb2.Operation:
+        """Wait for the end of an operation, which goes on whether or not anybody waits.
+
+        Args:
+            operation: Its id, resource name or message.
+            on_progress: Is told how far it is.
+
+        Raises:
+            AnimalcatError: It failed, was cancelled, or was aborted as the server stopped.
+        """
+        request = operations_pb2.WatchOperationRequest(name=_operation_name(operation))
+        now = operations_pb2.Operation()
+        for event in self.connection.iterate(self._operations.WatchOperation, request):
+            now = event.operation
+            if on_progress is not None:
+                on_progress(now)
+        if now.HasField("error"):
+            raise AnimalcatError(now.error.message, now.error.code)
+        return now
+
+    def cancel_operation(
+        self, operation: str | operations_pb2.Operation
+    ) -> operations_pb2.Operation:
+        """Ask an operation to stop.
+
+        Args:
+            operation: Its id, resource name or message.
+        """
+        request = operations_pb2.CancelOperationRequest(name=_operation_name(operation))
+        return self._run(self._operations.CancelOperation, request).operation
 
     def profile(self, session: SessionLike) -> dict[str, Any]:
         """The profile, by the schema "profile": certified once the session is finished."""
@@ -335,8 +452,8 @@ class Client:
             session: Which, a person's (`animalcat arena play`) too; None for those of all.
         """
         parent = names.EVERY_SESSION if session is None else session_name(session)
-        request = results_pb2.ListEpisodesRequest(parent=parent)
-        return list(self._run(self._episodes.ListEpisodes, request).episodes)
+        request = results_pb2.ListEpisodesRequest(parent=parent, page_size=_PAGE)
+        return list(self._pages(self._episodes.ListEpisodes, request, "episodes"))
 
     def stream_episode(
         self, session: SessionLike, episode: int, attempt: int | None = None
@@ -359,6 +476,7 @@ class Client:
         *,
         seed: int = 0,
         features: str | os.PathLike[str] | None = None,
+        on_progress: OnProgress | None = None,
     ) -> sessions_pb2.Battery:
         """Store arena files as a battery; the same content again gives the same battery.
 
@@ -368,9 +486,10 @@ class Client:
             seed: For values that the files leave to chance.
             features: A CSV file with meta-features of one's own: a column `instance`, and one for
                 each feature, its unit in brackets where it has one.
+            on_progress: Is told how far it is.
 
         Raises:
-            AnimalcatError: There are no arena files at the path, or a file cannot be read.
+            AnimalcatError: There are no arena files at the path, or a file cannot be used.
         """
         source = Path(path)
         files = _arena_files(source)
@@ -389,28 +508,46 @@ class Client:
                     table=sessions_pb2.FeatureTable(content=table)
                 )
 
-        return self._run(self._batteries.ImportBattery, frames()).battery
+        begun = self._run(self._batteries.ImportBattery, frames()).operation
+        return self.get_battery(self.wait(begun, on_progress).resource).battery
 
     def build_battery(
-        self, family: str, instances: int, *, seed: int = 0, name: str = ""
+        self,
+        family: str,
+        instances: int | None = None,
+        *,
+        seed: int = 0,
+        name: str = "",
+        on_progress: OnProgress | None = None,
     ) -> sessions_pb2.Battery:
         """Build a battery from a family of arenas.
 
         Args:
             family: Name of the family, for example "navigation".
-            instances: How many.
+            instances: How many; 450 by default.
             seed: For the drawing.
             name: Of the battery; the family's where empty.
+            on_progress: Is told how far it is.
         """
         request = sessions_pb2.BuildBatteryRequest(
             family=family, instances=instances, seed=seed, name=name
         )
-        return self._run(self._batteries.BuildBattery, request).battery
+        begun = self._run(self._batteries.BuildBattery, request).operation
+        return self.get_battery(self.wait(begun, on_progress).resource).battery
+
+    def delete_battery(self, battery: str) -> None:
+        """Forget a battery that no session and no campaign was made with.
+
+        Args:
+            battery: Id or resource name.
+        """
+        request = sessions_pb2.DeleteBatteryRequest(name=_battery_name(battery))
+        self._run(self._batteries.DeleteBattery, request)
 
     def list_batteries(self) -> list[sessions_pb2.Battery]:
         """All batteries of the server, by name."""
-        request = sessions_pb2.ListBatteriesRequest()
-        return list(self._run(self._batteries.ListBatteries, request).batteries)
+        request = sessions_pb2.ListBatteriesRequest(page_size=_PAGE)
+        return list(self._pages(self._batteries.ListBatteries, request, "batteries"))
 
     def get_battery(self, battery: str) -> sessions_pb2.GetBatteryResponse:
         """One battery, with the meta-features that its instances may have.
@@ -474,6 +611,20 @@ def session_name(session: SessionLike) -> str:
         return names.session_name(names.parse_session(session) if "/" in session else session)
     except names.BadNameError as error:
         raise AnimalcatError(str(error), "INVALID_NAME") from None
+
+
+def _number(word: str, words: Mapping[str, _Number], what: str) -> _Number:
+    try:
+        return words[word]
+    except KeyError:
+        valid = ", ".join(filter(None, words))
+        raise AnimalcatError(f"no {what} is named {word!r}; there are: {valid}") from None
+
+
+def _operation_name(operation: str | operations_pb2.Operation) -> str:
+    if isinstance(operation, operations_pb2.Operation):
+        return operation.name
+    return operation if "/" in operation else names.operation_name(operation)
 
 
 def _battery_name(battery: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib.metadata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import index
@@ -15,8 +14,10 @@ import grpc
 from animalcat.envs.agents.base import Agent, EpisodeInfo
 from animalcat.envs.types import ACTIONS, Observation, ObservationSpec
 from animalcat.errors import AnimalcatError
+from animalcat.protocol import PROTOCOL, server_refusal, version
 from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, types_pb2
 from animalcat.wire import observation_from_proto, spec_from_proto, spec_to_proto
+from animalcat.words import STATES, word
 
 MAX_ACTIONS: Final = 100
 """Most actions in one answer."""
@@ -110,17 +111,22 @@ class EvaluationStream:
             session=session,
             agent=agent,
             instance=self._instance,
-            client_version=importlib.metadata.version("animalcat"),
+            client_version=version(),
+            protocol=PROTOCOL,
             observation_spec=spec_to_proto(spec) if spec else None,
         )
         await self._write(gateway_pb2.EvaluateRequest(hello=hello))
         frame = await self.receive()
         if frame.HasField("session_end"):
             over = frame.session_end
-            raise AnimalcatError(f"{over.session} is {over.state} already", "SESSION_OVER")
+            raise AnimalcatError(
+                f"{over.session} is {word(over.state, STATES)} already", "SESSION_OVER"
+            )
         if not frame.HasField("welcome"):
             raise AnimalcatError(f"the server answered {frame.WhichOneof('frame')} to hello")
         answer = frame.welcome
+        if wrong := server_refusal(answer.protocol, answer.server_version):
+            raise AnimalcatError(wrong, "CLIENT_REFUSED")
         self.spec = spec_from_proto(answer.observation_spec)
         return Welcome(
             session=answer.session,
@@ -153,7 +159,8 @@ class EvaluationStream:
             step: Decisions taken before these.
             actions: One byte an action.
         """
-        action = gateway_pb2.Action(slot=slot, step=step, actions=actions)
+        taken = gateway_pb2.ActionList(actions=actions)
+        action = gateway_pb2.Action(slot=slot, step=step, list=taken)
         await self._write(gateway_pb2.EvaluateRequest(action=action))
 
     def observation(self, message: types_pb2.Observation) -> Observation:
@@ -255,7 +262,8 @@ async def play(
                     on_episode(episode)
             case "session_end":
                 over = frame.session_end
-                return EvaluationSummary(over.session, over.state, over.episodes, tuple(played))
+                state = word(over.state, STATES)
+                return EvaluationSummary(over.session, state, over.episodes, tuple(played))
             case other:
                 raise AnimalcatError(f"the server sent {other}, which this client does not know")
 

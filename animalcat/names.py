@@ -100,6 +100,17 @@ def parse_layout(name: str) -> str:
     return layout
 
 
+def operation_name(operation: str) -> str:
+    """`operations/{operation}`."""
+    return f"operations/{check_component(operation, 'operation')}"
+
+
+def parse_operation(name: str) -> str:
+    """Id in `operations/{operation}`; raises `BadNameError` for anything else."""
+    (operation,) = _split(name, "operations/{operation}")
+    return operation
+
+
 def campaign_name(campaign: str) -> str:
     """`campaigns/{campaign}`."""
     return f"campaigns/{check_component(campaign, 'campaign')}"

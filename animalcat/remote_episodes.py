@@ -12,6 +12,7 @@ from animalcat.envs.types import Observation, ObservationSpec
 from animalcat.errors import AnimalcatError
 from animalcat.evaluation import EvaluationStream
 from animalcat.v1 import gateway_pb2
+from animalcat.words import STATES, word
 
 _T = TypeVar("_T")
 
@@ -123,7 +124,8 @@ class RemoteEpisodes:
         if frame.HasField("session_end"):
             over = frame.session_end
             raise SessionOver(
-                f"{over.session} is {over.state} after {over.episodes} episodes that counted"
+                f"{over.session} is {word(over.state, STATES)} after {over.episodes} episodes that "
+                "counted"
             )
         self._next = None
         start = frame.episode_start

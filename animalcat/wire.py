@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from google.protobuf.message import Message
 
 from animalcat.envs.types import CameraSpec, EndedBy, Observation, ObservationSpec, RaySpec
 from animalcat.v1 import types_pb2
@@ -29,17 +30,20 @@ def spec_to_proto(spec: ObservationSpec) -> types_pb2.ObservationSpec:
 
 
 def spec_from_proto(message: types_pb2.ObservationSpec) -> ObservationSpec:
-    """The specification that a message holds.
+    """The specification that a message holds; what is not set has its default.
+
+    A camera or rays that are not set are not there.
 
     Raises:
         ValueError: A number is out of its range; the message says which.
     """
     camera = rays = None
     if message.HasField("camera"):
-        camera = CameraSpec(message.camera.resolution, message.camera.grayscale)
+        camera = CameraSpec(**_given(message.camera))
     if message.HasField("rays"):
-        rays = RaySpec(message.rays.per_side, message.rays.max_degrees, message.rays.tags)
-    return ObservationSpec(camera, rays, message.decision_period)
+        rays = RaySpec(**_given(message.rays))
+    period = {name: value for name, value in _given(message).items() if name == "decision_period"}
+    return ObservationSpec(camera, rays, **period)
 
 
 def observation_to_proto(observation: Observation, *, camera: bool = True) -> types_pb2.Observation:
@@ -92,6 +96,11 @@ def ended_by_to_proto(ended_by: EndedBy | None) -> types_pb2.EndedBy.ValueType:
 def ended_by_from_proto(value: types_pb2.EndedBy.ValueType) -> EndedBy | None:
     """Why an episode ended; None where the message does not say."""
     return EndedBy(value) if value else None
+
+
+def _given(message: Message) -> dict[str, Any]:
+    """The fields of a message that are set, by name."""
+    return {field.name: value for field, value in message.ListFields()}
 
 
 def _array(field: str, data: bytes, dtype: type[_Scalar], size: int) -> npt.NDArray[_Scalar]:

@@ -16,10 +16,13 @@ from typing import Any, Final
 import grpc
 
 from animalcat.benchmarks.echo import METHOD
+from animalcat.protocol import PROTOCOL
 from animalcat.service.private import server_for
 from animalcat.v1 import (
     gateway_pb2,
     gateway_pb2_grpc,
+    operations_pb2,
+    operations_pb2_grpc,
     sessions_pb2,
     sessions_pb2_grpc,
     types_pb2,
@@ -124,7 +127,7 @@ async def _open(
     batteries: Any = sessions_pb2_grpc.BatteriesStub(channel)
     header = sessions_pb2.BatteryHeader(name="bench")
     file = sessions_pb2.ArenaFile(path="navigation-1.yaml", content=arena)
-    await batteries.ImportBattery(
+    importing = await batteries.ImportBattery(
         iter(
             [
                 sessions_pb2.ImportBatteryRequest(header=header),
@@ -132,6 +135,10 @@ async def _open(
             ]
         )
     )
+    operations: Any = operations_pb2_grpc.OperationsStub(channel)
+    watching = operations_pb2.WatchOperationRequest(name=importing.operation.name)
+    async for _ in operations.WatchOperation(watching):
+        pass
     sessions: Any = sessions_pb2_grpc.SessionsStub(channel)
     spec = sessions_pb2.SessionSpec(
         agent="bench",
@@ -144,7 +151,7 @@ async def _open(
     session = (await sessions.CreateSession(request)).session
     gateway: Any = gateway_pb2_grpc.AgentGatewayStub(channel)
     stream = gateway.Evaluate()
-    hello = gateway_pb2.Hello(session=session.name, agent="bench", instance="1")
+    hello = gateway_pb2.Hello(session=session.name, agent="bench", instance="1", protocol=PROTOCOL)
     await stream.write(gateway_pb2.EvaluateRequest(hello=hello))
     await _read(stream)
     await _read(stream)
@@ -161,7 +168,8 @@ async def _read(stream: Any) -> gateway_pb2.EvaluateResponse:
 
 def _action(step: int) -> gateway_pb2.EvaluateRequest:
     # Forward and right: a circle that meets nothing.
-    return gateway_pb2.EvaluateRequest(action=gateway_pb2.Action(step=step, actions=b"\x04"))
+    circle = gateway_pb2.ActionList(actions=b"\x04")
+    return gateway_pb2.EvaluateRequest(action=gateway_pb2.Action(step=step, list=circle))
 
 
 @contextmanager

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
+from functools import partial
 from typing import Any
 
 import grpc
 
 from animalcat import names
-from animalcat.service.battery import ArenaFile
-from animalcat.service.battery_library import BatteryLibrary
-from animalcat.service.converters import battery_to_proto, feature_to_proto, instance_to_proto
+from animalcat.service.battery import ArenaFile, Tick
+from animalcat.service.battery_library import FAMILY_SIZE, BatteryLibrary, check_family
+from animalcat.service.converters import (
+    battery_to_proto,
+    checked_id,
+    features_to_proto,
+    instance_to_proto,
+    operation_to_proto,
+)
 from animalcat.service.engines import Engines
 from animalcat.service.errors import Code, ServiceError
+from animalcat.service.operations import Kind, Operations
 from animalcat.service.paging import paged
+from animalcat.service.requests import Requests
 from animalcat.service.settings import Settings
 from animalcat.v1 import sessions_pb2, sessions_pb2_grpc
 
@@ -27,9 +37,18 @@ MAX_PATH = 500
 class Batteries(sessions_pb2_grpc.BatteriesServicer):
     """Item banks."""
 
-    def __init__(self, library: BatteryLibrary, engines: Engines, settings: Settings) -> None:
+    def __init__(
+        self,
+        library: BatteryLibrary,
+        engines: Engines,
+        operations: Operations,
+        requests: Requests,
+        settings: Settings,
+    ) -> None:
         self._library = library
         self._engines = engines
+        self._operations = operations
+        self._requests = requests
         self._settings = settings
 
     async def ImportBattery(  # noqa: N802
@@ -40,6 +59,8 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         if first is grpc.aio.EOF or first.WhichOneof("frame") != "header":
             raise ServiceError(Code.BAD_FRAME, "the first frame must be the header")
         battery = names.check_component(first.header.name, "battery")
+        request_id = checked_id(first.header.request_id)
+        asked = hashlib.sha256(first.header.SerializeToString(deterministic=True))
         files: list[ArenaFile] = []
         size, table = 0, ""
         while (frame := await context.read()) is not grpc.aio.EOF:
@@ -53,6 +74,7 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
             else:
                 files.append(_arena_file(frame.file))
                 size += len(frame.file.content)
+            asked.update(frame.SerializeToString(deterministic=True))
             if len(files) > self._settings.max_battery_files:
                 raise ServiceError(
                     Code.TOO_LARGE, f"more than {self._settings.max_battery_files} files"
@@ -61,16 +83,36 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
                 raise ServiceError(
                     Code.TOO_LARGE, f"more than {self._settings.max_battery_bytes} bytes"
                 )
-        record = await self._library.import_files(battery, first.header.seed, files, table)
-        return sessions_pb2.ImportBatteryResponse(battery=battery_to_proto(record))
+
+        async def work(tick: Tick) -> str:
+            await self._library.import_files(battery, first.header.seed, files, table, tick)
+            return names.battery_name(battery)
+
+        begun = self._operations.begin(
+            Kind.IMPORT_BATTERY, names.battery_name(battery), work, request_id, asked.hexdigest()
+        )
+        return sessions_pb2.ImportBatteryResponse(operation=operation_to_proto(begun))
 
     async def BuildBattery(  # noqa: N802
         self, request: sessions_pb2.BuildBatteryRequest, context: Any
     ) -> sessions_pb2.BuildBatteryResponse:
         """Build a battery from a family."""
         name = names.check_component(request.name or request.family, "battery")
-        record = await self._library.build(name, request.family, request.instances, request.seed)
-        return sessions_pb2.BuildBatteryResponse(battery=battery_to_proto(record))
+        instances = request.instances if request.HasField("instances") else FAMILY_SIZE
+        check_family(request.family, instances)
+
+        async def work(tick: Tick) -> str:
+            await self._library.build(name, request.family, instances, request.seed, tick)
+            return names.battery_name(name)
+
+        begun = self._operations.begin(
+            Kind.BUILD_BATTERY,
+            names.battery_name(name),
+            work,
+            checked_id(request.request_id),
+            hashlib.sha256(request.SerializeToString(deterministic=True)).hexdigest(),
+        )
+        return sessions_pb2.BuildBatteryResponse(operation=operation_to_proto(begun))
 
     async def GetBattery(  # noqa: N802
         self, request: sessions_pb2.GetBatteryRequest, context: Any
@@ -80,7 +122,7 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         battery = await self._engines.battery(record.digest)
         return sessions_pb2.GetBatteryResponse(
             battery=battery_to_proto(record),
-            features=[feature_to_proto(name, unit) for name, unit in sorted(battery.units.items())],
+            features=features_to_proto(battery),
         )
 
     async def ListInstances(  # noqa: N802
@@ -94,12 +136,23 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
             instances=map(instance_to_proto, page.items), next_page_token=page.next_token
         )
 
+    async def DeleteBattery(  # noqa: N802
+        self, request: sessions_pb2.DeleteBatteryRequest, context: Any
+    ) -> sessions_pb2.DeleteBatteryResponse:
+        """Forget a battery that nothing was made with."""
+        battery = names.parse_battery(request.name)
+        await self._requests.once(request, partial(self._library.delete, battery))
+        return sessions_pb2.DeleteBatteryResponse()
+
     async def ListBatteries(  # noqa: N802
         self, request: sessions_pb2.ListBatteriesRequest, context: Any
     ) -> sessions_pb2.ListBatteriesResponse:
         """All batteries of this server."""
-        records = await self._library.all()
-        return sessions_pb2.ListBatteriesResponse(batteries=map(battery_to_proto, records))
+        records = [one for one in await self._library.all() if request.contains in one.id]
+        page = paged(records, lambda record: record.id, request)
+        return sessions_pb2.ListBatteriesResponse(
+            batteries=map(battery_to_proto, page.items), next_page_token=page.next_token
+        )
 
 
 def _text(table: bytes) -> str:

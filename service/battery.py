@@ -8,12 +8,12 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 from zlib import crc32
 
 import numpy as np
@@ -34,6 +34,14 @@ TABLE_VERSION: Final = 2
 
 1: only the features of `aaio`, and no word on why one is missing.
 """
+
+
+Tick: TypeAlias = Callable[[int, int, str], None]
+"""Told of progress: parts done, parts in all (0: not known), what is being done."""
+
+
+def silent(done: int, total: int, message: str) -> None:
+    """Progress that is told to nobody."""
 
 
 class ArenaFile(NamedTuple):
@@ -127,7 +135,9 @@ class Battery:
         return (self.folder / instance.arena).read_text("utf-8")
 
 
-def import_files(files: Iterable[ArenaFile], seed: int, store: Path, table: str = "") -> Battery:
+def import_files(
+    files: Iterable[ArenaFile], seed: int, store: Path, table: str = "", tick: Tick = silent
+) -> Battery:
     """Make a battery of arena files.
 
     Args:
@@ -135,6 +145,7 @@ def import_files(files: Iterable[ArenaFile], seed: int, store: Path, table: str 
         seed: Seed of the values that they leave to chance; each file draws with (seed, its path).
         store: Folder that holds batteries by digest.
         table: Meta-features of one's own, CSV (`feature_table`); empty: none.
+        tick: Told of progress; what it raises ends the import.
 
     Raises:
         ArenaError: A file cannot be used; the message names file and line.
@@ -144,20 +155,22 @@ def import_files(files: Iterable[ArenaFile], seed: int, store: Path, table: str 
     drafts: list[Draft] = []
     problems: list[str] = []
     own = read_table(table) if table else None
-    for file in sorted(files):
+    ordered = sorted(files)
+    for number, file in enumerate(ordered):
+        tick(number, len(ordered), "reading files")
         loaded = load_text(file.text, file.path)
         problems += [str(problem) for problem in loaded.problems]
         arenas = loaded.config.arenas
         if not arenas:
             raise ArenaError(f"{file.path}: the configuration has no arena")
         stem = str(PurePosixPath(file.path).with_suffix(""))
-        for number, arena in sorted(arenas.items()):
-            name = stem if len(arenas) == 1 else f"{stem}.{number}"
+        for key, arena in sorted(arenas.items()):
+            name = stem if len(arenas) == 1 else f"{stem}.{key}"
             drafts.append(Draft(name, paradigm_of(name), arena, instance_seed(seed, name)))
-    return _store(drafts, problems, store, own)
+    return _store(drafts, problems, store, tick, own)
 
 
-def build_family(family: str, n: int, seed: int, store: Path) -> Battery:
+def build_family(family: str, n: int, seed: int, store: Path, tick: Tick = silent) -> Battery:
     """Make a battery of a family of arenas.
 
     Args:
@@ -165,16 +178,17 @@ def build_family(family: str, n: int, seed: int, store: Path) -> Battery:
         n: How many instances.
         seed: Seed of the drawing.
         store: Folder that holds batteries by digest.
+        tick: Told of progress; what it raises ends the building.
 
     Raises:
         ValueError: No such family.
     """
     rng = np.random.default_rng([seed, crc32(family.encode())])
-    drafts = [
-        Draft(made.name, made.paradigm, made.arena, instance_seed(seed, made.name))
-        for made in generate(family, n, rng)
-    ]
-    return _store(drafts, [], store)
+    drafts: list[Draft] = []
+    for made in generate(family, n, rng):
+        drafts.append(Draft(made.name, made.paradigm, made.arena, instance_seed(seed, made.name)))
+        tick(len(drafts), n, "drawing arenas")
+    return _store(drafts, [], store, tick)
 
 
 def load(digest: str, store: Path) -> Battery:
@@ -297,7 +311,11 @@ def fixed_instance(draft: Draft, file: str = "") -> Fixed:
 
 
 def _store(
-    drafts: Sequence[Draft], problems: Sequence[str], store: Path, own: FeatureTable | None = None
+    drafts: Sequence[Draft],
+    problems: Sequence[str],
+    store: Path,
+    tick: Tick,
+    own: FeatureTable | None = None,
 ) -> Battery:
     """Fix, measure and write the instances; content that is there already is left alone."""
     if not drafts:
@@ -308,7 +326,10 @@ def _store(
             raise ValueError(f"two files give an instance named {one.name!r}; rename one")
     if own is not None:  # before what takes time
         own.check({draft.name for draft in ordered})
-    made = [_make_named(draft, number) for number, draft in enumerate(ordered)]
+    made: list[Fixed] = []
+    for draft in ordered:
+        made.append(_make_named(draft, len(made)))
+        tick(len(made), len(ordered), "measuring arenas")
     units = {name: feature.unit for name, feature in FEATURES.items()}
     if own is not None:
         made = [_with_own(one, own, units) for one in made]

@@ -12,13 +12,22 @@ from typing import Final
 from animalcat import names
 from animalcat.arena_configs.families import FAMILIES
 from animalcat.arena_configs.model import ArenaError
-from animalcat.service.battery import ArenaFile, Battery, build_family, import_files
+from animalcat.service.battery import (
+    ArenaFile,
+    Battery,
+    Tick,
+    build_family,
+    import_files,
+    silent,
+)
 from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.model import BatteryRecord
 from animalcat.service.storage.base import InUseError, SessionStore
 
 FAMILY_SIZE: Final = 450
 """Instances of a battery that is built from its family because a session names it."""
+WAITING: Final = "waiting for the battery before it"
+"""What is said while another battery is being made."""
 MAX_INSTANCES: Final = 100_000
 """Most instances that a build may ask for."""
 
@@ -77,31 +86,51 @@ class BatteryLibrary:
                 with suppress(FileNotFoundError):
                     await asyncio.to_thread(shutil.rmtree, self._folder / record.digest)
 
-    async def build(self, battery: str, family: str, n: int, seed: int) -> BatteryRecord:
+    async def build(
+        self, battery: str, family: str, n: int, seed: int, tick: Tick = silent
+    ) -> BatteryRecord:
         """Build a battery from a family.
+
+        Args:
+            battery: Id that it gets.
+            family: Name of the family.
+            n: How many instances.
+            seed: For the drawing.
+            tick: Told of progress; what it raises ends the building.
 
         Raises:
             ServiceError: No such family, or the number is out of range.
         """
-        if family not in FAMILIES:
-            raise unknown(Code.UNKNOWN_FAMILY, "family", family, list(FAMILIES))
-        if not 1 <= n <= MAX_INSTANCES:
-            raise ServiceError(Code.INVALID_REQUEST, f"instances is {n}; give 1 to {MAX_INSTANCES}")
+        check_family(family, n)
+        tick(0, n, WAITING)
         async with self._building:
-            made = await asyncio.to_thread(build_family, family, n, seed, self._folder)
+            made = await asyncio.to_thread(build_family, family, n, seed, self._folder, tick)
             return await self._keep(battery, made)
 
     async def import_files(
-        self, battery: str, seed: int, files: Sequence[ArenaFile], table: str = ""
+        self,
+        battery: str,
+        seed: int,
+        files: Sequence[ArenaFile],
+        table: str = "",
+        tick: Tick = silent,
     ) -> BatteryRecord:
         """Make a battery of arena files, and of a table of meta-features where there is one.
+
+        Args:
+            battery: Id that it gets.
+            seed: For values that the files leave to chance.
+            files: The files.
+            table: Meta-features of the caller's own, CSV; empty: none.
+            tick: Told of progress; what it raises ends the import.
 
         Raises:
             ServiceError: A file cannot be used; the message names file and line.
         """
+        tick(0, len(files), WAITING)
         async with self._building:
             try:
-                made = await asyncio.to_thread(import_files, files, seed, self._folder, table)
+                made = await asyncio.to_thread(import_files, files, seed, self._folder, table, tick)
             except ArenaError as error:
                 raise ServiceError(Code.INVALID_ARENA, _explained(error)) from error
             except ValueError as error:
@@ -117,6 +146,18 @@ class BatteryLibrary:
         )
         await asyncio.to_thread(self._store.put_battery, record)
         return record
+
+
+def check_family(family: str, n: int) -> None:
+    """Refuse a family that is not there, or too many of its instances.
+
+    Raises:
+        ServiceError: See above.
+    """
+    if family not in FAMILIES:
+        raise unknown(Code.UNKNOWN_FAMILY, "family", family, list(FAMILIES))
+    if not 1 <= n <= MAX_INSTANCES:
+        raise ServiceError(Code.INVALID_REQUEST, f"instances is {n}; give 1 to {MAX_INSTANCES}")
 
 
 def _explained(error: ArenaError) -> str:

@@ -1,4 +1,4 @@
-"""The servicer of campaigns: create, get, list, end."""
+"""The servicer of campaigns: create, get, list, end, delete."""
 
 from __future__ import annotations
 
@@ -6,15 +6,21 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 from animalcat import names
 from animalcat.layouts.adaptive.campaign import Allocation, common_instances
 from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.layouts.randomness import rng
+from animalcat.service import paging
+from animalcat.service.battery import Tick
 from animalcat.service.campaign import Conductors
 from animalcat.service.converters import (
     MAX_EPISODES,
+    checked_id,
+    given,
+    operation_to_proto,
     session_to_proto,
     spec_of_session_from_proto,
     spec_of_session_to_proto,
@@ -23,7 +29,11 @@ from animalcat.service.engines import Engines
 from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.ids import campaign_id, session_id
 from animalcat.service.model import Campaign, CampaignSpec, SessionSpec
+from animalcat.service.operations import Kind, Operations
+from animalcat.service.requests import Requests
 from animalcat.service.sessions import Sessions
+from animalcat.service.storage.base import InUseError
+from animalcat.service.storage.listing import BadPageError, CampaignFilter
 from animalcat.v1 import campaigns_pb2, campaigns_pb2_grpc, sessions_pb2
 
 MAX_AGENTS: Final = 100
@@ -38,17 +48,22 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
         engines: Engines,
         sessions: Sessions,
         conductors: Conductors,
+        operations: Operations,
+        requests: Requests,
         clock: Callable[[], datetime],
     ) -> None:
         self._engines = engines
         self._sessions = sessions
         self._conductors = conductors
+        self._operations = operations
+        self._requests = requests
         self._clock = clock
 
     async def CreateCampaign(  # noqa: N802
         self, request: campaigns_pb2.CreateCampaignRequest, context: Any
     ) -> campaigns_pb2.CreateCampaignResponse:
         """Create a campaign and its sessions; the same again gives the same."""
+        checked_id(request.request_id)  # the same spec again gives the same campaign in any case
         spec = spec_of_campaign_from_proto(request.spec)
         checked, measurement = await self._sessions.checked(
             spec.session, request.spec.session.layout_definition
@@ -86,11 +101,35 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
     async def ListCampaigns(  # noqa: N802
         self, request: campaigns_pb2.ListCampaignsRequest, context: Any
     ) -> campaigns_pb2.ListCampaignsResponse:
-        """All campaigns, newest first."""
-        found = await asyncio.to_thread(self._engines.parts.store.campaigns)
-        return campaigns_pb2.ListCampaignsResponse(
-            campaigns=[await self._to_proto(campaign) for campaign in found]
+        """The campaigns that are asked for, newest first."""
+        wanted = CampaignFilter(
+            battery=names.parse_battery(request.battery) if request.battery else "",
+            going_on=request.going_on if request.HasField("going_on") else None,
         )
+        try:
+            found = await asyncio.to_thread(
+                self._engines.parts.store.campaigns, wanted, paging.stored(request)
+            )
+        except BadPageError as error:
+            raise ServiceError(Code.BAD_PAGE, str(error)) from error
+        return campaigns_pb2.ListCampaignsResponse(
+            campaigns=[await self._to_proto(campaign) for campaign in found],
+            next_page_token=found.next,
+        )
+
+    async def DeleteCampaign(  # noqa: N802
+        self, request: campaigns_pb2.DeleteCampaignRequest, context: Any
+    ) -> campaigns_pb2.DeleteCampaignResponse:
+        """Forget a campaign; its sessions stay."""
+        await self._requests.once(request, partial(self._delete, request.name))
+        return campaigns_pb2.DeleteCampaignResponse()
+
+    async def _delete(self, name: str) -> None:
+        campaign = await self._stored(names.parse_campaign(name))
+        try:
+            await asyncio.to_thread(self._engines.parts.store.delete_campaign, campaign.id)
+        except InUseError as error:
+            raise ServiceError(Code.IN_USE, str(error)) from error
 
     async def EndCampaign(  # noqa: N802
         self, request: campaigns_pb2.EndCampaignRequest, context: Any
@@ -103,9 +142,36 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
                 f"campaign {campaign.id} is {campaign.unreadable}. Update animalcat if a newer one "
                 "wrote it; else cancel its sessions and delete it",
             )
-        await self._conductors.end(campaign, "the campaign was ended")
-        campaign = await self._stored(campaign.id)
-        return campaigns_pb2.EndCampaignResponse(campaign=await self._to_proto(campaign))
+
+        async def work(tick: Tick) -> str:
+            await self._end(campaign, tick)
+            return names.campaign_name(campaign.id)
+
+        begun = self._operations.begin(
+            Kind.END_CAMPAIGN,
+            names.campaign_name(campaign.id),
+            work,
+            checked_id(request.request_id),
+            campaign.id,
+        )
+        return campaigns_pb2.EndCampaignResponse(operation=operation_to_proto(begun))
+
+    async def _end(self, campaign: Campaign, tick: Tick) -> None:
+        """End a campaign, and tell how many of its sessions are over."""
+
+        async def count() -> None:
+            with self._engines.parts.bus.watch(*campaign.sessions) as events:
+                while True:
+                    sessions = [await self._engines.session(one) for one in campaign.sessions]
+                    over = sum(session.state.over for session in sessions)
+                    tick(over, len(sessions), "making profiles")
+                    await events.get()
+
+        counting = asyncio.create_task(count())
+        try:
+            await self._conductors.end(campaign, "the campaign was ended")
+        finally:
+            counting.cancel()
 
     async def _stored(self, campaign: str) -> Campaign:
         store = self._engines.parts.store
@@ -166,20 +232,14 @@ def spec_of_campaign_from_proto(message: campaigns_pb2.CampaignSpec) -> Campaign
     template = sessions_pb2.SessionSpec()
     template.CopyFrom(message.session)
     template.agent = agents[0]
-    template.stop.CopyFrom(sessions_pb2.StoppingRule(max_episodes=message.budget))
+    rule = sessions_pb2.StoppingRule(max_episodes=message.budget, target_sd=0.0, futility=0.0)
+    template.stop.CopyFrom(rule)
     session = replace(spec_of_session_from_proto(template), slots=1)
     if session.policy.order:
         raise _bad("policy: what comes first is drawn by the campaign; leave out the list")
-    default = Allocation(message.budget)
+    chosen = given(message, "common", "block", "at_once", "alike", "confidence")
     try:
-        allocation = Allocation(
-            message.budget,
-            common=message.common or default.common,
-            block=message.block or default.block,
-            at_once=message.at_once or default.at_once,
-            alike=message.alike if message.HasField("alike") else default.alike,
-            confidence=message.confidence or default.confidence,
-        )
+        allocation = Allocation(message.budget, **chosen)
     except ValueError as error:
         raise _bad(str(error)) from error
     if allocation.budget < allocation.common * len(agents):

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Any, Final
+
+from google.protobuf.message import Message
 
 from animalcat import names
 from animalcat.arena_configs.features import FEATURES
-from animalcat.envs.types import ObservationSpec
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
-from animalcat.service.battery import Instance
+from animalcat.protocol import PROTOCOL
+from animalcat.service.battery import Battery, Instance
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.model import (
     BatteryRecord,
     CapabilityStatus,
+    Cause,
     Decision,
     Episode,
     Made,
@@ -25,14 +28,29 @@ from animalcat.service.model import (
     SessionSpec,
     SessionState,
 )
-from animalcat.v1 import results_pb2, sessions_pb2, types_pb2
+from animalcat.service.operations import Operation
+from animalcat.v1 import operations_pb2, results_pb2, sessions_pb2, types_pb2
 from animalcat.wire import ended_by_from_proto, ended_by_to_proto, spec_from_proto, spec_to_proto
+from animalcat.words import COMBINES, POLICIES, REASONS, STATUSES, word
 
-if TYPE_CHECKING:
-    from animalcat.layouts.adaptive.plan import Name
+_MEASURED: Final[Mapping[str, sessions_pb2.MeasuredBy.ValueType]] = {
+    "placement": sessions_pb2.MEASURED_BY_PLACEMENT,
+    "playing": sessions_pb2.MEASURED_BY_PLAYING,
+}
+_CAUSES: Final[Mapping[Cause, types_pb2.Cause.ValueType]] = {
+    Cause.AGENT_LEFT: types_pb2.CAUSE_AGENT_LEFT,
+    Cause.WITHDREW: types_pb2.CAUSE_WITHDREW,
+    Cause.ACTION_TIMEOUT: types_pb2.CAUSE_ACTION_TIMEOUT,
+    Cause.BAD_FRAMES: types_pb2.CAUSE_BAD_FRAMES,
+    Cause.CANCELLED: types_pb2.CAUSE_CANCELLED,
+    Cause.SERVER_STOPPED: types_pb2.CAUSE_SERVER_STOPPED,
+    Cause.SESSION_STOPPED: types_pb2.CAUSE_SESSION_STOPPED,
+}
 
 MAX_EPISODES = 100_000
 """Most episodes of one session."""
+MAX_REQUEST_ID = 200
+"""Most characters of a request id."""
 MAX_SLOTS = 64
 """Most episodes of one session at once."""
 
@@ -45,7 +63,7 @@ def decision_to_proto(decision: Decision) -> sessions_pb2.Decision:
         propensity=decision.propensity,
         predicted=decision.predicted,
         margins=decision.margins,
-        reason=decision.reason,
+        reason=REASONS.get(decision.reason, sessions_pb2.REASON_UNSPECIFIED),
         alternatives=[
             sessions_pb2.Alternative(instance=name, score=score)
             for name, score in decision.alternatives
@@ -65,13 +83,21 @@ def decision_from_proto(message: sessions_pb2.Decision) -> Decision:
         propensity=message.propensity,
         predicted=message.predicted,
         margins=dict(message.margins),
-        reason=message.reason,
+        reason=word(message.reason, REASONS),
         alternatives=tuple((other.instance, other.score) for other in message.alternatives),
         because=message.because,
         made=_made_from_proto(message) if message.HasField("made") else None,
         pending=message.pending,
         peers=_peers_from_proto(message.peers) if message.HasField("peers") else None,
     )
+
+
+def cause_kind(outcome: Outcome | None, cause: str) -> types_pb2.Cause.ValueType:
+    """The kind of what kept an attempt from its end, from its words."""
+    for kind, number in _CAUSES.items():
+        if cause == kind.value or cause.startswith(f"{kind.value},"):
+            return number
+    return types_pb2.CAUSE_BACKEND if outcome is Outcome.FAULT else types_pb2.CAUSE_UNSPECIFIED
 
 
 def episode_to_proto(episode: Episode) -> sessions_pb2.EpisodeSummary:
@@ -90,6 +116,7 @@ def episode_to_proto(episode: Episode) -> sessions_pb2.EpisodeSummary:
         seconds=episode.seconds,
         outcomes=episode.outcomes,
         versions=episode.versions,
+        cause_kind=cause_kind(episode.outcome, episode.cause),
     )
 
 
@@ -124,7 +151,7 @@ def spec_of_session_to_proto(spec: SessionSpec) -> sessions_pb2.SessionSpec:
         layout=spec.layout,
         layout_variant=spec.layout_variant,
         policy=_policy_to_proto(spec.policy),
-        stop=sessions_pb2.StoppingRule(**asdict(spec.stop)),
+        stop=_stop_to_proto(spec.stop),
         seed=spec.seed,
         backend=spec.backend,
         observation_spec=spec_to_proto(spec.observation_spec),
@@ -138,7 +165,7 @@ def spec_of_session_to_proto(spec: SessionSpec) -> sessions_pb2.SessionSpec:
 
 
 def spec_of_session_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec:
-    """What defines a session, checked; what is left out gets its default.
+    """What defines a session, checked; what is not set has the default of `SessionSpec`.
 
     The text of a layout of the caller's own is no part of it: whoever asked takes it from the
     message.
@@ -149,41 +176,31 @@ def spec_of_session_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec
     """
     if not 1 <= len(message.agent) <= 200:
         raise _bad("agent", "1 to 200 characters")
-    if not 1 <= message.stop.max_episodes <= MAX_EPISODES:
-        raise _bad("stop.max_episodes", f"1 to {MAX_EPISODES}")
-    if message.slots > MAX_SLOTS:
-        raise _bad("slots", f"1 to {MAX_SLOTS}")
-    timeout = message.action_timeout_seconds or 60.0
-    if not 0.0 < timeout <= 86_400.0:
-        raise _bad("action_timeout_seconds", "above 0 and at most 86400")
-    try:
-        seen = (
-            spec_from_proto(message.observation_spec)
-            if message.HasField("observation_spec")
-            else ObservationSpec()
-        )
-    except ValueError as error:
-        raise ServiceError(Code.INVALID_REQUEST, f"observation_spec: {error}") from error
-    if seen.camera is None and seen.rays is None:
-        raise _bad("observation_spec", "a camera, rays or both")
-    return SessionSpec(
-        agent=message.agent,
-        battery=names.parse_battery(message.battery),
-        battery_digest=message.battery_digest,
-        layout=message.layout,
-        layout_variant=message.layout_variant,
-        policy=_policy_from_proto(message.policy) if message.HasField("policy") else Policy(),
-        stop=_stop_from_proto(message.stop),
-        seed=message.seed,
-        backend=message.backend or "sim",
-        observation_spec=seen,
-        action_timeout_seconds=timeout,
-        record_pixels=message.record_pixels,
-        certify=message.certify,
-        slots=message.slots or 1,
-        layout_digest=message.layout_digest,
-        rules=message.rules or 1,
+    fields = given(
+        message, "seed", "action_timeout_seconds", "record_pixels", "certify", "slots", "rules"
     )
+    # No text of these is empty but where it is left out.
+    texts = ("battery_digest", "layout", "layout_variant", "backend", "layout_digest")
+    fields |= {name: text for name in texts if (text := getattr(message, name))}
+    if message.HasField("policy"):
+        fields["policy"] = _policy_from_proto(message.policy)
+    if message.HasField("stop"):
+        fields["stop"] = _stop_from_proto(message.stop)
+    if message.HasField("observation_spec"):
+        try:
+            fields["observation_spec"] = spec_from_proto(message.observation_spec)
+        except ValueError as error:
+            raise ServiceError(Code.INVALID_REQUEST, f"observation_spec: {error}") from error
+    spec = SessionSpec(message.agent, names.parse_battery(message.battery), **fields)
+    if not 1 <= spec.stop.max_episodes <= MAX_EPISODES:
+        raise _bad("stop.max_episodes", f"1 to {MAX_EPISODES}")
+    if not 1 <= spec.slots <= MAX_SLOTS:
+        raise _bad("slots", f"1 to {MAX_SLOTS}")
+    if not 0.0 < spec.action_timeout_seconds <= 86_400.0:
+        raise _bad("action_timeout_seconds", "above 0 and at most 86400")
+    if spec.observation_spec.camera is None and spec.observation_spec.rays is None:
+        raise _bad("observation_spec", "a camera, rays or both")
+    return spec
 
 
 def capability_to_proto(status: CapabilityStatus) -> sessions_pb2.CapabilityStatus:
@@ -193,7 +210,7 @@ def capability_to_proto(status: CapabilityStatus) -> sessions_pb2.CapabilityStat
         mean=status.mean,
         sd=status.sd,
         unit=status.unit,
-        status=status.status,
+        status=STATUSES.get(status.status, sessions_pb2.MEASURING_STATUS_UNSPECIFIED),
         episodes_needed=status.episodes_needed,
         best_sd=status.best_sd,
         limit=status.limit,
@@ -207,7 +224,7 @@ def capability_from_proto(message: sessions_pb2.CapabilityStatus) -> CapabilityS
         mean=message.mean,
         sd=message.sd,
         unit=message.unit,
-        status=message.status,
+        status=word(message.status, STATUSES),
         episodes_needed=message.episodes_needed if message.HasField("episodes_needed") else None,
         best_sd=message.best_sd if message.HasField("best_sd") else None,
         limit=message.limit,
@@ -252,6 +269,18 @@ def session_from_proto(message: sessions_pb2.Session) -> Session:
     )
 
 
+def state_from_proto(number: int) -> SessionState:
+    """The state that a number stands for.
+
+    Raises:
+        ServiceError: There is none of that number.
+    """
+    try:
+        return SessionState(number)
+    except ValueError as error:
+        raise ServiceError(Code.INVALID_REQUEST, f"there is no state {number}") from error
+
+
 def battery_to_proto(battery: BatteryRecord) -> sessions_pb2.Battery:
     """The wire form of a battery."""
     return sessions_pb2.Battery(
@@ -276,12 +305,38 @@ def battery_from_proto(message: sessions_pb2.Battery) -> BatteryRecord:
     )
 
 
-def feature_to_proto(name: str, unit: str) -> sessions_pb2.Feature:
-    """The wire form of what a meta-feature is."""
-    known = FEATURES.get(name)
-    return sessions_pb2.Feature(
-        name=name, unit=unit, description="" if known is None else known.description
-    )
+def given(message: Message, *fields: str) -> dict[str, Any]:
+    """Those of the fields that are set; they have presence."""
+    return {name: getattr(message, name) for name in fields if message.HasField(name)}
+
+
+def checked_id(request_id: str) -> str:
+    """The request id of a call, checked; it may be empty.
+
+    Raises:
+        ServiceError: It is too long.
+    """
+    if len(request_id) > MAX_REQUEST_ID:
+        raise ServiceError(
+            Code.INVALID_REQUEST, f"request_id has more than {MAX_REQUEST_ID} characters"
+        )
+    return request_id
+
+
+def features_to_proto(battery: Battery) -> list[sessions_pb2.Feature]:
+    """The wire form of what the meta-features of a battery are, by name."""
+    return [
+        sessions_pb2.Feature(
+            name=name,
+            unit=unit,
+            description=FEATURES[name].description if name in FEATURES else "",
+            version=battery.versions.get(name, 0),
+            measured_by=_MEASURED[FEATURES[name].measured]
+            if name in FEATURES
+            else sessions_pb2.MEASURED_BY_CALLER,
+        )
+        for name, unit in sorted(battery.units.items())
+    ]
 
 
 def instance_to_proto(instance: Instance) -> sessions_pb2.Instance:
@@ -294,6 +349,27 @@ def instance_to_proto(instance: Instance) -> sessions_pb2.Instance:
         pass_mark=instance.pass_mark,
         time_limit_steps=instance.time_limit_steps,
     )
+
+
+def operation_to_proto(operation: Operation) -> operations_pb2.Operation:
+    """The wire form of an operation."""
+    message = operations_pb2.Operation(
+        name=names.operation_name(operation.id),
+        kind=operations_pb2.OperationKind.ValueType(operation.kind),
+        subject=operation.subject,
+        state=operations_pb2.OperationState.ValueType(operation.state),
+        progress=operations_pb2.Progress(
+            done=operation.done, total=operation.total, message=operation.message
+        ),
+    )
+    message.create_time.FromDatetime(operation.created)
+    if operation.error:
+        message.error.code, message.error.message = operation.code, operation.error
+    if operation.resource:
+        message.resource = operation.resource
+    if operation.ended is not None:
+        message.end_time.FromDatetime(operation.ended)
+    return message
 
 
 def episode_header(
@@ -320,6 +396,7 @@ def episode_header(
         decision=decision_to_proto(episode.decision),
         agent=spec.agent,
         pixels=spec.record_pixels,
+        protocol=PROTOCOL,
     )
 
 
@@ -337,6 +414,7 @@ def _made_to_proto(made: Made) -> sessions_pb2.MadeInstance:
         time_limit_steps=instance.time_limit_steps,
         seed=instance.seed,
         arena_yaml=made.arena_yaml,
+        missing=instance.missing,
     )
 
 
@@ -350,53 +428,77 @@ def _made_from_proto(decision: sessions_pb2.Decision) -> Made:
         time_limit_steps=made.time_limit_steps,
         seed=made.seed,
         arena="",
+        missing=dict(made.missing),
     )
     return Made(made.offer, instance, made.arena_yaml)
 
 
 def _policy_to_proto(policy: Policy) -> sessions_pb2.SelectionPolicy:
-    fields = asdict(policy)
-    balance = fields.pop("balance")
-    return sessions_pb2.SelectionPolicy(**fields, balance=-1 if balance is None else balance)
+    fields: dict[str, Any] = asdict(policy)
+    fields["name"] = POLICIES[policy.name]
+    fields["balance"] = -1 if policy.balance is None else policy.balance
+    return sessions_pb2.SelectionPolicy(**fields)
 
 
 def _policy_from_proto(message: sessions_pb2.SelectionPolicy) -> Policy:
-    default = Policy()
-    balance = message.balance if message.HasField("balance") else -1
-    name = message.name or default.name
+    fields = given(
+        message,
+        "random_share",
+        "sharpness",
+        "balance",
+        "exposures",
+        "probes",
+        "cool_down",
+        "per_second",
+        "generate",
+        "enough",
+    )
+    if fields.get("balance", 0) < 0:
+        fields["balance"] = None
+    if message.name:
+        fields["name"] = _word(message.name, POLICIES, "policy.name")
     try:
-        return Policy(
-            cast("Name", name),  # the policy itself checks it
-            random_share=message.random_share,
-            sharpness=message.sharpness if message.HasField("sharpness") else default.sharpness,
-            balance=None if balance < 0 else balance,
-            exposures=message.exposures if message.HasField("exposures") else default.exposures,
-            cool_down=message.cool_down,
-            per_second=message.per_second,
-            about=tuple(message.about),
-            order=tuple(message.order),
-            generate=message.generate,
-            enough=message.enough if message.HasField("enough") else default.enough,
-            probes=message.probes if message.HasField("probes") else default.probes,
-        )
+        return Policy(about=tuple(message.about), order=tuple(message.order), **fields)
     except ValueError as error:
         raise ServiceError(Code.INVALID_REQUEST, f"policy: {error}") from error
 
 
+def _stop_to_proto(rule: StoppingRule) -> sessions_pb2.StoppingRule:
+    fields: dict[str, Any] = asdict(rule)
+    fields["combine"] = COMBINES[rule.combine]
+    return sessions_pb2.StoppingRule(**fields)
+
+
 def _stop_from_proto(message: sessions_pb2.StoppingRule) -> StoppingRule:
+    fields = given(
+        message,
+        "max_episodes",
+        "target_sd",
+        "futility",
+        "target_width",
+        "max_seconds",
+        "stop_at_alarm",
+    )
+    if message.combine:
+        fields["combine"] = _word(message.combine, COMBINES, "stop.combine")
     try:
-        return StoppingRule(
-            max_episodes=message.max_episodes,
-            target_sd=message.target_sd,
-            targets=dict(message.targets),
-            target_width=message.target_width,
-            futility=message.futility,
-            max_seconds=message.max_seconds,
-            stop_at_alarm=message.stop_at_alarm,
-            combine=cast("Literal['any', 'all']", message.combine or "any"),  # it checks that
-        )
+        return StoppingRule(targets=dict(message.targets), **fields)
     except ValueError as error:
         raise ServiceError(Code.INVALID_REQUEST, f"stop: {error}") from error
+
+
+def _word(number: int, words: Mapping[str, int], field: str) -> str:
+    """The word that a number of an enum stands for.
+
+    Raises:
+        ServiceError: It is a newer client's number.
+    """
+    if found := word(number, words):
+        return found
+    raise ServiceError(
+        Code.INVALID_REQUEST,
+        f"{field} {number} is unknown to this server; it knows {', '.join(words)}",
+    )
 
 
 def _bad(field: str, wanted: str) -> ServiceError:

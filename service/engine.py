@@ -130,6 +130,40 @@ class SessionEngine:
             self.session = replace(self.session, allowed=episodes)
             self._books.notify_all()
 
+    async def pause(self) -> Session:
+        """Begin nothing more; what is being played is played to its end.
+
+        Raises:
+            ServiceError: The session is over.
+        """
+        async with self._books:
+            if self.session.state is not SessionState.PAUSED:
+                self._must_go_on()
+                await self._set_state(SessionState.PAUSED)
+                self._books.notify_all()
+        return self.session
+
+    async def resume(self) -> Session:
+        """Go on after a pause.
+
+        Raises:
+            ServiceError: The session is over.
+        """
+        async with self._books:
+            self._must_go_on()
+            if self.session.state is SessionState.PAUSED:
+                there = SessionState.RUNNING if self._present else SessionState.WAITING
+                await self._set_state(there)
+                self._books.notify_all()
+        return self.session
+
+    def _must_go_on(self) -> None:
+        if self.session.state.over:
+            raise ServiceError(
+                Code.SESSION_OVER,
+                f"session {self.session.id} is {self.session.state.name.lower()} already",
+            )
+
     async def conclude(self, reason: str) -> Session:
         """End the session with its profile, as its stopping rule would, once nothing is played.
 
@@ -269,19 +303,21 @@ class SessionEngine:
             if self._stopping or self._broken or self.session.state.over:
                 return False
             ledger = self._known.ledger
-            if ledger.idle is not None or await self._may_begin(ledger.begun):
+            if self._paused or ledger.idle is not None or await self._may_begin(ledger.begun):
                 return False
             return await self._ends()
 
     async def _ends(self) -> bool:
         """Whether the session is to end, given that nothing can begin now."""
         ledger = self._known.ledger
-        if ledger.playing:
+        if ledger.playing or self._paused:
             return False
         return self._allowed(ledger.begun) or await self._enough(ledger.begun)
 
     async def _chosen(self, link: AgentLink) -> tuple[Episode, bool] | None:
         """An attempt, and whether its decision is a new one; None where nothing can begin now."""
+        if self._paused:
+            return None
         ledger = self._known.ledger
         number, decision = ledger.idle, None
         if number is not None:
@@ -311,6 +347,10 @@ class SessionEngine:
         if evidence.ledger.untold < number or not self._allowed(number):
             return False
         return not await self._enough(number)
+
+    @property
+    def _paused(self) -> bool:
+        return self.session.state is SessionState.PAUSED and not self._conclusion
 
     def _allowed(self, number: int) -> bool:
         return self.session.allowed is None or number < self.session.allowed

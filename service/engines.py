@@ -113,7 +113,7 @@ class Engines:
         try:
             stored = await asyncio.to_thread(self.parts.store.sessions, wanted, page)
         except BadPageError as error:
-            raise ServiceError(Code.INVALID_REQUEST, str(error)) from error
+            raise ServiceError(Code.BAD_PAGE, str(error)) from error
         shown = (self._engines[s.id].session if s.id in self._engines else s for s in stored)
         return Listing(shown, stored.next)
 

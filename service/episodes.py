@@ -9,6 +9,7 @@ from animalcat import names
 from animalcat.service.converters import episode_to_proto
 from animalcat.service.engines import Engines
 from animalcat.service.errors import Code, ServiceError
+from animalcat.service.paging import paged
 from animalcat.service.person import recordings
 from animalcat.service.play import recording_path
 from animalcat.service.recording import RecordingError, read_episode
@@ -26,14 +27,21 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
     ) -> results_pb2.ListEpisodesResponse:
         """The episodes of a session, a person's too, or of all; in order, all attempts."""
         if request.parent != names.EVERY_SESSION:
-            found = await self._episodes(names.parse_session(request.parent))
-            return results_pb2.ListEpisodesResponse(episodes=found)
-        known = [session.id for session in reversed(await self._engines.sessions())]
-        played = await asyncio.to_thread(recordings.sessions, self._engines.parts.data)
-        answer = results_pb2.ListEpisodesResponse()
-        for session in [*known, *(one for one in played if one not in known)]:
-            answer.episodes.extend(await self._episodes(session))
-        return answer
+            sessions = [names.parse_session(request.parent)]
+        else:
+            known = [session.id for session in reversed(await self._engines.sessions())]
+            played = await asyncio.to_thread(recordings.sessions, self._engines.parts.data)
+            sessions = [*known, *(one for one in played if one not in known)]
+        found = [
+            episode
+            for session in sessions
+            for episode in await self._episodes(session)
+            if not request.outcomes or episode.outcome in request.outcomes
+        ]
+        page = paged(found, lambda episode: episode.name, request)
+        return results_pb2.ListEpisodesResponse(
+            episodes=page.items, next_page_token=page.next_token
+        )
 
     # The stub of the generated code knows generators only; gRPC takes coroutines as well.
     async def StreamEpisode(  # noqa: N802  # pyright: ignore[reportIncompatibleMethodOverride]

@@ -34,6 +34,9 @@ class Code(StrEnum):
     UNKNOWN_FAMILY = "UNKNOWN_FAMILY"
     UNKNOWN_LAYOUT = "UNKNOWN_LAYOUT"
     UNKNOWN_EPISODE = "UNKNOWN_EPISODE"
+    UNKNOWN_OPERATION = "UNKNOWN_OPERATION"
+    OPERATION_ABORTED = "OPERATION_ABORTED"
+    OPERATION_CANCELLED = "OPERATION_CANCELLED"
     BAD_PAGE = "BAD_PAGE"
     RECORDING_DAMAGED = "RECORDING_DAMAGED"
     UNKNOWN_BACKEND = "UNKNOWN_BACKEND"
@@ -41,6 +44,7 @@ class Code(StrEnum):
     NO_PROFILE = "NO_PROFILE"
     NOT_COVERED = "NOT_COVERED"
     AGENT_MISMATCH = "AGENT_MISMATCH"
+    CLIENT_REFUSED = "CLIENT_REFUSED"
     OBSERVATION_MISMATCH = "OBSERVATION_MISMATCH"
     AGENT_CONNECTED = "AGENT_CONNECTED"
     SESSION_OVER = "SESSION_OVER"
@@ -77,6 +81,11 @@ CATALOGUE: Final[dict[Code, Public]] = {
     Code.UNKNOWN_FAMILY: Public(StatusCode.NOT_FOUND, "No such family of arenas."),
     Code.UNKNOWN_LAYOUT: Public(StatusCode.NOT_FOUND, "No such layout."),
     Code.UNKNOWN_EPISODE: Public(StatusCode.NOT_FOUND, "No such episode."),
+    Code.UNKNOWN_OPERATION: Public(StatusCode.NOT_FOUND, "No such operation."),
+    Code.OPERATION_ABORTED: Public(
+        StatusCode.ABORTED, "The server stopped before this was done; ask for it again."
+    ),
+    Code.OPERATION_CANCELLED: Public(StatusCode.CANCELLED, "It was cancelled."),
     Code.BAD_PAGE: Public(StatusCode.INVALID_ARGUMENT, "The page cannot be given."),
     Code.RECORDING_DAMAGED: Public(StatusCode.DATA_LOSS, "The recording is damaged."),
     Code.UNKNOWN_BACKEND: Public(StatusCode.NOT_FOUND, "No such backend."),
@@ -89,6 +98,9 @@ CATALOGUE: Final[dict[Code, Public]] = {
     ),
     Code.AGENT_MISMATCH: Public(
         StatusCode.FAILED_PRECONDITION, "The session is for another agent."
+    ),
+    Code.CLIENT_REFUSED: Public(
+        StatusCode.FAILED_PRECONDITION, "The client is too old or too new for this server."
     ),
     Code.OBSERVATION_MISMATCH: Public(
         StatusCode.FAILED_PRECONDITION, "The session shows something else than the agent needs."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 from collections.abc import Coroutine
 from typing import Any, Final, NoReturn, TypeAlias
 
@@ -11,11 +12,12 @@ import grpc
 
 from animalcat import names
 from animalcat.envs.types import ACTIONS, EndedBy, ObservationSpec, Step
+from animalcat.protocol import PROTOCOL, refusal, version
 from animalcat.service.engines import Engines
 from animalcat.service.errors import Code, ServiceError, public
 from animalcat.service.link import AgentLeftError, AgentLink, EpisodeOpening
-from animalcat.service.model import Cause, Session, SessionState
-from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, types_pb2
+from animalcat.service.model import Cause, Note, Session
+from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, sessions_pb2, types_pb2
 from animalcat.wire import observation_to_proto, spec_from_proto, spec_to_proto
 
 Stream: TypeAlias = grpc.aio.ServicerContext[
@@ -32,6 +34,7 @@ MAX_NOTES: Final = 100
 """Most notes between two actions."""
 MAX_BAD_FRAMES: Final = 3
 """Bad frames in a row that end the stream."""
+_CURRENCY: Final = re.compile(r"[A-Z]{3}")
 HELLO_SECONDS: Final = 30.0
 """How long a stream may stay silent before its hello."""
 
@@ -111,7 +114,7 @@ class GrpcLink(AgentLink):
         self.instance = instance
         self._stream = stream
         self._timeout = timeout
-        self._notes: list[str] = []
+        self._notes: list[Note] = []
         self._bad_frames = 0
         self._cause: Cause | None = None
         self._waiting: asyncio.Task[Any] | None = None
@@ -173,7 +176,7 @@ class GrpcLink(AgentLink):
             except ServiceError as error:
                 await self._refuse(error)
 
-    def take_notes(self) -> list[str]:
+    def take_notes(self) -> list[Note]:
         """What the agent remarked since the last call."""
         notes, self._notes = self._notes, []
         return notes
@@ -204,14 +207,14 @@ class GrpcLink(AgentLink):
         """True after `interrupt`."""
         return self._cause is not None
 
-    def _note(self, note: gateway_pb2.Note) -> None:
+    def _note(self, note: types_pb2.Note) -> None:
         if len(note.text.encode()) > MAX_NOTE_BYTES:
             raise ServiceError(
                 Code.NOTE_TOO_LONG, f"the note has more than {MAX_NOTE_BYTES} bytes; shorten it"
             )
         if len(self._notes) >= MAX_NOTES:
             raise ServiceError(Code.NOTE_TOO_LONG, f"more than {MAX_NOTES} notes at one step")
-        self._notes.append(note.text)
+        self._notes.append(note_from_proto(note))
 
     async def _refuse(self, error: ServiceError) -> None:
         self._bad_frames += 1
@@ -285,10 +288,15 @@ def expand(action: gateway_pb2.Action, done: int) -> bytes:
     Raises:
         ServiceError: It answers another question, or is out of range.
     """
-    actions, repeat = action.actions, action.repeat or 1
+    actions, repeat = action.list.actions, action.list.repeat or 1
     if action.slot != 0:
         raise ServiceError(
             Code.ACTION_OUT_OF_RANGE, f"slot {action.slot} does not play; this session has slot 0"
+        )
+    if action.WhichOneof("kind") is None:
+        raise ServiceError(
+            Code.ACTION_OUT_OF_RANGE,
+            "the action is of no kind that sessions take; give a list",
         )
     if action.step != done:
         raise ServiceError(
@@ -306,6 +314,29 @@ def expand(action: gateway_pb2.Action, done: int) -> bytes:
             f"action {max(actions)} is not in 0..{ACTIONS - 1}; an action is 3 x move + turn",
         )
     return actions * repeat
+
+
+def note_from_proto(message: types_pb2.Note) -> Note:
+    """The note that a message holds.
+
+    Raises:
+        ServiceError: Its cost is no amount of a currency.
+    """
+    told = {
+        name: getattr(message, name)
+        for name in ("tokens_in", "tokens_out", "cost")
+        if message.HasField(name)
+    }
+    cost, currency = told.get("cost"), message.currency
+    if cost is None and currency:
+        raise ServiceError(Code.INVALID_REQUEST, "the note has a currency and no cost; give both")
+    if cost is not None and not (0.0 <= cost < math.inf and _CURRENCY.fullmatch(currency)):
+        raise ServiceError(
+            Code.INVALID_REQUEST,
+            f"the note's cost is {cost:g} {currency[:20]!r}; give a number of 0 or more and a "
+            "currency of three capital letters, such as EUR",
+        )
+    return Note(text=message.text, currency=currency, **told)
 
 
 async def _fail(stream: Stream, error: Exception) -> NoReturn:
@@ -328,6 +359,8 @@ async def _read_hello(stream: Stream) -> gateway_pb2.Hello:
     if frame is grpc.aio.EOF or frame.WhichOneof("frame") != "hello":
         raise ServiceError(Code.BAD_FRAME, "the first frame must be a hello")
     hello = frame.hello
+    if wrong := refusal(hello.protocol, hello.client_version):
+        raise ServiceError(Code.CLIENT_REFUSED, wrong)
     if not 1 <= len(hello.agent) <= 200 or not 1 <= len(hello.instance) <= 200:
         raise ServiceError(
             Code.INVALID_REQUEST, "hello.agent and hello.instance need 1 to 200 characters each"
@@ -380,16 +413,18 @@ def _welcome(session: Session) -> gateway_pb2.EvaluateResponse:
             episodes_done=session.episodes,
             slots=1,
             action_timeout_seconds=session.spec.action_timeout_seconds,
+            protocol=PROTOCOL,
+            server_version=version(),
         )
     )
 
 
 def _session_end(session: Session) -> gateway_pb2.EvaluateResponse:
-    assert session.state >= SessionState.FINISHED
+    assert session.state.over
     return gateway_pb2.EvaluateResponse(
         session_end=gateway_pb2.SessionEnd(
             session=names.session_name(session.id),
             episodes=session.episodes,
-            state=session.state.name.lower(),
+            state=sessions_pb2.SessionState.ValueType(session.state),
         )
     )

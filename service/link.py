@@ -7,7 +7,7 @@ from collections.abc import Coroutine
 from typing import Any, NamedTuple
 
 from animalcat.envs.types import Step
-from animalcat.service.model import Cause, Session
+from animalcat.service.model import Cause, Note, Session
 
 
 class AgentLeftError(Exception):
@@ -77,7 +77,7 @@ class AgentLink(ABC):
         """
 
     @abstractmethod
-    def take_notes(self) -> list[str]:
+    def take_notes(self) -> list[Note]:
         """What the agent remarked since the last call."""
 
     @abstractmethod

@@ -25,11 +25,12 @@ class SessionState(IntEnum):
     FAILED = 5
     UNREADABLE = 6
     """Its record cannot be read; it is never stored, and nothing can be done but to delete it."""
+    PAUSED = 7
 
     @property
     def over(self) -> bool:
         """True where no episode will follow."""
-        return self >= SessionState.FINISHED
+        return self not in (SessionState.WAITING, SessionState.RUNNING, SessionState.PAUSED)
 
 
 class Outcome(IntEnum):
@@ -72,11 +73,11 @@ class SessionSpec:
 
     agent: str
     battery: str
-    battery_digest: str
-    layout: str
-    layout_variant: str
-    policy: Policy
-    stop: StoppingRule
+    battery_digest: str = ""
+    layout: str = "aaio"
+    layout_variant: str = ""
+    policy: Policy = field(default_factory=Policy)
+    stop: StoppingRule = field(default_factory=StoppingRule)
     seed: int = 0
     backend: str = "sim"
     observation_spec: ObservationSpec = field(default_factory=ObservationSpec)
@@ -86,6 +87,25 @@ class SessionSpec:
     slots: int = 1
     layout_digest: str = ""
     rules: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What an agent remarked at a step, and what the step cost it.
+
+    Attributes:
+        text: The remark; empty where the note tells of cost alone.
+        tokens_in: Tokens that a language model was given; None: not told.
+        tokens_out: Tokens that it gave; None: not told.
+        cost: What that cost; None: not told.
+        currency: Currency of the cost, three letters of ISO 4217; empty without a cost.
+    """
+
+    text: str = ""
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost: float | None = None
+    currency: str = ""
 
 
 @dataclass(frozen=True, slots=True)

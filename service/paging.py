@@ -13,6 +13,7 @@ from typing import Final, Generic, TypeVar
 from google.protobuf.message import Message
 
 from animalcat.service.errors import Code, ServiceError
+from animalcat.service.storage.listing import Page as StorePage
 
 PAGE: Final = 100
 """Items of a page whose size was not asked for."""
@@ -51,7 +52,7 @@ def paged(items: Sequence[_T], key: Callable[[_T], str], request: Message) -> Pa
     Raises:
         ServiceError: The token is not of such a list, or its item is gone.
     """
-    size = min(getattr(request, "page_size") or PAGE, MOST)  # noqa: B009
+    size = _size(request)
     token: str = getattr(request, "page_token")  # noqa: B009
     start = 0
     if token:
@@ -64,6 +65,15 @@ def paged(items: Sequence[_T], key: Callable[[_T], str], request: Message) -> Pa
     shown = items[start : start + size]
     more = start + size < len(items)
     return Page(shown, _token(key(shown[-1]), _digest(request)) if more else "")
+
+
+def stored(request: Message) -> StorePage:
+    """The page of one of the store's lists that a request asks for."""
+    return StorePage(_size(request), getattr(request, "page_token"))  # noqa: B009
+
+
+def _size(request: Message) -> int:
+    return min(getattr(request, "page_size") or PAGE, MOST)  # noqa: B009
 
 
 def _token(last: str, digest: str) -> str:

@@ -27,8 +27,11 @@ from animalcat.service.events import EventBus
 from animalcat.service.gateway import Gateway
 from animalcat.service.layouts import Layouts
 from animalcat.service.lock import DirectoryLock
+from animalcat.service.operation_calls import OperationCalls
+from animalcat.service.operations import Operations
 from animalcat.service.parts import Parts
 from animalcat.service.profiles import Profiles
+from animalcat.service.requests import Requests
 from animalcat.service.sessions import Sessions
 from animalcat.service.settings import Settings, exposure
 from animalcat.service.storage.sql import SqlStore
@@ -41,6 +44,8 @@ from animalcat.v1 import (
     gateway_pb2_grpc,
     layouts_pb2,
     layouts_pb2_grpc,
+    operations_pb2,
+    operations_pb2_grpc,
     results_pb2,
     results_pb2_grpc,
     sessions_pb2,
@@ -104,7 +109,8 @@ async def create_server(
         )
         engines = Engines(parts)
         conductors = Conductors(engines)
-        server = await _grpc_server(settings, engines, conductors, clock)
+        operations = await asyncio.to_thread(Operations, settings.home / "operations", clock)
+        server = await _grpc_server(settings, engines, conductors, operations, clock)
         try:
             address = _bind(server, settings)
             await server.start()
@@ -112,6 +118,7 @@ async def create_server(
             lock.publish(address)
             yield RunningServer(address, engines)
         finally:
+            await operations.close()
             await conductors.close()
             await engines.close()
             await server.stop(GRACE_SECONDS)
@@ -152,6 +159,7 @@ async def _grpc_server(
     settings: Settings,
     engines: Engines,
     conductors: Conductors,
+    operations: Operations,
     clock: Callable[[], datetime],
 ) -> grpc.aio.Server:
     server = grpc.aio.server(
@@ -166,20 +174,33 @@ async def _grpc_server(
             ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
         ],
     )
+    requests = await asyncio.to_thread(Requests, settings.home / "requests.jsonl")
     library = BatteryLibrary(engines.parts.store, engines.battery_folder)
     gateway_pb2_grpc.add_AgentGatewayServicer_to_server(Gateway(engines), server)
-    sessions = Sessions(engines, library, clock)
+    sessions = Sessions(engines, library, requests, clock)
     sessions_pb2_grpc.add_SessionsServicer_to_server(sessions, server)
     campaigns_pb2_grpc.add_CampaignsServicer_to_server(
-        Campaigns(engines, sessions, conductors, clock), server
+        Campaigns(engines, sessions, conductors, operations, requests, clock), server
     )
-    sessions_pb2_grpc.add_BatteriesServicer_to_server(Batteries(library, engines, settings), server)
+    sessions_pb2_grpc.add_BatteriesServicer_to_server(
+        Batteries(library, engines, operations, requests, settings), server
+    )
     layouts_pb2_grpc.add_LayoutsServicer_to_server(Layouts(engines.parts.store), server)
     results_pb2_grpc.add_ProfilesServicer_to_server(Profiles(engines), server)
     results_pb2_grpc.add_EpisodesServicer_to_server(Episodes(engines), server)
+    operations_pb2_grpc.add_OperationsServicer_to_server(
+        OperationCalls(operations, requests), server
+    )
     services = [
         service.full_name
-        for file in (gateway_pb2, sessions_pb2, campaigns_pb2, results_pb2, layouts_pb2)
+        for file in (
+            gateway_pb2,
+            sessions_pb2,
+            campaigns_pb2,
+            results_pb2,
+            layouts_pb2,
+            operations_pb2,
+        )
         for service in file.DESCRIPTOR.services_by_name.values()
     ]
     # The stubs of the health package lack its asyncio half.

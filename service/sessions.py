@@ -1,4 +1,4 @@
-"""The servicer of sessions: create, get, list, watch, cancel."""
+"""The servicer of sessions: create, get, list, watch, cancel, pause, resume, delete."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from animalcat import names
@@ -13,16 +14,21 @@ from animalcat.layouts.adaptive.learner import RULES
 from animalcat.layouts.spec import Layout
 from animalcat.service.battery_library import BatteryLibrary
 from animalcat.service.converters import (
+    checked_id,
     episode_to_proto,
     session_to_proto,
     spec_of_session_from_proto,
+    state_from_proto,
 )
 from animalcat.service.engines import Engines
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.ids import session_id
 from animalcat.service.layout_library import own_layout, record_of, shipped_layout
 from animalcat.service.measurement import Measurement
-from animalcat.service.model import Session, SessionSpec
+from animalcat.service.model import SessionSpec
+from animalcat.service.paging import stored
+from animalcat.service.requests import Requests
+from animalcat.service.storage.listing import SessionFilter
 from animalcat.v1 import sessions_pb2, sessions_pb2_grpc
 
 
@@ -33,18 +39,19 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         self,
         engines: Engines,
         library: BatteryLibrary,
+        requests: Requests,
         clock: Callable[[], datetime],
     ) -> None:
         self._engines = engines
         self._library = library
+        self._requests = requests
         self._clock = clock
 
     async def CreateSession(  # noqa: N802
         self, request: sessions_pb2.CreateSessionRequest, context: Any
     ) -> sessions_pb2.CreateSessionResponse:
         """Create a session that waits for its agent."""
-        if len(request.request_id) > 200:
-            raise ServiceError(Code.INVALID_REQUEST, "request_id has more than 200 characters")
+        checked_id(request.request_id)
         spec, _ = await self.checked(
             spec_of_session_from_proto(request.spec), request.spec.layout_definition
         )
@@ -70,9 +77,16 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
     async def ListSessions(  # noqa: N802
         self, request: sessions_pb2.ListSessionsRequest, context: Any
     ) -> sessions_pb2.ListSessionsResponse:
-        """All sessions, newest first."""
-        sessions = await self._engines.sessions()
-        return sessions_pb2.ListSessionsResponse(sessions=map(session_to_proto, sessions))
+        """The sessions that are asked for, newest first."""
+        wanted = SessionFilter(
+            agent=request.agent,
+            battery=names.parse_battery(request.battery) if request.battery else "",
+            states=tuple(map(state_from_proto, request.states)),
+        )
+        sessions = await self._engines.sessions(wanted, stored(request))
+        return sessions_pb2.ListSessionsResponse(
+            sessions=map(session_to_proto, sessions), next_page_token=sessions.next
+        )
 
     # The stub of the generated code knows generators only; gRPC takes coroutines as well.
     async def WatchSession(  # noqa: N802  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -115,8 +129,32 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
     ) -> sessions_pb2.CancelSessionResponse:
         """End a session; what it learnt stays."""
         engine = await self._engines.get(names.parse_session(request.name))
-        session: Session = await engine.cancel()
-        return sessions_pb2.CancelSessionResponse(session=session_to_proto(session))
+        await self._requests.once(request, engine.cancel)
+        return sessions_pb2.CancelSessionResponse(session=session_to_proto(engine.session))
+
+    async def PauseSession(  # noqa: N802
+        self, request: sessions_pb2.PauseSessionRequest, context: Any
+    ) -> sessions_pb2.PauseSessionResponse:
+        """Begin no further episode until the session is resumed."""
+        engine = await self._engines.get(names.parse_session(request.name))
+        await self._requests.once(request, engine.pause)
+        return sessions_pb2.PauseSessionResponse(session=session_to_proto(engine.session))
+
+    async def ResumeSession(  # noqa: N802
+        self, request: sessions_pb2.ResumeSessionRequest, context: Any
+    ) -> sessions_pb2.ResumeSessionResponse:
+        """Go on with a session that was paused."""
+        engine = await self._engines.get(names.parse_session(request.name))
+        await self._requests.once(request, engine.resume)
+        return sessions_pb2.ResumeSessionResponse(session=session_to_proto(engine.session))
+
+    async def DeleteSession(  # noqa: N802
+        self, request: sessions_pb2.DeleteSessionRequest, context: Any
+    ) -> sessions_pb2.DeleteSessionResponse:
+        """Forget a session, its episodes and their recordings."""
+        session = names.parse_session(request.name)
+        await self._requests.once(request, partial(self._engines.delete, session))
+        return sessions_pb2.DeleteSessionResponse()
 
     async def checked(
         self, spec: SessionSpec, definition: str = ""

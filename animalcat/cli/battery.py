@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from animalcat import names
+from animalcat.cli.operation_progress import progress
 from animalcat.cli.output import fail, print_json, print_rows
 from animalcat.cli.remote import AsJson, Data, Server, client_for
 from animalcat.cli.tables import there
@@ -37,7 +38,9 @@ def list_batteries(server: Server = None, data: Data = None, as_json: AsJson = F
 @app.command()
 def build(
     family: Annotated[str, typer.Argument(help="Family of arenas, for example navigation.")],
-    instances: Annotated[int, typer.Option(min=1, help="How many.")] = 450,
+    instances: Annotated[
+        int | None, typer.Option(min=1, help="How many.", show_default="450")
+    ] = None,
     seed: Seed = 0,
     name: Annotated[str, typer.Option(help="Name of the battery; the family's if not given.")] = "",
     server: Server = None,
@@ -46,7 +49,9 @@ def build(
 ) -> None:
     """Build a battery from a family of arenas."""
     with client_for(server, data) as client:
-        _show(client.build_battery(family, instances, seed=seed, name=name), as_json)
+        with progress(f"building {name or family}") as tell:
+            made = client.build_battery(family, instances, seed=seed, name=name, on_progress=tell)
+        _show(made, as_json)
 
 
 @app.command("import")
@@ -70,7 +75,11 @@ def import_(
     if not path.exists():
         fail(f"{path}: no such file or folder")
     with client_for(server, data) as client:
-        _show(client.import_battery(path, name or None, seed=seed, features=features), as_json)
+        with progress(f"importing {path}") as tell:
+            made = client.import_battery(
+                path, name or None, seed=seed, features=features, on_progress=tell
+            )
+        _show(made, as_json)
 
 
 @app.command()

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from animalcat import names
 from animalcat.cli.agent_comparison import compare_agents, print_comparison
 from animalcat.cli.agent_process import GRACE_SECONDS, AgentProcess, check_reference
+from animalcat.cli.operation_progress import progress
 from animalcat.cli.output import (
     FAILED,
     UNREACHABLE,
@@ -19,32 +20,39 @@ from animalcat.cli.output import (
     print_json,
     print_rows,
     progress_console,
-    status,
 )
 from animalcat.cli.remote import AllowBuild, AsJson, Data, Server, client_for, session_row
 from animalcat.cli.session_options import (
-    DEFAULT,
     ActionTimeout,
     Backend,
     Camera,
+    Certify,
     DecisionPeriod,
     Features,
+    Layout,
+    PolicyName,
     RandomShare,
+    Seed,
     find_battery,
     observation,
     parse_backend,
 )
+from animalcat.cli.session_plan import policy_name
 from animalcat.client import Client, named_layout
 from animalcat.errors import AnimalcatError
+from animalcat.layouts.adaptive.campaign import Allocation
 from animalcat.layouts.compare import Posterior
 from animalcat.v1 import campaigns_pb2, sessions_pb2, types_pb2
 from animalcat.wire import spec_to_proto
+from animalcat.words import is_over
 
 app = typer.Typer(help="Measure several agents and compare them.", no_args_is_help=True)
 
 CampaignArgument = Annotated[str, typer.Argument(metavar="CAMPAIGN", help="Id of a campaign.")]
 
 _POLL_SECONDS: Final = 0.5
+RULE: Final = Allocation(1)
+"""What holds for handing out where nothing else is said."""
 
 
 @app.command()
@@ -57,28 +65,46 @@ def run(
         str, typer.Option(help="Name of a battery or a family, or a folder of arena files.")
     ],
     budget: Annotated[int, typer.Option(min=1, help="Episodes of all agents together.")],
-    layout: Annotated[str, typer.Option(help="Name of a layout, or a file NAME.yaml.")] = "aaio",
+    layout: Layout = "",
     variant: Annotated[str, typer.Option(help="Variant of the layout.")] = "",
     features: Features = None,
     common: Annotated[
-        int, typer.Option(min=1, help="Random arenas that all agents play, the same and first.")
-    ] = 12,
-    block: Annotated[int, typer.Option(min=1, help="Episodes that are handed out at once.")] = 4,
-    at_once: Annotated[int, typer.Option(min=1, help="Agents that are given some at once.")] = 2,
+        int | None,
+        typer.Option(
+            min=1,
+            help="Random arenas that all agents play, the same and first.",
+            show_default=str(RULE.common),
+        ),
+    ] = None,
+    block: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Episodes that are handed out at once.", show_default=str(RULE.block)
+        ),
+    ] = None,
+    at_once: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Agents that are given some at once.", show_default=str(RULE.at_once)
+        ),
+    ] = None,
     alike: Annotated[
-        float,
-        typer.Option(min=0, max=1, help="Differences below this share of the range are none."),
-    ] = 0.05,
-    policy: Annotated[
-        str, typer.Option(help="variance, information, threshold, stratified or random.")
-    ] = "variance",
-    random_share: RandomShare = DEFAULT.random_share,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all sessions.")] = 0,
-    backend: Backend = "sim",
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help="Differences below this share of the range are none.",
+            show_default=str(RULE.alike),
+        ),
+    ] = None,
+    policy: PolicyName = "",
+    random_share: RandomShare = None,
+    seed: Seed = None,
+    backend: Backend = "",
     camera: Camera = None,
-    decision_period: DecisionPeriod = 3,
-    action_timeout: ActionTimeout = 60.0,
-    certify: Annotated[bool, typer.Option(help="Check the live posteriors by NUTS.")] = True,
+    decision_period: DecisionPeriod = None,
+    action_timeout: ActionTimeout = None,
+    certify: Certify = None,
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -91,6 +117,7 @@ def run(
     for reference in agent:
         check_reference(reference)
     backend, builds = parse_backend(backend, server)
+    seen = observation(camera, decision_period)
     with client_for(server, data, builds=builds) as client:
         named, definition = named_layout(layout)
         session = sessions_pb2.SessionSpec(
@@ -98,10 +125,12 @@ def run(
             layout=named,
             layout_definition=definition,
             layout_variant=variant,
-            policy=sessions_pb2.SelectionPolicy(name=policy, random_share=random_share),
+            policy=sessions_pb2.SelectionPolicy(
+                name=policy_name(policy), random_share=random_share
+            ),
             seed=seed,
             backend=backend,
-            observation_spec=spec_to_proto(observation(camera, decision_period)),
+            observation_spec=None if seen is None else spec_to_proto(seen),
             action_timeout_seconds=action_timeout,
             certify=certify,
         )
@@ -162,8 +191,8 @@ def end(
 ) -> None:
     """End a campaign before its budget is used up; what was learnt stays."""
     with client_for(server, data) as client:
-        with status("profiles are being made"):
-            found = client.end_campaign(campaign)
+        with progress("profiles are being made") as tell:
+            found = client.end_campaign(campaign, tell)
         _show(client, found, as_json)
 
 
@@ -176,7 +205,7 @@ def _play(client: Client, campaign: campaigns_pb2.Campaign) -> campaigns_pb2.Cam
             client.address, session.name, session.spec.agent, session.spec.agent
         )
         for session in campaign.sessions
-        if not _over(session)
+        if not is_over(session)
     }
     try:
         return _followed(client, name, processes)
@@ -213,9 +242,9 @@ def _followed(
                 completed=row["episodes"],
                 total=row["budget"],
             )
-            if all(map(_over, found.sessions)):
+            if all(map(is_over, found.sessions)):
                 return found
-            gone = [s for s in found.sessions if not _over(s) and processes[s.name].ended]
+            gone = [s for s in found.sessions if not is_over(s) and processes[s.name].ended]
             if gone:
                 grace -= _POLL_SECONDS
             if gone and grace <= 0:
@@ -305,11 +334,7 @@ def _row(campaign: campaigns_pb2.Campaign) -> dict[str, Any]:
         "agents": list(spec.agents),
         "episodes": sum(session.episodes for session in campaign.sessions),
         "budget": spec.budget,
-        "over": all(map(_over, campaign.sessions)),
+        "over": all(map(is_over, campaign.sessions)),
         "reason": campaign.reason,
         "created": campaign.create_time.ToJsonString(),
     }
-
-
-def _over(session: sessions_pb2.Session) -> bool:
-    return session.state > sessions_pb2.SESSION_STATE_RUNNING

@@ -24,6 +24,7 @@ from animalcat.service.recording import (
 )
 from animalcat.service.settings import Settings
 from animalcat.v1 import results_pb2, sessions_pb2, types_pb2
+from animalcat.words import REASONS, word
 
 app = typer.Typer(help="List and replay recorded episodes.", no_args_is_help=True)
 
@@ -207,7 +208,7 @@ def _row(episode: sessions_pb2.EpisodeSummary) -> dict[str, Any]:
         "return": episode.episode_return,
         "steps": episode.steps,
         "ended_by": _ended_by(episode.ended_by),
-        "reason": episode.decision.reason,
+        "reason": word(episode.decision.reason, REASONS),
         "score": episode.decision.score,
         "propensity": episode.decision.propensity,
         "predicted": episode.decision.predicted,

@@ -14,6 +14,7 @@ from animalcat.cli.output import BAD_INPUT, UNREACHABLE, fail
 from animalcat.client import Client, connect
 from animalcat.errors import AnimalcatError
 from animalcat.v1 import sessions_pb2
+from animalcat.words import STATES, STATUSES, word
 
 Server = Annotated[
     str | None,
@@ -72,14 +73,13 @@ def _given(server: str | None, data: Path | None, builds: Sequence[Path] = ()) -
 
 def session_row(session: sessions_pb2.Session) -> dict[str, Any]:
     """A session as lists and JSON show it."""
-    state = sessions_pb2.SessionState.Name(session.state).removeprefix("SESSION_STATE_").lower()
     return {
         "session": names.parse_session(session.name),
         "agent": session.spec.agent,
         "battery": names.parse_battery(session.spec.battery) if session.spec.battery else "",
         "layout": session.spec.layout,
         "variant": session.spec.layout_variant,
-        "state": state,
+        "state": word(session.state, STATES),
         "episodes": session.episodes,
         "successes": session.successes,
         "max_episodes": session.spec.stop.max_episodes,
@@ -93,7 +93,7 @@ def session_row(session: sessions_pb2.Session) -> dict[str, Any]:
                 "mean": c.mean,
                 "sd": c.sd,
                 "unit": c.unit,
-                "status": c.status,
+                "status": word(c.status, STATUSES),
                 "episodes_needed": c.episodes_needed if c.HasField("episodes_needed") else None,
                 "best_sd": c.best_sd if c.HasField("best_sd") else None,
                 "limit": c.limit,

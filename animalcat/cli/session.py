@@ -35,7 +35,8 @@ from animalcat.cli.tables import print_profile
 from animalcat.client import Client
 from animalcat.errors import AnimalcatError
 from animalcat.service.settings import Settings
-from animalcat.v1 import sessions_pb2, types_pb2
+from animalcat.v1 import sessions_pb2
+from animalcat.words import OUTCOMES, is_over, word
 
 app = typer.Typer(
     help="Run, create, list, show, resume, cancel and re-analyse test sessions.",
@@ -85,7 +86,9 @@ def resume(
     builds = [build.absolute() for build in allow_build or ()]
     with client_for(server, data, builds=builds) as client:
         found = client.get_session(session)
-        if found.state <= sessions_pb2.SESSION_STATE_RUNNING:
+        if not is_over(found):
+            if found.state == sessions_pb2.SESSION_STATE_PAUSED:
+                found = client.resume_session(found)
             reference = agent or found.spec.agent
             check_reference(reference)
             found = play(client, found, reference)
@@ -183,7 +186,7 @@ def play(client: Client, session: sessions_pb2.Session, reference: str) -> sessi
             for process in processes:
                 process.close()
     found = client.get_session(session.name)
-    if found.state <= sessions_pb2.SESSION_STATE_RUNNING:
+    if not is_over(found):
         for output in dict.fromkeys(process.output() for process in processes):
             typer.echo(output, err=True)
         fail(
@@ -194,7 +197,7 @@ def play(client: Client, session: sessions_pb2.Session, reference: str) -> sessi
 
 
 def _line(episode: sessions_pb2.EpisodeSummary) -> str:
-    outcome = types_pb2.Outcome.Name(episode.outcome).removeprefix("OUTCOME_").lower()
+    outcome = word(episode.outcome, OUTCOMES)
     cause = f" ({episode.cause})" if episode.cause else ""
     return (
         f"episode {episode.episode:3}  {episode.instance:20} {outcome:8} "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -12,17 +12,21 @@ from typing import Annotated, Any, Final
 import typer
 
 from animalcat import names
-from animalcat.cli.output import fail, status
+from animalcat.cli.operation_progress import progress
+from animalcat.cli.output import fail
 from animalcat.cli.remote import AsJson, Data, Server, client_for
-from animalcat.cli.session_plan import stopping_rule
+from animalcat.cli.session_plan import combine, policy_name, stopping_rule
 from animalcat.client import Client
 from animalcat.envs.backends import AUTOMATIC
-from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
-from animalcat.layouts.adaptive.plan import Policy
+from animalcat.envs.types import CameraSpec, ObservationSpec
+from animalcat.layouts.adaptive.plan import Policy, StoppingRule
+from animalcat.service.model import SessionSpec
 from animalcat.v1 import sessions_pb2
 
 DEFAULT: Final = Policy()
 """What holds for choosing where nothing else is said."""
+RULE: Final = StoppingRule()
+"""What holds for stopping where nothing else is said."""
 
 Features = Annotated[
     Path | None,
@@ -32,15 +36,56 @@ Features = Annotated[
         "one each, its unit in brackets.",
     ),
 ]
-RandomShare = Annotated[float, typer.Option(min=0, max=1, help="Share drawn at random.")]
+SPEC: Final = SessionSpec("", "")
+"""What holds for a session where nothing else is said."""
+
+Layout = Annotated[
+    str, typer.Option(help="Name of a layout, or a file NAME.yaml.", show_default=SPEC.layout)
+]
+PolicyName = Annotated[
+    str,
+    typer.Option(
+        help="variance, information, threshold, stratified, random or listed.",
+        show_default=DEFAULT.name,
+    ),
+]
+RandomShare = Annotated[
+    float | None,
+    typer.Option(
+        min=0, max=1, help="Share drawn at random.", show_default=str(DEFAULT.random_share)
+    ),
+]
 Backend = Annotated[
-    str, typer.Option(help="What plays: sim, unity:auto, or unity:PATH of a Unity build.")
+    str,
+    typer.Option(
+        help="What plays: sim, unity:auto, or unity:PATH of a Unity build.",
+        show_default=SPEC.backend,
+    ),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(min=0, help="Seed of the whole session.", show_default=str(SPEC.seed)),
+]
+Certify = Annotated[
+    bool | None,
+    typer.Option(help="Check live posteriors by NUTS.", show_default="certify"),
 ]
 Camera = Annotated[
     int | None, typer.Option(min=4, max=512, help="Side of a camera image; none if not given.")
 ]
-DecisionPeriod = Annotated[int, typer.Option(min=1, max=20, help="Physics steps.")]
-ActionTimeout = Annotated[float, typer.Option(help="Seconds for one action.")]
+DecisionPeriod = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=20,
+        help="Physics steps.",
+        show_default=str(SPEC.observation_spec.decision_period),
+    ),
+]
+ActionTimeout = Annotated[
+    float | None,
+    typer.Option(help="Seconds for one action.", show_default=f"{SPEC.action_timeout_seconds:g}"),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +129,13 @@ def _plan(
     battery: Annotated[
         str, typer.Option(help="Name of a battery or a family, or a folder of arena files.")
     ],
-    layout: Annotated[str, typer.Option(help="Name of a layout, or a file NAME.yaml.")] = "aaio",
+    layout: Layout = "",
     variant: Annotated[str, typer.Option(help="Variant of the layout.")] = "",
     features: Features = None,
     preset: Annotated[
-        str, typer.Option(help="Stopping rule: quick, standard or thorough.")
-    ] = "standard",
+        str,
+        typer.Option(help="Stopping rule: quick, standard or thorough.", show_default="standard"),
+    ] = "",
     max_episodes: Annotated[int | None, typer.Option(min=1, help="Most episodes.")] = None,
     target_sd: Annotated[
         float | None,
@@ -108,67 +154,97 @@ def _plan(
         typer.Option(min=0, max=1, help="Enough when 25 more would gain less; 0: never."),
     ] = None,
     max_seconds: Annotated[float | None, typer.Option(min=0, help="Most seconds of play.")] = None,
-    stop: Annotated[str, typer.Option(help="any: what comes first; all: when all came.")] = "any",
-    stop_at_alarm: Annotated[
-        bool, typer.Option(help="Stop when the layout turns out not to describe the agent.")
-    ] = False,
-    policy: Annotated[
+    stop: Annotated[
         str,
-        typer.Option(help="variance, information, threshold, stratified, random or listed."),
-    ] = "variance",
-    random_share: RandomShare = DEFAULT.random_share,
+        typer.Option(help="any: what comes first; all: when all came.", show_default=RULE.combine),
+    ] = "",
+    stop_at_alarm: Annotated[
+        bool | None, typer.Option(help="Stop when the layout turns out not to describe the agent.")
+    ] = None,
+    policy: PolicyName = "",
+    random_share: RandomShare = None,
     sharpness: Annotated[
-        float,
-        typer.Option(min=0, max=100, help="Preference for what tells more; 0: always the most."),
-    ] = DEFAULT.sharpness,
+        float | None,
+        typer.Option(
+            min=0,
+            max=100,
+            help="Preference for what tells more; 0: always the most.",
+            show_default=str(DEFAULT.sharpness),
+        ),
+    ] = None,
     repeats: Annotated[
-        int, typer.Option(min=0, help="How often an arena may be played; 0: any number of times.")
-    ] = 1,
+        int | None,
+        typer.Option(
+            min=0,
+            help="How often an arena may be played; 0: any number of times.",
+            show_default=str(DEFAULT.exposures),
+        ),
+    ] = None,
     probes: Annotated[
-        float,
+        float | None,
         typer.Option(
-            min=0, max=1, help="With --repeats: share that tells how random the agent is."
+            min=0,
+            max=1,
+            help="With --repeats: share that tells how random the agent is.",
+            show_default=str(DEFAULT.probes),
         ),
-    ] = DEFAULT.probes,
+    ] = None,
     generate: Annotated[
-        bool,
+        bool | None,
         typer.Option(help="Make arenas on demand where none of the battery would tell enough."),
-    ] = False,
+    ] = None,
     enough: Annotated[
-        float,
-        typer.Option(min=0, max=1, help="An arena tells enough at this share of the best made."),
-    ] = DEFAULT.enough,
-    balance: Annotated[
-        int,
+        float | None,
         typer.Option(
-            min=-1, help="Plays that a paradigm may be ahead of the most owed one; -1: any number."
+            min=0,
+            max=1,
+            help="An arena tells enough at this share of the best made.",
+            show_default=str(DEFAULT.enough),
         ),
-    ] = -1,
+    ] = None,
+    balance: Annotated[
+        int | None,
+        typer.Option(
+            min=-1,
+            help="Plays that a paradigm may be ahead of the most owed one; -1: any number.",
+            show_default="any number",
+        ),
+    ] = None,
     cool_down: Annotated[
-        int,
-        typer.Option(min=0, help="Episodes in which arenas with the same demands do not return."),
-    ] = DEFAULT.cool_down,
+        int | None,
+        typer.Option(
+            min=0,
+            help="Episodes in which arenas with the same demands do not return.",
+            show_default=str(DEFAULT.cool_down),
+        ),
+    ] = None,
     first: Annotated[
         list[str] | None,
         typer.Option(
             help="Arena to begin with; may be repeated. --policy listed plays nothing else."
         ),
     ] = None,
-    per_second: Annotated[bool, typer.Option(help="Prefer short episodes.")] = False,
+    per_second: Annotated[bool | None, typer.Option(help="Prefer short episodes.")] = None,
     about: Annotated[
         list[str] | None,
         typer.Option(help='Capability that "information" is about; may be repeated.'),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the whole session.")] = 0,
-    backend: Backend = "sim",
+    seed: Seed = None,
+    backend: Backend = "",
     camera: Camera = None,
-    decision_period: DecisionPeriod = 3,
-    action_timeout: ActionTimeout = 60.0,
-    record_pixels: Annotated[bool, typer.Option(help="Keep camera images.")] = False,
-    certify: Annotated[bool, typer.Option(help="Check the live posterior by NUTS.")] = True,
+    decision_period: DecisionPeriod = None,
+    action_timeout: ActionTimeout = None,
+    record_pixels: Annotated[bool | None, typer.Option(help="Keep camera images.")] = None,
+    certify: Certify = None,
     slots: Annotated[
-        int, typer.Option(min=1, max=64, help="Episodes at once, each by a process of its own.")
-    ] = 1,
+        int | None,
+        typer.Option(
+            min=1,
+            max=64,
+            help="Episodes at once, each by a process of its own.",
+            show_default=str(SPEC.slots),
+        ),
+    ] = None,
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -187,11 +263,11 @@ def _plan(
                 "futility": futility,
                 "max_seconds": max_seconds,
                 "stop_at_alarm": stop_at_alarm,
-                "combine": stop,
+                "combine": combine(stop),
             },
         ),
         "policy": sessions_pb2.SelectionPolicy(
-            name=policy,
+            name=policy_name(policy),
             random_share=random_share,
             sharpness=sharpness,
             exposures=repeats,
@@ -226,12 +302,15 @@ def takes_plan(command: Callable[[Plan], None]) -> Callable[..., None]:
     return call
 
 
-def observation(camera: int | None, decision_period: int) -> ObservationSpec:
-    """What the agent sees: rays, and a camera where its side is given."""
-    return ObservationSpec(
-        camera=CameraSpec(camera) if camera else None,
-        rays=RaySpec(),
-        decision_period=decision_period,
+def observation(camera: int | None, decision_period: int | None) -> ObservationSpec | None:
+    """What the agent sees: rays, and a camera where its side is given; None: nothing is said."""
+    if camera is None and decision_period is None:
+        return None
+    default = SPEC.observation_spec
+    return replace(
+        default,
+        camera=CameraSpec(camera) if camera else default.camera,
+        decision_period=decision_period or default.decision_period,
     )
 
 
@@ -247,7 +326,9 @@ def parse_backend(backend: str, server: str | None) -> tuple[str, list[Path]]:
     return f"{kind}:{build}", [build]
 
 
-def find_battery(client: Client, battery: str, seed: int, features: Path | None = None) -> str:
+def find_battery(
+    client: Client, battery: str, seed: int | None, features: Path | None = None
+) -> str:
     """Id of a battery; a path is imported first.
 
     Args:
@@ -266,8 +347,8 @@ def find_battery(client: Client, battery: str, seed: int, features: Path | None 
         return battery
     if not path.exists():
         fail(f"{battery}: no such file or folder")
-    with status(f"importing {battery}"):
-        made = client.import_battery(path, seed=seed, features=features)
+    with progress(f"importing {battery}") as tell:
+        made = client.import_battery(path, seed=seed or 0, features=features, on_progress=tell)
     for problem in made.problems[:5]:
         typer.echo(f"note: {problem}", err=True)
     if len(made.problems) > 5:

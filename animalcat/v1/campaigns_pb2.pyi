@@ -3,6 +3,7 @@
 isort:skip_file
 Campaigns: several agents on one battery, with one budget that goes where they overlap."""
 
+from animalcat.v1 import operations_pb2 as _operations_pb2
 from animalcat.v1 import sessions_pb2 as _sessions_pb2
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
@@ -64,19 +65,36 @@ class CampaignSpec(_message.Message):
         agents: _abc.Iterable[_builtins.str] | None = ...,
         session: _sessions_pb2.SessionSpec | None = ...,
         budget: _builtins.int = ...,
-        common: _builtins.int = ...,
-        block: _builtins.int = ...,
-        at_once: _builtins.int = ...,
+        common: _builtins.int | None = ...,
+        block: _builtins.int | None = ...,
+        at_once: _builtins.int | None = ...,
         alike: _builtins.float | None = ...,
-        confidence: _builtins.float = ...,
+        confidence: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_alike", b"_alike", "alike", b"alike", "session", b"session"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_alike", b"_alike", "_at_once", b"_at_once", "_block", b"_block", "_common", b"_common", "_confidence", b"_confidence", "alike", b"alike", "at_once", b"at_once", "block", b"block", "common", b"common", "confidence", b"confidence", "session", b"session"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_alike", b"_alike", "agents", b"agents", "alike", b"alike", "at_once", b"at_once", "block", b"block", "budget", b"budget", "common", b"common", "confidence", b"confidence", "session", b"session"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_alike", b"_alike", "_at_once", b"_at_once", "_block", b"_block", "_common", b"_common", "_confidence", b"_confidence", "agents", b"agents", "alike", b"alike", "at_once", b"at_once", "block", b"block", "budget", b"budget", "common", b"common", "confidence", b"confidence", "session", b"session"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__alike: _TypeAlias = _typing.Literal["alike"]  # noqa: Y015
     _WhichOneofArgType__alike: _TypeAlias = _typing.Literal["_alike", b"_alike"]  # noqa: Y015
+    _WhichOneofReturnType__at_once: _TypeAlias = _typing.Literal["at_once"]  # noqa: Y015
+    _WhichOneofArgType__at_once: _TypeAlias = _typing.Literal["_at_once", b"_at_once"]  # noqa: Y015
+    _WhichOneofReturnType__block: _TypeAlias = _typing.Literal["block"]  # noqa: Y015
+    _WhichOneofArgType__block: _TypeAlias = _typing.Literal["_block", b"_block"]  # noqa: Y015
+    _WhichOneofReturnType__common: _TypeAlias = _typing.Literal["common"]  # noqa: Y015
+    _WhichOneofArgType__common: _TypeAlias = _typing.Literal["_common", b"_common"]  # noqa: Y015
+    _WhichOneofReturnType__confidence: _TypeAlias = _typing.Literal["confidence"]  # noqa: Y015
+    _WhichOneofArgType__confidence: _TypeAlias = _typing.Literal["_confidence", b"_confidence"]  # noqa: Y015
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__alike) -> _WhichOneofReturnType__alike | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__at_once) -> _WhichOneofReturnType__at_once | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__block) -> _WhichOneofReturnType__block | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__common) -> _WhichOneofReturnType__common | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__confidence) -> _WhichOneofReturnType__confidence | None: ...
 
 Global___CampaignSpec: _TypeAlias = CampaignSpec  # noqa: Y015
 
@@ -131,6 +149,11 @@ class CreateCampaignRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     SPEC_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    request_id: _builtins.str
+    """Chosen by the caller, at most 200 characters; the same spec again gives the same campaign in any
+    case. May be empty.
+    """
     @_builtins.property
     def spec(self) -> Global___CampaignSpec:
         """What it is to be."""
@@ -139,10 +162,11 @@ class CreateCampaignRequest(_message.Message):
         self,
         *,
         spec: Global___CampaignSpec | None = ...,
+        request_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["spec", b"spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["spec", b"spec"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["request_id", b"request_id", "spec", b"spec"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -220,28 +244,50 @@ Global___GetCampaignResponse: _TypeAlias = GetCampaignResponse  # noqa: Y015
 
 @_typing.final
 class ListCampaignsRequest(_message.Message):
-    """Asks for all campaigns."""
+    """Asks for campaigns."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    BATTERY_FIELD_NUMBER: _builtins.int
+    GOING_ON_FIELD_NUMBER: _builtins.int
+    page_size: _builtins.int
+    """Most campaigns of the answer, at most 1,000; 100 if not set."""
+    page_token: _builtins.str
+    """The "next_page_token" of the answer before this one; empty: the first page."""
+    battery: _builtins.str
+    """Only campaigns on this battery, "batteries/{battery}"; on any where empty."""
+    going_on: _builtins.bool
+    """Only campaigns that go on, or that do not; either if not set."""
     def __init__(
         self,
+        *,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+        battery: _builtins.str = ...,
+        going_on: _builtins.bool | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_going_on", b"_going_on", "going_on", b"going_on"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_going_on", b"_going_on", "battery", b"battery", "going_on", b"going_on", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__going_on: _TypeAlias = _typing.Literal["going_on"]  # noqa: Y015
+    _WhichOneofArgType__going_on: _TypeAlias = _typing.Literal["_going_on", b"_going_on"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__going_on) -> _WhichOneofReturnType__going_on | None: ...
 
 Global___ListCampaignsRequest: _TypeAlias = ListCampaignsRequest  # noqa: Y015
 
 @_typing.final
 class ListCampaignsResponse(_message.Message):
-    """All campaigns."""
+    """Campaigns."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     CAMPAIGNS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Asks for the next page; empty on the last one."""
     @_builtins.property
     def campaigns(self) -> _containers.RepeatedCompositeFieldContainer[Global___Campaign]:
         """Newest first."""
@@ -250,10 +296,11 @@ class ListCampaignsResponse(_message.Message):
         self,
         *,
         campaigns: _abc.Iterable[Global___Campaign] | None = ...,
+        next_page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["campaigns", b"campaigns"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["campaigns", b"campaigns", "next_page_token", b"next_page_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -266,16 +313,22 @@ class EndCampaignRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     NAME_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name "campaigns/{campaign}"."""
+    request_id: _builtins.str
+    """Chosen by the caller, at most 200 characters; the same id again gives the same operation. May be
+    empty.
+    """
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
+        request_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "request_id", b"request_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -283,24 +336,69 @@ Global___EndCampaignRequest: _TypeAlias = EndCampaignRequest  # noqa: Y015
 
 @_typing.final
 class EndCampaignResponse(_message.Message):
-    """Answers with the campaign."""
+    """Answers an end."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    CAMPAIGN_FIELD_NUMBER: _builtins.int
+    OPERATION_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def campaign(self) -> Global___Campaign:
-        """The campaign."""
+    def operation(self) -> _operations_pb2.Operation:
+        """What makes the profiles; its result is the campaign's name."""
 
     def __init__(
         self,
         *,
-        campaign: Global___Campaign | None = ...,
+        operation: _operations_pb2.Operation | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["campaign", b"campaign"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["operation", b"operation"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["campaign", b"campaign"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["operation", b"operation"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___EndCampaignResponse: _TypeAlias = EndCampaignResponse  # noqa: Y015
+
+@_typing.final
+class DeleteCampaignRequest(_message.Message):
+    """Asks to forget a campaign."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Resource name "campaigns/{campaign}"."""
+    request_id: _builtins.str
+    """Chosen by the caller, at most 200 characters; the same id again changes nothing and is no error.
+    May be empty.
+    """
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        request_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "request_id", b"request_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteCampaignRequest: _TypeAlias = DeleteCampaignRequest  # noqa: Y015
+
+@_typing.final
+class DeleteCampaignResponse(_message.Message):
+    """The campaign is forgotten."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteCampaignResponse: _TypeAlias = DeleteCampaignResponse  # noqa: Y015

@@ -56,6 +56,11 @@ class CampaignsStub:
                 request_serializer=animalcat_dot_v1_dot_campaigns__pb2.EndCampaignRequest.SerializeToString,
                 response_deserializer=animalcat_dot_v1_dot_campaigns__pb2.EndCampaignResponse.FromString,
                 _registered_method=True)
+        self.DeleteCampaign = channel.unary_unary(
+                '/animalcat.v1.Campaigns/DeleteCampaign',
+                request_serializer=animalcat_dot_v1_dot_campaigns__pb2.DeleteCampaignRequest.SerializeToString,
+                response_deserializer=animalcat_dot_v1_dot_campaigns__pb2.DeleteCampaignResponse.FromString,
+                _registered_method=True)
 
 
 class CampaignsServicer:
@@ -78,14 +83,22 @@ class CampaignsServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListCampaigns(self, request, context):
-        """All campaigns, newest first.
+        """The campaigns of this server, newest first, page by page.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def EndCampaign(self, request, context):
-        """Ends a campaign before its budget is used up; each session that was played has its profile.
+        """Ends a campaign before its budget is used up; each session that was played gets its profile,
+        which is an operation.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteCampaign(self, request, context):
+        """Forgets a campaign whose sessions are over. They stay, and may then be deleted.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -113,6 +126,11 @@ def add_CampaignsServicer_to_server(servicer, server):
                     servicer.EndCampaign,
                     request_deserializer=animalcat_dot_v1_dot_campaigns__pb2.EndCampaignRequest.FromString,
                     response_serializer=animalcat_dot_v1_dot_campaigns__pb2.EndCampaignResponse.SerializeToString,
+            ),
+            'DeleteCampaign': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteCampaign,
+                    request_deserializer=animalcat_dot_v1_dot_campaigns__pb2.DeleteCampaignRequest.FromString,
+                    response_serializer=animalcat_dot_v1_dot_campaigns__pb2.DeleteCampaignResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -225,6 +243,33 @@ class Campaigns:
             '/animalcat.v1.Campaigns/EndCampaign',
             animalcat_dot_v1_dot_campaigns__pb2.EndCampaignRequest.SerializeToString,
             animalcat_dot_v1_dot_campaigns__pb2.EndCampaignResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteCampaign(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/animalcat.v1.Campaigns/DeleteCampaign',
+            animalcat_dot_v1_dot_campaigns__pb2.DeleteCampaignRequest.SerializeToString,
+            animalcat_dot_v1_dot_campaigns__pb2.DeleteCampaignResponse.FromString,
             options,
             channel_credentials,
             insecure,

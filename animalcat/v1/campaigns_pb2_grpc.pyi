@@ -40,9 +40,13 @@ class CampaignsStub:
     GetCampaign: _grpc.UnaryUnaryMultiCallable[_campaigns_pb2.GetCampaignRequest, _campaigns_pb2.GetCampaignResponse]
     """One campaign."""
     ListCampaigns: _grpc.UnaryUnaryMultiCallable[_campaigns_pb2.ListCampaignsRequest, _campaigns_pb2.ListCampaignsResponse]
-    """All campaigns, newest first."""
+    """The campaigns of this server, newest first, page by page."""
     EndCampaign: _grpc.UnaryUnaryMultiCallable[_campaigns_pb2.EndCampaignRequest, _campaigns_pb2.EndCampaignResponse]
-    """Ends a campaign before its budget is used up; each session that was played has its profile."""
+    """Ends a campaign before its budget is used up; each session that was played gets its profile,
+    which is an operation.
+    """
+    DeleteCampaign: _grpc.UnaryUnaryMultiCallable[_campaigns_pb2.DeleteCampaignRequest, _campaigns_pb2.DeleteCampaignResponse]
+    """Forgets a campaign whose sessions are over. They stay, and may then be deleted."""
 
 @_typing.type_check_only
 class CampaignsAsyncStub(CampaignsStub):
@@ -56,9 +60,13 @@ class CampaignsAsyncStub(CampaignsStub):
     GetCampaign: _aio.UnaryUnaryMultiCallable[_campaigns_pb2.GetCampaignRequest, _campaigns_pb2.GetCampaignResponse]  # type: ignore[assignment]
     """One campaign."""
     ListCampaigns: _aio.UnaryUnaryMultiCallable[_campaigns_pb2.ListCampaignsRequest, _campaigns_pb2.ListCampaignsResponse]  # type: ignore[assignment]
-    """All campaigns, newest first."""
+    """The campaigns of this server, newest first, page by page."""
     EndCampaign: _aio.UnaryUnaryMultiCallable[_campaigns_pb2.EndCampaignRequest, _campaigns_pb2.EndCampaignResponse]  # type: ignore[assignment]
-    """Ends a campaign before its budget is used up; each session that was played has its profile."""
+    """Ends a campaign before its budget is used up; each session that was played gets its profile,
+    which is an operation.
+    """
+    DeleteCampaign: _aio.UnaryUnaryMultiCallable[_campaigns_pb2.DeleteCampaignRequest, _campaigns_pb2.DeleteCampaignResponse]  # type: ignore[assignment]
+    """Forgets a campaign whose sessions are over. They stay, and may then be deleted."""
 
 class CampaignsServicer(metaclass=_abc_1.ABCMeta):
     """Campaigns. Each agent has a session of its own, which it plays like any other; the service says
@@ -87,7 +95,7 @@ class CampaignsServicer(metaclass=_abc_1.ABCMeta):
         request: _campaigns_pb2.ListCampaignsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_campaigns_pb2.ListCampaignsResponse, _abc.Awaitable[_campaigns_pb2.ListCampaignsResponse]]:
-        """All campaigns, newest first."""
+        """The campaigns of this server, newest first, page by page."""
 
     @_abc_1.abstractmethod
     def EndCampaign(
@@ -95,6 +103,16 @@ class CampaignsServicer(metaclass=_abc_1.ABCMeta):
         request: _campaigns_pb2.EndCampaignRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_campaigns_pb2.EndCampaignResponse, _abc.Awaitable[_campaigns_pb2.EndCampaignResponse]]:
-        """Ends a campaign before its budget is used up; each session that was played has its profile."""
+        """Ends a campaign before its budget is used up; each session that was played gets its profile,
+        which is an operation.
+        """
+
+    @_abc_1.abstractmethod
+    def DeleteCampaign(
+        self,
+        request: _campaigns_pb2.DeleteCampaignRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_campaigns_pb2.DeleteCampaignResponse, _abc.Awaitable[_campaigns_pb2.DeleteCampaignResponse]]:
+        """Forgets a campaign whose sessions are over. They stay, and may then be deleted."""
 
 def add_CampaignsServicer_to_server(servicer: CampaignsServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -3,6 +3,7 @@
 isort:skip_file
 The agent's side: one stream in which the service asks and the agent acts."""
 
+from animalcat.v1 import sessions_pb2 as _sessions_pb2
 from animalcat.v1 import types_pb2 as _types_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -36,7 +37,7 @@ class EvaluateRequest(_message.Message):
         """Answers the latest observation of its slot."""
 
     @_builtins.property
-    def note(self) -> Global___Note:
+    def note(self) -> _types_pb2.Note:
         """May be sent at any time after welcome."""
 
     @_builtins.property
@@ -48,7 +49,7 @@ class EvaluateRequest(_message.Message):
         *,
         hello: Global___Hello | None = ...,
         action: Global___Action | None = ...,
-        note: Global___Note | None = ...,
+        note: _types_pb2.Note | None = ...,
         withdraw: Global___Withdraw | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "frame", b"frame", "hello", b"hello", "note", b"note", "withdraw", b"withdraw"]  # noqa: Y015
@@ -119,7 +120,7 @@ Global___EvaluateResponse: _TypeAlias = EvaluateResponse  # noqa: Y015
 
 @_typing.final
 class Hello(_message.Message):
-    """Who connects."""
+    """Who connects. Credentials, where a server wants them, travel in the call's metadata, not here."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -128,18 +129,25 @@ class Hello(_message.Message):
     INSTANCE_FIELD_NUMBER: _builtins.int
     CLIENT_VERSION_FIELD_NUMBER: _builtins.int
     OBSERVATION_SPEC_FIELD_NUMBER: _builtins.int
+    PROTOCOL_FIELD_NUMBER: _builtins.int
     session: _builtins.str
     """Resource name "sessions/{session}", or empty where the server has exactly one session that
     waits for an agent.
     """
     agent: _builtins.str
-    """Name of the agent, 1 to 200 characters; must be the session's agent where that names one."""
+    """Name of the agent as people are to see it, 1 to 200 characters; must be the session's agent. It
+    proves nothing about who calls.
+    """
     instance: _builtins.str
     """Unique to this process of the agent. Another value in the same session means that the agent was
     restarted and has lost its memory.
     """
     client_version: _builtins.str
-    """Version of the client library."""
+    """Version of the client library, for people: it stands in the message to one that is refused."""
+    protocol: _builtins.int
+    """Number of the protocol that the client speaks: 1. A client whose number the server does not
+    speak is refused with a message that says what to do; 0, from before there were numbers, too.
+    """
     @_builtins.property
     def observation_spec(self) -> _types_pb2.ObservationSpec:
         """What the agent needs to see. Absent: whatever the session gives. A mismatch is an error."""
@@ -152,10 +160,11 @@ class Hello(_message.Message):
         instance: _builtins.str = ...,
         client_version: _builtins.str = ...,
         observation_spec: _types_pb2.ObservationSpec | None = ...,
+        protocol: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_observation_spec", b"_observation_spec", "observation_spec", b"observation_spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_observation_spec", b"_observation_spec", "agent", b"agent", "client_version", b"client_version", "instance", b"instance", "observation_spec", b"observation_spec", "session", b"session"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_observation_spec", b"_observation_spec", "agent", b"agent", "client_version", b"client_version", "instance", b"instance", "observation_spec", b"observation_spec", "protocol", b"protocol", "session", b"session"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__observation_spec: _TypeAlias = _typing.Literal["observation_spec"]  # noqa: Y015
     _WhichOneofArgType__observation_spec: _TypeAlias = _typing.Literal["_observation_spec", b"_observation_spec"]  # noqa: Y015
@@ -175,6 +184,8 @@ class Welcome(_message.Message):
     EPISODES_DONE_FIELD_NUMBER: _builtins.int
     SLOTS_FIELD_NUMBER: _builtins.int
     ACTION_TIMEOUT_SECONDS_FIELD_NUMBER: _builtins.int
+    PROTOCOL_FIELD_NUMBER: _builtins.int
+    SERVER_VERSION_FIELD_NUMBER: _builtins.int
     session: _builtins.str
     """Resource name "sessions/{session}"."""
     max_episodes: _builtins.int
@@ -185,6 +196,10 @@ class Welcome(_message.Message):
     """Slots that play at once over this stream, numbered from 0; in this version always 1."""
     action_timeout_seconds: _builtins.float
     """Seconds that the agent may take for one action before its episode is voided."""
+    protocol: _builtins.int
+    """Number of the protocol that the stream goes by."""
+    server_version: _builtins.str
+    """Version of the server, for people."""
     @_builtins.property
     def observation_spec(self) -> _types_pb2.ObservationSpec:
         """What each observation holds."""
@@ -198,10 +213,12 @@ class Welcome(_message.Message):
         episodes_done: _builtins.int = ...,
         slots: _builtins.int = ...,
         action_timeout_seconds: _builtins.float = ...,
+        protocol: _builtins.int = ...,
+        server_version: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["observation_spec", b"observation_spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["action_timeout_seconds", b"action_timeout_seconds", "episodes_done", b"episodes_done", "max_episodes", b"max_episodes", "observation_spec", b"observation_spec", "session", b"session", "slots", b"slots"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action_timeout_seconds", b"action_timeout_seconds", "episodes_done", b"episodes_done", "max_episodes", b"max_episodes", "observation_spec", b"observation_spec", "protocol", b"protocol", "server_version", b"server_version", "session", b"session", "slots", b"slots"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -218,6 +235,7 @@ class EpisodeStart(_message.Message):
     TIME_BUDGET_STEPS_FIELD_NUMBER: _builtins.int
     OBSERVATION_FIELD_NUMBER: _builtins.int
     AGENT_SEED_FIELD_NUMBER: _builtins.int
+    DIRECT_FIELD_NUMBER: _builtins.int
     slot: _builtins.int
     """Slot the episode plays in."""
     episode: _builtins.int
@@ -228,7 +246,13 @@ class EpisodeStart(_message.Message):
     """Seed that the agent may use for its own randomness in this episode, so that a session repeats."""
     @_builtins.property
     def observation(self) -> _types_pb2.Observation:
-        """What the agent perceives."""
+        """Of an arena."""
+
+    @_builtins.property
+    def direct(self) -> Global___Direct:
+        """Where this episode can be played without the server between, for clients that like to; who
+        ignores it plays over this stream. Servers of this version never set it.
+        """
 
     def __init__(
         self,
@@ -238,14 +262,48 @@ class EpisodeStart(_message.Message):
         time_budget_steps: _builtins.int = ...,
         observation: _types_pb2.Observation | None = ...,
         agent_seed: _builtins.int = ...,
+        direct: Global___Direct | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["observation", b"observation"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_direct", b"_direct", "direct", b"direct", "observation", b"observation", "perceived", b"perceived"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_seed", b"agent_seed", "episode", b"episode", "observation", b"observation", "slot", b"slot", "time_budget_steps", b"time_budget_steps"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_direct", b"_direct", "agent_seed", b"agent_seed", "direct", b"direct", "episode", b"episode", "observation", b"observation", "perceived", b"perceived", "slot", b"slot", "time_budget_steps", b"time_budget_steps"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__direct: _TypeAlias = _typing.Literal["direct"]  # noqa: Y015
+    _WhichOneofArgType__direct: _TypeAlias = _typing.Literal["_direct", b"_direct"]  # noqa: Y015
+    _WhichOneofReturnType_perceived: _TypeAlias = _typing.Literal["observation"]  # noqa: Y015
+    _WhichOneofArgType_perceived: _TypeAlias = _typing.Literal["perceived", b"perceived"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__direct) -> _WhichOneofReturnType__direct | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_perceived) -> _WhichOneofReturnType_perceived | None: ...
+
+Global___EpisodeStart: _TypeAlias = EpisodeStart  # noqa: Y015
+
+@_typing.final
+class Direct(_message.Message):
+    """Another way to play an episode: the worker that simulates speaks to the agent itself."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ADDRESS_FIELD_NUMBER: _builtins.int
+    TICKET_FIELD_NUMBER: _builtins.int
+    address: _builtins.str
+    """Host and port of the worker."""
+    ticket: _builtins.bytes
+    """What the agent shows there; good for this episode and nothing else."""
+    def __init__(
+        self,
+        *,
+        address: _builtins.str = ...,
+        ticket: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "ticket", b"ticket"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___EpisodeStart: _TypeAlias = EpisodeStart  # noqa: Y015
+Global___Direct: _TypeAlias = Direct  # noqa: Y015
 
 @_typing.final
 class Ask(_message.Message):
@@ -265,7 +323,7 @@ class Ask(_message.Message):
     """Reward since the previous observation."""
     @_builtins.property
     def observation(self) -> _types_pb2.Observation:
-        """What the agent perceives."""
+        """Of an arena."""
 
     def __init__(
         self,
@@ -275,11 +333,13 @@ class Ask(_message.Message):
         reward: _builtins.float = ...,
         observation: _types_pb2.Observation | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["observation", b"observation"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["observation", b"observation", "perceived", b"perceived"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["observation", b"observation", "reward", b"reward", "slot", b"slot", "step", b"step"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["observation", b"observation", "perceived", b"perceived", "reward", b"reward", "slot", b"slot", "step", b"step"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType_perceived: _TypeAlias = _typing.Literal["observation"]  # noqa: Y015
+    _WhichOneofArgType_perceived: _TypeAlias = _typing.Literal["perceived", b"perceived"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_perceived) -> _WhichOneofReturnType_perceived | None: ...
 
 Global___Ask: _TypeAlias = Ask  # noqa: Y015
 
@@ -291,62 +351,61 @@ class Action(_message.Message):
 
     SLOT_FIELD_NUMBER: _builtins.int
     STEP_FIELD_NUMBER: _builtins.int
-    ACTIONS_FIELD_NUMBER: _builtins.int
-    REPEAT_FIELD_NUMBER: _builtins.int
+    LIST_FIELD_NUMBER: _builtins.int
     slot: _builtins.int
     """Slot."""
     step: _builtins.int
     """The number of decisions taken before this action: 0 at the first, then the step of the ask. An
     action with another number is out of date and is refused.
     """
+    @_builtins.property
+    def list(self) -> Global___ActionList:
+        """Actions in a row."""
+
+    def __init__(
+        self,
+        *,
+        slot: _builtins.int = ...,
+        step: _builtins.int = ...,
+        list: Global___ActionList | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "list", b"list"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "list", b"list", "slot", b"slot", "step", b"step"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["list"]  # noqa: Y015
+    _WhichOneofArgType_kind: _TypeAlias = _typing.Literal["kind", b"kind"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
+
+Global___Action: _TypeAlias = Action  # noqa: Y015
+
+@_typing.final
+class ActionList(_message.Message):
+    """Actions in a row."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ACTIONS_FIELD_NUMBER: _builtins.int
+    REPEAT_FIELD_NUMBER: _builtins.int
     actions: _builtins.bytes
-    """One or more actions in a row, each 3 x move + turn (0 to 8): move 0 none, 1 forward,
-    2 backward; turn 0 none, 1 right, 2 left. At most 100; the observation after the last answers
-    them, or the episode's end.
+    """One or more, each 3 x move + turn (0 to 8): move 0 none, 1 forward, 2 backward; turn 0 none,
+    1 right, 2 left. At most 100; the observation after the last answers them, or the episode's end.
     """
     repeat: _builtins.int
     """How often to take the list; 0 means once. The list times its repetitions is at most 1,000."""
     def __init__(
         self,
         *,
-        slot: _builtins.int = ...,
-        step: _builtins.int = ...,
         actions: _builtins.bytes = ...,
         repeat: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actions", b"actions", "repeat", b"repeat", "slot", b"slot", "step", b"step"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actions", b"actions", "repeat", b"repeat"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___Action: _TypeAlias = Action  # noqa: Y015
-
-@_typing.final
-class Note(_message.Message):
-    """A remark that goes into the recording beside the current step of its slot."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    SLOT_FIELD_NUMBER: _builtins.int
-    TEXT_FIELD_NUMBER: _builtins.int
-    slot: _builtins.int
-    """Slot."""
-    text: _builtins.str
-    """At most 4,096 bytes of text."""
-    def __init__(
-        self,
-        *,
-        slot: _builtins.int = ...,
-        text: _builtins.str = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["slot", b"slot", "text", b"text"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___Note: _TypeAlias = Note  # noqa: Y015
+Global___ActionList: _TypeAlias = ActionList  # noqa: Y015
 
 @_typing.final
 class Withdraw(_message.Message):
@@ -395,7 +454,7 @@ class EpisodeEnd(_message.Message):
     """True: the backend failed, the episode does not count and its instance is played again."""
     @_builtins.property
     def observation(self) -> _types_pb2.Observation:
-        """The final observation."""
+        """Of an arena."""
 
     def __init__(
         self,
@@ -408,11 +467,13 @@ class EpisodeEnd(_message.Message):
         truncated: _builtins.bool = ...,
         fault: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["observation", b"observation"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["observation", b"observation", "perceived", b"perceived"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["episode", b"episode", "fault", b"fault", "observation", b"observation", "reward", b"reward", "slot", b"slot", "step", b"step", "truncated", b"truncated"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["episode", b"episode", "fault", b"fault", "observation", b"observation", "perceived", b"perceived", "reward", b"reward", "slot", b"slot", "step", b"step", "truncated", b"truncated"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType_perceived: _TypeAlias = _typing.Literal["observation"]  # noqa: Y015
+    _WhichOneofArgType_perceived: _TypeAlias = _typing.Literal["perceived", b"perceived"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_perceived) -> _WhichOneofReturnType_perceived | None: ...
 
 Global___EpisodeEnd: _TypeAlias = EpisodeEnd  # noqa: Y015
 
@@ -429,14 +490,14 @@ class SessionEnd(_message.Message):
     """Resource name "sessions/{session}"."""
     episodes: _builtins.int
     """Episodes that counted."""
-    state: _builtins.str
-    """"finished", "cancelled" or "failed"."""
+    state: _sessions_pb2.SessionState.ValueType
+    """In which state it ended."""
     def __init__(
         self,
         *,
         session: _builtins.str = ...,
         episodes: _builtins.int = ...,
-        state: _builtins.str = ...,
+        state: _sessions_pb2.SessionState.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...

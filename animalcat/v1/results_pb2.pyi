@@ -156,16 +156,30 @@ class ListEpisodesRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     PARENT_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    OUTCOMES_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     """Resource name "sessions/{session}", a person's too; "sessions/-" is every session."""
+    page_size: _builtins.int
+    """Most episodes of the answer, at most 1,000; 100 if not set."""
+    page_token: _builtins.str
+    """The "next_page_token" of the answer before this one; empty: the first page."""
+    @_builtins.property
+    def outcomes(self) -> _containers.RepeatedScalarFieldContainer[_types_pb2.Outcome.ValueType]:
+        """Only episodes of which this became; all where empty."""
+
     def __init__(
         self,
         *,
         parent: _builtins.str = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+        outcomes: _abc.Iterable[_types_pb2.Outcome.ValueType] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["parent", b"parent"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["outcomes", b"outcomes", "page_size", b"page_size", "page_token", b"page_token", "parent", b"parent"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -178,6 +192,9 @@ class ListEpisodesResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     EPISODES_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Asks for the next page; empty on the last one."""
     @_builtins.property
     def episodes(self) -> _containers.RepeatedCompositeFieldContainer[_sessions_pb2.EpisodeSummary]:
         """In the order they were played."""
@@ -186,10 +203,11 @@ class ListEpisodesResponse(_message.Message):
         self,
         *,
         episodes: _abc.Iterable[_sessions_pb2.EpisodeSummary] | None = ...,
+        next_page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["episodes", b"episodes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["episodes", b"episodes", "next_page_token", b"next_page_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -292,6 +310,7 @@ class EpisodeHeader(_message.Message):
     DECISION_FIELD_NUMBER: _builtins.int
     AGENT_FIELD_NUMBER: _builtins.int
     PIXELS_FIELD_NUMBER: _builtins.int
+    PROTOCOL_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name "sessions/{session}/episodes/{episode}"."""
     attempt: _builtins.int
@@ -308,6 +327,8 @@ class EpisodeHeader(_message.Message):
     """Name of the agent."""
     pixels: _builtins.bool
     """True: steps hold camera images."""
+    protocol: _builtins.int
+    """Number of the protocol whose messages the recording holds; 0: from before there were numbers."""
     @_builtins.property
     def observation_spec(self) -> _types_pb2.ObservationSpec:
         """What the agent saw."""
@@ -334,10 +355,11 @@ class EpisodeHeader(_message.Message):
         decision: _sessions_pb2.Decision | None = ...,
         agent: _builtins.str = ...,
         pixels: _builtins.bool = ...,
+        protocol: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "observation_spec", b"observation_spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "arena_yaml", b"arena_yaml", "attempt", b"attempt", "backend", b"backend", "decision", b"decision", "instance", b"instance", "name", b"name", "observation_spec", b"observation_spec", "pixels", b"pixels", "seed", b"seed", "versions", b"versions"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "arena_yaml", b"arena_yaml", "attempt", b"attempt", "backend", b"backend", "decision", b"decision", "instance", b"instance", "name", b"name", "observation_spec", b"observation_spec", "pixels", b"pixels", "protocol", b"protocol", "seed", b"seed", "versions", b"versions"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -354,12 +376,13 @@ class RecordedStep(_message.Message):
     REWARD_FIELD_NUMBER: _builtins.int
     OBSERVATION_FIELD_NUMBER: _builtins.int
     ENDED_BY_FIELD_NUMBER: _builtins.int
-    NOTES_FIELD_NUMBER: _builtins.int
+    OLD_NOTES_FIELD_NUMBER: _builtins.int
     CAMERA_DIGEST_FIELD_NUMBER: _builtins.int
+    NOTES_FIELD_NUMBER: _builtins.int
     step: _builtins.int
     """Number of decisions taken so far."""
     action: _builtins.int
-    """The action, 3 x move + turn; absent in step 0."""
+    """The action, 3 x move + turn."""
     reward: _builtins.float
     """Reward since the previous step."""
     ended_by: _types_pb2.EndedBy.ValueType
@@ -368,30 +391,40 @@ class RecordedStep(_message.Message):
     """Digest of the camera image (BLAKE2b, 16 bytes); empty where there is no camera."""
     @_builtins.property
     def observation(self) -> _types_pb2.Observation:
-        """What the agent perceived (without pixels unless the header says so)."""
+        """Of an arena; without pixels unless the header says so."""
 
     @_builtins.property
-    def notes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """What the agent remarked since the previous step."""
+    def old_notes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Texts of notes in recordings of protocol 0; readers give them as notes."""
+
+    @_builtins.property
+    def notes(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.Note]:
+        """What the agent remarked since the previous step, and what that cost."""
 
     def __init__(
         self,
         *,
         step: _builtins.int = ...,
-        action: _builtins.int | None = ...,
+        action: _builtins.int = ...,
         reward: _builtins.float = ...,
         observation: _types_pb2.Observation | None = ...,
         ended_by: _types_pb2.EndedBy.ValueType = ...,
-        notes: _abc.Iterable[_builtins.str] | None = ...,
+        old_notes: _abc.Iterable[_builtins.str] | None = ...,
         camera_digest: _builtins.bytes = ...,
+        notes: _abc.Iterable[_types_pb2.Note] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_action", b"_action", "action", b"action", "observation", b"observation"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "done", b"done", "observation", b"observation", "perceived", b"perceived"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_action", b"_action", "action", b"action", "camera_digest", b"camera_digest", "ended_by", b"ended_by", "notes", b"notes", "observation", b"observation", "reward", b"reward", "step", b"step"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "camera_digest", b"camera_digest", "done", b"done", "ended_by", b"ended_by", "notes", b"notes", "observation", b"observation", "old_notes", b"old_notes", "perceived", b"perceived", "reward", b"reward", "step", b"step"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__action: _TypeAlias = _typing.Literal["action"]  # noqa: Y015
-    _WhichOneofArgType__action: _TypeAlias = _typing.Literal["_action", b"_action"]  # noqa: Y015
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__action) -> _WhichOneofReturnType__action | None: ...
+    _WhichOneofReturnType_done: _TypeAlias = _typing.Literal["action"]  # noqa: Y015
+    _WhichOneofArgType_done: _TypeAlias = _typing.Literal["done", b"done"]  # noqa: Y015
+    _WhichOneofReturnType_perceived: _TypeAlias = _typing.Literal["observation"]  # noqa: Y015
+    _WhichOneofArgType_perceived: _TypeAlias = _typing.Literal["perceived", b"perceived"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_done) -> _WhichOneofReturnType_done | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_perceived) -> _WhichOneofReturnType_perceived | None: ...
 
 Global___RecordedStep: _TypeAlias = RecordedStep  # noqa: Y015
 

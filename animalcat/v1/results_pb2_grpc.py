@@ -172,7 +172,7 @@ class EpisodesServicer:
     """
 
     def ListEpisodes(self, request, context):
-        """The episodes of a session, in order, all attempts.
+        """The episodes of a session, in order, all attempts, page by page.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

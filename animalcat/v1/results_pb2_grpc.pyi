@@ -77,7 +77,7 @@ class EpisodesStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> EpisodesAsyncStub: ...
     ListEpisodes: _grpc.UnaryUnaryMultiCallable[_results_pb2.ListEpisodesRequest, _results_pb2.ListEpisodesResponse]
-    """The episodes of a session, in order, all attempts."""
+    """The episodes of a session, in order, all attempts, page by page."""
     StreamEpisode: _grpc.UnaryStreamMultiCallable[_results_pb2.StreamEpisodeRequest, _results_pb2.StreamEpisodeResponse]
     """The steps of one recorded episode."""
 
@@ -87,7 +87,7 @@ class EpisodesAsyncStub(EpisodesStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListEpisodes: _aio.UnaryUnaryMultiCallable[_results_pb2.ListEpisodesRequest, _results_pb2.ListEpisodesResponse]  # type: ignore[assignment]
-    """The episodes of a session, in order, all attempts."""
+    """The episodes of a session, in order, all attempts, page by page."""
     StreamEpisode: _aio.UnaryStreamMultiCallable[_results_pb2.StreamEpisodeRequest, _results_pb2.StreamEpisodeResponse]  # type: ignore[assignment]
     """The steps of one recorded episode."""
 
@@ -100,7 +100,7 @@ class EpisodesServicer(metaclass=_abc_1.ABCMeta):
         request: _results_pb2.ListEpisodesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_results_pb2.ListEpisodesResponse, _abc.Awaitable[_results_pb2.ListEpisodesResponse]]:
-        """The episodes of a session, in order, all attempts."""
+        """The episodes of a session, in order, all attempts, page by page."""
 
     @_abc_1.abstractmethod
     def StreamEpisode(

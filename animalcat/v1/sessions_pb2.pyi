@@ -3,6 +3,7 @@
 isort:skip_file
 Batteries and sessions: what is measured, of whom, how, and how far it is."""
 
+from animalcat.v1 import operations_pb2 as _operations_pb2
 from animalcat.v1 import types_pb2 as _types_pb2
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
@@ -20,6 +21,98 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _MeasuredBy:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _MeasuredByEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_MeasuredBy.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    MEASURED_BY_UNSPECIFIED: _MeasuredBy.ValueType  # 0
+    """Not known."""
+    MEASURED_BY_PLACEMENT: _MeasuredBy.ValueType  # 1
+    """From where things stand at the start."""
+    MEASURED_BY_PLAYING: _MeasuredBy.ValueType  # 2
+    """By playing the arena."""
+    MEASURED_BY_CALLER: _MeasuredBy.ValueType  # 3
+    """It was given, in a table of the caller's own."""
+
+class MeasuredBy(_MeasuredBy, metaclass=_MeasuredByEnumTypeWrapper):
+    """How a meta-feature is measured."""
+
+MEASURED_BY_UNSPECIFIED: MeasuredBy.ValueType  # 0
+"""Not known."""
+MEASURED_BY_PLACEMENT: MeasuredBy.ValueType  # 1
+"""From where things stand at the start."""
+MEASURED_BY_PLAYING: MeasuredBy.ValueType  # 2
+"""By playing the arena."""
+MEASURED_BY_CALLER: MeasuredBy.ValueType  # 3
+"""It was given, in a table of the caller's own."""
+Global___MeasuredBy: _TypeAlias = MeasuredBy  # noqa: Y015
+
+class _Combine:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _CombineEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Combine.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    COMBINE_UNSPECIFIED: _Combine.ValueType  # 0
+    """Not set: any."""
+    COMBINE_ANY: _Combine.ValueType  # 1
+    """What comes first ends the session."""
+    COMBINE_ALL: _Combine.ValueType  # 2
+    """Everything that is set must have come."""
+
+class Combine(_Combine, metaclass=_CombineEnumTypeWrapper):
+    """How the parts of a stopping rule go together."""
+
+COMBINE_UNSPECIFIED: Combine.ValueType  # 0
+"""Not set: any."""
+COMBINE_ANY: Combine.ValueType  # 1
+"""What comes first ends the session."""
+COMBINE_ALL: Combine.ValueType  # 2
+"""Everything that is set must have come."""
+Global___Combine: _TypeAlias = Combine  # noqa: Y015
+
+class _PolicyName:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _PolicyNameEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_PolicyName.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    POLICY_NAME_UNSPECIFIED: _PolicyName.ValueType  # 0
+    """Not set: variance."""
+    POLICY_NAME_VARIANCE: _PolicyName.ValueType  # 1
+    """Largest expected drop of capability variance."""
+    POLICY_NAME_INFORMATION: _PolicyName.ValueType  # 2
+    """Most expected information about capabilities."""
+    POLICY_NAME_THRESHOLD: _PolicyName.ValueType  # 3
+    """Hardest demand nearest to the estimated ability."""
+    POLICY_NAME_STRATIFIED: _PolicyName.ValueType  # 4
+    """Random, paradigms by their shares of the battery."""
+    POLICY_NAME_RANDOM: _PolicyName.ValueType  # 5
+    """Random."""
+    POLICY_NAME_LISTED: _PolicyName.ValueType  # 6
+    """In the order of a list."""
+
+class PolicyName(_PolicyName, metaclass=_PolicyNameEnumTypeWrapper):
+    """Ways to choose the next instance."""
+
+POLICY_NAME_UNSPECIFIED: PolicyName.ValueType  # 0
+"""Not set: variance."""
+POLICY_NAME_VARIANCE: PolicyName.ValueType  # 1
+"""Largest expected drop of capability variance."""
+POLICY_NAME_INFORMATION: PolicyName.ValueType  # 2
+"""Most expected information about capabilities."""
+POLICY_NAME_THRESHOLD: PolicyName.ValueType  # 3
+"""Hardest demand nearest to the estimated ability."""
+POLICY_NAME_STRATIFIED: PolicyName.ValueType  # 4
+"""Random, paradigms by their shares of the battery."""
+POLICY_NAME_RANDOM: PolicyName.ValueType  # 5
+"""Random."""
+POLICY_NAME_LISTED: PolicyName.ValueType  # 6
+"""In the order of a list."""
+Global___PolicyName: _TypeAlias = PolicyName  # noqa: Y015
 
 class _SessionState:
     ValueType = _typing.NewType("ValueType", _builtins.int)
@@ -41,6 +134,8 @@ class _SessionStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_SessionS
     """It cannot go on; see the reason."""
     SESSION_STATE_UNREADABLE: _SessionState.ValueType  # 6
     """What is stored of it cannot be read; see the reason. Its spec says agent and battery at most."""
+    SESSION_STATE_PAUSED: _SessionState.ValueType  # 7
+    """No further episode begins until it is resumed."""
 
 class SessionState(_SessionState, metaclass=_SessionStateEnumTypeWrapper):
     """Where a session stands."""
@@ -59,7 +154,93 @@ SESSION_STATE_FAILED: SessionState.ValueType  # 5
 """It cannot go on; see the reason."""
 SESSION_STATE_UNREADABLE: SessionState.ValueType  # 6
 """What is stored of it cannot be read; see the reason. Its spec says agent and battery at most."""
+SESSION_STATE_PAUSED: SessionState.ValueType  # 7
+"""No further episode begins until it is resumed."""
 Global___SessionState: _TypeAlias = SessionState  # noqa: Y015
+
+class _MeasuringStatus:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _MeasuringStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_MeasuringStatus.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    MEASURING_STATUS_UNSPECIFIED: _MeasuringStatus.ValueType  # 0
+    """Not known yet."""
+    MEASURING_STATUS_MEASURING: _MeasuringStatus.ValueType  # 1
+    """It goes on."""
+    MEASURING_STATUS_MEASURED: _MeasuringStatus.ValueType  # 2
+    """Its target is met."""
+    MEASURING_STATUS_BUDGET: _MeasuringStatus.ValueType  # 3
+    """The budget was used up before its target was met."""
+    MEASURING_STATUS_LIMITED_BY_BATTERY: _MeasuringStatus.ValueType  # 4
+    """The battery cannot tell more of it."""
+    MEASURING_STATUS_LIMITED_BY_NOISE: _MeasuringStatus.ValueType  # 5
+    """The agent's own randomness hides more of it."""
+    MEASURING_STATUS_CANCELLED: _MeasuringStatus.ValueType  # 6
+    """The session was cancelled first."""
+    MEASURING_STATUS_LAYOUT_CONTRADICTED: _MeasuringStatus.ValueType  # 7
+    """The layout does not describe the agent, so the estimate does not stand."""
+
+class MeasuringStatus(_MeasuringStatus, metaclass=_MeasuringStatusEnumTypeWrapper):
+    """Where measuring a capability stands."""
+
+MEASURING_STATUS_UNSPECIFIED: MeasuringStatus.ValueType  # 0
+"""Not known yet."""
+MEASURING_STATUS_MEASURING: MeasuringStatus.ValueType  # 1
+"""It goes on."""
+MEASURING_STATUS_MEASURED: MeasuringStatus.ValueType  # 2
+"""Its target is met."""
+MEASURING_STATUS_BUDGET: MeasuringStatus.ValueType  # 3
+"""The budget was used up before its target was met."""
+MEASURING_STATUS_LIMITED_BY_BATTERY: MeasuringStatus.ValueType  # 4
+"""The battery cannot tell more of it."""
+MEASURING_STATUS_LIMITED_BY_NOISE: MeasuringStatus.ValueType  # 5
+"""The agent's own randomness hides more of it."""
+MEASURING_STATUS_CANCELLED: MeasuringStatus.ValueType  # 6
+"""The session was cancelled first."""
+MEASURING_STATUS_LAYOUT_CONTRADICTED: MeasuringStatus.ValueType  # 7
+"""The layout does not describe the agent, so the estimate does not stand."""
+Global___MeasuringStatus: _TypeAlias = MeasuringStatus  # noqa: Y015
+
+class _Reason:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    REASON_UNSPECIFIED: _Reason.ValueType  # 0
+    """Not said."""
+    REASON_INFORMATIVE: _Reason.ValueType  # 1
+    """For what it tells."""
+    REASON_RANDOM: _Reason.ValueType  # 2
+    """By chance, so that a layout that is wrong shows."""
+    REASON_LISTED: _Reason.ValueType  # 3
+    """It is next on the list."""
+    REASON_GENERATED: _Reason.ValueType  # 4
+    """It was made on demand for what it tells."""
+    REASON_PROBE: _Reason.ValueType  # 5
+    """It repeats one that was played, to tell how random the agent is."""
+    REASON_PERSON: _Reason.ValueType  # 6
+    """A person chose it and played it."""
+
+class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
+    """Why an instance was chosen, in a word."""
+
+REASON_UNSPECIFIED: Reason.ValueType  # 0
+"""Not said."""
+REASON_INFORMATIVE: Reason.ValueType  # 1
+"""For what it tells."""
+REASON_RANDOM: Reason.ValueType  # 2
+"""By chance, so that a layout that is wrong shows."""
+REASON_LISTED: Reason.ValueType  # 3
+"""It is next on the list."""
+REASON_GENERATED: Reason.ValueType  # 4
+"""It was made on demand for what it tells."""
+REASON_PROBE: Reason.ValueType  # 5
+"""It repeats one that was played, to tell how random the agent is."""
+REASON_PERSON: Reason.ValueType  # 6
+"""A person chose it and played it."""
+Global___Reason: _TypeAlias = Reason  # noqa: Y015
 
 @_typing.final
 class ImportBatteryRequest(_message.Message):
@@ -107,19 +288,25 @@ class BatteryHeader(_message.Message):
 
     NAME_FIELD_NUMBER: _builtins.int
     SEED_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Name, 1 to 100 of letters, digits, '.', '_' and '-'."""
     seed: _builtins.int
     """Seed for values that the files leave to chance."""
+    request_id: _builtins.str
+    """Chosen by the caller, at most 200 characters; the same id again gives the same operation. May be
+    empty.
+    """
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         seed: _builtins.int = ...,
+        request_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "seed", b"seed"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "request_id", b"request_id", "seed", b"seed"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -217,19 +404,19 @@ class ImportBatteryResponse(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    BATTERY_FIELD_NUMBER: _builtins.int
+    OPERATION_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def battery(self) -> Global___Battery:
-        """What was stored."""
+    def operation(self) -> _operations_pb2.Operation:
+        """What makes the battery; its result is the battery's name."""
 
     def __init__(
         self,
         *,
-        battery: Global___Battery | None = ...,
+        operation: _operations_pb2.Operation | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["battery", b"battery"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["operation", b"operation"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["battery", b"battery"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["operation", b"operation"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -245,27 +432,35 @@ class BuildBatteryRequest(_message.Message):
     INSTANCES_FIELD_NUMBER: _builtins.int
     SEED_FIELD_NUMBER: _builtins.int
     NAME_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
     family: _builtins.str
     """Name of the family."""
     instances: _builtins.int
-    """How many instances, 1 to 100,000."""
+    """How many instances, 1 to 100,000; 450 if not set."""
     seed: _builtins.int
     """Seed for the drawing."""
     name: _builtins.str
     """Name of the battery; the family's where empty."""
+    request_id: _builtins.str
+    """Chosen by the caller, at most 200 characters; the same id again gives the same operation. May be
+    empty.
+    """
     def __init__(
         self,
         *,
         family: _builtins.str = ...,
-        instances: _builtins.int = ...,
+        instances: _builtins.int | None = ...,
         seed: _builtins.int = ...,
         name: _builtins.str = ...,
+        request_id: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_instances", b"_instances", "instances", b"instances"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["family", b"family", "instances", b"instances", "name", b"name", "seed", b"seed"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_instances", b"_instances", "family", b"family", "instances", b"instances", "name", b"name", "request_id", b"request_id", "seed", b"seed"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__instances: _TypeAlias = _typing.Literal["instances"]  # noqa: Y015
+    _WhichOneofArgType__instances: _TypeAlias = _typing.Literal["_instances", b"_instances"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__instances) -> _WhichOneofReturnType__instances | None: ...
 
 Global___BuildBatteryRequest: _TypeAlias = BuildBatteryRequest  # noqa: Y015
 
@@ -275,19 +470,19 @@ class BuildBatteryResponse(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    BATTERY_FIELD_NUMBER: _builtins.int
+    OPERATION_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def battery(self) -> Global___Battery:
-        """What was stored."""
+    def operation(self) -> _operations_pb2.Operation:
+        """What makes the battery; its result is the battery's name."""
 
     def __init__(
         self,
         *,
-        battery: Global___Battery | None = ...,
+        operation: _operations_pb2.Operation | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["battery", b"battery"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["operation", b"operation"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["battery", b"battery"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["operation", b"operation"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -354,22 +549,30 @@ class Feature(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     UNIT_FIELD_NUMBER: _builtins.int
     DESCRIPTION_FIELD_NUMBER: _builtins.int
+    VERSION_FIELD_NUMBER: _builtins.int
+    MEASURED_BY_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name, as layouts ask for it."""
     unit: _builtins.str
     """Its unit; empty for codes and counts."""
     description: _builtins.str
-    """What it says; empty where the battery does not tell."""
+    """What it says; empty for a feature that the server does not know, such as one of the caller's own."""
+    version: _builtins.int
+    """Version of its definition by which the battery was measured; 0 where that is not kept."""
+    measured_by: Global___MeasuredBy.ValueType
+    """How it was measured."""
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         unit: _builtins.str = ...,
         description: _builtins.str = ...,
+        version: _builtins.int = ...,
+        measured_by: Global___MeasuredBy.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "name", b"name", "unit", b"unit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "measured_by", b"measured_by", "name", b"name", "unit", b"unit", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -521,7 +724,93 @@ Global___Instance: _TypeAlias = Instance  # noqa: Y015
 
 @_typing.final
 class ListBatteriesRequest(_message.Message):
-    """Asks for all batteries."""
+    """Asks for batteries."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    CONTAINS_FIELD_NUMBER: _builtins.int
+    page_size: _builtins.int
+    """Most batteries of the answer, at most 1,000; 100 if not set."""
+    page_token: _builtins.str
+    """The "next_page_token" of the answer before this one; empty: the first page."""
+    contains: _builtins.str
+    """Only batteries whose id holds this; all where empty."""
+    def __init__(
+        self,
+        *,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+        contains: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["contains", b"contains", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListBatteriesRequest: _TypeAlias = ListBatteriesRequest  # noqa: Y015
+
+@_typing.final
+class ListBatteriesResponse(_message.Message):
+    """Batteries."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BATTERIES_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Asks for the next page; empty on the last one."""
+    @_builtins.property
+    def batteries(self) -> _containers.RepeatedCompositeFieldContainer[Global___Battery]:
+        """By name."""
+
+    def __init__(
+        self,
+        *,
+        batteries: _abc.Iterable[Global___Battery] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["batteries", b"batteries", "next_page_token", b"next_page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListBatteriesResponse: _TypeAlias = ListBatteriesResponse  # noqa: Y015
+
+@_typing.final
+class DeleteBatteryRequest(_message.Message):
+    """Asks to forget a battery."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Resource name "batteries/{battery}"."""
+    request_id: _builtins.str
+    """Chosen by the caller, at most 200 characters; the same id again changes nothing and is no error.
+    May be empty.
+    """
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        request_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "request_id", b"request_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteBatteryRequest: _TypeAlias = DeleteBatteryRequest  # noqa: Y015
+
+@_typing.final
+class DeleteBatteryResponse(_message.Message):
+    """The battery is forgotten."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -534,35 +823,11 @@ class ListBatteriesRequest(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ListBatteriesRequest: _TypeAlias = ListBatteriesRequest  # noqa: Y015
-
-@_typing.final
-class ListBatteriesResponse(_message.Message):
-    """All batteries."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    BATTERIES_FIELD_NUMBER: _builtins.int
-    @_builtins.property
-    def batteries(self) -> _containers.RepeatedCompositeFieldContainer[Global___Battery]:
-        """By name."""
-
-    def __init__(
-        self,
-        *,
-        batteries: _abc.Iterable[Global___Battery] | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["batteries", b"batteries"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___ListBatteriesResponse: _TypeAlias = ListBatteriesResponse  # noqa: Y015
+Global___DeleteBatteryResponse: _TypeAlias = DeleteBatteryResponse  # noqa: Y015
 
 @_typing.final
 class StoppingRule(_message.Message):
-    """When measuring is enough."""
+    """When measuring is enough. What is not set has the default of the domain, which is said here."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -595,23 +860,25 @@ class StoppingRule(_message.Message):
     STOP_AT_ALARM_FIELD_NUMBER: _builtins.int
     COMBINE_FIELD_NUMBER: _builtins.int
     max_episodes: _builtins.int
-    """Most episodes, 1 to 100,000."""
+    """Most episodes, 1 to 100,000; 100 if not set."""
     target_sd: _builtins.float
-    """Target standard deviation of every capability as a share of its range; 0: no target."""
+    """Target standard deviation of every capability as a share of its range; 0: no target. 0.1 if not
+    set.
+    """
     futility: _builtins.float
     """Least expected drop of the standard deviation over the next 25 episodes, as a share of what it
-    is; below it going on is futile. 0: never futile.
+    is; below it going on is futile. 0: never futile. 0.01 if not set.
     """
     target_width: _builtins.float
-    """Greatest width of the 90 % intervals as a share of the range; 0: widths do not count."""
-    max_seconds: _builtins.float
-    """Most seconds of play; 0: no limit."""
-    stop_at_alarm: _builtins.bool
-    """True: a layout that the alarm says is contradicted ends the session."""
-    combine: _builtins.str
-    """"any" (the default): what comes first ends the session; "all": everything that is set must have
-    come.
+    """Greatest width of the 90 % intervals as a share of the range; 0, and if not set: widths do not
+    count.
     """
+    max_seconds: _builtins.float
+    """Most seconds of play; 0, and if not set: no limit."""
+    stop_at_alarm: _builtins.bool
+    """True: a layout that the alarm says is contradicted ends the session. False if not set."""
+    combine: Global___Combine.ValueType
+    """How what is set goes together."""
     @_builtins.property
     def targets(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
         """Targets of single capabilities by name, instead of target_sd."""
@@ -619,26 +886,49 @@ class StoppingRule(_message.Message):
     def __init__(
         self,
         *,
-        max_episodes: _builtins.int = ...,
-        target_sd: _builtins.float = ...,
-        futility: _builtins.float = ...,
+        max_episodes: _builtins.int | None = ...,
+        target_sd: _builtins.float | None = ...,
+        futility: _builtins.float | None = ...,
         targets: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
-        target_width: _builtins.float = ...,
-        max_seconds: _builtins.float = ...,
-        stop_at_alarm: _builtins.bool = ...,
-        combine: _builtins.str = ...,
+        target_width: _builtins.float | None = ...,
+        max_seconds: _builtins.float | None = ...,
+        stop_at_alarm: _builtins.bool | None = ...,
+        combine: Global___Combine.ValueType = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_futility", b"_futility", "_max_episodes", b"_max_episodes", "_max_seconds", b"_max_seconds", "_stop_at_alarm", b"_stop_at_alarm", "_target_sd", b"_target_sd", "_target_width", b"_target_width", "futility", b"futility", "max_episodes", b"max_episodes", "max_seconds", b"max_seconds", "stop_at_alarm", b"stop_at_alarm", "target_sd", b"target_sd", "target_width", b"target_width"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["combine", b"combine", "futility", b"futility", "max_episodes", b"max_episodes", "max_seconds", b"max_seconds", "stop_at_alarm", b"stop_at_alarm", "target_sd", b"target_sd", "target_width", b"target_width", "targets", b"targets"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_futility", b"_futility", "_max_episodes", b"_max_episodes", "_max_seconds", b"_max_seconds", "_stop_at_alarm", b"_stop_at_alarm", "_target_sd", b"_target_sd", "_target_width", b"_target_width", "combine", b"combine", "futility", b"futility", "max_episodes", b"max_episodes", "max_seconds", b"max_seconds", "stop_at_alarm", b"stop_at_alarm", "target_sd", b"target_sd", "target_width", b"target_width", "targets", b"targets"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__futility: _TypeAlias = _typing.Literal["futility"]  # noqa: Y015
+    _WhichOneofArgType__futility: _TypeAlias = _typing.Literal["_futility", b"_futility"]  # noqa: Y015
+    _WhichOneofReturnType__max_episodes: _TypeAlias = _typing.Literal["max_episodes"]  # noqa: Y015
+    _WhichOneofArgType__max_episodes: _TypeAlias = _typing.Literal["_max_episodes", b"_max_episodes"]  # noqa: Y015
+    _WhichOneofReturnType__max_seconds: _TypeAlias = _typing.Literal["max_seconds"]  # noqa: Y015
+    _WhichOneofArgType__max_seconds: _TypeAlias = _typing.Literal["_max_seconds", b"_max_seconds"]  # noqa: Y015
+    _WhichOneofReturnType__stop_at_alarm: _TypeAlias = _typing.Literal["stop_at_alarm"]  # noqa: Y015
+    _WhichOneofArgType__stop_at_alarm: _TypeAlias = _typing.Literal["_stop_at_alarm", b"_stop_at_alarm"]  # noqa: Y015
+    _WhichOneofReturnType__target_sd: _TypeAlias = _typing.Literal["target_sd"]  # noqa: Y015
+    _WhichOneofArgType__target_sd: _TypeAlias = _typing.Literal["_target_sd", b"_target_sd"]  # noqa: Y015
+    _WhichOneofReturnType__target_width: _TypeAlias = _typing.Literal["target_width"]  # noqa: Y015
+    _WhichOneofArgType__target_width: _TypeAlias = _typing.Literal["_target_width", b"_target_width"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__futility) -> _WhichOneofReturnType__futility | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_episodes) -> _WhichOneofReturnType__max_episodes | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_seconds) -> _WhichOneofReturnType__max_seconds | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__stop_at_alarm) -> _WhichOneofReturnType__stop_at_alarm | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__target_sd) -> _WhichOneofReturnType__target_sd | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__target_width) -> _WhichOneofReturnType__target_width | None: ...
 
 Global___StoppingRule: _TypeAlias = StoppingRule  # noqa: Y015
 
 @_typing.final
 class SelectionPolicy(_message.Message):
-    """How the next instance is chosen."""
+    """How the next instance is chosen. What is not set has the default of the domain, which is said here."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -654,25 +944,23 @@ class SelectionPolicy(_message.Message):
     ENOUGH_FIELD_NUMBER: _builtins.int
     PROBES_FIELD_NUMBER: _builtins.int
     SHARPNESS_FIELD_NUMBER: _builtins.int
-    name: _builtins.str
-    """"variance" (expected drop of capability variance, the default), "information", "threshold",
-    "stratified", "random" or "listed".
-    """
+    name: Global___PolicyName.ValueType
+    """Which way."""
     random_share: _builtins.float
-    """Share of stratified random draws, 0 to 1."""
+    """Share of stratified random draws, 0 to 1; 0.3 if not set."""
     balance: _builtins.int
     """By how many plays a paradigm may be ahead of the most owed one and still be chosen for what
-    it tells; any number if not set or below 0.
+    it tells; below 0, and if not set: any number.
     """
     exposures: _builtins.int
     """How often an instance may be played: once if not set, any number of times if 0."""
     cool_down: _builtins.int
-    """Episodes during which variants of what was played wait."""
+    """Episodes during which variants of what was played wait; 0 if not set."""
     per_second: _builtins.bool
-    """True: what an instance tells counts per expected second of its episode."""
+    """True: what an instance tells counts per expected second of its episode. False if not set."""
     generate: _builtins.bool
     """True: an instance may be made on demand where none of the battery tells enough; goes with
-    "variance" and "information".
+    "variance" and "information". False if not set.
     """
     enough: _builtins.float
     """An instance of the battery tells enough when it tells this share of what the best that could be
@@ -697,41 +985,57 @@ class SelectionPolicy(_message.Message):
     def __init__(
         self,
         *,
-        name: _builtins.str = ...,
-        random_share: _builtins.float = ...,
+        name: Global___PolicyName.ValueType = ...,
+        random_share: _builtins.float | None = ...,
         balance: _builtins.int | None = ...,
         exposures: _builtins.int | None = ...,
-        cool_down: _builtins.int = ...,
-        per_second: _builtins.bool = ...,
+        cool_down: _builtins.int | None = ...,
+        per_second: _builtins.bool | None = ...,
         about: _abc.Iterable[_builtins.str] | None = ...,
         order: _abc.Iterable[_builtins.str] | None = ...,
-        generate: _builtins.bool = ...,
+        generate: _builtins.bool | None = ...,
         enough: _builtins.float | None = ...,
         probes: _builtins.float | None = ...,
         sharpness: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_balance", b"_balance", "_enough", b"_enough", "_exposures", b"_exposures", "_probes", b"_probes", "_sharpness", b"_sharpness", "balance", b"balance", "enough", b"enough", "exposures", b"exposures", "probes", b"probes", "sharpness", b"sharpness"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_balance", b"_balance", "_cool_down", b"_cool_down", "_enough", b"_enough", "_exposures", b"_exposures", "_generate", b"_generate", "_per_second", b"_per_second", "_probes", b"_probes", "_random_share", b"_random_share", "_sharpness", b"_sharpness", "balance", b"balance", "cool_down", b"cool_down", "enough", b"enough", "exposures", b"exposures", "generate", b"generate", "per_second", b"per_second", "probes", b"probes", "random_share", b"random_share", "sharpness", b"sharpness"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_balance", b"_balance", "_enough", b"_enough", "_exposures", b"_exposures", "_probes", b"_probes", "_sharpness", b"_sharpness", "about", b"about", "balance", b"balance", "cool_down", b"cool_down", "enough", b"enough", "exposures", b"exposures", "generate", b"generate", "name", b"name", "order", b"order", "per_second", b"per_second", "probes", b"probes", "random_share", b"random_share", "sharpness", b"sharpness"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_balance", b"_balance", "_cool_down", b"_cool_down", "_enough", b"_enough", "_exposures", b"_exposures", "_generate", b"_generate", "_per_second", b"_per_second", "_probes", b"_probes", "_random_share", b"_random_share", "_sharpness", b"_sharpness", "about", b"about", "balance", b"balance", "cool_down", b"cool_down", "enough", b"enough", "exposures", b"exposures", "generate", b"generate", "name", b"name", "order", b"order", "per_second", b"per_second", "probes", b"probes", "random_share", b"random_share", "sharpness", b"sharpness"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__balance: _TypeAlias = _typing.Literal["balance"]  # noqa: Y015
     _WhichOneofArgType__balance: _TypeAlias = _typing.Literal["_balance", b"_balance"]  # noqa: Y015
+    _WhichOneofReturnType__cool_down: _TypeAlias = _typing.Literal["cool_down"]  # noqa: Y015
+    _WhichOneofArgType__cool_down: _TypeAlias = _typing.Literal["_cool_down", b"_cool_down"]  # noqa: Y015
     _WhichOneofReturnType__enough: _TypeAlias = _typing.Literal["enough"]  # noqa: Y015
     _WhichOneofArgType__enough: _TypeAlias = _typing.Literal["_enough", b"_enough"]  # noqa: Y015
     _WhichOneofReturnType__exposures: _TypeAlias = _typing.Literal["exposures"]  # noqa: Y015
     _WhichOneofArgType__exposures: _TypeAlias = _typing.Literal["_exposures", b"_exposures"]  # noqa: Y015
+    _WhichOneofReturnType__generate: _TypeAlias = _typing.Literal["generate"]  # noqa: Y015
+    _WhichOneofArgType__generate: _TypeAlias = _typing.Literal["_generate", b"_generate"]  # noqa: Y015
+    _WhichOneofReturnType__per_second: _TypeAlias = _typing.Literal["per_second"]  # noqa: Y015
+    _WhichOneofArgType__per_second: _TypeAlias = _typing.Literal["_per_second", b"_per_second"]  # noqa: Y015
     _WhichOneofReturnType__probes: _TypeAlias = _typing.Literal["probes"]  # noqa: Y015
     _WhichOneofArgType__probes: _TypeAlias = _typing.Literal["_probes", b"_probes"]  # noqa: Y015
+    _WhichOneofReturnType__random_share: _TypeAlias = _typing.Literal["random_share"]  # noqa: Y015
+    _WhichOneofArgType__random_share: _TypeAlias = _typing.Literal["_random_share", b"_random_share"]  # noqa: Y015
     _WhichOneofReturnType__sharpness: _TypeAlias = _typing.Literal["sharpness"]  # noqa: Y015
     _WhichOneofArgType__sharpness: _TypeAlias = _typing.Literal["_sharpness", b"_sharpness"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__balance) -> _WhichOneofReturnType__balance | None: ...
     @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__cool_down) -> _WhichOneofReturnType__cool_down | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__enough) -> _WhichOneofReturnType__enough | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__exposures) -> _WhichOneofReturnType__exposures | None: ...
     @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__generate) -> _WhichOneofReturnType__generate | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__per_second) -> _WhichOneofReturnType__per_second | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__probes) -> _WhichOneofReturnType__probes | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__random_share) -> _WhichOneofReturnType__random_share | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__sharpness) -> _WhichOneofReturnType__sharpness | None: ...
 
@@ -739,7 +1043,9 @@ Global___SelectionPolicy: _TypeAlias = SelectionPolicy  # noqa: Y015
 
 @_typing.final
 class SessionSpec(_message.Message):
-    """All that defines a session. Nothing of it changes afterwards."""
+    """All that defines a session. Nothing of it changes afterwards. What is not set has the default of
+    the domain, which is said here; answers have everything set.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -767,23 +1073,21 @@ class SessionSpec(_message.Message):
     battery_digest: _builtins.str
     """SHA-256 of the battery's content; set by the service."""
     layout: _builtins.str
-    """Name of the layout, for example "aaio"."""
+    """Name of the layout; "aaio" where empty."""
     layout_variant: _builtins.str
     """Variant of the layout; the default one where empty."""
     seed: _builtins.int
-    """Seed of the whole session."""
+    """Seed of the whole session; 0 if not set."""
     backend: _builtins.str
-    """Backend: "sim"."""
+    """What plays the arenas: "sim" (also where empty), "unity:auto" or "unity:PATH"."""
     action_timeout_seconds: _builtins.float
-    """Seconds the agent may take for one action, above 0."""
+    """Seconds the agent may take for one action, above 0; 60 if not set."""
     record_pixels: _builtins.bool
-    """True: camera images go into the recordings."""
+    """True: camera images go into the recordings. False if not set."""
     certify: _builtins.bool
-    """True: NUTS refits certify the live posterior at checkpoints."""
+    """True, and if not set: NUTS refits certify the live posterior at checkpoints."""
     slots: _builtins.int
-    """How many episodes may be played at once, each over a stream of its own; 1 if not set, at most
-    64.
-    """
+    """How many episodes may be played at once, each over a stream of its own, 1 to 64; 1 if not set."""
     layout_definition: _builtins.str
     """A layout of the caller's own, YAML as `animalcat layout` reads it, at most 1 MiB; it is kept by
     its digest, and "layout" is its name then. Empty in answers, and where a layout is meant that
@@ -803,7 +1107,7 @@ class SessionSpec(_message.Message):
 
     @_builtins.property
     def observation_spec(self) -> _types_pb2.ObservationSpec:
-        """What the agent sees."""
+        """What the agent sees; rays of their defaults if not set."""
 
     def __init__(
         self,
@@ -815,22 +1119,45 @@ class SessionSpec(_message.Message):
         layout_variant: _builtins.str = ...,
         policy: Global___SelectionPolicy | None = ...,
         stop: Global___StoppingRule | None = ...,
-        seed: _builtins.int = ...,
+        seed: _builtins.int | None = ...,
         backend: _builtins.str = ...,
         observation_spec: _types_pb2.ObservationSpec | None = ...,
-        action_timeout_seconds: _builtins.float = ...,
-        record_pixels: _builtins.bool = ...,
-        certify: _builtins.bool = ...,
-        slots: _builtins.int = ...,
+        action_timeout_seconds: _builtins.float | None = ...,
+        record_pixels: _builtins.bool | None = ...,
+        certify: _builtins.bool | None = ...,
+        slots: _builtins.int | None = ...,
         layout_definition: _builtins.str = ...,
         layout_digest: _builtins.str = ...,
-        rules: _builtins.int = ...,
+        rules: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["observation_spec", b"observation_spec", "policy", b"policy", "stop", b"stop"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_record_pixels", b"_record_pixels", "_rules", b"_rules", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "certify", b"certify", "observation_spec", b"observation_spec", "policy", b"policy", "record_pixels", b"record_pixels", "rules", b"rules", "seed", b"seed", "slots", b"slots", "stop", b"stop"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["action_timeout_seconds", b"action_timeout_seconds", "agent", b"agent", "backend", b"backend", "battery", b"battery", "battery_digest", b"battery_digest", "certify", b"certify", "layout", b"layout", "layout_definition", b"layout_definition", "layout_digest", b"layout_digest", "layout_variant", b"layout_variant", "observation_spec", b"observation_spec", "policy", b"policy", "record_pixels", b"record_pixels", "rules", b"rules", "seed", b"seed", "slots", b"slots", "stop", b"stop"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_record_pixels", b"_record_pixels", "_rules", b"_rules", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "agent", b"agent", "backend", b"backend", "battery", b"battery", "battery_digest", b"battery_digest", "certify", b"certify", "layout", b"layout", "layout_definition", b"layout_definition", "layout_digest", b"layout_digest", "layout_variant", b"layout_variant", "observation_spec", b"observation_spec", "policy", b"policy", "record_pixels", b"record_pixels", "rules", b"rules", "seed", b"seed", "slots", b"slots", "stop", b"stop"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__action_timeout_seconds: _TypeAlias = _typing.Literal["action_timeout_seconds"]  # noqa: Y015
+    _WhichOneofArgType__action_timeout_seconds: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds"]  # noqa: Y015
+    _WhichOneofReturnType__certify: _TypeAlias = _typing.Literal["certify"]  # noqa: Y015
+    _WhichOneofArgType__certify: _TypeAlias = _typing.Literal["_certify", b"_certify"]  # noqa: Y015
+    _WhichOneofReturnType__record_pixels: _TypeAlias = _typing.Literal["record_pixels"]  # noqa: Y015
+    _WhichOneofArgType__record_pixels: _TypeAlias = _typing.Literal["_record_pixels", b"_record_pixels"]  # noqa: Y015
+    _WhichOneofReturnType__rules: _TypeAlias = _typing.Literal["rules"]  # noqa: Y015
+    _WhichOneofArgType__rules: _TypeAlias = _typing.Literal["_rules", b"_rules"]  # noqa: Y015
+    _WhichOneofReturnType__seed: _TypeAlias = _typing.Literal["seed"]  # noqa: Y015
+    _WhichOneofArgType__seed: _TypeAlias = _typing.Literal["_seed", b"_seed"]  # noqa: Y015
+    _WhichOneofReturnType__slots: _TypeAlias = _typing.Literal["slots"]  # noqa: Y015
+    _WhichOneofArgType__slots: _TypeAlias = _typing.Literal["_slots", b"_slots"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__action_timeout_seconds) -> _WhichOneofReturnType__action_timeout_seconds | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__certify) -> _WhichOneofReturnType__certify | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__record_pixels) -> _WhichOneofReturnType__record_pixels | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__rules) -> _WhichOneofReturnType__rules | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__seed) -> _WhichOneofReturnType__seed | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__slots) -> _WhichOneofReturnType__slots | None: ...
 
 Global___SessionSpec: _TypeAlias = SessionSpec  # noqa: Y015
 
@@ -856,10 +1183,8 @@ class CapabilityStatus(_message.Message):
     """Posterior standard deviation, in the unit."""
     unit: _builtins.str
     """Unit."""
-    status: _builtins.str
-    """"measuring", "measured", "budget", "limited by the battery", "limited by noise", "cancelled" or
-    "layout contradicted".
-    """
+    status: Global___MeasuringStatus.ValueType
+    """Where measuring it stands."""
     episodes_needed: _builtins.int
     """Episodes that its target is still expected to take; not set where the battery cannot reach it."""
     best_sd: _builtins.float
@@ -875,7 +1200,7 @@ class CapabilityStatus(_message.Message):
         mean: _builtins.float = ...,
         sd: _builtins.float = ...,
         unit: _builtins.str = ...,
-        status: _builtins.str = ...,
+        status: Global___MeasuringStatus.ValueType = ...,
         episodes_needed: _builtins.int | None = ...,
         best_sd: _builtins.float | None = ...,
         limit: _builtins.str = ...,
@@ -911,6 +1236,7 @@ class Session(_message.Message):
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     MISFIT_FIELD_NUMBER: _builtins.int
     ALLOWED_FIELD_NUMBER: _builtins.int
+    CREATOR_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name "sessions/{session}"."""
     state: Global___SessionState.ValueType
@@ -928,6 +1254,10 @@ class Session(_message.Message):
     allowed: _builtins.int
     """How many episodes may be begun for now, where a campaign hands them out; not set: as many as
     the stopping rule lets be.
+    """
+    creator: _builtins.str
+    """Who created it, as the server's credentials know the caller; set by the service, and empty where
+    callers need not prove who they are. The agent's name in the spec is for people.
     """
     @_builtins.property
     def spec(self) -> Global___SessionSpec:
@@ -954,10 +1284,11 @@ class Session(_message.Message):
         create_time: _timestamp_pb2.Timestamp | None = ...,
         misfit: _builtins.str = ...,
         allowed: _builtins.int | None = ...,
+        creator: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_allowed", b"_allowed", "allowed", b"allowed", "create_time", b"create_time", "spec", b"spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_allowed", b"_allowed", "allowed", b"allowed", "capabilities", b"capabilities", "create_time", b"create_time", "episodes", b"episodes", "misfit", b"misfit", "name", b"name", "reason", b"reason", "spec", b"spec", "state", b"state", "successes", b"successes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_allowed", b"_allowed", "allowed", b"allowed", "capabilities", b"capabilities", "create_time", b"create_time", "creator", b"creator", "episodes", b"episodes", "misfit", b"misfit", "name", b"name", "reason", b"reason", "spec", b"spec", "state", b"state", "successes", b"successes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__allowed: _TypeAlias = _typing.Literal["allowed"]  # noqa: Y015
     _WhichOneofArgType__allowed: _TypeAlias = _typing.Literal["_allowed", b"_allowed"]  # noqa: Y015
@@ -974,7 +1305,9 @@ class CreateSessionRequest(_message.Message):
     SPEC_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
-    """Chosen by the caller; the same id again gives the same session. May be empty."""
+    """Chosen by the caller, at most 200 characters; the same id again gives the same session. May be
+    empty.
+    """
     @_builtins.property
     def spec(self) -> Global___SessionSpec:
         """What it is to be."""
@@ -1065,16 +1398,39 @@ Global___GetSessionResponse: _TypeAlias = GetSessionResponse  # noqa: Y015
 
 @_typing.final
 class ListSessionsRequest(_message.Message):
-    """Asks for all sessions."""
+    """Asks for sessions."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    AGENT_FIELD_NUMBER: _builtins.int
+    BATTERY_FIELD_NUMBER: _builtins.int
+    STATES_FIELD_NUMBER: _builtins.int
+    page_size: _builtins.int
+    """Most sessions of the answer, at most 1,000; 100 if not set."""
+    page_token: _builtins.str
+    """The "next_page_token" of the answer before this one; empty: the first page."""
+    agent: _builtins.str
+    """Only sessions of this agent; of all where empty."""
+    battery: _builtins.str
+    """Only sessions on this battery, "batteries/{battery}"; on any where empty."""
+    @_builtins.property
+    def states(self) -> _containers.RepeatedScalarFieldContainer[Global___SessionState.ValueType]:
+        """Only sessions in one of these states; in any where empty."""
+
     def __init__(
         self,
+        *,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+        agent: _builtins.str = ...,
+        battery: _builtins.str = ...,
+        states: _abc.Iterable[Global___SessionState.ValueType] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "battery", b"battery", "page_size", b"page_size", "page_token", b"page_token", "states", b"states"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1082,11 +1438,14 @@ Global___ListSessionsRequest: _TypeAlias = ListSessionsRequest  # noqa: Y015
 
 @_typing.final
 class ListSessionsResponse(_message.Message):
-    """All sessions."""
+    """Sessions."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     SESSIONS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Asks for the next page; empty on the last one."""
     @_builtins.property
     def sessions(self) -> _containers.RepeatedCompositeFieldContainer[Global___Session]:
         """Newest first."""
@@ -1095,10 +1454,11 @@ class ListSessionsResponse(_message.Message):
         self,
         *,
         sessions: _abc.Iterable[Global___Session] | None = ...,
+        next_page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["sessions", b"sessions"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "sessions", b"sessions"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1169,16 +1529,22 @@ class CancelSessionRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     NAME_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name "sessions/{session}"."""
+    request_id: _builtins.str
+    """Chosen by the caller, at most 200 characters; to cancel again changes nothing in any case. May be
+    empty.
+    """
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
+        request_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "request_id", b"request_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1207,6 +1573,155 @@ class CancelSessionResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CancelSessionResponse: _TypeAlias = CancelSessionResponse  # noqa: Y015
+
+@_typing.final
+class PauseSessionRequest(_message.Message):
+    """Asks to begin no further episode for now."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Resource name "sessions/{session}"."""
+    request_id: _builtins.str
+    """Chosen by the caller, at most 200 characters; to pause again changes nothing in any case. May be
+    empty.
+    """
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        request_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "request_id", b"request_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PauseSessionRequest: _TypeAlias = PauseSessionRequest  # noqa: Y015
+
+@_typing.final
+class PauseSessionResponse(_message.Message):
+    """Answers with the session."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def session(self) -> Global___Session:
+        """The session."""
+
+    def __init__(
+        self,
+        *,
+        session: Global___Session | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["session", b"session"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["session", b"session"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PauseSessionResponse: _TypeAlias = PauseSessionResponse  # noqa: Y015
+
+@_typing.final
+class ResumeSessionRequest(_message.Message):
+    """Asks to go on with a session that was paused."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Resource name "sessions/{session}"."""
+    request_id: _builtins.str
+    """Chosen by the caller, at most 200 characters; to resume again changes nothing in any case. May be
+    empty.
+    """
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        request_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "request_id", b"request_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResumeSessionRequest: _TypeAlias = ResumeSessionRequest  # noqa: Y015
+
+@_typing.final
+class ResumeSessionResponse(_message.Message):
+    """Answers with the session."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def session(self) -> Global___Session:
+        """The session."""
+
+    def __init__(
+        self,
+        *,
+        session: Global___Session | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["session", b"session"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["session", b"session"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResumeSessionResponse: _TypeAlias = ResumeSessionResponse  # noqa: Y015
+
+@_typing.final
+class DeleteSessionRequest(_message.Message):
+    """Asks to forget a session."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Resource name "sessions/{session}"."""
+    request_id: _builtins.str
+    """Chosen by the caller, at most 200 characters; the same id again changes nothing and is no error.
+    May be empty.
+    """
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        request_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "request_id", b"request_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteSessionRequest: _TypeAlias = DeleteSessionRequest  # noqa: Y015
+
+@_typing.final
+class DeleteSessionResponse(_message.Message):
+    """The session is forgotten."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteSessionResponse: _TypeAlias = DeleteSessionResponse  # noqa: Y015
 
 @_typing.final
 class EpisodeSummary(_message.Message):
@@ -1267,6 +1782,7 @@ class EpisodeSummary(_message.Message):
     SECONDS_FIELD_NUMBER: _builtins.int
     OUTCOMES_FIELD_NUMBER: _builtins.int
     VERSIONS_FIELD_NUMBER: _builtins.int
+    CAUSE_KIND_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name "sessions/{session}/episodes/{episode}"."""
     episode: _builtins.int
@@ -1284,9 +1800,11 @@ class EpisodeSummary(_message.Message):
     ended_by: _types_pb2.EndedBy.ValueType
     """Why it ended."""
     cause: _builtins.str
-    """Why it is a void or a fault, or a failure by default; empty otherwise."""
+    """Why it is a void or a fault, or a failure by default, in words; empty otherwise."""
     seconds: _builtins.float
     """Seconds that it took to play."""
+    cause_kind: _types_pb2.Cause.ValueType
+    """The kind of its cause."""
     @_builtins.property
     def decision(self) -> Global___Decision:
         """Why this instance was chosen."""
@@ -1320,10 +1838,11 @@ class EpisodeSummary(_message.Message):
         seconds: _builtins.float = ...,
         outcomes: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
         versions: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        cause_kind: _types_pb2.Cause.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "cause", b"cause", "decision", b"decision", "ended_by", b"ended_by", "episode", b"episode", "episode_return", b"episode_return", "instance", b"instance", "name", b"name", "outcome", b"outcome", "outcomes", b"outcomes", "seconds", b"seconds", "steps", b"steps", "versions", b"versions"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "cause", b"cause", "cause_kind", b"cause_kind", "decision", b"decision", "ended_by", b"ended_by", "episode", b"episode", "episode_return", b"episode_return", "instance", b"instance", "name", b"name", "outcome", b"outcome", "outcomes", b"outcomes", "seconds", b"seconds", "steps", b"steps", "versions", b"versions"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1360,12 +1879,13 @@ class Decision(_message.Message):
     PROPENSITY_FIELD_NUMBER: _builtins.int
     PREDICTED_FIELD_NUMBER: _builtins.int
     MARGINS_FIELD_NUMBER: _builtins.int
-    REASON_FIELD_NUMBER: _builtins.int
+    OLD_REASON_FIELD_NUMBER: _builtins.int
     ALTERNATIVES_FIELD_NUMBER: _builtins.int
     BECAUSE_FIELD_NUMBER: _builtins.int
     MADE_FIELD_NUMBER: _builtins.int
     PENDING_FIELD_NUMBER: _builtins.int
     PEERS_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
     instance: _builtins.str
     """Instance of the battery, or the one that was made."""
     score: _builtins.float
@@ -1374,14 +1894,14 @@ class Decision(_message.Message):
     """Probability with which the policy chose this instance."""
     predicted: _builtins.float
     """Predicted probability of success."""
-    reason: _builtins.str
-    """"informative", "random", "listed", "generated" or "probe"; "person" where a person chose the
-    arena and played it.
-    """
+    old_reason: _builtins.str
+    """The reason in recordings of protocol 0, a word; readers give it as the reason."""
     because: _builtins.str
     """Why this and no other, in words, where there is more to say."""
     pending: _builtins.int
     """Of how many earlier episodes the outcome was not known; the choice allows for them."""
+    reason: Global___Reason.ValueType
+    """Why it was chosen, in a word."""
     @_builtins.property
     def margins(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
         """Per capability, its posterior mean minus the instance's demand, in the unit."""
@@ -1408,16 +1928,17 @@ class Decision(_message.Message):
         propensity: _builtins.float = ...,
         predicted: _builtins.float = ...,
         margins: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
-        reason: _builtins.str = ...,
+        old_reason: _builtins.str = ...,
         alternatives: _abc.Iterable[Global___Alternative] | None = ...,
         because: _builtins.str = ...,
         made: Global___MadeInstance | None = ...,
         pending: _builtins.int = ...,
         peers: Global___Peers | None = ...,
+        reason: Global___Reason.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_made", b"_made", "_peers", b"_peers", "made", b"made", "peers", b"peers"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_made", b"_made", "_peers", b"_peers", "alternatives", b"alternatives", "because", b"because", "instance", b"instance", "made", b"made", "margins", b"margins", "peers", b"peers", "pending", b"pending", "predicted", b"predicted", "propensity", b"propensity", "reason", b"reason", "score", b"score"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_made", b"_made", "_peers", b"_peers", "alternatives", b"alternatives", "because", b"because", "instance", b"instance", "made", b"made", "margins", b"margins", "old_reason", b"old_reason", "peers", b"peers", "pending", b"pending", "predicted", b"predicted", "propensity", b"propensity", "reason", b"reason", "score", b"score"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__made: _TypeAlias = _typing.Literal["made"]  # noqa: Y015
     _WhichOneofArgType__made: _TypeAlias = _typing.Literal["_made", b"_made"]  # noqa: Y015
@@ -1456,6 +1977,26 @@ class MadeInstance(_message.Message):
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
+    @_typing.final
+    class MissingEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     OFFER_FIELD_NUMBER: _builtins.int
     PARADIGM_FIELD_NUMBER: _builtins.int
     FEATURES_FIELD_NUMBER: _builtins.int
@@ -1463,6 +2004,7 @@ class MadeInstance(_message.Message):
     TIME_LIMIT_STEPS_FIELD_NUMBER: _builtins.int
     SEED_FIELD_NUMBER: _builtins.int
     ARENA_YAML_FIELD_NUMBER: _builtins.int
+    MISSING_FIELD_NUMBER: _builtins.int
     offer: _builtins.str
     """What it was made for: name of the offer."""
     paradigm: _builtins.str
@@ -1479,6 +2021,10 @@ class MadeInstance(_message.Message):
     def features(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
         """Its meta-features, in the units of the battery's."""
 
+    @_builtins.property
+    def missing(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Why any other feature does not apply, by feature."""
+
     def __init__(
         self,
         *,
@@ -1489,10 +2035,11 @@ class MadeInstance(_message.Message):
         time_limit_steps: _builtins.int = ...,
         seed: _builtins.int = ...,
         arena_yaml: _builtins.str = ...,
+        missing: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["arena_yaml", b"arena_yaml", "features", b"features", "offer", b"offer", "paradigm", b"paradigm", "pass_mark", b"pass_mark", "seed", b"seed", "time_limit_steps", b"time_limit_steps"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arena_yaml", b"arena_yaml", "features", b"features", "missing", b"missing", "offer", b"offer", "paradigm", b"paradigm", "pass_mark", b"pass_mark", "seed", b"seed", "time_limit_steps", b"time_limit_steps"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -60,6 +60,11 @@ class BatteriesStub:
                 request_serializer=animalcat_dot_v1_dot_sessions__pb2.ListInstancesRequest.SerializeToString,
                 response_deserializer=animalcat_dot_v1_dot_sessions__pb2.ListInstancesResponse.FromString,
                 _registered_method=True)
+        self.DeleteBattery = channel.unary_unary(
+                '/animalcat.v1.Batteries/DeleteBattery',
+                request_serializer=animalcat_dot_v1_dot_sessions__pb2.DeleteBatteryRequest.SerializeToString,
+                response_deserializer=animalcat_dot_v1_dot_sessions__pb2.DeleteBatteryResponse.FromString,
+                _registered_method=True)
 
 
 class BatteriesServicer:
@@ -68,14 +73,16 @@ class BatteriesServicer:
 
     def ImportBattery(self, request_iterator, context):
         """Stores arenas as a battery. The first frame is the header, the others are files. Importing the
-        same content again gives the same battery.
+        same content again gives the same battery. The answer comes when all was received; the work is
+        an operation, which does not end with the call.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def BuildBattery(self, request, context):
-        """Builds a battery from a family of arenas that the server knows, for example "navigation".
+        """Builds a battery from a family of arenas that the server knows, for example "navigation": an
+        operation.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -89,7 +96,7 @@ class BatteriesServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListBatteries(self, request, context):
-        """All batteries of this server.
+        """The batteries of this server, by name, page by page.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -97,6 +104,13 @@ class BatteriesServicer:
 
     def ListInstances(self, request, context):
         """The instances of a battery with their meta-features, by name, page by page.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteBattery(self, request, context):
+        """Forgets a battery with which no session and no campaign was made.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -129,6 +143,11 @@ def add_BatteriesServicer_to_server(servicer, server):
                     servicer.ListInstances,
                     request_deserializer=animalcat_dot_v1_dot_sessions__pb2.ListInstancesRequest.FromString,
                     response_serializer=animalcat_dot_v1_dot_sessions__pb2.ListInstancesResponse.SerializeToString,
+            ),
+            'DeleteBattery': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteBattery,
+                    request_deserializer=animalcat_dot_v1_dot_sessions__pb2.DeleteBatteryRequest.FromString,
+                    response_serializer=animalcat_dot_v1_dot_sessions__pb2.DeleteBatteryResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -277,6 +296,33 @@ class Batteries:
             metadata,
             _registered_method=True)
 
+    @staticmethod
+    def DeleteBattery(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/animalcat.v1.Batteries/DeleteBattery',
+            animalcat_dot_v1_dot_sessions__pb2.DeleteBatteryRequest.SerializeToString,
+            animalcat_dot_v1_dot_sessions__pb2.DeleteBatteryResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
 
 class SessionsStub:
     """Test sessions.
@@ -313,6 +359,21 @@ class SessionsStub:
                 request_serializer=animalcat_dot_v1_dot_sessions__pb2.CancelSessionRequest.SerializeToString,
                 response_deserializer=animalcat_dot_v1_dot_sessions__pb2.CancelSessionResponse.FromString,
                 _registered_method=True)
+        self.PauseSession = channel.unary_unary(
+                '/animalcat.v1.Sessions/PauseSession',
+                request_serializer=animalcat_dot_v1_dot_sessions__pb2.PauseSessionRequest.SerializeToString,
+                response_deserializer=animalcat_dot_v1_dot_sessions__pb2.PauseSessionResponse.FromString,
+                _registered_method=True)
+        self.ResumeSession = channel.unary_unary(
+                '/animalcat.v1.Sessions/ResumeSession',
+                request_serializer=animalcat_dot_v1_dot_sessions__pb2.ResumeSessionRequest.SerializeToString,
+                response_deserializer=animalcat_dot_v1_dot_sessions__pb2.ResumeSessionResponse.FromString,
+                _registered_method=True)
+        self.DeleteSession = channel.unary_unary(
+                '/animalcat.v1.Sessions/DeleteSession',
+                request_serializer=animalcat_dot_v1_dot_sessions__pb2.DeleteSessionRequest.SerializeToString,
+                response_deserializer=animalcat_dot_v1_dot_sessions__pb2.DeleteSessionResponse.FromString,
+                _registered_method=True)
 
 
 class SessionsServicer:
@@ -334,7 +395,7 @@ class SessionsServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListSessions(self, request, context):
-        """All sessions, newest first.
+        """The sessions of this server, newest first, page by page.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -350,6 +411,29 @@ class SessionsServicer:
 
     def CancelSession(self, request, context):
         """Ends a session; what it learnt stays.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PauseSession(self, request, context):
+        """Begins no further episode until the session is resumed; what is being played is played to its
+        end, and agents wait in their seats.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ResumeSession(self, request, context):
+        """Goes on with a session that was paused.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteSession(self, request, context):
+        """Forgets a session, its episodes and their recordings. One that plays is refused, and one of a
+        campaign, which is to be deleted first.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -382,6 +466,21 @@ def add_SessionsServicer_to_server(servicer, server):
                     servicer.CancelSession,
                     request_deserializer=animalcat_dot_v1_dot_sessions__pb2.CancelSessionRequest.FromString,
                     response_serializer=animalcat_dot_v1_dot_sessions__pb2.CancelSessionResponse.SerializeToString,
+            ),
+            'PauseSession': grpc.unary_unary_rpc_method_handler(
+                    servicer.PauseSession,
+                    request_deserializer=animalcat_dot_v1_dot_sessions__pb2.PauseSessionRequest.FromString,
+                    response_serializer=animalcat_dot_v1_dot_sessions__pb2.PauseSessionResponse.SerializeToString,
+            ),
+            'ResumeSession': grpc.unary_unary_rpc_method_handler(
+                    servicer.ResumeSession,
+                    request_deserializer=animalcat_dot_v1_dot_sessions__pb2.ResumeSessionRequest.FromString,
+                    response_serializer=animalcat_dot_v1_dot_sessions__pb2.ResumeSessionResponse.SerializeToString,
+            ),
+            'DeleteSession': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteSession,
+                    request_deserializer=animalcat_dot_v1_dot_sessions__pb2.DeleteSessionRequest.FromString,
+                    response_serializer=animalcat_dot_v1_dot_sessions__pb2.DeleteSessionResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -520,6 +619,87 @@ class Sessions:
             '/animalcat.v1.Sessions/CancelSession',
             animalcat_dot_v1_dot_sessions__pb2.CancelSessionRequest.SerializeToString,
             animalcat_dot_v1_dot_sessions__pb2.CancelSessionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PauseSession(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/animalcat.v1.Sessions/PauseSession',
+            animalcat_dot_v1_dot_sessions__pb2.PauseSessionRequest.SerializeToString,
+            animalcat_dot_v1_dot_sessions__pb2.PauseSessionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ResumeSession(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/animalcat.v1.Sessions/ResumeSession',
+            animalcat_dot_v1_dot_sessions__pb2.ResumeSessionRequest.SerializeToString,
+            animalcat_dot_v1_dot_sessions__pb2.ResumeSessionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteSession(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/animalcat.v1.Sessions/DeleteSession',
+            animalcat_dot_v1_dot_sessions__pb2.DeleteSessionRequest.SerializeToString,
+            animalcat_dot_v1_dot_sessions__pb2.DeleteSessionResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -35,16 +35,21 @@ class BatteriesStub:
     def __new__(cls, channel: _aio.Channel) -> BatteriesAsyncStub: ...
     ImportBattery: _grpc.StreamUnaryMultiCallable[_sessions_pb2.ImportBatteryRequest, _sessions_pb2.ImportBatteryResponse]
     """Stores arenas as a battery. The first frame is the header, the others are files. Importing the
-    same content again gives the same battery.
+    same content again gives the same battery. The answer comes when all was received; the work is
+    an operation, which does not end with the call.
     """
     BuildBattery: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.BuildBatteryRequest, _sessions_pb2.BuildBatteryResponse]
-    """Builds a battery from a family of arenas that the server knows, for example "navigation"."""
+    """Builds a battery from a family of arenas that the server knows, for example "navigation": an
+    operation.
+    """
     GetBattery: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.GetBatteryRequest, _sessions_pb2.GetBatteryResponse]
     """One battery, with the meta-features that its instances may have."""
     ListBatteries: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.ListBatteriesRequest, _sessions_pb2.ListBatteriesResponse]
-    """All batteries of this server."""
+    """The batteries of this server, by name, page by page."""
     ListInstances: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.ListInstancesRequest, _sessions_pb2.ListInstancesResponse]
     """The instances of a battery with their meta-features, by name, page by page."""
+    DeleteBattery: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.DeleteBatteryRequest, _sessions_pb2.DeleteBatteryResponse]
+    """Forgets a battery with which no session and no campaign was made."""
 
 @_typing.type_check_only
 class BatteriesAsyncStub(BatteriesStub):
@@ -53,16 +58,21 @@ class BatteriesAsyncStub(BatteriesStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     ImportBattery: _aio.StreamUnaryMultiCallable[_sessions_pb2.ImportBatteryRequest, _sessions_pb2.ImportBatteryResponse]  # type: ignore[assignment]
     """Stores arenas as a battery. The first frame is the header, the others are files. Importing the
-    same content again gives the same battery.
+    same content again gives the same battery. The answer comes when all was received; the work is
+    an operation, which does not end with the call.
     """
     BuildBattery: _aio.UnaryUnaryMultiCallable[_sessions_pb2.BuildBatteryRequest, _sessions_pb2.BuildBatteryResponse]  # type: ignore[assignment]
-    """Builds a battery from a family of arenas that the server knows, for example "navigation"."""
+    """Builds a battery from a family of arenas that the server knows, for example "navigation": an
+    operation.
+    """
     GetBattery: _aio.UnaryUnaryMultiCallable[_sessions_pb2.GetBatteryRequest, _sessions_pb2.GetBatteryResponse]  # type: ignore[assignment]
     """One battery, with the meta-features that its instances may have."""
     ListBatteries: _aio.UnaryUnaryMultiCallable[_sessions_pb2.ListBatteriesRequest, _sessions_pb2.ListBatteriesResponse]  # type: ignore[assignment]
-    """All batteries of this server."""
+    """The batteries of this server, by name, page by page."""
     ListInstances: _aio.UnaryUnaryMultiCallable[_sessions_pb2.ListInstancesRequest, _sessions_pb2.ListInstancesResponse]  # type: ignore[assignment]
     """The instances of a battery with their meta-features, by name, page by page."""
+    DeleteBattery: _aio.UnaryUnaryMultiCallable[_sessions_pb2.DeleteBatteryRequest, _sessions_pb2.DeleteBatteryResponse]  # type: ignore[assignment]
+    """Forgets a battery with which no session and no campaign was made."""
 
 class BatteriesServicer(metaclass=_abc_1.ABCMeta):
     """Item banks."""
@@ -74,7 +84,8 @@ class BatteriesServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_sessions_pb2.ImportBatteryResponse, _abc.Awaitable[_sessions_pb2.ImportBatteryResponse]]:
         """Stores arenas as a battery. The first frame is the header, the others are files. Importing the
-        same content again gives the same battery.
+        same content again gives the same battery. The answer comes when all was received; the work is
+        an operation, which does not end with the call.
         """
 
     @_abc_1.abstractmethod
@@ -83,7 +94,9 @@ class BatteriesServicer(metaclass=_abc_1.ABCMeta):
         request: _sessions_pb2.BuildBatteryRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_sessions_pb2.BuildBatteryResponse, _abc.Awaitable[_sessions_pb2.BuildBatteryResponse]]:
-        """Builds a battery from a family of arenas that the server knows, for example "navigation"."""
+        """Builds a battery from a family of arenas that the server knows, for example "navigation": an
+        operation.
+        """
 
     @_abc_1.abstractmethod
     def GetBattery(
@@ -99,7 +112,7 @@ class BatteriesServicer(metaclass=_abc_1.ABCMeta):
         request: _sessions_pb2.ListBatteriesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_sessions_pb2.ListBatteriesResponse, _abc.Awaitable[_sessions_pb2.ListBatteriesResponse]]:
-        """All batteries of this server."""
+        """The batteries of this server, by name, page by page."""
 
     @_abc_1.abstractmethod
     def ListInstances(
@@ -108,6 +121,14 @@ class BatteriesServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_sessions_pb2.ListInstancesResponse, _abc.Awaitable[_sessions_pb2.ListInstancesResponse]]:
         """The instances of a battery with their meta-features, by name, page by page."""
+
+    @_abc_1.abstractmethod
+    def DeleteBattery(
+        self,
+        request: _sessions_pb2.DeleteBatteryRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_sessions_pb2.DeleteBatteryResponse, _abc.Awaitable[_sessions_pb2.DeleteBatteryResponse]]:
+        """Forgets a battery with which no session and no campaign was made."""
 
 def add_BatteriesServicer_to_server(servicer: BatteriesServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
 
@@ -123,13 +144,23 @@ class SessionsStub:
     GetSession: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.GetSessionRequest, _sessions_pb2.GetSessionResponse]
     """One session."""
     ListSessions: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.ListSessionsRequest, _sessions_pb2.ListSessionsResponse]
-    """All sessions, newest first."""
+    """The sessions of this server, newest first, page by page."""
     WatchSession: _grpc.UnaryStreamMultiCallable[_sessions_pb2.WatchSessionRequest, _sessions_pb2.WatchSessionResponse]
     """Progress as it happens: first every past episode if asked, then each new event until the
     session is over.
     """
     CancelSession: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.CancelSessionRequest, _sessions_pb2.CancelSessionResponse]
     """Ends a session; what it learnt stays."""
+    PauseSession: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.PauseSessionRequest, _sessions_pb2.PauseSessionResponse]
+    """Begins no further episode until the session is resumed; what is being played is played to its
+    end, and agents wait in their seats.
+    """
+    ResumeSession: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.ResumeSessionRequest, _sessions_pb2.ResumeSessionResponse]
+    """Goes on with a session that was paused."""
+    DeleteSession: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.DeleteSessionRequest, _sessions_pb2.DeleteSessionResponse]
+    """Forgets a session, its episodes and their recordings. One that plays is refused, and one of a
+    campaign, which is to be deleted first.
+    """
 
 @_typing.type_check_only
 class SessionsAsyncStub(SessionsStub):
@@ -141,13 +172,23 @@ class SessionsAsyncStub(SessionsStub):
     GetSession: _aio.UnaryUnaryMultiCallable[_sessions_pb2.GetSessionRequest, _sessions_pb2.GetSessionResponse]  # type: ignore[assignment]
     """One session."""
     ListSessions: _aio.UnaryUnaryMultiCallable[_sessions_pb2.ListSessionsRequest, _sessions_pb2.ListSessionsResponse]  # type: ignore[assignment]
-    """All sessions, newest first."""
+    """The sessions of this server, newest first, page by page."""
     WatchSession: _aio.UnaryStreamMultiCallable[_sessions_pb2.WatchSessionRequest, _sessions_pb2.WatchSessionResponse]  # type: ignore[assignment]
     """Progress as it happens: first every past episode if asked, then each new event until the
     session is over.
     """
     CancelSession: _aio.UnaryUnaryMultiCallable[_sessions_pb2.CancelSessionRequest, _sessions_pb2.CancelSessionResponse]  # type: ignore[assignment]
     """Ends a session; what it learnt stays."""
+    PauseSession: _aio.UnaryUnaryMultiCallable[_sessions_pb2.PauseSessionRequest, _sessions_pb2.PauseSessionResponse]  # type: ignore[assignment]
+    """Begins no further episode until the session is resumed; what is being played is played to its
+    end, and agents wait in their seats.
+    """
+    ResumeSession: _aio.UnaryUnaryMultiCallable[_sessions_pb2.ResumeSessionRequest, _sessions_pb2.ResumeSessionResponse]  # type: ignore[assignment]
+    """Goes on with a session that was paused."""
+    DeleteSession: _aio.UnaryUnaryMultiCallable[_sessions_pb2.DeleteSessionRequest, _sessions_pb2.DeleteSessionResponse]  # type: ignore[assignment]
+    """Forgets a session, its episodes and their recordings. One that plays is refused, and one of a
+    campaign, which is to be deleted first.
+    """
 
 class SessionsServicer(metaclass=_abc_1.ABCMeta):
     """Test sessions."""
@@ -174,7 +215,7 @@ class SessionsServicer(metaclass=_abc_1.ABCMeta):
         request: _sessions_pb2.ListSessionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_sessions_pb2.ListSessionsResponse, _abc.Awaitable[_sessions_pb2.ListSessionsResponse]]:
-        """All sessions, newest first."""
+        """The sessions of this server, newest first, page by page."""
 
     @_abc_1.abstractmethod
     def WatchSession(
@@ -193,5 +234,33 @@ class SessionsServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_sessions_pb2.CancelSessionResponse, _abc.Awaitable[_sessions_pb2.CancelSessionResponse]]:
         """Ends a session; what it learnt stays."""
+
+    @_abc_1.abstractmethod
+    def PauseSession(
+        self,
+        request: _sessions_pb2.PauseSessionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_sessions_pb2.PauseSessionResponse, _abc.Awaitable[_sessions_pb2.PauseSessionResponse]]:
+        """Begins no further episode until the session is resumed; what is being played is played to its
+        end, and agents wait in their seats.
+        """
+
+    @_abc_1.abstractmethod
+    def ResumeSession(
+        self,
+        request: _sessions_pb2.ResumeSessionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_sessions_pb2.ResumeSessionResponse, _abc.Awaitable[_sessions_pb2.ResumeSessionResponse]]:
+        """Goes on with a session that was paused."""
+
+    @_abc_1.abstractmethod
+    def DeleteSession(
+        self,
+        request: _sessions_pb2.DeleteSessionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_sessions_pb2.DeleteSessionResponse, _abc.Awaitable[_sessions_pb2.DeleteSessionResponse]]:
+        """Forgets a session, its episodes and their recordings. One that plays is refused, and one of a
+        campaign, which is to be deleted first.
+        """
 
 def add_SessionsServicer_to_server(servicer: SessionsServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -24,25 +24,29 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18\x61nimalcat/v1/types.proto\x12\x0c\x61nimalcat.v1\"3\n\nCameraSpec\x12\x12\n\nresolution\x18\x01 \x01(\r\x12\x11\n\tgrayscale\x18\x02 \x01(\x08\">\n\x07RaySpec\x12\x10\n\x08per_side\x18\x01 \x01(\r\x12\x13\n\x0bmax_degrees\x18\x02 \x01(\x02\x12\x0c\n\x04tags\x18\x03 \x01(\r\"\x97\x01\n\x0fObservationSpec\x12-\n\x06\x63\x61mera\x18\x01 \x01(\x0b\x32\x18.animalcat.v1.CameraSpecH\x00\x88\x01\x01\x12(\n\x04rays\x18\x02 \x01(\x0b\x32\x15.animalcat.v1.RaySpecH\x01\x88\x01\x01\x12\x17\n\x0f\x64\x65\x63ision_period\x18\x03 \x01(\rB\t\n\x07_cameraB\x07\n\x05_rays\"_\n\x0bObservation\x12\x0e\n\x06\x63\x61mera\x18\x01 \x01(\x0c\x12\x0c\n\x04rays\x18\x02 \x01(\x0c\x12\x0e\n\x06health\x18\x03 \x01(\x02\x12\x10\n\x08velocity\x18\x04 \x03(\x02\x12\x10\n\x08position\x18\x05 \x03(\x02\"5\n\x05\x45rror\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\r\n\x05\x66\x61tal\x18\x03 \x01(\x08*w\n\x07\x45ndedBy\x12\x18\n\x14\x45NDED_BY_UNSPECIFIED\x10\x00\x12\x11\n\rENDED_BY_GOAL\x10\x01\x12\x12\n\x0e\x45NDED_BY_DEATH\x10\x02\x12\x17\n\x13\x45NDED_BY_TIME_LIMIT\x10\x03\x12\x12\n\x0e\x45NDED_BY_FAULT\x10\x04*q\n\x07Outcome\x12\x17\n\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x13\n\x0fOUTCOME_SUCCESS\x10\x01\x12\x13\n\x0fOUTCOME_FAILURE\x10\x02\x12\x10\n\x0cOUTCOME_VOID\x10\x03\x12\x11\n\rOUTCOME_FAULT\x10\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18\x61nimalcat/v1/types.proto\x12\x0c\x61nimalcat.v1\"Z\n\nCameraSpec\x12\x17\n\nresolution\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x16\n\tgrayscale\x18\x02 \x01(\x08H\x01\x88\x01\x01\x42\r\n\x0b_resolutionB\x0c\n\n_grayscale\"s\n\x07RaySpec\x12\x15\n\x08per_side\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x18\n\x0bmax_degrees\x18\x02 \x01(\x02H\x01\x88\x01\x01\x12\x11\n\x04tags\x18\x03 \x01(\rH\x02\x88\x01\x01\x42\x0b\n\t_per_sideB\x0e\n\x0c_max_degreesB\x07\n\x05_tags\"\xb0\x01\n\x0fObservationSpec\x12-\n\x06\x63\x61mera\x18\x01 \x01(\x0b\x32\x18.animalcat.v1.CameraSpecH\x00\x88\x01\x01\x12(\n\x04rays\x18\x02 \x01(\x0b\x32\x15.animalcat.v1.RaySpecH\x01\x88\x01\x01\x12\x1c\n\x0f\x64\x65\x63ision_period\x18\x03 \x01(\rH\x02\x88\x01\x01\x42\t\n\x07_cameraB\x07\n\x05_raysB\x12\n\x10_decision_period\"_\n\x0bObservation\x12\x0e\n\x06\x63\x61mera\x18\x01 \x01(\x0c\x12\x0c\n\x04rays\x18\x02 \x01(\x0c\x12\x0e\n\x06health\x18\x03 \x01(\x02\x12\x10\n\x08velocity\x18\x04 \x03(\x02\x12\x10\n\x08position\x18\x05 \x03(\x02\"\x9e\x01\n\x04Note\x12\x0c\n\x04slot\x18\x01 \x01(\r\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x16\n\ttokens_in\x18\x03 \x01(\x04H\x00\x88\x01\x01\x12\x17\n\ntokens_out\x18\x04 \x01(\x04H\x01\x88\x01\x01\x12\x11\n\x04\x63ost\x18\x05 \x01(\x01H\x02\x88\x01\x01\x12\x10\n\x08\x63urrency\x18\x06 \x01(\tB\x0c\n\n_tokens_inB\r\n\x0b_tokens_outB\x07\n\x05_cost\"5\n\x05\x45rror\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\r\n\x05\x66\x61tal\x18\x03 \x01(\x08*w\n\x07\x45ndedBy\x12\x18\n\x14\x45NDED_BY_UNSPECIFIED\x10\x00\x12\x11\n\rENDED_BY_GOAL\x10\x01\x12\x12\n\x0e\x45NDED_BY_DEATH\x10\x02\x12\x17\n\x13\x45NDED_BY_TIME_LIMIT\x10\x03\x12\x12\n\x0e\x45NDED_BY_FAULT\x10\x04*q\n\x07Outcome\x12\x17\n\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x13\n\x0fOUTCOME_SUCCESS\x10\x01\x12\x13\n\x0fOUTCOME_FAILURE\x10\x02\x12\x10\n\x0cOUTCOME_VOID\x10\x03\x12\x11\n\rOUTCOME_FAULT\x10\x04*\xd5\x01\n\x05\x43\x61use\x12\x15\n\x11\x43\x41USE_UNSPECIFIED\x10\x00\x12\x11\n\rCAUSE_BACKEND\x10\x01\x12\x14\n\x10\x43\x41USE_AGENT_LEFT\x10\x02\x12\x12\n\x0e\x43\x41USE_WITHDREW\x10\x03\x12\x18\n\x14\x43\x41USE_ACTION_TIMEOUT\x10\x04\x12\x14\n\x10\x43\x41USE_BAD_FRAMES\x10\x05\x12\x13\n\x0f\x43\x41USE_CANCELLED\x10\x06\x12\x18\n\x14\x43\x41USE_SERVER_STOPPED\x10\x07\x12\x19\n\x15\x43\x41USE_SESSION_STOPPED\x10\x08\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'animalcat.v1.types_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ENDEDBY']._serialized_start=465
-  _globals['_ENDEDBY']._serialized_end=584
-  _globals['_OUTCOME']._serialized_start=586
-  _globals['_OUTCOME']._serialized_end=699
+  _globals['_ENDEDBY']._serialized_start=743
+  _globals['_ENDEDBY']._serialized_end=862
+  _globals['_OUTCOME']._serialized_start=864
+  _globals['_OUTCOME']._serialized_end=977
+  _globals['_CAUSE']._serialized_start=980
+  _globals['_CAUSE']._serialized_end=1193
   _globals['_CAMERASPEC']._serialized_start=42
-  _globals['_CAMERASPEC']._serialized_end=93
-  _globals['_RAYSPEC']._serialized_start=95
-  _globals['_RAYSPEC']._serialized_end=157
-  _globals['_OBSERVATIONSPEC']._serialized_start=160
-  _globals['_OBSERVATIONSPEC']._serialized_end=311
-  _globals['_OBSERVATION']._serialized_start=313
-  _globals['_OBSERVATION']._serialized_end=408
-  _globals['_ERROR']._serialized_start=410
-  _globals['_ERROR']._serialized_end=463
+  _globals['_CAMERASPEC']._serialized_end=132
+  _globals['_RAYSPEC']._serialized_start=134
+  _globals['_RAYSPEC']._serialized_end=249
+  _globals['_OBSERVATIONSPEC']._serialized_start=252
+  _globals['_OBSERVATIONSPEC']._serialized_end=428
+  _globals['_OBSERVATION']._serialized_start=430
+  _globals['_OBSERVATION']._serialized_end=525
+  _globals['_NOTE']._serialized_start=528
+  _globals['_NOTE']._serialized_end=686
+  _globals['_ERROR']._serialized_start=688
+  _globals['_ERROR']._serialized_end=741
 # @@protoc_insertion_point(module_scope)

@@ -83,6 +83,54 @@ OUTCOME_FAULT: Outcome.ValueType  # 4
 """The backend failed; the episode is repeated."""
 Global___Outcome: _TypeAlias = Outcome  # noqa: Y015
 
+class _Cause:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _CauseEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Cause.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    CAUSE_UNSPECIFIED: _Cause.ValueType  # 0
+    """It came to its end, or is open."""
+    CAUSE_BACKEND: _Cause.ValueType  # 1
+    """What plays arenas failed."""
+    CAUSE_AGENT_LEFT: _Cause.ValueType  # 2
+    """The agent left in mid-episode."""
+    CAUSE_WITHDREW: _Cause.ValueType  # 3
+    """The agent left before it had to do with the episode."""
+    CAUSE_ACTION_TIMEOUT: _Cause.ValueType  # 4
+    """The agent did not act in time."""
+    CAUSE_BAD_FRAMES: _Cause.ValueType  # 5
+    """The agent sent too many bad frames in a row."""
+    CAUSE_CANCELLED: _Cause.ValueType  # 6
+    """The session was cancelled."""
+    CAUSE_SERVER_STOPPED: _Cause.ValueType  # 7
+    """The server stopped."""
+    CAUSE_SESSION_STOPPED: _Cause.ValueType  # 8
+    """The session stopped, since another of its slots failed."""
+
+class Cause(_Cause, metaclass=_CauseEnumTypeWrapper):
+    """Why an attempt did not come to its end, or is a failure without having done so."""
+
+CAUSE_UNSPECIFIED: Cause.ValueType  # 0
+"""It came to its end, or is open."""
+CAUSE_BACKEND: Cause.ValueType  # 1
+"""What plays arenas failed."""
+CAUSE_AGENT_LEFT: Cause.ValueType  # 2
+"""The agent left in mid-episode."""
+CAUSE_WITHDREW: Cause.ValueType  # 3
+"""The agent left before it had to do with the episode."""
+CAUSE_ACTION_TIMEOUT: Cause.ValueType  # 4
+"""The agent did not act in time."""
+CAUSE_BAD_FRAMES: Cause.ValueType  # 5
+"""The agent sent too many bad frames in a row."""
+CAUSE_CANCELLED: Cause.ValueType  # 6
+"""The session was cancelled."""
+CAUSE_SERVER_STOPPED: Cause.ValueType  # 7
+"""The server stopped."""
+CAUSE_SESSION_STOPPED: Cause.ValueType  # 8
+"""The session stopped, since another of its slots failed."""
+Global___Cause: _TypeAlias = Cause  # noqa: Y015
+
 @_typing.final
 class CameraSpec(_message.Message):
     """A camera on the agent's head, looking along its heading."""
@@ -92,20 +140,27 @@ class CameraSpec(_message.Message):
     RESOLUTION_FIELD_NUMBER: _builtins.int
     GRAYSCALE_FIELD_NUMBER: _builtins.int
     resolution: _builtins.int
-    """Width and height of the square image in pixels, 4 to 512."""
+    """Width and height of the square image in pixels, 4 to 512; 84 if not set."""
     grayscale: _builtins.bool
-    """True: one channel; false: three (RGB)."""
+    """True: one channel; false: three (RGB), also if not set."""
     def __init__(
         self,
         *,
-        resolution: _builtins.int = ...,
-        grayscale: _builtins.bool = ...,
+        resolution: _builtins.int | None = ...,
+        grayscale: _builtins.bool | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_grayscale", b"_grayscale", "_resolution", b"_resolution", "grayscale", b"grayscale", "resolution", b"resolution"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["grayscale", b"grayscale", "resolution", b"resolution"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_grayscale", b"_grayscale", "_resolution", b"_resolution", "grayscale", b"grayscale", "resolution", b"resolution"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__grayscale: _TypeAlias = _typing.Literal["grayscale"]  # noqa: Y015
+    _WhichOneofArgType__grayscale: _TypeAlias = _typing.Literal["_grayscale", b"_grayscale"]  # noqa: Y015
+    _WhichOneofReturnType__resolution: _TypeAlias = _typing.Literal["resolution"]  # noqa: Y015
+    _WhichOneofArgType__resolution: _TypeAlias = _typing.Literal["_resolution", b"_resolution"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__grayscale) -> _WhichOneofReturnType__grayscale | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__resolution) -> _WhichOneofReturnType__resolution | None: ...
 
 Global___CameraSpec: _TypeAlias = CameraSpec  # noqa: Y015
 
@@ -119,23 +174,38 @@ class RaySpec(_message.Message):
     MAX_DEGREES_FIELD_NUMBER: _builtins.int
     TAGS_FIELD_NUMBER: _builtins.int
     per_side: _builtins.int
-    """Rays on each side of the centre ray, 1 to 50; there are 2 x per_side + 1 in all."""
+    """Rays on each side of the centre ray, 1 to 50; there are 2 x per_side + 1 in all. 2 if not set."""
     max_degrees: _builtins.float
-    """Angle of the outermost rays from the heading in degrees, above 0 and at most 180."""
+    """Angle of the outermost rays from the heading in degrees, above 0 and at most 180; 60 if not
+    set.
+    """
     tags: _builtins.int
-    """How many object tags a ray can tell apart: 12 (builds up to 4.3) or 18 (from 4.4)."""
+    """How many object tags a ray can tell apart: 12 (builds up to 4.3, and if not set) or 18 (from
+    4.4).
+    """
     def __init__(
         self,
         *,
-        per_side: _builtins.int = ...,
-        max_degrees: _builtins.float = ...,
-        tags: _builtins.int = ...,
+        per_side: _builtins.int | None = ...,
+        max_degrees: _builtins.float | None = ...,
+        tags: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_degrees", b"_max_degrees", "_per_side", b"_per_side", "_tags", b"_tags", "max_degrees", b"max_degrees", "per_side", b"per_side", "tags", b"tags"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["max_degrees", b"max_degrees", "per_side", b"per_side", "tags", b"tags"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_degrees", b"_max_degrees", "_per_side", b"_per_side", "_tags", b"_tags", "max_degrees", b"max_degrees", "per_side", b"per_side", "tags", b"tags"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__max_degrees: _TypeAlias = _typing.Literal["max_degrees"]  # noqa: Y015
+    _WhichOneofArgType__max_degrees: _TypeAlias = _typing.Literal["_max_degrees", b"_max_degrees"]  # noqa: Y015
+    _WhichOneofReturnType__per_side: _TypeAlias = _typing.Literal["per_side"]  # noqa: Y015
+    _WhichOneofArgType__per_side: _TypeAlias = _typing.Literal["_per_side", b"_per_side"]  # noqa: Y015
+    _WhichOneofReturnType__tags: _TypeAlias = _typing.Literal["tags"]  # noqa: Y015
+    _WhichOneofArgType__tags: _TypeAlias = _typing.Literal["_tags", b"_tags"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_degrees) -> _WhichOneofReturnType__max_degrees | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__per_side) -> _WhichOneofReturnType__per_side | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__tags) -> _WhichOneofReturnType__tags | None: ...
 
 Global___RaySpec: _TypeAlias = RaySpec  # noqa: Y015
 
@@ -149,7 +219,7 @@ class ObservationSpec(_message.Message):
     RAYS_FIELD_NUMBER: _builtins.int
     DECISION_PERIOD_FIELD_NUMBER: _builtins.int
     decision_period: _builtins.int
-    """Physics steps (0.02 s each) that one decision lasts, 1 to 20."""
+    """Physics steps (0.02 s each) that one decision lasts, 1 to 20; 3 if not set."""
     @_builtins.property
     def camera(self) -> Global___CameraSpec:
         """Absent: no camera."""
@@ -163,18 +233,22 @@ class ObservationSpec(_message.Message):
         *,
         camera: Global___CameraSpec | None = ...,
         rays: Global___RaySpec | None = ...,
-        decision_period: _builtins.int = ...,
+        decision_period: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_camera", b"_camera", "_rays", b"_rays", "camera", b"camera", "rays", b"rays"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_camera", b"_camera", "_decision_period", b"_decision_period", "_rays", b"_rays", "camera", b"camera", "decision_period", b"decision_period", "rays", b"rays"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_camera", b"_camera", "_rays", b"_rays", "camera", b"camera", "decision_period", b"decision_period", "rays", b"rays"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_camera", b"_camera", "_decision_period", b"_decision_period", "_rays", b"_rays", "camera", b"camera", "decision_period", b"decision_period", "rays", b"rays"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__camera: _TypeAlias = _typing.Literal["camera"]  # noqa: Y015
     _WhichOneofArgType__camera: _TypeAlias = _typing.Literal["_camera", b"_camera"]  # noqa: Y015
+    _WhichOneofReturnType__decision_period: _TypeAlias = _typing.Literal["decision_period"]  # noqa: Y015
+    _WhichOneofArgType__decision_period: _TypeAlias = _typing.Literal["_decision_period", b"_decision_period"]  # noqa: Y015
     _WhichOneofReturnType__rays: _TypeAlias = _typing.Literal["rays"]  # noqa: Y015
     _WhichOneofArgType__rays: _TypeAlias = _typing.Literal["_rays", b"_rays"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__camera) -> _WhichOneofReturnType__camera | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__decision_period) -> _WhichOneofReturnType__decision_period | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__rays) -> _WhichOneofReturnType__rays | None: ...
 
@@ -182,7 +256,9 @@ Global___ObservationSpec: _TypeAlias = ObservationSpec  # noqa: Y015
 
 @_typing.final
 class Observation(_message.Message):
-    """One observation. Arrays are packed little-endian."""
+    """One observation of an arena. Arrays are packed little-endian. What is perceived otherwise, such as
+    a text, will be a message of its own, beside this one in the "perceived" of frames and steps.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -223,6 +299,59 @@ class Observation(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Observation: _TypeAlias = Observation  # noqa: Y015
+
+@_typing.final
+class Note(_message.Message):
+    """A remark that goes into the recording beside the current step of its slot, and what the step cost."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SLOT_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    TOKENS_IN_FIELD_NUMBER: _builtins.int
+    TOKENS_OUT_FIELD_NUMBER: _builtins.int
+    COST_FIELD_NUMBER: _builtins.int
+    CURRENCY_FIELD_NUMBER: _builtins.int
+    slot: _builtins.int
+    """Slot; 0 in recordings."""
+    text: _builtins.str
+    """At most 4,096 bytes of text; may be empty where the note tells of cost alone."""
+    tokens_in: _builtins.int
+    """Tokens that a language model was given for the step."""
+    tokens_out: _builtins.int
+    """Tokens that it gave."""
+    cost: _builtins.float
+    """What that cost, 0 or more, in the currency."""
+    currency: _builtins.str
+    """Currency of the cost, three capital letters of ISO 4217; needed where there is a cost."""
+    def __init__(
+        self,
+        *,
+        slot: _builtins.int = ...,
+        text: _builtins.str = ...,
+        tokens_in: _builtins.int | None = ...,
+        tokens_out: _builtins.int | None = ...,
+        cost: _builtins.float | None = ...,
+        currency: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_cost", b"_cost", "_tokens_in", b"_tokens_in", "_tokens_out", b"_tokens_out", "cost", b"cost", "tokens_in", b"tokens_in", "tokens_out", b"tokens_out"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cost", b"_cost", "_tokens_in", b"_tokens_in", "_tokens_out", b"_tokens_out", "cost", b"cost", "currency", b"currency", "slot", b"slot", "text", b"text", "tokens_in", b"tokens_in", "tokens_out", b"tokens_out"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__cost: _TypeAlias = _typing.Literal["cost"]  # noqa: Y015
+    _WhichOneofArgType__cost: _TypeAlias = _typing.Literal["_cost", b"_cost"]  # noqa: Y015
+    _WhichOneofReturnType__tokens_in: _TypeAlias = _typing.Literal["tokens_in"]  # noqa: Y015
+    _WhichOneofArgType__tokens_in: _TypeAlias = _typing.Literal["_tokens_in", b"_tokens_in"]  # noqa: Y015
+    _WhichOneofReturnType__tokens_out: _TypeAlias = _typing.Literal["tokens_out"]  # noqa: Y015
+    _WhichOneofArgType__tokens_out: _TypeAlias = _typing.Literal["_tokens_out", b"_tokens_out"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__cost) -> _WhichOneofReturnType__cost | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__tokens_in) -> _WhichOneofReturnType__tokens_in | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__tokens_out) -> _WhichOneofReturnType__tokens_out | None: ...
+
+Global___Note: _TypeAlias = Note  # noqa: Y015
 
 @_typing.final
 class Error(_message.Message):

@@ -11,8 +11,6 @@ from animalcat.v1 import sessions_pb2, types_pb2
 
 SESSION_PREFIX: Final = "play-"
 """With what the ids of persons' sessions begin."""
-REASON: Final = "person"
-"""Stands for the reason of the selector's choice: a person chose, and played."""
 
 
 def sessions(data: Path) -> list[str]:
@@ -46,7 +44,7 @@ def episodes(data: Path, session: str) -> list[sessions_pb2.EpisodeSummary]:
                 name=names.episode_name(session, *key),
                 episode=number,
                 attempt=attempt or 0,
-                decision=sessions_pb2.Decision(reason=REASON),
+                decision=sessions_pb2.Decision(reason=sessions_pb2.REASON_PERSON),
                 cause=f"its recording cannot be read: {error}",
             )
     return [found[key] for key in sorted(found)]
@@ -62,7 +60,7 @@ def _summary(
         attempt=attempt,
         instance=header.instance,
         steps=max(0, len(recording.steps) - 1),
-        decision=sessions_pb2.Decision(instance=header.instance, reason=REASON),
+        decision=sessions_pb2.Decision(instance=header.instance, reason=sessions_pb2.REASON_PERSON),
         cause=f"its recording is damaged: {recording.damage}" if recording.damage else "",
     )
     if footer is not None:

@@ -17,7 +17,8 @@ from mcap.stream_reader import StreamReader, breakup_chunk
 
 from animalcat.service.recording.channels import Channel
 from animalcat.service.recording.sums import MAGIC, DamageError, check_sums
-from animalcat.v1 import results_pb2
+from animalcat.v1 import results_pb2, types_pb2
+from animalcat.words import REASONS
 
 _RECORD: Final = struct.Struct("<BQ")
 
@@ -87,9 +88,9 @@ def read_episode(path: Path) -> Recording:
         for message in log.messages():
             match message.channel:
                 case Channel.HEADER if header is None:
-                    header = results_pb2.EpisodeHeader.FromString(message.data)
+                    header = header_from(message.data)
                 case Channel.STEP if message.sequence == len(steps):
-                    steps.append(results_pb2.RecordedStep.FromString(message.data))
+                    steps.append(step_from(message.data))
                 case Channel.FOOTER if message.sequence == max(0, len(steps) - 1):
                     footer = results_pb2.EpisodeFooter.FromString(message.data)
                 case _:
@@ -103,6 +104,32 @@ def read_episode(path: Path) -> Recording:
         why = f" ({damage})" if damage else ""
         raise RecordingError(f"{path}: not a recording, or cut before its header ends{why}")
     return Recording(header, tuple(steps), footer, damage, log.checked)
+
+
+def header_from(data: bytes) -> results_pb2.EpisodeHeader:
+    """A header as this version has it, also of a recording of protocol 0.
+
+    Raises:
+        DecodeError: It is damaged.
+    """
+    header = results_pb2.EpisodeHeader.FromString(data)
+    decision = header.decision
+    if decision.old_reason:
+        decision.reason = REASONS.get(decision.old_reason, decision.reason)
+        decision.ClearField("old_reason")
+    return header
+
+
+def step_from(data: bytes) -> results_pb2.RecordedStep:
+    """A step as this version has it, also of a recording of protocol 0.
+
+    Raises:
+        DecodeError: It is damaged.
+    """
+    step = results_pb2.RecordedStep.FromString(data)
+    step.notes.extend(types_pb2.Note(text=text) for text in step.old_notes)
+    step.ClearField("old_notes")
+    return step
 
 
 class Log:

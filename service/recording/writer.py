@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Final
@@ -12,6 +13,7 @@ from google.protobuf.message import Message
 from mcap.writer import CompressionType, Writer
 
 from animalcat.envs.types import EndedBy, Step
+from animalcat.service.model import Note
 from animalcat.service.recording.channels import LIBRARY, Channel, log_time
 from animalcat.service.recording.reader import Log, LogMessage
 from animalcat.v1 import results_pb2, types_pb2
@@ -56,7 +58,7 @@ class EpisodeRecorder:
         """Decisions recorded so far."""
         return max(0, self._next - 1)
 
-    def step(self, step: Step, action: int | None, notes: Sequence[str] = ()) -> None:
+    def step(self, step: Step, action: int | None, notes: Sequence[Note] = ()) -> None:
         """Record what `load` (action None) or the next decision gave.
 
         Args:
@@ -128,7 +130,7 @@ def compact(path: Path) -> None:
 
 
 def recorded_step(
-    number: int, step: Step, action: int | None, *, pixels: bool, notes: Sequence[str] = ()
+    number: int, step: Step, action: int | None, *, pixels: bool, notes: Sequence[Note] = ()
 ) -> results_pb2.RecordedStep:
     """The recorded form of a step.
 
@@ -139,15 +141,17 @@ def recorded_step(
         pixels: Keep the camera's image; its digest is kept in any case.
         notes: What the agent remarked since the previous step.
     """
-    return results_pb2.RecordedStep(
+    message = results_pb2.RecordedStep(
         step=number,
-        action=action,
         reward=step.reward,
         observation=observation_to_proto(step.observation, camera=pixels),
         ended_by=ended_by_to_proto(step.ended_by),
-        notes=notes,
+        notes=[types_pb2.Note(**asdict(note)) for note in notes],
         camera_digest=camera_digest(step),
     )
+    if action is not None:
+        message.action = action
+    return message
 
 
 def camera_digest(step: Step) -> bytes:

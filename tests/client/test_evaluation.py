@@ -17,6 +17,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 import animalcat
 from animalcat.envs.types import Observation, ObservationSpec
 from animalcat.evaluation import action_bytes
+from animalcat.protocol import PROTOCOL
 from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, sessions_pb2, sessions_pb2_grpc, types_pb2
 from animalcat.wire import spec_to_proto
 
@@ -48,7 +49,9 @@ def end(slot: int, episode: int, step: int, **fields: Any) -> gateway_pb2.Evalua
 
 
 FINISHED = Response(
-    session_end=gateway_pb2.SessionEnd(session="sessions/s", episodes=2, state="finished")
+    session_end=gateway_pb2.SessionEnd(
+        session="sessions/s", episodes=2, state=sessions_pb2.SESSION_STATE_FINISHED
+    )
 )
 
 
@@ -67,6 +70,7 @@ def service(script: Script, slots: int = 1, *, welcome: bool = True) -> Iterator
                         observation_spec=spec,
                         slots=slots,
                         max_episodes=MOST,
+                        protocol=PROTOCOL,
                     )
                 )
             yield from script(request_iterator)
@@ -113,7 +117,7 @@ def two_slots(requests: Iterator[gateway_pb2.EvaluateRequest]) -> Iterator[Any]:
 
     def take() -> None:
         action = next(requests).action
-        got.append((action.slot, action.step, action.actions))
+        got.append((action.slot, action.step, action.list.actions))
 
     yield start(1, 0)
     yield start(0, 1)

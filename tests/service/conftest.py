@@ -25,6 +25,9 @@ from animalcat.v1 import (
     gateway_pb2,
     gateway_pb2_grpc,
     layouts_pb2_grpc,
+    operations_pb2,
+    operations_pb2_grpc,
+    results_pb2,
     results_pb2_grpc,
     sessions_pb2,
     sessions_pb2_grpc,
@@ -68,12 +71,14 @@ def open_floor(n: int, folder: Path) -> Battery:
 
 def action(step: int, *actions: int, **rest: int) -> gateway_pb2.EvaluateRequest:
     return gateway_pb2.EvaluateRequest(
-        action=gateway_pb2.Action(step=step, actions=bytes(actions), **rest)
+        action=gateway_pb2.Action(
+            step=step, list=gateway_pb2.ActionList(actions=bytes(actions)), **rest
+        )
     )
 
 
 def hello(session: str, **changes: Any) -> gateway_pb2.EvaluateRequest:
-    fields = {"session": session, "agent": AGENT, "instance": "process 1", **changes}
+    fields = {"session": session, "agent": AGENT, "instance": "process 1", "protocol": 1, **changes}
     return gateway_pb2.EvaluateRequest(hello=gateway_pb2.Hello(**fields))
 
 
@@ -114,6 +119,14 @@ class Stream:
             await self.send(action(frame.step, policy(rng)))
 
 
+class OperationError(Exception):
+    """An operation has failed."""
+
+    def __init__(self, error: types_pb2.Error) -> None:
+        super().__init__(error.message)
+        self.code = error.code
+
+
 @dataclass
 class Service:
     """A running server and its clients."""
@@ -127,6 +140,7 @@ class Service:
         self.campaigns: Any = campaigns_pb2_grpc.CampaignsStub(self.channel)
         self.batteries: Any = sessions_pb2_grpc.BatteriesStub(self.channel)
         self.layouts: Any = layouts_pb2_grpc.LayoutsStub(self.channel)
+        self.operations: Any = operations_pb2_grpc.OperationsStub(self.channel)
         self.profiles: Any = results_pb2_grpc.ProfilesStub(self.channel)
         self.episodes: Any = results_pb2_grpc.EpisodesStub(self.channel)
 
@@ -140,7 +154,18 @@ class Service:
                     file=sessions_pb2.ArenaFile(path=path, content=content)
                 )
 
-        return (await self.batteries.ImportBattery(frames())).battery
+        done = await self.done((await self.batteries.ImportBattery(frames())).operation)
+        if done.HasField("error"):
+            raise OperationError(done.error)
+        request = sessions_pb2.GetBatteryRequest(name=done.resource)
+        return (await self.batteries.GetBattery(request)).battery
+
+    async def done(self, operation: operations_pb2.Operation) -> operations_pb2.Operation:
+        """An operation after its end, whatever that was."""
+        request = operations_pb2.WatchOperationRequest(name=operation.name)
+        async for event in self.operations.WatchOperation(request):
+            operation = event.operation
+        return operation
 
     async def create(self, episodes: int = 6, **changes: Any) -> str:
         """A session on the small battery; its resource name."""
@@ -149,8 +174,9 @@ class Service:
             "agent": AGENT,
             "battery": "batteries/small",
             "layout": "aaio",
-            "stop": sessions_pb2.StoppingRule(max_episodes=episodes),
+            "stop": sessions_pb2.StoppingRule(max_episodes=episodes, target_sd=0.0, futility=0.0),
             "seed": 5,
+            "certify": False,
             **changes,
         }
         request = sessions_pb2.CreateSessionRequest(spec=sessions_pb2.SessionSpec(**fields))
@@ -172,9 +198,7 @@ class Service:
         raise AssertionError(f"not {state}: {found}")
 
     async def list_episodes(self, session: str) -> list[sessions_pb2.EpisodeSummary]:
-        from animalcat.v1 import results_pb2
-
-        request = results_pb2.ListEpisodesRequest(parent=session)
+        request = results_pb2.ListEpisodesRequest(parent=session, page_size=1000)
         return list((await self.episodes.ListEpisodes(request)).episodes)
 
     @asynccontextmanager

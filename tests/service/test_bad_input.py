@@ -15,6 +15,8 @@ import pytest
 
 from animalcat.v1 import gateway_pb2, results_pb2, sessions_pb2, types_pb2
 
+from .conftest import OperationError
+
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 FAR = [
@@ -43,21 +45,27 @@ arenas:
 
 async def far(service: Any, **changes: Any) -> str:
     await service.import_files(FAR, "far")
-    stop = sessions_pb2.StoppingRule(max_episodes=3)
+    stop = sessions_pb2.StoppingRule(max_episodes=3, target_sd=0, futility=0)
     return await service.create(battery="batteries/far", stop=stop, certify=False, **changes)
 
 
+NEWER: Any = 99
+"""A number of an enum that only a newer version knows."""
 WITHDRAW = gateway_pb2.EvaluateRequest(withdraw=gateway_pb2.Withdraw())
 
 
 def act(step: int, *actions: int, repeat: int = 0, slot: int = 0) -> gateway_pb2.EvaluateRequest:
     return gateway_pb2.EvaluateRequest(
-        action=gateway_pb2.Action(slot=slot, step=step, actions=bytes(actions), repeat=repeat)
+        action=gateway_pb2.Action(
+            slot=slot,
+            step=step,
+            list=gateway_pb2.ActionList(actions=bytes(actions), repeat=repeat),
+        )
     )
 
 
 def note(text: str) -> gateway_pb2.EvaluateRequest:
-    return gateway_pb2.EvaluateRequest(note=gateway_pb2.Note(text=text))
+    return gateway_pb2.EvaluateRequest(note=types_pb2.Note(text=text))
 
 
 async def status_of(call: Any) -> tuple[grpc.StatusCode, str, str]:
@@ -124,7 +132,7 @@ class TestAgents:
         request = results_pb2.StreamEpisodeRequest(name=f"{session}/episodes/0")
         frames = [frame async for frame in service.episodes.StreamEpisode(request)]
         assert [f.step.action for f in frames[2:-1]] == [1, 2] * 3
-        assert list(frames[2].step.notes) == ["looking around"]
+        assert [note.text for note in frames[2].step.notes] == ["looking around"]
         assert frames[-1].footer.outcome == types_pb2.OUTCOME_VOID
 
     async def test_an_agent_that_leaves_voids_its_episode_and_the_second_time_fails_it(
@@ -258,8 +266,10 @@ class TestAgents:
             await stream.receive("episode_start")
             request = sessions_pb2.CancelSessionRequest(name=session)
             ended = (await service.sessions.CancelSession(request)).session
-            assert (await stream.receive("session_end")).state == "cancelled"
-        assert {c.status for c in ended.capabilities} == {"cancelled"}
+            assert (
+                await stream.receive("session_end")
+            ).state == sessions_pb2.SESSION_STATE_CANCELLED
+        assert {c.status for c in ended.capabilities} == {sessions_pb2.MEASURING_STATUS_CANCELLED}
         (episode,) = await service.list_episodes(session)
         assert episode.outcome == types_pb2.OUTCOME_VOID
         profile = results_pb2.GetProfileRequest(name=f"{session}/profile")
@@ -299,7 +309,7 @@ class TestBackend:
                     path.write_text("!ArenaConfig\narenas: {}\n")
             end = await service.play(session)
             episodes = await service.list_episodes(session)
-        assert (end.state, end.episodes) == ("finished", 2)
+        assert (end.state, end.episodes) == (sessions_pb2.SESSION_STATE_FINISHED, 2)
         faults = [e for e in episodes if e.outcome == types_pb2.OUTCOME_FAULT]
         assert [e.instance for e in faults] == [broken] * 3
         assert len({e.episode for e in faults}) == 1
@@ -332,13 +342,13 @@ class TestRequests:
             ({"backend": "none"}, "NOT_FOUND", "UNKNOWN_BACKEND", "sim"),
             ({"agent": ""}, "INVALID_ARGUMENT", "INVALID_REQUEST", "agent"),
             (
-                {"policy": sessions_pb2.SelectionPolicy(name="none")},
+                {"policy": sessions_pb2.SelectionPolicy(name=NEWER)},
                 "INVALID_ARGUMENT",
                 "INVALID_REQUEST",
-                "valid: variance, information",
+                "policy.name 99 is unknown to this server; it knows variance, information",
             ),
             (
-                {"stop": sessions_pb2.StoppingRule()},
+                {"stop": sessions_pb2.StoppingRule(max_episodes=0)},
                 "INVALID_ARGUMENT",
                 "INVALID_REQUEST",
                 "max_episodes",
@@ -407,9 +417,15 @@ class TestRequests:
     async def test_batteries_that_cannot_be(
         self, service: Any, files: list[tuple[str, bytes]], code: str, words: str
     ) -> None:
-        found = await status_of(service.import_files(files, "bad"))
-        assert found[1] == code
-        assert words in found[2]
+        with pytest.raises((grpc.aio.AioRpcError, OperationError)) as caught:
+            await service.import_files(files, "bad")
+        error = caught.value
+        if isinstance(error, grpc.aio.AioRpcError):
+            assert dict(error.trailing_metadata() or ())["animalcat-code"] == code
+            assert words in str(error.details())
+        else:
+            assert error.code == code
+            assert words in str(error)
 
     async def test_the_same_content_is_the_same_battery(self, service: Any) -> None:
         first = await service.import_files(FAR, "one")
@@ -428,7 +444,11 @@ class TestRequests:
         found = await status_of(service.batteries.BuildBattery(request))
         assert found[:2] == (grpc.StatusCode.NOT_FOUND, "UNKNOWN_FAMILY")
         request = sessions_pb2.BuildBatteryRequest(family="navigation", instances=12, name="nav")
-        built = (await service.batteries.BuildBattery(request)).battery
+        begun = (await service.batteries.BuildBattery(request)).operation
+        done = await service.done(begun)
+        assert (done.resource, done.subject) == ("batteries/nav", "batteries/nav")
+        asked = sessions_pb2.GetBatteryRequest(name=done.resource)
+        built = (await service.batteries.GetBattery(asked)).battery
         listed = await service.batteries.ListBatteries(sessions_pb2.ListBatteriesRequest())
         assert built.instances == 12
         assert built in listed.batteries

@@ -13,7 +13,7 @@ import grpc
 import numpy as np
 import pytest
 
-from animalcat.v1 import campaigns_pb2, sessions_pb2
+from animalcat.v1 import campaigns_pb2, operations_pb2, sessions_pb2
 
 from .conftest import Service, walk
 
@@ -31,7 +31,9 @@ POLICIES: dict[str, Callable[[np.random.Generator], int]] = {
 def campaign_spec(**changes: Any) -> campaigns_pb2.CampaignSpec:
     fields: dict[str, Any] = {
         "agents": list(POLICIES),
-        "session": sessions_pb2.SessionSpec(battery="batteries/small", layout="aaio", seed=3),
+        "session": sessions_pb2.SessionSpec(
+            battery="batteries/small", layout="aaio", seed=3, certify=False
+        ),
         "budget": 20,
         "common": 3,
         "block": 2,
@@ -52,7 +54,7 @@ async def get(service: Service, campaign: str) -> campaigns_pb2.Campaign:
     return (await service.campaigns.GetCampaign(request)).campaign
 
 
-async def play(service: Service, campaign: campaigns_pb2.Campaign) -> list[str]:
+async def play(service: Service, campaign: campaigns_pb2.Campaign) -> list[int]:
     """Let all agents play side by side; how their sessions ended."""
     ends = await asyncio.gather(
         *(
@@ -78,12 +80,15 @@ async def test_a_budget_is_shared_and_a_stop_changes_nothing(start: Start, tmp_p
     async with start(tmp_path / "whole") as service:
         campaign = await create(service)
         assert [session.allowed for session in campaign.sessions] == [3, 3, 3]
-        assert await play(service, campaign) == ["finished"] * 3
+        assert await play(service, campaign) == [FINISHED] * 3
         ended = await get(service, campaign.name)
         assert sum(session.episodes for session in ended.sessions) == 20
         assert ended.reason == "the budget of 20 episodes is used up"
         assert {session.reason for session in ended.sessions} == {ended.reason}
-        assert {c.status for s in ended.sessions for c in s.capabilities} <= {"budget", "measured"}
+        assert {c.status for s in ended.sessions for c in s.capabilities} <= {
+            sessions_pb2.MEASURING_STATUS_BUDGET,
+            sessions_pb2.MEASURING_STATUS_MEASURED,
+        }
         whole = await outcomes(service, ended)
         common = [[instance for _, instance, _, _ in played[:3]] for played in whole]
         assert common[0] == common[1] == common[2]
@@ -103,7 +108,7 @@ async def test_a_budget_is_shared_and_a_stop_changes_nothing(start: Start, tmp_p
         resumed = await get(service, campaign.name)
         assert resumed.reason == ""
         assert 11 <= sum(session.episodes for session in resumed.sessions) < 20
-        assert await play(service, resumed) == ["finished"] * 3
+        assert await play(service, resumed) == [FINISHED] * 3
         assert await outcomes(service, resumed) == whole
 
 
@@ -158,14 +163,16 @@ async def test_agents_wait_for_what_is_handed_out_and_an_end_gives_profiles(
         await asyncio.sleep(0.02)
     assert not any(task.done() for task in playing)
     request = campaigns_pb2.EndCampaignRequest(name=campaign.name)
-    ended = (await service.campaigns.EndCampaign(request)).campaign
+    done = await service.done((await service.campaigns.EndCampaign(request)).operation)
+    assert (done.state, done.resource) == (operations_pb2.OPERATION_STATE_DONE, campaign.name)
+    ended = await get(service, campaign.name)
     assert ended.reason == "the campaign was ended"
     assert [s.state for s in ended.sessions] == [
         sessions_pb2.SESSION_STATE_FINISHED,
         sessions_pb2.SESSION_STATE_FINISHED,
         sessions_pb2.SESSION_STATE_CANCELLED,
     ]
-    assert [(await task).state for task in playing] == ["finished", "finished"]
+    assert [(await task).state for task in playing] == [FINISHED, FINISHED]
     assert (await service.get(third.name)).episodes == 0
     listed = await service.campaigns.ListCampaigns(campaigns_pb2.ListCampaignsRequest())
     assert ended in listed.campaigns
@@ -188,7 +195,9 @@ async def test_agents_wait_for_what_is_handed_out_and_an_end_gives_profiles(
                 "session": sessions_pb2.SessionSpec(
                     battery="batteries/small",
                     layout="aaio",
-                    policy=sessions_pb2.SelectionPolicy(name="listed", order=["navigation-00"]),
+                    policy=sessions_pb2.SelectionPolicy(
+                        name=sessions_pb2.POLICY_NAME_LISTED, order=["navigation-00"]
+                    ),
                 )
             },
             "leave out the list",

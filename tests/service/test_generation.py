@@ -149,7 +149,9 @@ def test_what_is_played_is_found_in_the_battery_or_with_the_decision(battery: Ba
 
 
 def asking(**changes: Any) -> dict[str, Any]:
-    policy = sessions_pb2.SelectionPolicy(name="variance", random_share=0.3, generate=True)
+    policy = sessions_pb2.SelectionPolicy(
+        name=sessions_pb2.POLICY_NAME_VARIANCE, random_share=0.3, generate=True
+    )
     return {"policy": policy, "certify": False, "seed": 5, **changes}
 
 
@@ -181,7 +183,7 @@ async def test_a_session_makes_plays_and_keeps_arenas(
     assert len(whole) == 7
     assert 0 < len(made) < 7
     for episode in made:
-        assert episode.decision.reason == "generated"
+        assert episode.decision.reason == sessions_pb2.REASON_GENERATED
         assert episode.instance == f"{episode.decision.made.offer}.{episode.episode}"
         assert episode.instance in table
         text = why(episode)
@@ -201,6 +203,6 @@ async def test_a_session_makes_plays_and_keeps_arenas(
 
 @pytest.mark.asyncio(loop_scope="session")
 async def test_a_policy_that_asks_for_nothing_makes_nothing(service: Any) -> None:
-    policy = sessions_pb2.SelectionPolicy(name="random", generate=True)
+    policy = sessions_pb2.SelectionPolicy(name=sessions_pb2.POLICY_NAME_RANDOM, generate=True)
     with pytest.raises(grpc.aio.AioRpcError, match="asks for no instances"):
         await service.create(3, policy=policy)

@@ -22,7 +22,7 @@ EPISODES = 26
 async def played(service: Any) -> dict[str, Any]:
     """Repeats, probes, and a certificate at 16 that counts at 24."""
     policy = sessions_pb2.SelectionPolicy(
-        name="variance", random_share=0.3, exposures=0, probes=0.2
+        name=sessions_pb2.POLICY_NAME_VARIANCE, random_share=0.3, exposures=0, probes=0.2
     )
     session = await service.create(EPISODES, seed=11, certify=True, policy=policy)
     await service.play(session)

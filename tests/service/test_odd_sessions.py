@@ -50,7 +50,9 @@ def near(count: int) -> list[tuple[str, bytes]]:
 def many(action: int, step: int = 0) -> gateway_pb2.EvaluateRequest:
     """The same action over and over, to the end of the episode."""
     return gateway_pb2.EvaluateRequest(
-        action=gateway_pb2.Action(step=step, actions=bytes([action]), repeat=1000)
+        action=gateway_pb2.Action(
+            step=step, list=gateway_pb2.ActionList(actions=bytes([action]), repeat=1000)
+        )
     )
 
 
@@ -81,7 +83,8 @@ async def profile_of(service: Any, session: str) -> dict[str, Any]:
 
 
 def rule(episodes: int = 100, **rest: Any) -> sessions_pb2.StoppingRule:
-    return sessions_pb2.StoppingRule(max_episodes=episodes, **rest)
+    fields: dict[str, Any] = {"target_sd": 0.0, "futility": 0.0, **rest}
+    return sessions_pb2.StoppingRule(max_episodes=episodes, **fields)
 
 
 async def test_an_exhausted_battery_ends_the_session(service: Any) -> None:
@@ -90,9 +93,9 @@ async def test_an_exhausted_battery_ends_the_session(service: Any) -> None:
     assert found.state == sessions_pb2.SESSION_STATE_FINISHED
     assert (found.episodes, found.reason) == (3, "the battery is exhausted")
     assert {c.status for c in found.capabilities} <= {
-        "limited by the battery",
-        "limited by noise",
-        "measured",
+        sessions_pb2.MEASURING_STATUS_LIMITED_BY_BATTERY,
+        sessions_pb2.MEASURING_STATUS_LIMITED_BY_NOISE,
+        sessions_pb2.MEASURING_STATUS_MEASURED,
     }
 
 
@@ -122,12 +125,18 @@ async def test_an_agent_that_always_or_never_succeeds(
     ("changes", "words"),
     [
         ({"stop": rule(target_sd=1.5)}, r"target_sd 1.5 is not in [0, 1)"),
-        ({"stop": rule(target_width=0.5, combine="all")}, "target_width needs a target_sd"),
-        ({"stop": rule(combine="both")}, "valid: any, all"),
+        (
+            {"stop": rule(target_width=0.5, combine=sessions_pb2.COMBINE_ALL)},
+            "target_width needs a target_sd",
+        ),
+        (
+            {"stop": rule(combine=99)},
+            "stop.combine 99 is unknown to this server; it knows any, all",
+        ),
         ({"stop": rule(targets={"courage": 0.1})}, "courage: no capability"),
         (
             {
-                "stop": rule(combine="all", target_sd=0.1),
+                "stop": rule(combine=sessions_pb2.COMBINE_ALL, target_sd=0.1),
                 "policy": sessions_pb2.SelectionPolicy(exposures=0),
             },
             "may never end",
@@ -144,7 +153,7 @@ async def test_contradictory_rules_are_refused_at_the_start(
 
 
 async def test_all_of_nothing_but_a_budget_is_the_budget(service: Any) -> None:
-    session = await made(service, "six", near(6), stop=rule(4, combine="all"))
+    session = await made(service, "six", near(6), stop=rule(4, combine=sessions_pb2.COMBINE_ALL))
     found = await played(service, session.name, AHEAD)
     assert (found.episodes, found.reason) == (4, "the budget of 4 episodes is used up")
 
@@ -193,7 +202,7 @@ async def test_repeats_are_probed_and_the_profile_says_how_random_the_agent_is(
     assert retest["repeats"] == found.episodes - len({e.instance for e in episodes}) > 0
     assert retest["agreements"] == retest["repeats"]
     assert retest["determinism"] > 0.7
-    assert Counter(e.decision.reason for e in episodes)["probe"] > 0
+    assert Counter(e.decision.reason for e in episodes)[sessions_pb2.REASON_PROBE] > 0
 
 
 async def contradicted(service: Any, **changes: Any) -> sessions_pb2.Session:
@@ -213,7 +222,9 @@ async def test_what_the_alarm_found_is_known_when_the_session_is_over(service: A
     assert found.reason == "the layout does not describe this agent"
     assert found.misfit.startswith("since episode ")
     assert "paradigm is 01-0" in found.misfit
-    assert {c.status for c in found.capabilities} == {"layout contradicted"}
+    assert {c.status for c in found.capabilities} == {
+        sessions_pb2.MEASURING_STATUS_LAYOUT_CONTRADICTED
+    }
     stored = service.running.engines.parts.store.session(session.name.split("/")[1])
     assert stored.misfit == found.misfit
 

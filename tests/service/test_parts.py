@@ -265,7 +265,8 @@ class TestEvents:
 def test_actions_are_expanded_or_refused(
     actions: bytes, repeat: int, step: int, done: int, slot: int
 ) -> None:
-    message = gateway_pb2.Action(slot=slot, step=step, actions=actions, repeat=repeat)
+    listed = gateway_pb2.ActionList(actions=actions, repeat=repeat)
+    message = gateway_pb2.Action(slot=slot, step=step, list=listed)
     good = (
         slot == 0
         and step == done

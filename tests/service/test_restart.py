@@ -181,7 +181,9 @@ async def test_killed_while_arenas_are_made_and_repeated(
     played = await killed_in_mid_session(
         start, tmp_path, 10, certify=False, kill_at=[6], policy=policy
     )
-    assert {"generated", "probe"} <= {e.decision.reason for e in played}
+    assert {sessions_pb2.REASON_GENERATED, sessions_pb2.REASON_PROBE} <= {
+        e.decision.reason for e in played
+    }
 
 
 def test_a_second_server_says_who_has_the_directory(tmp_path: Path) -> None:

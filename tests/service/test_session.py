@@ -33,7 +33,7 @@ async def test_a_session_is_played_measured_and_kept(service: Any) -> None:
     watching = asyncio.create_task(watch())
     end = await service.play(session)
     await watching
-    assert (end.state, end.episodes) == ("finished", 6)
+    assert (end.state, end.episodes) == (sessions_pb2.SESSION_STATE_FINISHED, 6)
 
     found = await service.get(session)
     assert found.state == sessions_pb2.SESSION_STATE_FINISHED
@@ -169,7 +169,9 @@ async def test_certificates_count_at_their_episode(start: Start, tmp_path: Path)
 
 
 async def test_camera_sessions_show_images_and_record_digests(service: Any) -> None:
-    spec = types_pb2.ObservationSpec(decision_period=5, camera=types_pb2.CameraSpec(resolution=16))
+    spec = types_pb2.ObservationSpec(
+        decision_period=5, camera=types_pb2.CameraSpec(resolution=16, grayscale=False)
+    )
     session = await service.create(1, certify=False, observation_spec=spec)
     async with service.agent(session, observation_spec=spec) as stream:
         assert (await stream.receive("welcome")).observation_spec == spec
@@ -206,5 +208,5 @@ async def test_stopping_does_not_wait_for_the_last_fit(
     async with start(tmp_path) as service:
         found = await service.get(session)
         assert (found.state, found.episodes) == (sessions_pb2.SESSION_STATE_WAITING, 2)
-        assert (await service.play(session)).state == "finished"
+        assert (await service.play(session)).state == sessions_pb2.SESSION_STATE_FINISHED
         assert len(await service.list_episodes(session)) == 2

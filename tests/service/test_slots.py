@@ -105,7 +105,7 @@ async def test_what_one_leaves_another_plays(service: Service) -> None:
         await _finish(stays, begun)
         assert (await stays.receive("episode_start")).episode in (1, 2)
     await service.settled(session, "WAITING", asyncio.sleep)
-    assert (await service.play(session)).state == "finished"
+    assert (await service.play(session)).state == sessions_pb2.SESSION_STATE_FINISHED
     episodes = await service.list_episodes(session)
     assert [e.episode for e in episodes if e.outcome <= types_pb2.OUTCOME_FAILURE] == [0, 1, 2]
     left = [e for e in episodes if e.episode == 1]
@@ -124,7 +124,7 @@ async def test_cancelling_lets_all_go_and_keeps_what_was_learnt(service: Service
             sessions_pb2.SESSION_STATE_CANCELLED
         )
         for seat in (a, b):
-            assert (await seat.receive("session_end")).state == "cancelled"
+            assert (await seat.receive("session_end")).state == sessions_pb2.SESSION_STATE_CANCELLED
     assert [e.outcome for e in await service.list_episodes(session)] == [
         types_pb2.OUTCOME_VOID,
         types_pb2.OUTCOME_VOID,

@@ -125,7 +125,7 @@ def damage(data: Path, table: str, column: str, value: str, where: str) -> None:
         ("spec", text(rules="one")),
         ("spec", "{"),
         ("capabilities", '{"version": 9}'),
-        ("state", "PAUSED"),
+        ("state", "ASLEEP"),
     ],
 )
 def test_one_bad_session_breaks_no_list(tmp_path: Path, column: str, value: str) -> None:

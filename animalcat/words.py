@@ -1,0 +1,80 @@
+"""The words for the wire's enums, as people, JSON and Python values have them: the one place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from animalcat.v1 import operations_pb2, sessions_pb2, types_pb2
+
+POLICIES: Final[Mapping[str, sessions_pb2.PolicyName.ValueType]] = {
+    "variance": sessions_pb2.POLICY_NAME_VARIANCE,
+    "information": sessions_pb2.POLICY_NAME_INFORMATION,
+    "threshold": sessions_pb2.POLICY_NAME_THRESHOLD,
+    "stratified": sessions_pb2.POLICY_NAME_STRATIFIED,
+    "random": sessions_pb2.POLICY_NAME_RANDOM,
+    "listed": sessions_pb2.POLICY_NAME_LISTED,
+}
+"""Ways to choose."""
+COMBINES: Final[Mapping[str, sessions_pb2.Combine.ValueType]] = {
+    "any": sessions_pb2.COMBINE_ANY,
+    "all": sessions_pb2.COMBINE_ALL,
+}
+"""How the parts of a stopping rule go together."""
+STATES: Final[Mapping[str, sessions_pb2.SessionState.ValueType]] = {
+    "waiting": sessions_pb2.SESSION_STATE_WAITING,
+    "running": sessions_pb2.SESSION_STATE_RUNNING,
+    "finished": sessions_pb2.SESSION_STATE_FINISHED,
+    "cancelled": sessions_pb2.SESSION_STATE_CANCELLED,
+    "failed": sessions_pb2.SESSION_STATE_FAILED,
+    "unreadable": sessions_pb2.SESSION_STATE_UNREADABLE,
+    "paused": sessions_pb2.SESSION_STATE_PAUSED,
+}
+"""Where sessions stand."""
+STATUSES: Final[Mapping[str, sessions_pb2.MeasuringStatus.ValueType]] = {
+    "measuring": sessions_pb2.MEASURING_STATUS_MEASURING,
+    "measured": sessions_pb2.MEASURING_STATUS_MEASURED,
+    "budget": sessions_pb2.MEASURING_STATUS_BUDGET,
+    "limited by the battery": sessions_pb2.MEASURING_STATUS_LIMITED_BY_BATTERY,
+    "limited by noise": sessions_pb2.MEASURING_STATUS_LIMITED_BY_NOISE,
+    "cancelled": sessions_pb2.MEASURING_STATUS_CANCELLED,
+    "layout contradicted": sessions_pb2.MEASURING_STATUS_LAYOUT_CONTRADICTED,
+}
+"""Where measuring a capability stands."""
+REASONS: Final[Mapping[str, sessions_pb2.Reason.ValueType]] = {
+    "informative": sessions_pb2.REASON_INFORMATIVE,
+    "random": sessions_pb2.REASON_RANDOM,
+    "listed": sessions_pb2.REASON_LISTED,
+    "generated": sessions_pb2.REASON_GENERATED,
+    "probe": sessions_pb2.REASON_PROBE,
+    "person": sessions_pb2.REASON_PERSON,
+}
+"""Why an instance was chosen."""
+OUTCOMES: Final[Mapping[str, types_pb2.Outcome.ValueType]] = {
+    "success": types_pb2.OUTCOME_SUCCESS,
+    "failure": types_pb2.OUTCOME_FAILURE,
+    "void": types_pb2.OUTCOME_VOID,
+    "fault": types_pb2.OUTCOME_FAULT,
+}
+"""What became of episodes."""
+OPERATIONS: Final[Mapping[str, operations_pb2.OperationState.ValueType]] = {
+    "running": operations_pb2.OPERATION_STATE_RUNNING,
+    "done": operations_pb2.OPERATION_STATE_DONE,
+    "failed": operations_pb2.OPERATION_STATE_FAILED,
+    "cancelled": operations_pb2.OPERATION_STATE_CANCELLED,
+    "aborted": operations_pb2.OPERATION_STATE_ABORTED,
+}
+"""Where operations stand."""
+
+OVER: Final = frozenset(STATES[word] for word in ("finished", "cancelled", "failed", "unreadable"))
+"""States of sessions in which no episode will follow."""
+
+
+def word(number: int, words: Mapping[str, int]) -> str:
+    """The word for a number of an enum; empty for one that is not set, or is a newer server's."""
+    return next((text for text, known in words.items() if known == number), "")
+
+
+def is_over(session: sessions_pb2.Session) -> bool:
+    """Whether no episode of a session will follow."""
+    return session.state in OVER

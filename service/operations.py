@@ -1,0 +1,313 @@
+"""What takes long: begun by a call, done beside it, told to whoever asks, and not forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import IntEnum
+from pathlib import Path
+from typing import Final
+
+from pydantic import TypeAdapter
+
+from animalcat import names
+from animalcat.service.battery import Tick
+from animalcat.service.errors import Code, ServiceError, public, unknown
+
+log = logging.getLogger(__name__)
+
+KEPT: Final = 200
+"""Operations that are over and still told."""
+TOLD_SECONDS: Final = 0.1
+"""How often watchers are told of progress at most."""
+
+
+class Kind(IntEnum):
+    """What an operation does. The numbers are those of the wire."""
+
+    IMPORT_BATTERY = 1
+    BUILD_BATTERY = 2
+    END_CAMPAIGN = 3
+
+    @property
+    def cancellable(self) -> bool:
+        """Whether it can be stopped midway."""
+        return self is not Kind.END_CAMPAIGN
+
+
+class State(IntEnum):
+    """Where an operation stands. The numbers are those of the wire."""
+
+    RUNNING = 1
+    DONE = 2
+    FAILED = 3
+    CANCELLED = 4
+    ABORTED = 5
+
+    @property
+    def over(self) -> bool:
+        """True where nothing more will happen."""
+        return self is not State.RUNNING
+
+
+class StoppedError(Exception):
+    """The work is no longer wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """Something that takes long.
+
+    Attributes:
+        id: Id, the last component of its name.
+        kind: What it does.
+        subject: Resource name of what it is about.
+        created: When it was begun, with time zone.
+        request_id: The caller's, so that the same id again begins nothing; may be empty.
+        asked: Digest of what was asked for with that id.
+        state: Where it stands.
+        done: Parts that are done.
+        total: Parts in all; 0: not known.
+        message: What is being done.
+        resource: Resource name of what came of it.
+        error: Why it is not done.
+        code: Code of the error.
+        ended: When it was over.
+    """
+
+    id: str
+    kind: Kind
+    subject: str
+    created: datetime
+    request_id: str = ""
+    asked: str = ""
+    state: State = State.RUNNING
+    done: int = 0
+    total: int = 0
+    message: str = ""
+    resource: str = ""
+    error: str = ""
+    code: str = ""
+    ended: datetime | None = None
+
+
+_FORM: Final = TypeAdapter(Operation)
+
+
+class Operations:
+    """The operations of a server; used on one event loop, but for what they tell of progress.
+
+    Each stands in a file of its own, written when it begins and when it is over. What is found
+    under way at the start belonged to a server that stopped, and is told as aborted. Nothing is
+    done again: what was asked for is asked for again.
+    """
+
+    def __init__(self, folder: Path, clock: Callable[[], datetime]) -> None:
+        """Read what there is.
+
+        Args:
+            folder: Where operations are kept; made when it is needed.
+            clock: Tells the time, with time zone.
+        """
+        self._folder = folder
+        self._clock = clock
+        self._known: dict[str, Operation] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._stops: dict[str, Stop] = {}
+        self._news: dict[str, asyncio.Event] = {}
+        self._closing = False
+        for path in sorted(folder.glob("*.json")):
+            try:
+                found = _FORM.validate_json(path.read_bytes())
+            except ValueError as error:
+                log.warning("%s is left out: %s", path, error)
+                continue
+            if not found.state.over:
+                found = self._over(found, State.ABORTED, ServiceError(Code.OPERATION_ABORTED))
+                self._write(found)
+            self._known[found.id] = found
+
+    def begin(
+        self,
+        kind: Kind,
+        subject: str,
+        work: Callable[[Tick], Awaitable[str]],
+        request_id: str = "",
+        asked: str = "",
+    ) -> Operation:
+        """Begin something, unless it was begun by the same request id.
+
+        Args:
+            kind: What it does.
+            subject: Resource name of what it is about.
+            work: Does it, and gives the resource name of what came of it. To tell of progress, from
+                any thread, raises `StoppedError` where the work is no longer wanted.
+            request_id: The caller's; may be empty.
+            asked: Digest of what is asked for.
+
+        Raises:
+            ServiceError: The request id was used for something else, or the server is stopping.
+        """
+        if self._closing:
+            raise ServiceError(Code.SHUTTING_DOWN)
+        for known in self._known.values() if request_id else ():
+            if known.request_id == request_id:
+                if (known.kind, known.asked) != (kind, asked):
+                    raise ServiceError(
+                        Code.REQUEST_ID_REUSED,
+                        f"request id {request_id!r} was used for {names.operation_name(known.id)}, "
+                        "which is about something else",
+                    )
+                return known
+        last = max((int(one.rsplit("-", 1)[-1]) for one in self._known), default=0)
+        made = Operation(
+            f"{kind.name.lower().replace('_', '-')}-{last + 1:06}",
+            kind,
+            subject,
+            self._clock(),
+            request_id,
+            asked,
+        )
+        self._write(made)
+        self._known[made.id] = made
+        self._news[made.id] = asyncio.Event()
+        stop = self._stops[made.id] = Stop()
+        self._tasks[made.id] = asyncio.create_task(self._run(made.id, work, stop), name=made.id)
+        self._forget()
+        return made
+
+    def get(self, operation: str) -> Operation:
+        """The operation of that id.
+
+        Raises:
+            ServiceError: There is none.
+        """
+        found = self._known.get(operation)
+        if found is None:
+            raise unknown(
+                Code.UNKNOWN_OPERATION, "operation", operation, sorted(self._known, reverse=True)
+            )
+        return found
+
+    def all(self) -> list[Operation]:
+        """All operations, newest first."""
+        return sorted(self._known.values(), key=lambda one: one.id.rsplit("-", 1)[-1], reverse=True)
+
+    def cancel(self, operation: str) -> Operation:
+        """Stop an operation; one that is over stays as it is.
+
+        Raises:
+            ServiceError: There is none of that id, or it cannot be stopped midway.
+        """
+        found = self.get(operation)
+        if not found.state.over and not found.kind.cancellable:
+            raise ServiceError(
+                Code.INVALID_REQUEST,
+                f"{names.operation_name(operation)} cannot be stopped midway; wait for its end",
+            )
+        if not found.state.over:
+            self._stops[operation].wanted = True
+        return found
+
+    async def watch(self, operation: str) -> AsyncIterator[Operation]:
+        """An operation now, at its steps of progress, and at last when it is over.
+
+        Raises:
+            ServiceError: There is none.
+        """
+        while True:
+            news = self._news.get(operation)
+            found = self.get(operation)
+            yield found
+            if found.state.over or news is None:
+                return
+            await news.wait()
+
+    async def close(self) -> None:
+        """Stop what can be stopped, and wait; what was under way is told as aborted."""
+        self._closing = True
+        for operation, stop in self._stops.items():
+            if self._known[operation].kind.cancellable:
+                stop.wanted = True
+            else:  # it waits for what the server is stopping as well
+                self._tasks[operation].cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    async def _run(
+        self, operation: str, work: Callable[[Tick], Awaitable[str]], stop: Stop
+    ) -> None:
+        loop = asyncio.get_running_loop()
+
+        def tick(done: int, total: int, message: str) -> None:
+            if stop.wanted:
+                raise StoppedError
+            now = time.monotonic()
+            if now >= stop.next_told or done == total:
+                stop.next_told = now + TOLD_SECONDS
+                loop.call_soon_threadsafe(self._progress, operation, done, total, message)
+
+        try:
+            resource = await work(tick)
+        except (StoppedError, asyncio.CancelledError):
+            state = State.ABORTED if self._closing else State.CANCELLED
+            code = Code.OPERATION_ABORTED if self._closing else Code.OPERATION_CANCELLED
+            ended = self._over(self._known[operation], state, ServiceError(code))
+        except Exception as error:  # noqa: BLE001 - becomes what the operation tells
+            ended = self._over(self._known[operation], State.FAILED, public(error))
+        else:
+            now = self._known[operation]
+            ended = replace(now, state=State.DONE, resource=resource, ended=self._clock())
+        self._write(ended)
+        self._known[operation] = ended
+        self._tell(operation)
+        del self._tasks[operation], self._stops[operation], self._news[operation]
+
+    def _progress(self, operation: str, done: int, total: int, message: str) -> None:
+        known = self._known[operation]
+        if not known.state.over:
+            self._known[operation] = replace(known, done=done, total=total, message=message)
+            self._tell(operation)
+
+    def _tell(self, operation: str) -> None:
+        news, self._news[operation] = self._news[operation], asyncio.Event()
+        news.set()
+
+    def _over(self, operation: Operation, state: State, error: ServiceError) -> Operation:
+        return replace(
+            operation,
+            state=state,
+            error=error.message,
+            code=error.code.value,
+            ended=self._clock(),
+        )
+
+    def _write(self, operation: Operation) -> None:
+        """Keep an operation: the whole of it, or what stood before."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        path = self._folder / f"{operation.id}.json"
+        temporary = path.with_suffix(".tmp")
+        with temporary.open("wb") as file:
+            file.write(_FORM.dump_json(operation))
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+
+    def _forget(self) -> None:
+        """Drop the oldest of those that are over."""
+        over = [one for one in self.all() if one.state.over]
+        for old in over[KEPT:]:
+            del self._known[old.id]
+            (self._folder / f"{old.id}.json").unlink(missing_ok=True)
+
+
+@dataclass(slots=True)
+class Stop:
+    """Whether an operation is to stop, and when watchers may be told next (seconds, monotonic)."""
+
+    wanted: bool = False
+    next_told: float = 0.0

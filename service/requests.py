@@ -1,0 +1,96 @@
+"""Calls that change something, done once: the same request id again does nothing more."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final
+
+from google.protobuf.message import Message
+
+from animalcat.service.converters import checked_id
+from animalcat.service.errors import Code, ServiceError
+
+log = logging.getLogger(__name__)
+
+KEPT: Final = 10_000
+"""How many ids are remembered at least."""
+
+
+class Requests:
+    """Which requests were done; used on one event loop only.
+
+    An id is noted after what it asked for has been done, and before the caller is told. Whoever is
+    killed between the two has it done a second time, which the calls that use this bear: they ask
+    for a state, not for a change.
+    """
+
+    def __init__(self, file: Path) -> None:
+        """Read which are done.
+
+        Args:
+            file: Where they are kept, a line each; made when it is needed.
+        """
+        self._file = file
+        self._done: dict[str, str] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
+        lines = file.read_bytes().splitlines() if file.exists() else []
+        for line in lines:
+            try:
+                request_id, asked = json.loads(line)
+                self._done[str(request_id)] = str(asked)
+            except (ValueError, TypeError):  # the last one, cut short by a crash
+                log.warning("%s: a line is left out", file)
+        if len(lines) > 2 * KEPT:
+            self._done = dict(list(self._done.items())[-KEPT:])
+            temporary = file.with_suffix(".tmp")
+            temporary.write_bytes(b"".join(map(_line, self._done.items())))
+            temporary.replace(file)
+
+    async def once(self, request: Message, work: Callable[[], Awaitable[object]]) -> None:
+        """Do what a request asks for, unless it was done by the same request id.
+
+        Args:
+            request: Has a `request_id`, which may be empty: no such protection.
+            work: Does it.
+
+        Raises:
+            ServiceError: The id was used for something else, or is too long.
+        """
+        request_id = checked_id(getattr(request, "request_id"))  # noqa: B009
+        if not request_id:
+            await work()
+            return
+        name = request.DESCRIPTOR.full_name.encode()
+        data = request.SerializeToString(deterministic=True)
+        asked = hashlib.blake2b(name + b"\n" + data, digest_size=16).hexdigest()
+        lock = self._locks.setdefault(request_id, asyncio.Lock())
+        try:
+            async with lock:
+                known = self._done.get(request_id)
+                if known is None:
+                    await work()
+                    self._note(request_id, asked)
+                elif known != asked:
+                    raise ServiceError(
+                        Code.REQUEST_ID_REUSED,
+                        f"request id {request_id!r} was used for another request",
+                    )
+        finally:
+            self._locks.pop(request_id, None)
+
+    def _note(self, request_id: str, asked: str) -> None:
+        with self._file.open("ab") as file:
+            file.write(_line((request_id, asked)))
+            file.flush()
+            os.fsync(file.fileno())
+        self._done[request_id] = asked
+
+
+def _line(done: tuple[str, str]) -> bytes:
+    return json.dumps(done).encode() + b"\n"
