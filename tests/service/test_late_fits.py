@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from animalcat.layouts.fitter import Fitter
-from animalcat.v1 import results_pb2
+from animalcat.v1 import results_pb2, sessions_pb2
 from tests.service.conftest import arena
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -52,7 +52,7 @@ async def test_a_session_whose_last_fit_cannot_be_had_ends_uncertified(
     async with start(tmp_path, machine.fitter) as service:
         session = await service.create(3, certify=False)
         end = await service.play(session)
-        assert (end.state, end.episodes) == ("finished", 3)
+        assert (end.state, end.episodes) == (sessions_pb2.SESSION_STATE_FINISHED, 3)
         diagnostics = (await profile_of(service, session))["diagnostics"]
     assert (diagnostics["engine"], diagnostics["converged"]) == ("smc", False)
     assert diagnostics["outcomes"] == 3

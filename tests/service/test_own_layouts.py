@@ -81,6 +81,6 @@ async def test_a_layout_that_asks_for_what_is_not_measured_is_refused(service: A
     with pytest.raises(grpc.aio.AioRpcError, match="'hedges', which is neither measured") as error:
         await service.create(3, layout="", layout_definition=text)
     assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT
-    policy = sessions_pb2.SelectionPolicy(name="variance", generate=True)
+    policy = sessions_pb2.SelectionPolicy(name=sessions_pb2.POLICY_NAME_VARIANCE, generate=True)
     made = await service.create(3, layout="", layout_definition=REACHING, policy=policy)
     assert made  # the family's open floor has all that it asks for
