@@ -286,8 +286,7 @@ class Client:
         Args:
             agent: Only those of this agent.
             battery: Only those on this battery, by id or resource name.
-            states: Only those in one of these: waiting, running, paused, finished, cancelled,
-                failed.
+            states: Only those in one of these: waiting, running, finished, cancelled, failed.
 
         Raises:
             AnimalcatError: There is no such state.
@@ -327,6 +326,23 @@ class Client:
         """Go on with a session that was paused."""
         request = sessions_pb2.ResumeSessionRequest(name=session_name(session))
         return self._run(self._sessions.ResumeSession, request).session
+
+    def invalidate_episode(
+        self, session: SessionLike, episode: int, reason: str, attempt: int | None = None
+    ) -> sessions_pb2.EpisodeSummary:
+        """Declare an outcome invalid: it no longer counts, and its instance is played again.
+
+        Args:
+            session: Which; no agent may be playing it, and it must not be over.
+            episode: Number within the session.
+            reason: Why, in words.
+            attempt: Which try; None for the one that counts.
+        """
+        id_ = names.parse_session(session_name(session))
+        request = sessions_pb2.InvalidateEpisodeRequest(
+            name=names.episode_name(id_, episode, attempt), reason=reason
+        )
+        return self._run(self._sessions.InvalidateEpisode, request).episode
 
     def delete_session(self, session: SessionLike) -> None:
         """Forget a session that is not being played, its episodes and their recordings."""

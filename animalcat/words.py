@@ -28,7 +28,6 @@ STATES: Final[Mapping[str, sessions_pb2.SessionState.ValueType]] = {
     "cancelled": sessions_pb2.SESSION_STATE_CANCELLED,
     "failed": sessions_pb2.SESSION_STATE_FAILED,
     "unreadable": sessions_pb2.SESSION_STATE_UNREADABLE,
-    "paused": sessions_pb2.SESSION_STATE_PAUSED,
 }
 """Where sessions stand."""
 STATUSES: Final[Mapping[str, sessions_pb2.MeasuringStatus.ValueType]] = {

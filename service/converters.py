@@ -11,6 +11,7 @@ from google.protobuf.message import Message
 
 from animalcat import names
 from animalcat.arena_configs.features import FEATURES
+from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.protocol import PROTOCOL
@@ -117,6 +118,7 @@ def episode_to_proto(episode: Episode) -> sessions_pb2.EpisodeSummary:
         outcomes=episode.outcomes,
         versions=episode.versions,
         cause_kind=cause_kind(episode.outcome, episode.cause),
+        invalid=episode.invalid,
     )
 
 
@@ -139,6 +141,7 @@ def episode_from_proto(message: sessions_pb2.EpisodeSummary) -> Episode:
         seconds=message.seconds,
         outcomes=dict(message.outcomes),
         versions=dict(message.versions),
+        invalid=message.invalid,
     )
 
 
@@ -243,6 +246,7 @@ def session_to_proto(session: Session) -> sessions_pb2.Session:
         reason=session.reason,
         misfit=session.misfit,
         allowed=session.allowed,
+        paused=session.paused,
     )
     message.create_time.FromDatetime(session.created)
     return message
@@ -266,6 +270,7 @@ def session_from_proto(message: sessions_pb2.Session) -> Session:
         capabilities=tuple(capability_from_proto(status) for status in message.capabilities),
         misfit=message.misfit,
         allowed=message.allowed if message.HasField("allowed") else None,
+        paused=message.paused,
     )
 
 
@@ -348,6 +353,7 @@ def instance_to_proto(instance: Instance) -> sessions_pb2.Instance:
         missing=instance.missing,
         pass_mark=instance.pass_mark,
         time_limit_steps=instance.time_limit_steps,
+        places=_places_to_proto(instance),
     )
 
 
@@ -415,7 +421,12 @@ def _made_to_proto(made: Made) -> sessions_pb2.MadeInstance:
         seed=instance.seed,
         arena_yaml=made.arena_yaml,
         missing=instance.missing,
+        places=_places_to_proto(instance),
     )
+
+
+def _places_to_proto(instance: Instance) -> list[sessions_pb2.MarkedPlace]:
+    return [sessions_pb2.MarkedPlace(**place._asdict()) for place in instance.places]
 
 
 def _made_from_proto(decision: sessions_pb2.Decision) -> Made:
@@ -429,6 +440,7 @@ def _made_from_proto(decision: sessions_pb2.Decision) -> Made:
         seed=made.seed,
         arena="",
         missing=dict(made.missing),
+        places=tuple(MarkedPlace(p.right, p.x, p.z, p.radius) for p in made.places),
     )
     return Made(made.offer, instance, made.arena_yaml)
 

@@ -137,10 +137,7 @@ class SessionEngine:
             ServiceError: The session is over.
         """
         async with self._books:
-            if self.session.state is not SessionState.PAUSED:
-                self._must_go_on()
-                await self._set_state(SessionState.PAUSED)
-                self._books.notify_all()
+            await self._set_paused(True)
         return self.session
 
     async def resume(self) -> Session:
@@ -150,12 +147,15 @@ class SessionEngine:
             ServiceError: The session is over.
         """
         async with self._books:
-            self._must_go_on()
-            if self.session.state is SessionState.PAUSED:
-                there = SessionState.RUNNING if self._present else SessionState.WAITING
-                await self._set_state(there)
-                self._books.notify_all()
+            await self._set_paused(False)
         return self.session
+
+    async def _set_paused(self, paused: bool) -> None:
+        self._must_go_on()
+        stored = await asyncio.to_thread(self._parts.store.pause, self.session.id, paused)
+        self.session = replace(self.session, paused=stored.paused)
+        self._books.notify_all()
+        self._publish(None)
 
     def _must_go_on(self) -> None:
         if self.session.state.over:
@@ -163,6 +163,54 @@ class SessionEngine:
                 Code.SESSION_OVER,
                 f"session {self.session.id} is {self.session.state.name.lower()} already",
             )
+
+    async def invalidate(self, number: int, attempt: int | None, reason: str) -> Episode:
+        """Declare an outcome invalid: the measurement is made anew without it.
+
+        Args:
+            number: Number of the episode.
+            attempt: Which try at it; None: the one that counts.
+            reason: Why, in words.
+
+        Raises:
+            ServiceError: The session is over or an agent plays it; there is no such attempt, it
+                does not count, or a certificate rests on it.
+        """
+        self._must_go_on()
+        if self._seats:
+            raise ServiceError(
+                Code.IN_USE,
+                f"an agent plays session {self.session.id}; let it leave before an outcome is "
+                "declared invalid",
+            )
+        store, session = self._parts.store, self.session.id
+        async with self._preparing:
+            attempts = readable(await asyncio.to_thread(store.episodes, session))
+            tries = [e for e in attempts if e.number == number and (e.counts or e.invalid)]
+            wanted = [e.attempt for e in tries if attempt in (e.attempt, None)]
+            if not wanted:
+                raise ServiceError(
+                    Code.UNKNOWN_EPISODE,
+                    f"no attempt at episode {number} of session {session} counts; list them",
+                )
+            certified = [
+                n for n in await asyncio.to_thread(store.certificates, session) if n > number
+            ]
+            if certified:
+                raise ServiceError(
+                    Code.IN_USE,
+                    f"episode {number} of session {session} is part of what was certified at "
+                    f"{certified[0]} episodes; cancel the session and create a new one",
+                )
+            invalid = await asyncio.to_thread(
+                store.invalidate_episode, session, number, wanted[-1], reason
+            )
+            if self._evidence is not None:
+                self._evidence.close()
+                self._evidence = None
+        await self._prepare()
+        self._publish(invalid)
+        return invalid
 
     async def conclude(self, reason: str) -> Session:
         """End the session with its profile, as its stopping rule would, once nothing is played.
@@ -350,7 +398,7 @@ class SessionEngine:
 
     @property
     def _paused(self) -> bool:
-        return self.session.state is SessionState.PAUSED and not self._conclusion
+        return self.session.paused and not self._conclusion
 
     def _allowed(self, number: int) -> bool:
         return self.session.allowed is None or number < self.session.allowed

@@ -25,12 +25,11 @@ class SessionState(IntEnum):
     FAILED = 5
     UNREADABLE = 6
     """Its record cannot be read; it is never stored, and nothing can be done but to delete it."""
-    PAUSED = 7
 
     @property
     def over(self) -> bool:
         """True where no episode will follow."""
-        return self not in (SessionState.WAITING, SessionState.RUNNING, SessionState.PAUSED)
+        return self >= SessionState.FINISHED
 
 
 class Outcome(IntEnum):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from animalcat import names
 from animalcat.layouts.adaptive.learner import RULES
@@ -30,6 +30,9 @@ from animalcat.service.paging import stored
 from animalcat.service.requests import Requests
 from animalcat.service.storage.listing import SessionFilter
 from animalcat.v1 import sessions_pb2, sessions_pb2_grpc
+
+MAX_REASON: Final = 1000
+"""Most characters of the reason why an outcome is invalid."""
 
 
 class Sessions(sessions_pb2_grpc.SessionsServicer):
@@ -147,6 +150,21 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         engine = await self._engines.get(names.parse_session(request.name))
         await self._requests.once(request, engine.resume)
         return sessions_pb2.ResumeSessionResponse(session=session_to_proto(engine.session))
+
+    async def InvalidateEpisode(  # noqa: N802
+        self, request: sessions_pb2.InvalidateEpisodeRequest, context: Any
+    ) -> sessions_pb2.InvalidateEpisodeResponse:
+        """Declare the outcome of an episode invalid."""
+        if not 1 <= len(request.reason.strip()) <= MAX_REASON:
+            raise ServiceError(
+                Code.INVALID_REQUEST, f"reason: say why, in 1 to {MAX_REASON} characters"
+            )
+        session, number, attempt = names.parse_episode(request.name)
+        engine = await self._engines.get(session)
+        # To do it again changes nothing, so that the request id need not be looked at.
+        checked_id(request.request_id)
+        episode = await engine.invalidate(number, attempt, request.reason)
+        return sessions_pb2.InvalidateEpisodeResponse(episode=episode_to_proto(episode))
 
     async def DeleteSession(  # noqa: N802
         self, request: sessions_pb2.DeleteSessionRequest, context: Any

@@ -86,6 +86,7 @@ def session_row(session: sessions_pb2.Session) -> dict[str, Any]:
         "seed": session.spec.seed,
         "reason": session.reason,
         "misfit": session.misfit,
+        "paused": session.paused,
         "created": session.create_time.ToJsonString(),
         "capabilities": [
             {

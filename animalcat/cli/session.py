@@ -87,7 +87,7 @@ def resume(
     with client_for(server, data, builds=builds) as client:
         found = client.get_session(session)
         if not is_over(found):
-            if found.state == sessions_pb2.SESSION_STATE_PAUSED:
+            if found.paused:
                 found = client.resume_session(found)
             reference = agent or found.spec.agent
             check_reference(reference)

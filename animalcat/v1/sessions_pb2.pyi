@@ -134,8 +134,6 @@ class _SessionStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_SessionS
     """It cannot go on; see the reason."""
     SESSION_STATE_UNREADABLE: _SessionState.ValueType  # 6
     """What is stored of it cannot be read; see the reason. Its spec says agent and battery at most."""
-    SESSION_STATE_PAUSED: _SessionState.ValueType  # 7
-    """No further episode begins until it is resumed."""
 
 class SessionState(_SessionState, metaclass=_SessionStateEnumTypeWrapper):
     """Where a session stands."""
@@ -154,8 +152,6 @@ SESSION_STATE_FAILED: SessionState.ValueType  # 5
 """It cannot go on; see the reason."""
 SESSION_STATE_UNREADABLE: SessionState.ValueType  # 6
 """What is stored of it cannot be read; see the reason. Its spec says agent and battery at most."""
-SESSION_STATE_PAUSED: SessionState.ValueType  # 7
-"""No further episode begins until it is resumed."""
 Global___SessionState: _TypeAlias = SessionState  # noqa: Y015
 
 class _MeasuringStatus:
@@ -688,6 +684,7 @@ class Instance(_message.Message):
     MISSING_FIELD_NUMBER: _builtins.int
     PASS_MARK_FIELD_NUMBER: _builtins.int
     TIME_LIMIT_STEPS_FIELD_NUMBER: _builtins.int
+    PLACES_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name within the battery."""
     paradigm: _builtins.str
@@ -704,6 +701,10 @@ class Instance(_message.Message):
     def missing(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """Why any other feature of the battery does not apply, by feature."""
 
+    @_builtins.property
+    def places(self) -> _containers.RepeatedCompositeFieldContainer[Global___MarkedPlace]:
+        """Places that are choices; none where the caller's table marks none."""
+
     def __init__(
         self,
         *,
@@ -713,14 +714,49 @@ class Instance(_message.Message):
         missing: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         pass_mark: _builtins.float = ...,
         time_limit_steps: _builtins.int = ...,
+        places: _abc.Iterable[Global___MarkedPlace] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["features", b"features", "missing", b"missing", "name", b"name", "paradigm", b"paradigm", "pass_mark", b"pass_mark", "time_limit_steps", b"time_limit_steps"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["features", b"features", "missing", b"missing", "name", b"name", "paradigm", b"paradigm", "pass_mark", b"pass_mark", "places", b"places", "time_limit_steps", b"time_limit_steps"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Instance: _TypeAlias = Instance  # noqa: Y015
+
+@_typing.final
+class MarkedPlace(_message.Message):
+    """A place on the floor that is a right or a wrong choice: a disc."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RIGHT_FIELD_NUMBER: _builtins.int
+    X_FIELD_NUMBER: _builtins.int
+    Z_FIELD_NUMBER: _builtins.int
+    RADIUS_FIELD_NUMBER: _builtins.int
+    right: _builtins.bool
+    """True: a right choice."""
+    x: _builtins.float
+    """Of its centre, in metres."""
+    z: _builtins.float
+    """Of its centre, in metres."""
+    radius: _builtins.float
+    """In metres."""
+    def __init__(
+        self,
+        *,
+        right: _builtins.bool = ...,
+        x: _builtins.float = ...,
+        z: _builtins.float = ...,
+        radius: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["radius", b"radius", "right", b"right", "x", b"x", "z", b"z"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MarkedPlace: _TypeAlias = MarkedPlace  # noqa: Y015
 
 @_typing.final
 class ListBatteriesRequest(_message.Message):
@@ -1237,6 +1273,7 @@ class Session(_message.Message):
     MISFIT_FIELD_NUMBER: _builtins.int
     ALLOWED_FIELD_NUMBER: _builtins.int
     CREATOR_FIELD_NUMBER: _builtins.int
+    PAUSED_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name "sessions/{session}"."""
     state: Global___SessionState.ValueType
@@ -1259,6 +1296,8 @@ class Session(_message.Message):
     """Who created it, as the server's credentials know the caller; set by the service, and empty where
     callers need not prove who they are. The agent's name in the spec is for people.
     """
+    paused: _builtins.bool
+    """True: no further episode begins until it is resumed."""
     @_builtins.property
     def spec(self) -> Global___SessionSpec:
         """What it was made with."""
@@ -1285,10 +1324,11 @@ class Session(_message.Message):
         misfit: _builtins.str = ...,
         allowed: _builtins.int | None = ...,
         creator: _builtins.str = ...,
+        paused: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_allowed", b"_allowed", "allowed", b"allowed", "create_time", b"create_time", "spec", b"spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_allowed", b"_allowed", "allowed", b"allowed", "capabilities", b"capabilities", "create_time", b"create_time", "creator", b"creator", "episodes", b"episodes", "misfit", b"misfit", "name", b"name", "reason", b"reason", "spec", b"spec", "state", b"state", "successes", b"successes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_allowed", b"_allowed", "allowed", b"allowed", "capabilities", b"capabilities", "create_time", b"create_time", "creator", b"creator", "episodes", b"episodes", "misfit", b"misfit", "name", b"name", "paused", b"paused", "reason", b"reason", "spec", b"spec", "state", b"state", "successes", b"successes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__allowed: _TypeAlias = _typing.Literal["allowed"]  # noqa: Y015
     _WhichOneofArgType__allowed: _TypeAlias = _typing.Literal["_allowed", b"_allowed"]  # noqa: Y015
@@ -1679,6 +1719,62 @@ class ResumeSessionResponse(_message.Message):
 Global___ResumeSessionResponse: _TypeAlias = ResumeSessionResponse  # noqa: Y015
 
 @_typing.final
+class InvalidateEpisodeRequest(_message.Message):
+    """Asks to declare an outcome invalid."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Resource name "sessions/{session}/episodes/{episode}"; without an attempt the one that counts."""
+    reason: _builtins.str
+    """Why, in words, 1 to 1,000 characters; the first reason stays."""
+    request_id: _builtins.str
+    """Chosen by the caller, at most 200 characters; to invalidate again changes nothing in any case.
+    May be empty.
+    """
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        reason: _builtins.str = ...,
+        request_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "reason", b"reason", "request_id", b"request_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___InvalidateEpisodeRequest: _TypeAlias = InvalidateEpisodeRequest  # noqa: Y015
+
+@_typing.final
+class InvalidateEpisodeResponse(_message.Message):
+    """Answers with the episode."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EPISODE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def episode(self) -> Global___EpisodeSummary:
+        """The episode."""
+
+    def __init__(
+        self,
+        *,
+        episode: Global___EpisodeSummary | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["episode", b"episode"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["episode", b"episode"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___InvalidateEpisodeResponse: _TypeAlias = InvalidateEpisodeResponse  # noqa: Y015
+
+@_typing.final
 class DeleteSessionRequest(_message.Message):
     """Asks to forget a session."""
 
@@ -1783,6 +1879,7 @@ class EpisodeSummary(_message.Message):
     OUTCOMES_FIELD_NUMBER: _builtins.int
     VERSIONS_FIELD_NUMBER: _builtins.int
     CAUSE_KIND_FIELD_NUMBER: _builtins.int
+    INVALID_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name "sessions/{session}/episodes/{episode}"."""
     episode: _builtins.int
@@ -1805,6 +1902,8 @@ class EpisodeSummary(_message.Message):
     """Seconds that it took to play."""
     cause_kind: _types_pb2.Cause.ValueType
     """The kind of its cause."""
+    invalid: _builtins.str
+    """Why its outcome was declared invalid, so that it does not count; else empty."""
     @_builtins.property
     def decision(self) -> Global___Decision:
         """Why this instance was chosen."""
@@ -1839,10 +1938,11 @@ class EpisodeSummary(_message.Message):
         outcomes: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
         versions: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         cause_kind: _types_pb2.Cause.ValueType = ...,
+        invalid: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "cause", b"cause", "cause_kind", b"cause_kind", "decision", b"decision", "ended_by", b"ended_by", "episode", b"episode", "episode_return", b"episode_return", "instance", b"instance", "name", b"name", "outcome", b"outcome", "outcomes", b"outcomes", "seconds", b"seconds", "steps", b"steps", "versions", b"versions"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "cause", b"cause", "cause_kind", b"cause_kind", "decision", b"decision", "ended_by", b"ended_by", "episode", b"episode", "episode_return", b"episode_return", "instance", b"instance", "invalid", b"invalid", "name", b"name", "outcome", b"outcome", "outcomes", b"outcomes", "seconds", b"seconds", "steps", b"steps", "versions", b"versions"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -2005,6 +2105,7 @@ class MadeInstance(_message.Message):
     SEED_FIELD_NUMBER: _builtins.int
     ARENA_YAML_FIELD_NUMBER: _builtins.int
     MISSING_FIELD_NUMBER: _builtins.int
+    PLACES_FIELD_NUMBER: _builtins.int
     offer: _builtins.str
     """What it was made for: name of the offer."""
     paradigm: _builtins.str
@@ -2025,6 +2126,10 @@ class MadeInstance(_message.Message):
     def missing(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """Why any other feature does not apply, by feature."""
 
+    @_builtins.property
+    def places(self) -> _containers.RepeatedCompositeFieldContainer[Global___MarkedPlace]:
+        """Places that are choices."""
+
     def __init__(
         self,
         *,
@@ -2036,10 +2141,11 @@ class MadeInstance(_message.Message):
         seed: _builtins.int = ...,
         arena_yaml: _builtins.str = ...,
         missing: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        places: _abc.Iterable[Global___MarkedPlace] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["arena_yaml", b"arena_yaml", "features", b"features", "missing", b"missing", "offer", b"offer", "paradigm", b"paradigm", "pass_mark", b"pass_mark", "seed", b"seed", "time_limit_steps", b"time_limit_steps"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arena_yaml", b"arena_yaml", "features", b"features", "missing", b"missing", "offer", b"offer", "paradigm", b"paradigm", "pass_mark", b"pass_mark", "places", b"places", "seed", b"seed", "time_limit_steps", b"time_limit_steps"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

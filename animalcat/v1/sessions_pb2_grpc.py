@@ -369,6 +369,11 @@ class SessionsStub:
                 request_serializer=animalcat_dot_v1_dot_sessions__pb2.ResumeSessionRequest.SerializeToString,
                 response_deserializer=animalcat_dot_v1_dot_sessions__pb2.ResumeSessionResponse.FromString,
                 _registered_method=True)
+        self.InvalidateEpisode = channel.unary_unary(
+                '/animalcat.v1.Sessions/InvalidateEpisode',
+                request_serializer=animalcat_dot_v1_dot_sessions__pb2.InvalidateEpisodeRequest.SerializeToString,
+                response_deserializer=animalcat_dot_v1_dot_sessions__pb2.InvalidateEpisodeResponse.FromString,
+                _registered_method=True)
         self.DeleteSession = channel.unary_unary(
                 '/animalcat.v1.Sessions/DeleteSession',
                 request_serializer=animalcat_dot_v1_dot_sessions__pb2.DeleteSessionRequest.SerializeToString,
@@ -431,6 +436,15 @@ class SessionsServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def InvalidateEpisode(self, request, context):
+        """Declares the outcome of an episode invalid: it no longer counts, as if it had never been seen,
+        and its instance is played again. Only while no agent plays the session, until it is over, and
+        where no certificate rests on it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def DeleteSession(self, request, context):
         """Forgets a session, its episodes and their recordings. One that plays is refused, and one of a
         campaign, which is to be deleted first.
@@ -476,6 +490,11 @@ def add_SessionsServicer_to_server(servicer, server):
                     servicer.ResumeSession,
                     request_deserializer=animalcat_dot_v1_dot_sessions__pb2.ResumeSessionRequest.FromString,
                     response_serializer=animalcat_dot_v1_dot_sessions__pb2.ResumeSessionResponse.SerializeToString,
+            ),
+            'InvalidateEpisode': grpc.unary_unary_rpc_method_handler(
+                    servicer.InvalidateEpisode,
+                    request_deserializer=animalcat_dot_v1_dot_sessions__pb2.InvalidateEpisodeRequest.FromString,
+                    response_serializer=animalcat_dot_v1_dot_sessions__pb2.InvalidateEpisodeResponse.SerializeToString,
             ),
             'DeleteSession': grpc.unary_unary_rpc_method_handler(
                     servicer.DeleteSession,
@@ -673,6 +692,33 @@ class Sessions:
             '/animalcat.v1.Sessions/ResumeSession',
             animalcat_dot_v1_dot_sessions__pb2.ResumeSessionRequest.SerializeToString,
             animalcat_dot_v1_dot_sessions__pb2.ResumeSessionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def InvalidateEpisode(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/animalcat.v1.Sessions/InvalidateEpisode',
+            animalcat_dot_v1_dot_sessions__pb2.InvalidateEpisodeRequest.SerializeToString,
+            animalcat_dot_v1_dot_sessions__pb2.InvalidateEpisodeResponse.FromString,
             options,
             channel_credentials,
             insecure,

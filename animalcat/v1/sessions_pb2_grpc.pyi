@@ -157,6 +157,11 @@ class SessionsStub:
     """
     ResumeSession: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.ResumeSessionRequest, _sessions_pb2.ResumeSessionResponse]
     """Goes on with a session that was paused."""
+    InvalidateEpisode: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.InvalidateEpisodeRequest, _sessions_pb2.InvalidateEpisodeResponse]
+    """Declares the outcome of an episode invalid: it no longer counts, as if it had never been seen,
+    and its instance is played again. Only while no agent plays the session, until it is over, and
+    where no certificate rests on it.
+    """
     DeleteSession: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.DeleteSessionRequest, _sessions_pb2.DeleteSessionResponse]
     """Forgets a session, its episodes and their recordings. One that plays is refused, and one of a
     campaign, which is to be deleted first.
@@ -185,6 +190,11 @@ class SessionsAsyncStub(SessionsStub):
     """
     ResumeSession: _aio.UnaryUnaryMultiCallable[_sessions_pb2.ResumeSessionRequest, _sessions_pb2.ResumeSessionResponse]  # type: ignore[assignment]
     """Goes on with a session that was paused."""
+    InvalidateEpisode: _aio.UnaryUnaryMultiCallable[_sessions_pb2.InvalidateEpisodeRequest, _sessions_pb2.InvalidateEpisodeResponse]  # type: ignore[assignment]
+    """Declares the outcome of an episode invalid: it no longer counts, as if it had never been seen,
+    and its instance is played again. Only while no agent plays the session, until it is over, and
+    where no certificate rests on it.
+    """
     DeleteSession: _aio.UnaryUnaryMultiCallable[_sessions_pb2.DeleteSessionRequest, _sessions_pb2.DeleteSessionResponse]  # type: ignore[assignment]
     """Forgets a session, its episodes and their recordings. One that plays is refused, and one of a
     campaign, which is to be deleted first.
@@ -252,6 +262,17 @@ class SessionsServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_sessions_pb2.ResumeSessionResponse, _abc.Awaitable[_sessions_pb2.ResumeSessionResponse]]:
         """Goes on with a session that was paused."""
+
+    @_abc_1.abstractmethod
+    def InvalidateEpisode(
+        self,
+        request: _sessions_pb2.InvalidateEpisodeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_sessions_pb2.InvalidateEpisodeResponse, _abc.Awaitable[_sessions_pb2.InvalidateEpisodeResponse]]:
+        """Declares the outcome of an episode invalid: it no longer counts, as if it had never been seen,
+        and its instance is played again. Only while no agent plays the session, until it is over, and
+        where no certificate rests on it.
+        """
 
     @_abc_1.abstractmethod
     def DeleteSession(
