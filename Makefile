@@ -5,13 +5,14 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 UV     := $(shell command -v uv 2>/dev/null || echo .tools/bin/uv)
 PROTOS := $(sort $(wildcard protos/animalcat/v1/*.proto protos/animalcat/envs/mlagents/v1/*.proto))
+IMAGE  := wire.binpb.gz
 GENERATED := animalcat/v1 animalcat/envs/mlagents/v1
 TESTFLAGS ?= -n auto
 export ANIMALCAT_DATA ?= ../shared/data
 # What Python compiles is kept: servers, fits and simulators are processes that import much.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test unity-clients sb3-env pymc6 lint types proto proto-check bench lock clean
+.PHONY: help setup demo test unity-clients sb3-env pymc6 lint types proto proto-check proto-image bench lock clean
 
 help:
 	@echo "make demo    set up and run the main job end to end"
@@ -19,7 +20,7 @@ help:
 	@echo "make unity-clients   set up old and new animalai clients, which the tests then play with"
 	@echo "make sb3-env   set up Stable-Baselines3 with PyTorch for CPUs, which the tests then train"
 	@echo "make pymc6   test the fits on PyMC 6 (Python 3.12)"
-	@echo "make lint | types | proto | proto-check | bench | lock | clean"
+	@echo "make lint | types | proto | proto-check | proto-image | bench | lock | clean"
 
 setup: $(STAMP)
 
@@ -112,13 +113,20 @@ proto: $(STAMP)
 	$(BIN)/python -m grpc_tools.protoc -I protos --python_out=. --grpc_python_out=. --mypy_out=quiet:. --mypy_grpc_out=quiet:. \
 	  --plugin=protoc-gen-mypy=$(BIN)/protoc-gen-mypy --plugin=protoc-gen-mypy_grpc=$(BIN)/protoc-gen-mypy_grpc $(PROTOS)
 
-# Fails when the committed generated code is not what the protos give.
+# Fails when the committed generated code is not what the protos give, or when they have lost or changed
+# what the committed image holds: the wire only grows.
 proto-check: $(STAMP)
+	cd protos && ../$(BIN)/buf breaking --against $(IMAGE)
 	@tmp=$$(mktemp -d) && trap 'rm -rf "$$tmp"' EXIT && \
 	  for folder in $(GENERATED); do mkdir -p "$$tmp/$$folder" && cp -r "$$folder/." "$$tmp/$$folder"; done && \
 	  $(MAKE) --no-print-directory proto && \
 	  for folder in $(GENERATED); do diff -r -x __pycache__ "$$tmp/$$folder" "$$folder" || exit 1; done && \
 	  echo "protobuf code is up to date"
+
+# Takes what was added to the wire into the image, so that it stays from then on; commit it with the protos.
+proto-image: $(STAMP)
+	cd protos && ../$(BIN)/buf breaking --against $(IMAGE)
+	cd protos && ../$(BIN)/buf build --exclude-source-info -o $(IMAGE)
 
 bench: $(STAMP)
 	$(BIN)/animalcat bench $(BENCHFLAGS)

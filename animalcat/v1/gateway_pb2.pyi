@@ -130,6 +130,7 @@ class Hello(_message.Message):
     CLIENT_VERSION_FIELD_NUMBER: _builtins.int
     OBSERVATION_SPEC_FIELD_NUMBER: _builtins.int
     PROTOCOL_FIELD_NUMBER: _builtins.int
+    LEASE_FIELD_NUMBER: _builtins.int
     session: _builtins.str
     """Resource name "sessions/{session}", or empty where the server has exactly one session that
     waits for an agent.
@@ -148,6 +149,10 @@ class Hello(_message.Message):
     """Number of the protocol that the client speaks: 1. A client whose number the server does not
     speak is refused with a message that says what to do; 0, from before there were numbers, too.
     """
+    lease: _builtins.bytes
+    """The lease of an earlier welcome, by which the same process comes back after its connection broke;
+    empty otherwise. Servers of this version take no notice.
+    """
     @_builtins.property
     def observation_spec(self) -> _types_pb2.ObservationSpec:
         """What the agent needs to see. Absent: whatever the session gives. A mismatch is an error."""
@@ -161,10 +166,11 @@ class Hello(_message.Message):
         client_version: _builtins.str = ...,
         observation_spec: _types_pb2.ObservationSpec | None = ...,
         protocol: _builtins.int = ...,
+        lease: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_observation_spec", b"_observation_spec", "observation_spec", b"observation_spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_observation_spec", b"_observation_spec", "agent", b"agent", "client_version", b"client_version", "instance", b"instance", "observation_spec", b"observation_spec", "protocol", b"protocol", "session", b"session"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_observation_spec", b"_observation_spec", "agent", b"agent", "client_version", b"client_version", "instance", b"instance", "lease", b"lease", "observation_spec", b"observation_spec", "protocol", b"protocol", "session", b"session"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__observation_spec: _TypeAlias = _typing.Literal["observation_spec"]  # noqa: Y015
     _WhichOneofArgType__observation_spec: _TypeAlias = _typing.Literal["_observation_spec", b"_observation_spec"]  # noqa: Y015
@@ -186,6 +192,7 @@ class Welcome(_message.Message):
     ACTION_TIMEOUT_SECONDS_FIELD_NUMBER: _builtins.int
     PROTOCOL_FIELD_NUMBER: _builtins.int
     SERVER_VERSION_FIELD_NUMBER: _builtins.int
+    LEASE_FIELD_NUMBER: _builtins.int
     session: _builtins.str
     """Resource name "sessions/{session}"."""
     max_episodes: _builtins.int
@@ -200,6 +207,10 @@ class Welcome(_message.Message):
     """Number of the protocol that the stream goes by."""
     server_version: _builtins.str
     """Version of the server, for people."""
+    lease: _builtins.bytes
+    """Shown again in the hello of whoever comes back; a secret of this process. Servers of this version
+    never set it.
+    """
     @_builtins.property
     def observation_spec(self) -> _types_pb2.ObservationSpec:
         """What each observation holds."""
@@ -215,10 +226,11 @@ class Welcome(_message.Message):
         action_timeout_seconds: _builtins.float = ...,
         protocol: _builtins.int = ...,
         server_version: _builtins.str = ...,
+        lease: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["observation_spec", b"observation_spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["action_timeout_seconds", b"action_timeout_seconds", "episodes_done", b"episodes_done", "max_episodes", b"max_episodes", "observation_spec", b"observation_spec", "protocol", b"protocol", "server_version", b"server_version", "session", b"session", "slots", b"slots"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action_timeout_seconds", b"action_timeout_seconds", "episodes_done", b"episodes_done", "lease", b"lease", "max_episodes", b"max_episodes", "observation_spec", b"observation_spec", "protocol", b"protocol", "server_version", b"server_version", "session", b"session", "slots", b"slots"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

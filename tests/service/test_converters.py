@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC
+from typing import Any
 
 import pytest
+from google.protobuf.message import Message
 from hypothesis import given
 from hypothesis import strategies as st
 
 from animalcat import names
+from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.envs.types import CameraSpec, EndedBy, ObservationSpec, RaySpec
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
@@ -19,6 +22,7 @@ from animalcat.service.errors import Code, ServiceError
 from animalcat.service.model import (
     BatteryRecord,
     CapabilityStatus,
+    Cause,
     Decision,
     Episode,
     Made,
@@ -27,7 +31,17 @@ from animalcat.service.model import (
     SessionSpec,
     SessionState,
 )
-from animalcat.v1 import sessions_pb2
+from animalcat.service.operations import Kind, State
+from animalcat.v1 import operations_pb2, sessions_pb2, types_pb2
+from animalcat.words import (
+    COMBINES,
+    OPERATIONS,
+    OUTCOMES,
+    POLICIES,
+    REASONS,
+    STATES,
+    STATUSES,
+)
 
 text = st.text(max_size=30)
 component = st.text("abcXYZ0189._-", min_size=1, max_size=30).filter(lambda t: t not in (".", ".."))
@@ -47,6 +61,10 @@ made = st.builds(
         time_limit_steps=count,
         seed=st.integers(0, 2**63 - 1),
         arena=st.just(""),
+        missing=st.dictionaries(text, text, max_size=2),
+        places=st.lists(
+            st.builds(MarkedPlace, st.booleans(), number, number, number), max_size=2
+        ).map(tuple),
     ),
     arena_yaml=text,
 )
@@ -57,7 +75,7 @@ decisions = st.builds(
     propensity=share,
     predicted=share,
     margins=st.dictionaries(text, number, max_size=3),
-    reason=st.sampled_from(["informative", "random"]),
+    reason=st.sampled_from(sorted(REASONS)),
     because=text,
     peers=st.none() | st.builds(Peers, count, share, share, st.booleans()),
 ) | made.map(lambda made: Decision(made.instance.name, 1.0, 0.7, 0.5, {}, "generated", made=made))
@@ -75,6 +93,7 @@ episodes = st.builds(
     cause=text,
     outcomes=st.dictionaries(text, number, max_size=3),
     versions=st.dictionaries(text, text, max_size=3),
+    invalid=text,
 )
 observation_specs = st.builds(
     ObservationSpec,
@@ -88,7 +107,7 @@ below_one = st.floats(0, 1, exclude_max=True)
 policies = (
     st.builds(
         Policy,
-        name=st.sampled_from(["variance", "threshold", "stratified", "random"]),
+        name=st.sampled_from(["variance", "information", "threshold", "stratified", "random"]),
         random_share=share,
         sharpness=st.floats(0, 100),
         balance=st.none() | st.integers(0, 9),
@@ -106,7 +125,7 @@ specs = st.builds(
     agent=st.text(min_size=1, max_size=200),
     battery=component,
     battery_digest=text,
-    layout=text,
+    layout=st.text(min_size=1, max_size=30),
     layout_variant=text,
     policy=policies,
     stop=st.builds(
@@ -118,7 +137,8 @@ specs = st.builds(
         futility=below_one,
         max_seconds=st.floats(0, 1e9),
         stop_at_alarm=st.booleans(),
-    ),
+    )
+    | st.just(StoppingRule(target_width=0.3, combine="all")),
     seed=st.integers(0, 2**64 - 1),
     backend=st.text(min_size=1, max_size=9),
     observation_spec=observation_specs,
@@ -128,7 +148,17 @@ specs = st.builds(
     layout_digest=text,
     rules=st.integers(1, 9),
 )
-capabilities = st.builds(CapabilityStatus, text, number, number, text, text, st.none() | count)
+capabilities = st.builds(
+    CapabilityStatus,
+    name=text,
+    mean=number,
+    sd=number,
+    unit=text,
+    status=st.sampled_from(sorted(STATUSES)),
+    episodes_needed=st.none() | count,
+    best_sd=st.none() | number,
+    limit=text,
+)
 sessions = st.builds(
     Session,
     id=component,
@@ -139,6 +169,9 @@ sessions = st.builds(
     episodes=count,
     successes=count,
     capabilities=st.lists(capabilities, max_size=3).map(tuple),
+    misfit=text,
+    allowed=st.none() | count,
+    paused=st.booleans(),
 )
 batteries = st.builds(BatteryRecord, component, text, count, st.lists(text, max_size=3).map(tuple))
 
@@ -158,17 +191,96 @@ def test_batteries(value: BatteryRecord) -> None:
     assert converters.battery_from_proto(converters.battery_to_proto(value)) == value
 
 
-def test_what_is_left_out_gets_its_default() -> None:
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        # A message that is there, with nothing set, means no more than one that is not.
+        {
+            "policy": sessions_pb2.SelectionPolicy(),
+            "stop": sessions_pb2.StoppingRule(),
+            "observation_spec": types_pb2.ObservationSpec(rays=types_pb2.RaySpec()),
+        },
+        {"policy": sessions_pb2.SelectionPolicy(name=sessions_pb2.POLICY_NAME_VARIANCE)},
+    ],
+)
+def test_what_is_left_out_has_the_default_of_the_domain(changes: dict[str, Any]) -> None:
+    message = sessions_pb2.SessionSpec(agent="a", battery=names.battery_name("b"), **changes)
+    assert converters.spec_of_session_from_proto(message) == SessionSpec("a", "b")
+
+
+def test_a_camera_alone_has_its_defaults() -> None:
+    camera = types_pb2.ObservationSpec(camera=types_pb2.CameraSpec())
     message = sessions_pb2.SessionSpec(
-        agent="a",
-        battery=names.battery_name("b"),
-        layout="aaio",
-        stop=sessions_pb2.StoppingRule(max_episodes=5),
+        agent="a", battery=names.battery_name("b"), observation_spec=camera
     )
     spec = converters.spec_of_session_from_proto(message)
-    assert spec.observation_spec == ObservationSpec()
-    assert spec.policy == Policy()
-    assert (spec.backend, spec.action_timeout_seconds) == ("sim", 60.0)
+    assert spec.observation_spec == ObservationSpec(camera=CameraSpec(), rays=None)
+
+
+def test_answers_have_every_field_of_a_spec_set() -> None:
+    full = SessionSpec(
+        "a",
+        "b",
+        battery_digest="0",
+        layout_variant="v",
+        stop=StoppingRule(targets={"x": 0.1}),
+        policy=Policy("listed", order=("one",), balance=1),
+        observation_spec=ObservationSpec(camera=CameraSpec()),
+        layout_digest="1",
+        rules=1,
+    )
+    message = converters.spec_of_session_to_proto(full)
+    assert missing(message) == {
+        "layout_definition"  # what the caller sent, as text; kept by its digest
+    }
+    assert missing(message.policy) == {"about"}  # it goes with another policy
+    assert missing(message.stop) == missing(message.observation_spec) == set()
+
+
+def missing(message: Message) -> set[str]:
+    """Fields of a message that are not set."""
+    return {f.name for f in message.DESCRIPTOR.fields} - {f.name for f, _ in message.ListFields()}
+
+
+@pytest.mark.parametrize(
+    ("words", "enum"),
+    [
+        (POLICIES, sessions_pb2.PolicyName),
+        (COMBINES, sessions_pb2.Combine),
+        (STATES, sessions_pb2.SessionState),
+        (STATUSES, sessions_pb2.MeasuringStatus),
+        (REASONS, sessions_pb2.Reason),
+        (OUTCOMES, types_pb2.Outcome),
+        (OPERATIONS, operations_pb2.OperationState),
+    ],
+)
+def test_every_value_of_an_enum_has_its_word(words: dict[str, int], enum: Any) -> None:
+    assert sorted(words.values()) == sorted(set(enum.values()) - {0})
+
+
+@pytest.mark.parametrize(
+    ("ours", "wire"),
+    [
+        (SessionState, sessions_pb2.SessionState),
+        (Outcome, types_pb2.Outcome),
+        (State, operations_pb2.OperationState),
+        (Kind, operations_pb2.OperationKind),
+    ],
+)
+def test_enums_of_the_service_have_the_numbers_of_the_wire(ours: Any, wire: Any) -> None:
+    prefix = wire.Name(0).removesuffix("UNSPECIFIED")
+    assert {f"{prefix}{one.name}": int(one) for one in ours} == dict(wire.items()[1:])
+
+
+def test_every_cause_has_a_kind() -> None:
+    kinds = {converters.cause_kind(Outcome.VOID, cause.value) for cause in Cause}
+    assert kinds | {types_pb2.CAUSE_UNSPECIFIED, types_pb2.CAUSE_BACKEND} == set(
+        types_pb2.Cause.values()
+    )
+    assert len(kinds) == len(Cause)
+    assert converters.cause_kind(Outcome.FAULT, "it broke") == types_pb2.CAUSE_BACKEND
+    assert converters.cause_kind(Outcome.SUCCESS, "") == types_pb2.CAUSE_UNSPECIFIED
 
 
 @given(specs, st.floats())
