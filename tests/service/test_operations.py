@@ -1,0 +1,172 @@
+"""What takes long is begun, told of, cancelled, remembered, and begun once."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+
+import grpc
+import pytest
+
+from animalcat.service.battery import Tick
+from animalcat.service.errors import Code, ServiceError
+from animalcat.service.operations import KEPT, Kind, Operation, Operations, State
+from animalcat.v1 import operations_pb2, sessions_pb2
+
+from .conftest import Service
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+DONE = operations_pb2.OPERATION_STATE_DONE
+CANCELLED = operations_pb2.OPERATION_STATE_CANCELLED
+
+
+def operations(folder: Path) -> Operations:
+    return Operations(folder, lambda: NOW)
+
+
+async def ended(of: Operations, operation: Operation) -> list[Operation]:
+    """All that a watcher is told."""
+    return [told async for told in of.watch(operation.id)]
+
+
+async def three(tick: Tick) -> str:
+    """Work of three parts, in another thread, as batteries are built."""
+
+    def work() -> None:
+        for part in (1, 2, 3):
+            tick(part, 3, "doing")
+
+    await asyncio.to_thread(work)
+    return "batteries/b"
+
+
+async def until_cancelled(tick: Tick) -> str:
+    while True:
+        tick(1, 2, "waiting")
+        await asyncio.sleep(0.001)
+
+
+async def test_progress_and_result_are_told(tmp_path: Path) -> None:
+    ours = operations(tmp_path)
+    begun = ours.begin(Kind.BUILD_BATTERY, "batteries/b", three)
+    assert (begun.state, begun.subject, begun.created) == (State.RUNNING, "batteries/b", NOW)
+    told = await ended(ours, begun)
+    assert [one.done for one in told] == sorted(one.done for one in told)
+    last = told[-1]
+    assert (last.state, last.resource) == (State.DONE, "batteries/b")
+    assert (last.done, last.total, last.message, last.ended) == (3, 3, "doing", NOW)
+    assert await ended(ours, begun) == [last]
+
+
+async def test_a_request_id_begins_one_operation(tmp_path: Path) -> None:
+    ours = operations(tmp_path)
+    first = ours.begin(Kind.BUILD_BATTERY, "batteries/b", three, "id", "this")
+    assert ours.begin(Kind.BUILD_BATTERY, "batteries/b", three, "id", "this").id == first.id
+    await ended(ours, first)
+    for kind, asked in ((Kind.BUILD_BATTERY, "that"), (Kind.IMPORT_BATTERY, "this")):
+        with pytest.raises(ServiceError, match="used for operations/build-battery-000001") as error:
+            ours.begin(kind, "batteries/b", three, "id", asked)
+        assert error.value.code is Code.REQUEST_ID_REUSED
+    # Also where the server was started anew between.
+    again = operations(tmp_path)
+    assert again.begin(Kind.BUILD_BATTERY, "batteries/b", three, "id", "this").state is State.DONE
+    assert again.begin(Kind.BUILD_BATTERY, "batteries/b", three).id == "build-battery-000002"
+    await again.close()
+
+
+async def test_what_is_cancelled_ends(tmp_path: Path) -> None:
+    ours = operations(tmp_path)
+    begun = ours.begin(Kind.IMPORT_BATTERY, "batteries/b", until_cancelled)
+    ours.cancel(begun.id)
+    last = (await ended(ours, begun))[-1]
+    assert (last.state, last.code) == (State.CANCELLED, "OPERATION_CANCELLED")
+    assert ours.cancel(begun.id) == last
+    campaign = ours.begin(Kind.END_CAMPAIGN, "campaigns/c", three)
+    with pytest.raises(ServiceError, match="cannot be stopped midway"):
+        ours.cancel(campaign.id)
+    assert (await ended(ours, campaign))[-1].state is State.DONE
+
+
+async def test_a_failure_says_why(tmp_path: Path) -> None:
+    async def fail(tick: Tick) -> str:
+        raise ServiceError(Code.INVALID_ARENA, "a.yaml: no agent")
+
+    ours = operations(tmp_path)
+    last = (await ended(ours, ours.begin(Kind.IMPORT_BATTERY, "batteries/b", fail)))[-1]
+    assert (last.state, last.code) == (State.FAILED, "INVALID_ARENA")
+    assert last.error == "a.yaml: no agent"
+
+
+@pytest.mark.parametrize("orderly", [True, False], ids=["closed", "killed"])
+async def test_what_the_server_left_is_aborted(tmp_path: Path, orderly: bool) -> None:
+    ours = operations(tmp_path)
+    begun = ours.begin(Kind.IMPORT_BATTERY, "batteries/b", until_cancelled)
+    if orderly:
+        await ours.close()
+    (tmp_path / "import-battery-000007.json").write_text("{")
+    (found,) = operations(tmp_path).all()
+    assert (found.id, found.state, found.code) == (begun.id, State.ABORTED, "OPERATION_ABORTED")
+    await ours.close()
+
+
+async def test_the_oldest_are_forgotten(tmp_path: Path) -> None:
+    async def nothing(tick: Tick) -> str:
+        return ""
+
+    ours = operations(tmp_path)
+    for _ in range(KEPT + 5):
+        await ended(ours, ours.begin(Kind.BUILD_BATTERY, "batteries/b", nothing))
+    assert len(ours.all()) <= KEPT + 1
+    assert len(list(tmp_path.glob("*.json"))) == len(ours.all())
+    with pytest.raises(ServiceError, match="build-battery-000001"):
+        ours.get("build-battery-000001")
+
+
+async def test_a_battery_is_built_over_the_wire(service: Service) -> None:
+    request = sessions_pb2.BuildBatteryRequest(
+        family="navigation", instances=40, seed=3, name="forty", request_id="forty"
+    )
+    begun = (await service.batteries.BuildBattery(request)).operation
+    told = [
+        event.operation
+        async for event in service.operations.WatchOperation(
+            operations_pb2.WatchOperationRequest(name=begun.name)
+        )
+    ]
+    last = told[-1]
+    assert (last.state, last.resource) == (DONE, "batteries/forty")
+    assert (last.progress.done, last.progress.total) == (40, 40)
+    assert last.HasField("end_time")
+    assert last.WhichOneof("result") == "resource"
+    assert (await service.batteries.BuildBattery(request)).operation == last
+    got = await service.operations.GetOperation(operations_pb2.GetOperationRequest(name=begun.name))
+    assert got.operation == last
+
+    stop = operations_pb2.CancelOperationRequest(name=begun.name)
+    assert (await service.operations.CancelOperation(stop)).operation == last
+    request.instances = 41
+    with pytest.raises(grpc.aio.AioRpcError, match="request id 'forty' was used"):
+        await service.batteries.BuildBattery(request)
+
+
+async def test_operations_are_listed_by_state_and_page(service: Service) -> None:
+    for _ in range(3):
+        await service.import_files()
+    seen: list[str] = []
+    request = operations_pb2.ListOperationsRequest(page_size=2, states=[DONE])
+    while True:
+        answer = await service.operations.ListOperations(request)
+        assert all(one.state == DONE for one in answer.operations)
+        assert len(answer.operations) <= 2
+        seen += [one.name for one in answer.operations]
+        if not answer.next_page_token:
+            break
+        request.page_token = answer.next_page_token
+    assert len(seen) == len(set(seen)) >= 3
+    numbers = [int(name.rsplit("-", 1)[1]) for name in seen]
+    assert numbers == sorted(numbers, reverse=True)
+    none = operations_pb2.ListOperationsRequest(states=[CANCELLED])
+    assert not (await service.operations.ListOperations(none)).operations
