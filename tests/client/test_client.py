@@ -10,6 +10,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
 
 import animalcat
@@ -17,7 +18,7 @@ from animalcat.client import Client
 from animalcat.envs.agents import BraitenbergAgent
 from animalcat.envs.types import Observation
 from animalcat.service.recording import read_episode, verify
-from animalcat.v1 import sessions_pb2, types_pb2
+from animalcat.v1 import sessions_pb2, sessions_pb2_grpc, types_pb2
 
 from .conftest import MakeSession, Server
 
@@ -258,3 +259,26 @@ def test_a_server_that_dies_is_said_to_be_lost(tmp_path: Path) -> None:
         with pytest.raises(animalcat.AnimalcatError, match="lost the server at") as caught:
             client.evaluate(Killer(), session)
     assert caught.value.code == "UNAVAILABLE"
+
+
+def test_python_command_and_wire_have_the_same_defaults(server: Server, client: Client) -> None:
+    def made() -> sessions_pb2.SessionSpec:
+        """The spec of the session that was made last; it is gone then, so that none is reused."""
+        (session,) = client.sessions(agent="defaults")
+        client.cancel_session(session)
+        client.delete_session(session)
+        return session.spec
+
+    client.create_session(agent="defaults", battery="navigation")
+    python = made()
+    command = [sys.executable, "-m", "animalcat", "session", "create", "--agent", "defaults"]
+    command += ["--battery", "navigation", "--server", server.address]
+    subprocess.run(command, check=True, capture_output=True)
+    assert made() == python
+    with grpc.insecure_channel(server.address) as channel:
+        spec = sessions_pb2.SessionSpec(agent="defaults", battery="batteries/navigation")
+        stub: Any = sessions_pb2_grpc.SessionsStub(channel)
+        stub.CreateSession(sessions_pb2.CreateSessionRequest(spec=spec))
+    assert made() == python
+    assert python.certify
+    assert python.policy.random_share == 0.3

@@ -12,7 +12,7 @@ from animalcat.layouts.library import LAYOUTS, load_layout
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.model import LayoutRecord
 from animalcat.service.paging import MOST, PAGE, paged
-from animalcat.v1 import layouts_pb2, sessions_pb2
+from animalcat.v1 import layouts_pb2, results_pb2, sessions_pb2
 
 from .conftest import FILES, Service
 
@@ -124,3 +124,45 @@ async def test_layouts_that_the_store_keeps_are_told_by_digest(service: Service)
     assert (await service.layouts.GetLayout(request)).layout.text == kept.text
     request = layouts_pb2.GetLayoutRequest(name="layouts/aaio")
     assert (await service.layouts.GetLayout(request)).layout.shipped
+
+
+async def test_sessions_are_listed_by_what_is_asked_for(service: Service) -> None:
+    made = [await service.create(1, seed=seed, agent="lists:own") for seed in range(5)]
+    await service.play(made[2], agent="lists:own")
+    finished = [sessions_pb2.SESSION_STATE_FINISHED]
+
+    async def pages(**asked: Any) -> list[list[str]]:
+        request = sessions_pb2.ListSessionsRequest(page_size=2, agent="lists:own", **asked)
+        found: list[list[str]] = []
+        while True:
+            answer = await service.sessions.ListSessions(request)
+            found.append([one.name for one in answer.sessions])
+            request.page_token = answer.next_page_token
+            if not request.page_token:
+                return found
+
+    every = await pages()
+    assert [len(page) for page in every] == [2, 2, 1]
+    assert sorted(name for page in every for name in page) == sorted(made)
+    assert await pages(states=finished) == [[made[2]]]
+    assert await pages(states=finished, battery="batteries/small") == [[made[2]]]
+    assert await pages(battery="batteries/another") == [[]]
+    bad = sessions_pb2.ListSessionsRequest(page_token="nonsense")
+    with pytest.raises(grpc.aio.AioRpcError) as error:
+        await service.sessions.ListSessions(bad)
+    assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+
+
+async def test_episodes_come_in_pages(service: Service) -> None:
+    session = await service.create(5, agent="lists:episodes")
+    await service.play(session, agent="lists:episodes")
+    request = results_pb2.ListEpisodesRequest(parent=session, page_size=2)
+    found: list[int] = []
+    while True:
+        answer = await service.episodes.ListEpisodes(request)
+        assert len(answer.episodes) <= 2
+        found += [one.episode for one in answer.episodes]
+        request.page_token = answer.next_page_token
+        if not request.page_token:
+            break
+    assert found == [0, 1, 2, 3, 4]

@@ -32,7 +32,7 @@ from animalcat.service.recording.channels import Channel
 from animalcat.service.recording.reader import Log
 from animalcat.service.recording.verify import load_arena
 from animalcat.service.versions import versions
-from animalcat.v1 import results_pb2, types_pb2
+from animalcat.v1 import results_pb2, sessions_pb2, types_pb2
 from animalcat.wire import observation_from_proto, spec_from_proto, spec_to_proto
 
 ARENA = """!ArenaConfig
@@ -49,6 +49,7 @@ arenas:
       positions: [!Vector3 {x: 20, y: 0, z: 30}]
       sizes: [!Vector3 {x: 2, y: 2, z: 2}]
 """
+OLD = Path(__file__).parent / "fixtures" / "recordings"
 RAYS = ObservationSpec()
 CAMERA = ObservationSpec(CameraSpec(16), RaySpec(1), 5)
 ACTIONS = bytes([3, 3, 4, 5, 3, 0, 3, 3] * 12)
@@ -439,3 +440,36 @@ def test_the_return_is_the_sum_in_order(tmp_path: Path) -> None:
     assert footer.episode_return == total
     assert footer.steps == recorder.steps == 49
     assert read_episode(tmp_path / "a.mcap").footer == footer
+
+
+@pytest.mark.parametrize(
+    ("name", "reason", "made", "notes", "outcome", "steps"),
+    [
+        ("noted-3-0", sessions_pb2.REASON_RANDOM, "", {3: "I turn now"}, "SUCCESS", 8),
+        (
+            "made-0-0",
+            sessions_pb2.REASON_GENERATED,
+            "navigation-1.7m-1.76m-front",
+            {},
+            "SUCCESS",
+            4,
+        ),
+        ("faulty-0-0", sessions_pb2.REASON_RANDOM, "", {}, "FAULT", 0),
+    ],
+)
+def test_recordings_from_before_the_enums_are_read(
+    name: str, reason: int, made: str, notes: dict[int, str], outcome: str, steps: int
+) -> None:
+    recording = read_episode(OLD / f"{name}.mcap")
+    assert recording.damage == ""
+    decision = recording.header.decision
+    assert (decision.reason, decision.old_reason) == (reason, "")
+    assert decision.made.offer.startswith(made)
+    assert bool(decision.made.offer) == bool(made)
+    found = {k: step.notes[0].text for k, step in enumerate(recording.steps) if step.notes}
+    assert found == notes
+    assert recording.footer is not None
+    assert recording.footer.outcome == types_pb2.Outcome.Value(f"OUTCOME_{outcome}")
+    assert len(recording.steps) == steps
+    if steps:
+        assert verify(recording).difference is None
