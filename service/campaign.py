@@ -52,16 +52,24 @@ class Conductor:
         that is gone may be mended meanwhile, and a round follows from outcomes alone.
         """
         listening = asyncio.create_task(self._listen())
-        delay = FIRST_DELAY_SECONDS
+        delay, told = FIRST_DELAY_SECONDS, ""
         try:
             while True:
                 self._news.clear()
                 try:
                     if await self._go_on():
                         return
-                    delay, patience = FIRST_DELAY_SECONDS, None
-                except Exception:
-                    log.exception("campaign %s: tried again in %g s", self.campaign.id, delay)
+                    delay, told, patience = FIRST_DELAY_SECONDS, "", None
+                except Exception as error:
+                    # In whole once: what never goes away would fill the log with one traceback.
+                    known, told = told == repr(error), repr(error)
+                    log.error(
+                        "campaign %s: %s; tried again in %g s",
+                        self.campaign.id,
+                        error,
+                        delay,
+                        exc_info=None if known else error,
+                    )
                     delay, patience = min(2 * delay, MOST_DELAY_SECONDS), delay
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._news.wait(), patience)
