@@ -36,7 +36,7 @@ def test_resets_before_the_first_decision_stay_at_the_episode() -> None:
     def script(requests: Any) -> Iterator[Any]:
         for episode in range(MOST):
             yield start(0, episode)
-            assert next(requests).action.actions == b"\x05"
+            assert next(requests).action.list.actions == b"\x05"
             yield end(0, episode, 1)
 
     with source(script) as played:
@@ -88,9 +88,9 @@ def test_an_episode_that_is_left_goes_on_without_actions(caplog: pytest.LogCaptu
     def script(requests: Any) -> Iterator[Any]:
         yield start(0, 0)
         for step in (1, 101):
-            taken.append(next(requests).action.actions)
+            taken.append(next(requests).action.list.actions)
             yield ask(0, step)
-        taken.append(next(requests).action.actions)
+        taken.append(next(requests).action.list.actions)
         yield end(0, 0, 130)
         yield start(0, 1)
 

@@ -21,7 +21,7 @@ from animalcat.service.storage.base import readable
 from animalcat.service.storage.migrate import StoreTooNewError
 from animalcat.service.storage.sql import SqlStore
 from animalcat.service.testing.storage_suite import NOW, SPEC, attempt, finished
-from animalcat.v1 import results_pb2
+from animalcat.v1 import results_pb2, sessions_pb2
 
 FIXTURES = Path(__file__).parent / "fixtures"
 WRITTEN = (1, 2, 3, 4)
@@ -157,17 +157,13 @@ async def test_a_session_of_the_first_schema_is_played_to_its_end(
     async with start(tmp_path) as service:
         [waits] = [
             s.name
-            for s in (await service.sessions.ListSessions(_every())).sessions
+            for s in (
+                await service.sessions.ListSessions(sessions_pb2.ListSessionsRequest())
+            ).sessions
             if s.spec.stop.max_episodes == 5
         ]
         end = await service.play(waits)
-        assert (end.state, end.episodes) == ("finished", 5)
+        assert (end.state, end.episodes) == (sessions_pb2.SESSION_STATE_FINISHED, 5)
         request = results_pb2.GetProfileRequest(name=f"{waits}/profile")
         profile = (await service.profiles.GetProfile(request)).profile_json
         assert "played by an older animalcat" in profile
-
-
-def _every() -> Any:
-    from animalcat.v1 import sessions_pb2
-
-    return sessions_pb2.ListSessionsRequest()
