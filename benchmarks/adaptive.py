@@ -18,17 +18,17 @@ from rich.progress import Progress
 from animalcat.benchmarks import adaptive_honesty as honesty
 from animalcat.benchmarks import adaptive_precision as precision
 from animalcat.benchmarks.adaptive_sessions import Task, Trajectory, World, run_tasks
-from animalcat.cli.layout_reproduce import read_entrants
-from animalcat.cli.output import print_rows, progress_console
+from animalcat.cli.layout.reproduce import read_entrants
+from animalcat.cli.shared.output import print_rows, progress_console
 from animalcat.layouts.adaptive.offers import VectorSource
-from animalcat.layouts.calibration import spread
-from animalcat.layouts.instances import Instances, OutcomeTable
+from animalcat.layouts.checking.calibration import spread
+from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.library import load_layout
-from animalcat.layouts.randomness import rng
+from animalcat.layouts.model.instances import Instances, OutcomeTable
 from animalcat.layouts.reproduce.olympics import INSTANCES
-from animalcat.layouts.synthetic import op_battery
-from animalcat.service.battery import paradigm_of
-from animalcat.service.generation import ArenaSource
+from animalcat.layouts.simulation.synthetic import op_battery
+from animalcat.service.batteries.battery import paradigm_of
+from animalcat.service.measuring.generation import ArenaSource
 
 Rows: TypeAlias = list[dict[str, Any]]
 Rounds: TypeAlias = list[list[Trajectory]]

@@ -21,10 +21,10 @@ from animalcat.benchmarks.adaptive_precision import players
 from animalcat.benchmarks.adaptive_sessions import Player, Task, Trajectory, World
 from animalcat.layouts.adaptive.plan import PRESETS, Policy
 from animalcat.layouts.adaptive.stopping import StoppingRule
-from animalcat.layouts.instances import OutcomeTable
-from animalcat.layouts.simulate import Hidden, Lapses, LayoutAgent, Where
-from animalcat.layouts.spec import Layout
-from animalcat.layouts.synthetic import synthetic_agents
+from animalcat.layouts.model.instances import OutcomeTable
+from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.simulation.simulate import Hidden, Lapses, LayoutAgent, Where
+from animalcat.layouts.simulation.synthetic import synthetic_agents
 
 AT: Final = (50, 100, 200, 400)
 REAL_AT: Final = (20, 30, 40)

@@ -18,8 +18,8 @@ from animalcat.benchmarks.adaptive_curves import (
 )
 from animalcat.benchmarks.adaptive_sessions import Player, Task, Trajectory, World
 from animalcat.layouts.adaptive.plan import Policy
-from animalcat.layouts.randomness import rng
-from animalcat.layouts.simulate import prior_agents
+from animalcat.layouts.inference.randomness import rng
+from animalcat.layouts.simulation.simulate import prior_agents
 
 GRID: Final = (
     *(10, 20, 30, 40, 50, 65, 80, 100, 125, 150, 175, 200, 250, 300, 350, 400, 450),

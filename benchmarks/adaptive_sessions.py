@@ -19,10 +19,10 @@ from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.offers import Offers, Source
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
-from animalcat.layouts.instances import Instances
-from animalcat.layouts.randomness import rng
-from animalcat.layouts.simulate import LayoutAgent
-from animalcat.layouts.spec import Bernoulli, Layout
+from animalcat.layouts.inference.randomness import rng
+from animalcat.layouts.model.instances import Instances
+from animalcat.layouts.model.spec import Bernoulli, Layout
+from animalcat.layouts.simulation.simulate import LayoutAgent
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]

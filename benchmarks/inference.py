@@ -10,15 +10,15 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.backend import compat
-from animalcat.layouts.backend.engine import Engine, Settings
-from animalcat.layouts.evaluator import Evaluator
-from animalcat.layouts.instances import Instances
+from animalcat.layouts.inference.backend import compat
+from animalcat.layouts.inference.backend.engine import Engine, Settings
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.library import load_layout
-from animalcat.layouts.live import LivePosterior
-from animalcat.layouts.simulate import prior_agents
-from animalcat.layouts.spec import Layout
-from animalcat.layouts.synthetic import op_battery
+from animalcat.layouts.model.instances import Instances
+from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.simulation.simulate import prior_agents
+from animalcat.layouts.simulation.synthetic import op_battery
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Row: TypeAlias = dict[str, Any]
@@ -32,9 +32,9 @@ not."""
 _SECOND_PROCESS: Final = """
 import sys
 import numpy as np
-from animalcat.layouts.calibration import spread
+from animalcat.layouts.checking.calibration import spread
 from animalcat.layouts.library import load_layout
-from animalcat.layouts.live import LivePosterior
+from animalcat.layouts.inference.live import LivePosterior
 layout = load_layout("object-permanence")
 posterior = LivePosterior(layout, 0)
 for episode, row in enumerate(spread(layout, 20, np.random.default_rng(0)), 1):
@@ -107,7 +107,7 @@ def _plain(layout: Layout, features: Floats, outcomes: Floats, settings: Setting
     """Least effective draws a second that PyMC spends on sampling; compiling does not count."""
     import pymc as pm
 
-    from animalcat.layouts.backend.graph import build
+    from animalcat.layouts.inference.backend.graph import build
 
     graph = build(layout)
     with graph.model:

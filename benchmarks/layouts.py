@@ -14,13 +14,13 @@ from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import Chooser
 from animalcat.layouts.adaptive.stopping import Stopper
-from animalcat.layouts.backend.engine import default_engine
-from animalcat.layouts.calibration import spread
-from animalcat.layouts.evaluator import Evaluator
-from animalcat.layouts.fit import FitRequest, fit
+from animalcat.layouts.checking.calibration import spread
+from animalcat.layouts.inference.backend.engine import default_engine
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.fit import FitRequest, fit
+from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.library import load_layout
-from animalcat.layouts.live import LivePosterior
-from animalcat.layouts.spec import Layout
+from animalcat.layouts.model.spec import Layout
 
 AGENT: Final = (3.0, 1.3, 0.3, 0.1)
 """The simulated agent: navigationAbility, visualAbility, rightLeftBias, noiseLevel."""
@@ -155,6 +155,6 @@ def _row(
 
 
 if __name__ == "__main__":
-    from animalcat.cli.output import print_rows
+    from animalcat.cli.shared.output import print_rows
 
     print_rows(run(), ["name", "median", "p99", "unit", "target"], as_json=False, title="layouts")

@@ -17,7 +17,7 @@ import grpc
 
 from animalcat.benchmarks.echo import METHOD
 from animalcat.protocol import PROTOCOL
-from animalcat.service.private import server_for
+from animalcat.service.host.private import server_for
 from animalcat.v1 import (
     gateway_pb2,
     gateway_pb2_grpc,

@@ -24,13 +24,13 @@ from animalcat.envs.agents.braitenberg import BraitenbergAgent
 from animalcat.envs.types import Observation
 from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.policy import Chooser
-from animalcat.layouts.instances import Instances
+from animalcat.layouts.inference.live import LivePosterior
+from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.library import load_layout
-from animalcat.layouts.live import LivePosterior
-from animalcat.layouts.randomness import rng
-from animalcat.layouts.simulate import LayoutAgent, prior_agents
-from animalcat.service.evidence import lag
-from animalcat.service.private import server_for
+from animalcat.layouts.model.instances import Instances
+from animalcat.layouts.simulation.simulate import LayoutAgent, prior_agents
+from animalcat.service.host.private import server_for
+from animalcat.service.session.evidence import lag
 from animalcat.v1 import sessions_pb2
 
 SLOTS: Final = (1, 2, 4)

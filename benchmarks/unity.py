@@ -41,7 +41,7 @@ def run(quick: bool = False) -> list[dict[str, Any]]:
         builds = [
             _build(Path(folder, name), module)
             for name, module in (
-                ("stand-in", "animalcat.cli.unity_player"),
+                ("stand-in", "animalcat.cli.unity.player"),
                 ("canned", "animalcat.benchmarks.canned_peer"),
             )
         ]

@@ -15,7 +15,7 @@ from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.protocol import PROTOCOL
-from animalcat.service.battery import Battery, Instance
+from animalcat.service.batteries.battery import Battery, Instance
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.model import (
     BatteryRecord,

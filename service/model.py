@@ -12,7 +12,7 @@ from animalcat.envs.types import EndedBy, ObservationSpec
 from animalcat.layouts.adaptive.campaign import Allocation
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
-from animalcat.service.battery import Instance
+from animalcat.service.batteries.battery import Instance
 
 
 class SessionState(IntEnum):

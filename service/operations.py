@@ -16,7 +16,7 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from animalcat import names
-from animalcat.service.battery import Tick
+from animalcat.service.batteries.battery import Tick
 from animalcat.service.errors import Code, ServiceError, public, unknown
 
 log = logging.getLogger(__name__)

@@ -88,9 +88,9 @@ def test_messages_of_ml_agents_are_seen_by_the_stand_in_alone() -> None:
         ("animalcat", ["sapien", "numba", "pymc", "pydantic", "sqlalchemy", "yaml", "pandas"]),
         ("animalcat.cli.main", ["sapien", "numba", "pymc", "grpc", "pydantic"]),
         ("animalcat.cli.agent", ["sapien", "numba", "pymc", "pydantic", "sqlalchemy", "yaml"]),
-        ("animalcat.cli.unity_player", ["sapien", "numba", "pymc", "grpc", "pydantic"]),
-        ("animalcat.layouts.live", ["pymc", "nutpie", "grpc", "pandas"]),
-        ("animalcat.service.server", ["pymc", "nutpie", "pytensor"]),
+        ("animalcat.cli.unity.player", ["sapien", "numba", "pymc", "grpc", "pydantic"]),
+        ("animalcat.layouts.inference.live", ["pymc", "nutpie", "grpc", "pandas"]),
+        ("animalcat.service.rpc.server", ["pymc", "nutpie", "pytensor"]),
     ],
 )
 def test_a_light_import_stays_light(module: str, unwanted: list[str]) -> None:

@@ -13,8 +13,8 @@ from rich.progress import Progress
 from rich.table import Table
 from typer.testing import CliRunner
 
-from animalcat.cli import output
 from animalcat.cli.main import COMMANDS, build
+from animalcat.cli.shared import output
 
 BLOCK = """
 import sys

@@ -16,7 +16,7 @@ _SCRIPT = """#!{python}
 import os, sys, time
 from dataclasses import replace
 from animalcat.arena_configs.model import Item, Vector3
-from animalcat.cli import unity_player
+from animalcat.cli.unity import player as unity_player
 from animalcat.envs.mlagents import channels, peer
 
 read, act = channels.read_arenas, peer._action

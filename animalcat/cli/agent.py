@@ -8,7 +8,14 @@ from typing import Annotated
 
 import typer
 
-from animalcat.cli.output import BAD_INPUT, FAILED, UNREACHABLE, fail, print_json, progress_console
+from animalcat.cli.shared.output import (
+    BAD_INPUT,
+    FAILED,
+    UNREACHABLE,
+    fail,
+    print_json,
+    progress_console,
+)
 from animalcat.client import connect
 from animalcat.envs.agents import AgentLoadError, load_agent
 from animalcat.errors import AnimalcatError

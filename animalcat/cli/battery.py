@@ -12,10 +12,10 @@ from typing import Annotated, Any
 import typer
 
 from animalcat import names
-from animalcat.cli.operation_progress import progress
-from animalcat.cli.output import fail, print_json, print_rows
-from animalcat.cli.remote import AsJson, Data, Server, client_for
-from animalcat.cli.tables import there
+from animalcat.cli.shared.operation_progress import progress
+from animalcat.cli.shared.output import fail, print_json, print_rows
+from animalcat.cli.shared.remote import AsJson, Data, Server, client_for
+from animalcat.cli.shared.tables import there
 from animalcat.v1 import sessions_pb2
 
 app = typer.Typer(

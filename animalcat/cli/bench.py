@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from animalcat.cli.output import fail, print_json, print_rows, status
+from animalcat.cli.shared.output import fail, print_json, print_rows, status
 
 SPEED: Final = ("simulator", "sensors", "layouts", "service", "unity")
 PARTS: Final = (*SPEED, "slots", "adaptive")
@@ -73,7 +73,7 @@ def command(
 
 def _recorded(outcomes: Path, agents: list[str], layout: str, quick: bool) -> list[dict[str, Any]]:
     from animalcat.benchmarks.adaptive import recorded
-    from animalcat.cli.layout_outcomes import read_table
+    from animalcat.cli.layout.outcomes import read_table
 
     table = read_table(outcomes, agents)
     try:

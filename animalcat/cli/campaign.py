@@ -9,20 +9,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 from animalcat import names
-from animalcat.cli.agent_comparison import compare_agents, print_comparison
-from animalcat.cli.agent_process import GRACE_SECONDS, AgentProcess, check_reference
-from animalcat.cli.operation_progress import progress
-from animalcat.cli.output import (
-    FAILED,
-    UNREACHABLE,
-    fail,
-    plain_column,
-    print_json,
-    print_rows,
-    progress_console,
-)
-from animalcat.cli.remote import AllowBuild, AsJson, Data, Server, client_for, session_row
-from animalcat.cli.session_options import (
+from animalcat.cli.session.options import (
     ActionTimeout,
     Backend,
     Camera,
@@ -37,11 +24,24 @@ from animalcat.cli.session_options import (
     observation,
     parse_backend,
 )
-from animalcat.cli.session_plan import policy_name
+from animalcat.cli.session.plan import policy_name
+from animalcat.cli.shared.agent_comparison import compare_agents, print_comparison
+from animalcat.cli.shared.agent_process import GRACE_SECONDS, AgentProcess, check_reference
+from animalcat.cli.shared.operation_progress import progress
+from animalcat.cli.shared.output import (
+    FAILED,
+    UNREACHABLE,
+    fail,
+    plain_column,
+    print_json,
+    print_rows,
+    progress_console,
+)
+from animalcat.cli.shared.remote import AllowBuild, AsJson, Data, Server, client_for, session_row
 from animalcat.client import Client, named_layout
 from animalcat.errors import AnimalcatError
 from animalcat.layouts.adaptive.campaign import Allocation
-from animalcat.layouts.compare import Posterior
+from animalcat.layouts.checking.compare import Posterior
 from animalcat.v1 import campaigns_pb2, sessions_pb2, types_pb2
 from animalcat.wire import spec_to_proto
 from animalcat.words import is_over

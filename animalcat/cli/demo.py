@@ -9,10 +9,10 @@ import typer
 from rich.progress import track
 
 from animalcat import names
-from animalcat.cli.output import FAILED, fail, progress_console
-from animalcat.cli.remote import client_for, session_row
-from animalcat.cli.session import play
-from animalcat.cli.tables import print_profile
+from animalcat.cli.session.commands import play
+from animalcat.cli.shared.output import FAILED, fail, progress_console
+from animalcat.cli.shared.remote import client_for, session_row
+from animalcat.cli.shared.tables import print_profile
 from animalcat.service.recording import read_episode, verify
 
 AGENT: Final = "builtin:braitenberg"

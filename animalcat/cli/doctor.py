@@ -16,7 +16,7 @@ from typing import Annotated, Final, Literal
 import typer
 from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
 
-from animalcat.cli.output import MISSING, fail, print_json, print_rows, progress_console
+from animalcat.cli.shared.output import MISSING, fail, print_json, print_rows, progress_console
 
 CLIENT: Final = ("grpcio", "protobuf", "numpy", "gymnasium", "typer", "rich")
 SERVER: Final = ("sapien", "numba", "pymc", "nutpie", "arviz", "pandas", "sqlalchemy", "mcap")
@@ -79,7 +79,7 @@ def command(
 def _warm(*, as_json: bool) -> None:
     """Use everything that is compiled on first use, and say how long each took."""
     try:
-        from animalcat.service.warming import parts
+        from animalcat.service.host.warming import parts
     except (ImportError, OSError) as error:
         fail(f"nothing can be compiled here ({error}); {SERVER_EXTRA}", MISSING)
     rows: list[dict[str, str | float]] = []

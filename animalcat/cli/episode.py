@@ -10,10 +10,11 @@ import typer
 from PIL import Image
 
 from animalcat import names
-from animalcat.cli.output import BAD_INPUT, FAILED, UNREACHABLE, fail, print_json, print_rows
-from animalcat.cli.remote import AsJson, Data, Server, client_for
+from animalcat.cli.shared.output import BAD_INPUT, FAILED, UNREACHABLE, fail, print_json, print_rows
+from animalcat.cli.shared.remote import AsJson, Data, Server, client_for
 from animalcat.client import Client, connect
 from animalcat.errors import AnimalcatError
+from animalcat.service.host.settings import Settings
 from animalcat.service.recording import (
     Recording,
     RecordingError,
@@ -22,7 +23,6 @@ from animalcat.service.recording import (
     read_episode,
     verify,
 )
-from animalcat.service.settings import Settings
 from animalcat.v1 import results_pb2, sessions_pb2, types_pb2
 from animalcat.words import REASONS, word
 

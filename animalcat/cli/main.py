@@ -9,24 +9,27 @@ from typing import Final
 
 import typer
 
-from animalcat.cli.output import MISSING, complain
+from animalcat.cli.shared.output import MISSING, complain
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "demo": ("animalcat.cli.demo", "The main job, end to end, on this machine."),
     "doctor": ("animalcat.cli.doctor", "What is there, what is missing, and how to get it."),
     "serve": ("animalcat.cli.serve", "Start the gRPC server."),
     "session": (
-        "animalcat.cli.session",
+        "animalcat.cli.session.commands",
         "Run, create, list, show, resume and cancel test sessions.",
     ),
     "campaign": ("animalcat.cli.campaign", "Measure several agents and compare them."),
     "profile": ("animalcat.cli.profile", "Show and export cognitive profiles."),
     "episode": ("animalcat.cli.episode", "List and replay recorded episodes."),
     "agent": ("animalcat.cli.agent", "Run an agent against a server."),
-    "arena": ("animalcat.cli.arena", "Check, measure, draw and play arena files."),
+    "arena": ("animalcat.cli.arena.commands", "Check, measure, draw and play arena files."),
     "battery": ("animalcat.cli.battery", "List, build and import batteries."),
-    "layout": ("animalcat.cli.layout", "Show, fit, check and compare measurement layouts."),
-    "unity": ("animalcat.cli.unity", "Set up, show and try the Unity backend."),
+    "layout": (
+        "animalcat.cli.layout.commands",
+        "Show, fit, check and compare measurement layouts.",
+    ),
+    "unity": ("animalcat.cli.unity.commands", "Set up, show and try the Unity backend."),
     "bench": ("animalcat.cli.bench", "Measure speed."),
 }
 """Command -> its module, which holds a Typer `app` of verbs or one `command`; and its help line."""

@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from animalcat.cli.output import print_json
-from animalcat.cli.remote import AsJson, Data, Server, SessionArgument, client_for
-from animalcat.cli.tables import print_profile
+from animalcat.cli.shared.output import print_json
+from animalcat.cli.shared.remote import AsJson, Data, Server, SessionArgument, client_for
+from animalcat.cli.shared.tables import print_profile
 
 app = typer.Typer(help="Show and export cognitive profiles.", no_args_is_help=True)
 

@@ -11,10 +11,10 @@ from typing import Annotated, Any
 
 import typer
 
-from animalcat.cli.output import BAD_INPUT, UNREACHABLE, fail
-from animalcat.service.lock import DirectoryInUseError
-from animalcat.service.server import PortInUseError, serve
-from animalcat.service.settings import ExposureError, Settings
+from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE, fail
+from animalcat.service.host.lock import DirectoryInUseError
+from animalcat.service.host.settings import ExposureError, Settings
+from animalcat.service.rpc.server import PortInUseError, serve
 from animalcat.service.storage.migrate import StoreTooNewError
 
 

@@ -21,11 +21,11 @@ import numpy.typing as npt
 from scipy.special import bdtr, betainc, expit, logit
 
 from animalcat.layouts.adaptive.hindsight import fails
-from animalcat.layouts.evaluator import Evaluator
-from animalcat.layouts.likelihood import LEAST, LEAST_SIZE, trials_of
-from animalcat.layouts.live import LivePosterior
-from animalcat.layouts.randomness import rng
-from animalcat.layouts.spec import Bernoulli, Beta, Binomial
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.live import LivePosterior
+from animalcat.layouts.inference.randomness import rng
+from animalcat.layouts.model.likelihood import LEAST, LEAST_SIZE, trials_of
+from animalcat.layouts.model.spec import Bernoulli, Beta, Binomial
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]

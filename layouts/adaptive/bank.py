@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from animalcat.layouts.adaptive.alarm import Scheme, schemes
 from animalcat.layouts.adaptive.offers import Offers
-from animalcat.layouts.evaluator import Evaluator
-from animalcat.layouts.instances import Instances
-from animalcat.layouts.retest import Retest
-from animalcat.layouts.spec import Layout
+from animalcat.layouts.adaptive.retest import Retest
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.model.instances import Instances
+from animalcat.layouts.model.spec import Layout
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]

@@ -12,11 +12,11 @@ from scipy.special import zeta
 
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.plan import StoppingRule
-from animalcat.layouts.evaluator import Evaluator
-from animalcat.layouts.likelihood import LEAST_SIZE, trials_of
-from animalcat.layouts.priors import Prior
-from animalcat.layouts.randomness import rng
-from animalcat.layouts.spec import Beta, Layout
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.randomness import rng
+from animalcat.layouts.model.likelihood import LEAST_SIZE, trials_of
+from animalcat.layouts.model.priors import Prior
+from animalcat.layouts.model.spec import Beta, Layout
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 

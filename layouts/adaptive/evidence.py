@@ -9,7 +9,7 @@ from typing import Generic, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.retest import Retest
+from animalcat.layouts.adaptive.retest import Retest
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Outcome: TypeAlias = float | tuple[float, ...]

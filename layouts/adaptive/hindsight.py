@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from animalcat.layouts.evaluator import Evaluator
-from animalcat.layouts.likelihood import trials_of
-from animalcat.layouts.live import LivePosterior
-from animalcat.layouts.spec import Bernoulli
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.live import LivePosterior
+from animalcat.layouts.model.likelihood import trials_of
+from animalcat.layouts.model.spec import Bernoulli
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]

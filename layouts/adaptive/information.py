@@ -24,11 +24,11 @@ import numpy.typing as npt
 from scipy.special import xlogy
 
 from animalcat.layouts.adaptive.bank import Bank
-from animalcat.layouts.kernels import weighted_sums
-from animalcat.layouts.likelihood import LEAST_SIZE, draw_outcomes, log_density, trials_of
-from animalcat.layouts.live import LivePosterior
-from animalcat.layouts.randomness import rng
-from animalcat.layouts.spec import Bernoulli, Binomial, Likelihood
+from animalcat.layouts.inference.kernels import weighted_sums
+from animalcat.layouts.inference.live import LivePosterior
+from animalcat.layouts.inference.randomness import rng
+from animalcat.layouts.model.likelihood import LEAST_SIZE, draw_outcomes, log_density, trials_of
+from animalcat.layouts.model.spec import Bernoulli, Binomial, Likelihood
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]

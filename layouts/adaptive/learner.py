@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts import frames
 from animalcat.layouts.adaptive import widening
 from animalcat.layouts.adaptive.alarm import MOST, Alarm, Suspect, log_factors
 from animalcat.layouts.adaptive.bank import Bank, History
@@ -21,10 +20,11 @@ from animalcat.layouts.adaptive.evidence import Evidence, Outcome
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import Choice, Chooser
 from animalcat.layouts.adaptive.stopping import Stopper, Verdict
-from animalcat.layouts.live import LivePosterior, TellError
-from animalcat.layouts.profile import Profile
-from animalcat.layouts.spec import Bernoulli, Beta, Layout
-from animalcat.layouts.summary import NodeSummary
+from animalcat.layouts.inference import frames
+from animalcat.layouts.inference.live import LivePosterior, TellError
+from animalcat.layouts.inference.summary import NodeSummary
+from animalcat.layouts.model.spec import Bernoulli, Beta, Layout
+from animalcat.layouts.reporting.profile import Profile
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 

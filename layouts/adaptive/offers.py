@@ -15,8 +15,8 @@ from typing import Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.randomness import rng
-from animalcat.layouts.spec import Layout
+from animalcat.layouts.inference.randomness import rng
+from animalcat.layouts.model.spec import Layout
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 

@@ -36,8 +36,8 @@ from animalcat.layouts.adaptive.selectors import (
     propensities,
     stratified_random,
 )
-from animalcat.layouts.live import LivePosterior
-from animalcat.layouts.randomness import rng
+from animalcat.layouts.inference.live import LivePosterior
+from animalcat.layouts.inference.randomness import rng
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]

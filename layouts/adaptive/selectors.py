@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.information import Informant, Scores
-from animalcat.layouts.live import LivePosterior
+from animalcat.layouts.inference.live import LivePosterior
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]

@@ -14,9 +14,9 @@ from animalcat.layouts.adaptive.bank import History
 from animalcat.layouts.adaptive.information import Informant, Scores
 from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.layouts.adaptive.policy import Chooser
-from animalcat.layouts.live import LivePosterior
-from animalcat.layouts.spec import Layout
-from animalcat.layouts.summary import hdi
+from animalcat.layouts.inference.live import LivePosterior
+from animalcat.layouts.inference.summary import hdi
+from animalcat.layouts.model.spec import Layout
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]

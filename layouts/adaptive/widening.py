@@ -8,10 +8,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.links import Formula
-from animalcat.layouts.nodes import Derived, Feature, Latent, Outcome
-from animalcat.layouts.priors import ScaledBeta
-from animalcat.layouts.spec import Beta, Layout
+from animalcat.layouts.model.links import Formula
+from animalcat.layouts.model.nodes import Derived, Feature, Latent, Outcome
+from animalcat.layouts.model.priors import ScaledBeta
+from animalcat.layouts.model.spec import Beta, Layout
 
 INSIDE: Final = "inContradictedStratum"
 """The feature that a widened layout has more: 1 where predictions fail."""

@@ -9,8 +9,8 @@ from typing import Any, Final, cast
 
 import yaml
 
-from animalcat.layouts.codec import SpecificationError, as_mapping, check_choices
-from animalcat.layouts.spec import Layout, from_dict
+from animalcat.layouts.model.codec import SpecificationError, as_mapping, check_choices
+from animalcat.layouts.model.spec import Layout, from_dict
 
 LAYOUTS: Final = (
     "aaio",

@@ -9,8 +9,8 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.randomness import rng
-from animalcat.layouts.synthetic import op_battery, synthetic_agents, with_tasks
+from animalcat.layouts.inference.randomness import rng
+from animalcat.layouts.simulation.synthetic import op_battery, synthetic_agents, with_tasks
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 

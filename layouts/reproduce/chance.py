@@ -8,8 +8,8 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.instances import Instances
-from animalcat.layouts.predict import Assessor, Fitted
+from animalcat.layouts.checking.predict import Assessor, Fitted
+from animalcat.layouts.model.instances import Instances
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 

@@ -9,15 +9,15 @@ from typing import Final, Literal, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.fit import FitRequest, FitResult, fit
-from animalcat.layouts.instances import Instances, OutcomeTable
-from animalcat.layouts.posterior_table import PosteriorRow, posterior_table
-from animalcat.layouts.predict import FittedLayout, split
-from animalcat.layouts.randomness import rng
-from animalcat.layouts.scores import r2
-from animalcat.layouts.screening import LEAST_R2
-from animalcat.layouts.simulate import LayoutAgent, play
-from animalcat.layouts.spec import Layout
+from animalcat.layouts.checking.predict import FittedLayout, split
+from animalcat.layouts.checking.scores import r2
+from animalcat.layouts.checking.screening import LEAST_R2
+from animalcat.layouts.inference.fit import FitRequest, FitResult, fit
+from animalcat.layouts.inference.randomness import rng
+from animalcat.layouts.model.instances import Instances, OutcomeTable
+from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.reporting.posterior_table import PosteriorRow, posterior_table
+from animalcat.layouts.simulation.simulate import LayoutAgent, play
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]

@@ -10,17 +10,17 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import spearmanr
 
-from animalcat.layouts.baselines import Aggregate
-from animalcat.layouts.fit import FitRequest, fit
-from animalcat.layouts.instances import OutcomeTable
-from animalcat.layouts.live import LivePosterior
-from animalcat.layouts.predict import LayoutAssessor, held_out, splits
-from animalcat.layouts.randomness import rng
+from animalcat.layouts.checking.baselines import Aggregate
+from animalcat.layouts.checking.predict import LayoutAssessor, held_out, splits
+from animalcat.layouts.checking.scores import brier
+from animalcat.layouts.inference.fit import FitRequest, fit
+from animalcat.layouts.inference.live import LivePosterior
+from animalcat.layouts.inference.randomness import rng
+from animalcat.layouts.inference.summary import NodeSummary
+from animalcat.layouts.model.instances import OutcomeTable
+from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reproduce.chance import AverageChance, average_chance, with_chance
 from animalcat.layouts.reproduce.printed import PrintedProfile, burden2023
-from animalcat.layouts.scores import brier
-from animalcat.layouts.spec import Layout
-from animalcat.layouts.summary import NodeSummary
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 

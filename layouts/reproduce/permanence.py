@@ -12,15 +12,15 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.evaluator import Evaluator
-from animalcat.layouts.instances import Instances
-from animalcat.layouts.live import LivePosterior
-from animalcat.layouts.predict import FittedLayout, Split, split
-from animalcat.layouts.randomness import rng
+from animalcat.layouts.checking.predict import FittedLayout, Split, split
+from animalcat.layouts.checking.scores import brier
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.live import LivePosterior
+from animalcat.layouts.inference.randomness import rng
+from animalcat.layouts.model.instances import Instances
+from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reproduce.chance import average_chance, with_chance
-from animalcat.layouts.scores import brier
-from animalcat.layouts.spec import Layout
-from animalcat.layouts.synthetic import (
+from animalcat.layouts.simulation.synthetic import (
     SyntheticAgent,
     op_battery,
     synthetic_agents,

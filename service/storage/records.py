@@ -25,7 +25,7 @@ from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
 from animalcat.layouts.adaptive.campaign import Allocation
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import Name, Policy, StoppingRule
-from animalcat.service.battery import Instance
+from animalcat.service.batteries.battery import Instance
 from animalcat.service.model import (
     CampaignSpec,
     CapabilityStatus,

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
-from animalcat.cli.arena import app
+from animalcat.cli.arena.commands import app
 
 GOOD = """!ArenaConfig
 arenas:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 
 import animalcat
-from animalcat.service.private import server_for
+from animalcat.service.host.private import server_for
 from animalcat.v1 import sessions_pb2
 
 MakeSession = Callable[..., sessions_pb2.Session]

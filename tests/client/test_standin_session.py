@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import animalcat
-from animalcat.cli.output import BAD_INPUT, UNREACHABLE
+from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE
 from animalcat.envs.agents import load_agent
 from animalcat.session_source import SERVER, SESSION
 from animalcat.v1 import sessions_pb2, types_pb2

@@ -7,8 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from animalcat.layouts import scores
-from animalcat.layouts.baselines import (
+from animalcat.layouts.checking import scores
+from animalcat.layouts.checking.baselines import (
     Aggregate,
     GradientBoosting,
     Linear,
@@ -17,9 +17,9 @@ from animalcat.layouts.baselines import (
     TabPFN,
     baselines,
 )
-from animalcat.layouts.instances import Instances, OutcomeTable
-from animalcat.layouts.population import PopulationIRT
-from animalcat.layouts.predict import Assessor
+from animalcat.layouts.checking.population import PopulationIRT
+from animalcat.layouts.checking.predict import Assessor
+from animalcat.layouts.model.instances import Instances, OutcomeTable
 
 
 def instances(n: int, seed: int = 0) -> Instances:

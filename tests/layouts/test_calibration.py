@@ -10,13 +10,13 @@ import pytest
 from scipy.special import betainc, gammaln
 from typer.testing import CliRunner, Result
 
-from animalcat.cli.layout import app
-from animalcat.cli.layout_calibration import PARTICLES
-from animalcat.layouts.calibration import Calibration, calibrate, problems, spread
+from animalcat.cli.layout.calibration import PARTICLES
+from animalcat.cli.layout.commands import app
+from animalcat.layouts.checking.calibration import Calibration, calibrate, problems, spread
+from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.library import LAYOUTS, load_layout, variants
-from animalcat.layouts.likelihood import log_beyond
-from animalcat.layouts.randomness import rng
-from animalcat.layouts.spec import Layout
+from animalcat.layouts.model.likelihood import log_beyond
+from animalcat.layouts.model.spec import Layout
 
 EVERY = [(name, variant) for name in LAYOUTS for variant in variants(name)]
 

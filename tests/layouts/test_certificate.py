@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from animalcat.layouts.certificate import certify
-from animalcat.layouts.fit import FitRequest, FitResult, fit
-from animalcat.layouts.spec import Layout
-from animalcat.layouts.summary import NodeSummary
+from animalcat.layouts.inference.certificate import certify
+from animalcat.layouts.inference.fit import FitRequest, FitResult, fit
+from animalcat.layouts.inference.summary import NodeSummary
+from animalcat.layouts.model.spec import Layout
 
 
 @pytest.fixture

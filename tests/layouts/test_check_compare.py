@@ -10,10 +10,10 @@ import jsonschema
 import pytest
 from typer.testing import CliRunner, Result
 
-from animalcat.cli.layout import app
+from animalcat.cli.layout.commands import app
+from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.library import load_layout
-from animalcat.layouts.live import LivePosterior
-from animalcat.layouts.profile import Profile
+from animalcat.layouts.reporting.profile import Profile
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 LAYOUT, TABLE = EXAMPLES / "reading.yaml", EXAMPLES / "reading.csv"

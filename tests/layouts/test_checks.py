@@ -5,13 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from animalcat.layouts.checks import groups, posterior_predictive, prior_predictive, residuals
-from animalcat.layouts.instances import Instances
+from animalcat.layouts.checking.checks import (
+    groups,
+    posterior_predictive,
+    prior_predictive,
+    residuals,
+)
+from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.library import load_layout
-from animalcat.layouts.live import LivePosterior
-from animalcat.layouts.simulate import Drift, LayoutAgent, SimulatedAgent, play, prior_agents
-from animalcat.layouts.spec import Layout
-from animalcat.layouts.synthetic import op_battery, synthetic_agents
+from animalcat.layouts.model.instances import Instances
+from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.simulation.simulate import (
+    Drift,
+    LayoutAgent,
+    SimulatedAgent,
+    play,
+    prior_agents,
+)
+from animalcat.layouts.simulation.synthetic import op_battery, synthetic_agents
 
 Fit = tuple[np.ndarray, np.ndarray]
 

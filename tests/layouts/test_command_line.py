@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import spearmanr
 from typer.testing import CliRunner, Result
 
-from animalcat.cli.layout import app
+from animalcat.cli.layout.commands import app
 from animalcat.layouts.library import LAYOUTS, variants
 from animalcat.layouts.reproduce.olympics import INSTANCES
 

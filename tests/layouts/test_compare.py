@@ -13,24 +13,24 @@ import numpy.typing as npt
 import pytest
 from scipy.stats import norm
 
-from animalcat.layouts.compare import (
+from animalcat.layouts.checking.compare import (
     Posterior,
     differences,
     plot_trajectory,
     ranking,
     trajectory,
 )
-from animalcat.layouts.evaluator import Evaluator
-from animalcat.layouts.fit import FitRequest, FitResult, fit
-from animalcat.layouts.instances import Instances, OutcomeTable
+from animalcat.layouts.checking.loo import Loo, compare_layouts, loo
+from animalcat.layouts.checking.predict import LayoutAssessor
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.fit import FitRequest, FitResult, fit
+from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.library import load_layout
-from animalcat.layouts.live import LivePosterior
-from animalcat.layouts.loo import Loo, compare_layouts, loo
-from animalcat.layouts.posterior_table import fit_all, fitted_table, posterior_table
-from animalcat.layouts.predict import LayoutAssessor
-from animalcat.layouts.profile import Profile
-from animalcat.layouts.simulate import LayoutAgent, play
-from animalcat.layouts.spec import Layout
+from animalcat.layouts.model.instances import Instances, OutcomeTable
+from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.reporting.posterior_table import fit_all, fitted_table, posterior_table
+from animalcat.layouts.reporting.profile import Profile
+from animalcat.layouts.simulation.simulate import LayoutAgent, play
 
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]

@@ -12,9 +12,9 @@ from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.layouts.adaptive.policy import Chooser
 from animalcat.layouts.adaptive.stopping import Stopper
-from animalcat.layouts.evaluator import Evaluator
-from animalcat.layouts.live import LivePosterior
-from animalcat.layouts.spec import Layout
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.live import LivePosterior
+from animalcat.layouts.model.spec import Layout
 
 Floats = npt.NDArray[np.float64]
 AGENTS = 60

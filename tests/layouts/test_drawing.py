@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from animalcat.layouts.diagram import arrange
-from animalcat.layouts.drawing import draw_layout
 from animalcat.layouts.library import LAYOUTS, load_layout, variants
+from animalcat.layouts.reporting.diagram import arrange
+from animalcat.layouts.reporting.drawing import draw_layout
 
 ALL = [(name, variant) for name in LAYOUTS for variant in variants(name)]
 

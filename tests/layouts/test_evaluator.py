@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from animalcat.layouts.evaluator import Evaluator
+from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.library import load_layout
-from animalcat.layouts.spec import Layout, from_dict, to_dict
+from animalcat.layouts.model.spec import Layout, from_dict, to_dict
 
 Floats = npt.NDArray[np.float64]
 

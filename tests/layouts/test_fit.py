@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from animalcat.layouts.backend.engine import Engine, Settings, Trace
-from animalcat.layouts.certificate import certify
-from animalcat.layouts.evaluator import Evaluator
-from animalcat.layouts.fit import FitRequest, FitResult, fit
+from animalcat.layouts.inference.backend.engine import Engine, Settings, Trace
+from animalcat.layouts.inference.certificate import certify
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.fit import FitRequest, FitResult, fit
+from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.library import load_layout
-from animalcat.layouts.live import LivePosterior
-from animalcat.layouts.simulate import lose
-from animalcat.layouts.spec import Layout, from_dict, to_dict
+from animalcat.layouts.model.spec import Layout, from_dict, to_dict
+from animalcat.layouts.simulation.simulate import lose
 
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]
@@ -156,7 +156,7 @@ def test_other_outcomes_and_the_plain_sampler_agree_with_the_live_posterior(
 @pytest.mark.slow
 def test_nuts_fits(aaio: Layout, draw_instances: Draw, play: Play) -> None:
     """One test for all that needs the compiled model: compiling takes longer than the rest."""
-    from animalcat.layouts.backend.engine import default_engine
+    from animalcat.layouts.inference.backend.engine import default_engine
 
     truth = [3.0, 1.2, 0.5, 0.1]
     features = draw_instances(300, 11)

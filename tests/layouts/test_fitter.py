@@ -17,10 +17,10 @@ import psutil
 import pytest
 
 from animalcat.envs.patience import Patience
-from animalcat.layouts import frames
-from animalcat.layouts.fit import FitError, FitInterruptedError, FitRequest
-from animalcat.layouts.fitter import Fitter
-from animalcat.layouts.spec import Layout
+from animalcat.layouts.inference import frames
+from animalcat.layouts.inference.fit import FitError, FitInterruptedError, FitRequest
+from animalcat.layouts.inference.fitter import Fitter
+from animalcat.layouts.model.spec import Layout
 
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]
@@ -109,7 +109,7 @@ async def test_what_a_dying_process_says_is_in_the_error(aaio: Layout) -> None:
 def test_it_ends_with_its_parent() -> None:
     code = (
         "import subprocess, sys, time\n"
-        "child = subprocess.Popen([sys.executable, '-m', 'animalcat.layouts.fitter'],"
+        "child = subprocess.Popen([sys.executable, '-m', 'animalcat.layouts.inference.fitter'],"
         " stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)\n"
         "print(child.pid, flush=True)\n"
         "time.sleep(60)\n"
@@ -129,7 +129,7 @@ def test_it_ends_with_its_parent() -> None:
 
 
 def test_bad_requests_are_answered_and_the_end_of_input_ends_it() -> None:
-    command = [sys.executable, "-m", "animalcat.layouts.fitter"]
+    command = [sys.executable, "-m", "animalcat.layouts.inference.fitter"]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe) as process:
         assert process.stdin is not None

@@ -7,7 +7,7 @@ import io
 import numpy as np
 import pytest
 
-from animalcat.layouts import frames
+from animalcat.layouts.inference import frames
 
 MESSAGE = {"op": "fit", "seed": 2**63}
 ARRAYS = {

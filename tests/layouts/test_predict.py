@@ -8,13 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from animalcat.layouts import scores
-from animalcat.layouts.baselines import Aggregate, Logistic
-from animalcat.layouts.checks import posterior_predictive
-from animalcat.layouts.evaluator import Evaluator
-from animalcat.layouts.instances import Instances
-from animalcat.layouts.library import load_layout
-from animalcat.layouts.predict import (
+from animalcat.layouts.checking import scores
+from animalcat.layouts.checking.baselines import Aggregate, Logistic
+from animalcat.layouts.checking.checks import posterior_predictive
+from animalcat.layouts.checking.predict import (
     LayoutAssessor,
     as_shares,
     held_out,
@@ -22,8 +19,11 @@ from animalcat.layouts.predict import (
     split,
     splits,
 )
-from animalcat.layouts.simulate import LayoutAgent, play
-from animalcat.layouts.spec import Layout
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.library import load_layout
+from animalcat.layouts.model.instances import Instances
+from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.simulation.simulate import LayoutAgent, play
 
 Floats = npt.NDArray[np.float64]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from animalcat.layouts.priors import HalfNormal, Normal, Prior, ScaledBeta
+from animalcat.layouts.model.priors import HalfNormal, Normal, Prior, ScaledBeta
 
 PRIORS: list[Prior] = [
     ScaledBeta(0.0, 5.3),

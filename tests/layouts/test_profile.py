@@ -11,11 +11,11 @@ import pytest
 from jsonschema import Draft202012Validator, ValidationError
 from scipy.stats import norm
 
-from animalcat.layouts.fit import FitRequest, fit
-from animalcat.layouts.live import LivePosterior
-from animalcat.layouts.profile import Profile
-from animalcat.layouts.spec import Layout
-from animalcat.layouts.summary import hdi
+from animalcat.layouts.inference.fit import FitRequest, fit
+from animalcat.layouts.inference.live import LivePosterior
+from animalcat.layouts.inference.summary import hdi
+from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.reporting.profile import Profile
 
 
 def schema(name: str) -> Draft202012Validator:

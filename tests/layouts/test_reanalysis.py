@@ -12,10 +12,10 @@ from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import Policy
 from animalcat.layouts.adaptive.policy import Chooser
-from animalcat.layouts.evaluator import Evaluator
-from animalcat.layouts.live import LivePosterior
-from animalcat.layouts.reanalysis import Drawn, Reanalysis, reanalyse
-from animalcat.layouts.spec import Layout
+from animalcat.layouts.checking.reanalysis import Drawn, Reanalysis, reanalyse
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.live import LivePosterior
+from animalcat.layouts.model.spec import Layout
 
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]

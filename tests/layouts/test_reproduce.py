@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from animalcat.cli.layout import app
-from animalcat.layouts.instances import Instances, OutcomeTable
+from animalcat.cli.layout.commands import app
+from animalcat.layouts.checking.predict import LayoutAssessor
 from animalcat.layouts.library import load_layout
-from animalcat.layouts.predict import LayoutAssessor
+from animalcat.layouts.model.instances import Instances, OutcomeTable
 from animalcat.layouts.reproduce.ceiling import ceiling
 from animalcat.layouts.reproduce.chance import CHANCE, AverageChance, with_chance
 from animalcat.layouts.reproduce.cooperation import KINDS, Kind, population, recover
@@ -27,7 +27,7 @@ from animalcat.layouts.reproduce.permanence import (
     table_8,
 )
 from animalcat.layouts.reproduce.printed import burden2023
-from animalcat.layouts.synthetic import (
+from animalcat.layouts.simulation.synthetic import (
     CAPABILITIES,
     TASKS,
     op_battery,

@@ -6,14 +6,14 @@ import numpy as np
 import pymc as pm
 import pytest
 
-from animalcat.layouts.backend.graph import WEIGHTS, build
-from animalcat.layouts.certificate import certify
-from animalcat.layouts.evaluator import Evaluator
-from animalcat.layouts.fit import FitRequest, fit
+from animalcat.layouts.adaptive.retest import Retest
+from animalcat.layouts.inference.backend.graph import WEIGHTS, build
+from animalcat.layouts.inference.certificate import certify
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.fit import FitRequest, fit
+from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.library import load_layout
-from animalcat.layouts.live import LivePosterior
-from animalcat.layouts.retest import Retest
-from animalcat.layouts.spec import Layout
+from animalcat.layouts.model.spec import Layout
 
 
 def after_pairs(determinism: float, count: int, seed: int = 0) -> Retest:

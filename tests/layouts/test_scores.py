@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from animalcat.layouts import scores
+from animalcat.layouts.checking import scores
 
 PAIRS = st.lists(st.tuples(st.floats(0, 1), st.sampled_from([0.0, 0.3, 1.0])), min_size=1)
 

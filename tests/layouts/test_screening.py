@@ -10,12 +10,12 @@ import jsonschema
 import numpy as np
 import pytest
 
-from animalcat.layouts.fit import FitRequest, fit
-from animalcat.layouts.instances import Instances
-from animalcat.layouts.predict import HeldOut
-from animalcat.layouts.profile import Profile
-from animalcat.layouts.screening import NOT_READ, gated, predictive_power, screen
-from animalcat.layouts.spec import Layout
+from animalcat.layouts.checking.predict import HeldOut
+from animalcat.layouts.checking.screening import NOT_READ, gated, predictive_power, screen
+from animalcat.layouts.inference.fit import FitRequest, fit
+from animalcat.layouts.model.instances import Instances
+from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.reporting.profile import Profile
 
 REAL = (
     "prosocial_newcomers",

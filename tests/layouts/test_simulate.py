@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from animalcat.layouts.evaluator import Evaluator
-from animalcat.layouts.instances import Instances
+from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.library import load_layout
-from animalcat.layouts.simulate import (
+from animalcat.layouts.model.instances import Instances
+from animalcat.layouts.model.spec import Layout, from_dict
+from animalcat.layouts.simulation.simulate import (
     Drift,
     Hidden,
     Lapses,
@@ -17,8 +18,12 @@ from animalcat.layouts.simulate import (
     play,
     prior_agents,
 )
-from animalcat.layouts.spec import Layout, from_dict
-from animalcat.layouts.synthetic import CAPABILITIES, PARADIGMS, op_battery, synthetic_agents
+from animalcat.layouts.simulation.synthetic import (
+    CAPABILITIES,
+    PARADIGMS,
+    op_battery,
+    synthetic_agents,
+)
 
 # Brier score of the aggregate per agent in Table 8: p (1 - p) on the 438 test instances.
 TABLE_8 = (

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from animalcat.layouts.codec import SpecificationError
-from animalcat.layouts.expressions import FormulaError, bounds, parse
 from animalcat.layouts.library import LAYOUTS, load_layout, variants
-from animalcat.layouts.links import LogisticMargin, NoiseMixture
-from animalcat.layouts.spec import Layout, from_dict, to_dict
+from animalcat.layouts.model.codec import SpecificationError
+from animalcat.layouts.model.expressions import FormulaError, bounds, parse
+from animalcat.layouts.model.links import LogisticMargin, NoiseMixture
+from animalcat.layouts.model.spec import Layout, from_dict, to_dict
 
 Change = Callable[[dict[str, Any]], object]
 

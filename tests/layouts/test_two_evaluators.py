@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from animalcat.layouts.evaluator import Evaluator
+from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.library import LAYOUTS, load_layout, variants
-from animalcat.layouts.links import (
+from animalcat.layouts.model.links import (
     LINKS,
     ONE,
     Formula,
@@ -31,9 +31,9 @@ from animalcat.layouts.links import (
     Scaled,
     WeightedSum,
 )
-from animalcat.layouts.nodes import KINDS, LIKELIHOODS, default_source
-from animalcat.layouts.priors import PRIORS, HalfNormal, Normal, ScaledBeta
-from animalcat.layouts.spec import (
+from animalcat.layouts.model.nodes import KINDS, LIKELIHOODS, default_source
+from animalcat.layouts.model.priors import PRIORS, HalfNormal, Normal, ScaledBeta
+from animalcat.layouts.model.spec import (
     Bernoulli,
     Beta,
     Binomial,
@@ -313,7 +313,7 @@ def pymc_log_density(layout: Layout, theta: Floats, features: Floats, y: Floats)
     import pymc
     import pytensor
 
-    from animalcat.layouts.backend.graph import build
+    from animalcat.layouts.inference.backend.graph import build
 
     graph = build(layout)
     pm: Any = pymc

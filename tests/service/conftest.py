@@ -16,10 +16,10 @@ import pytest_asyncio
 
 from animalcat.arena_configs.families import generate
 from animalcat.arena_configs.writer import to_yaml
-from animalcat.layouts.fitter import Fitter
-from animalcat.service.battery import ArenaFile, Battery, import_files
-from animalcat.service.server import RunningServer, create_server
-from animalcat.service.settings import Settings
+from animalcat.layouts.inference.fitter import Fitter
+from animalcat.service.batteries.battery import ArenaFile, Battery, import_files
+from animalcat.service.host.settings import Settings
+from animalcat.service.rpc.server import RunningServer, create_server
 from animalcat.v1 import (
     campaigns_pb2_grpc,
     gateway_pb2,

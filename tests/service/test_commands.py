@@ -15,8 +15,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from animalcat.cli.main import build
-from animalcat.service.private import server_for
-from animalcat.service.settings import Settings
+from animalcat.service.host.private import server_for
+from animalcat.service.host.settings import Settings
 
 ARENA = """!ArenaConfig
 arenas:

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from animalcat.layouts.library import load_layout
+from animalcat.layouts.model.spec import Exclusion
 from animalcat.layouts.reproduce.olympics import INSTANCES
-from animalcat.layouts.spec import Exclusion
-from animalcat.service.battery import ArenaFile, Battery, import_files, load, read_files
-from animalcat.service.coverage import coverage, covered_features
+from animalcat.service.batteries.battery import ArenaFile, Battery, import_files, load, read_files
 from animalcat.service.errors import Code, ServiceError
+from animalcat.service.measuring.coverage import coverage, covered_features
 
 from .conftest import arena
 

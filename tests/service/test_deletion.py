@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from animalcat import names
-from animalcat.service.battery_library import BatteryLibrary
 from animalcat.service.errors import Code, ServiceError
+from animalcat.service.library.batteries import BatteryLibrary
 from animalcat.v1 import sessions_pb2
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

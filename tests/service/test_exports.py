@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from animalcat.service.exports import OUTCOME_COLUMNS, outcomes_csv, profile_html
+from animalcat.service.rpc.exports import OUTCOME_COLUMNS, outcomes_csv, profile_html
 
 UNITS = {"rewardDistance": "m", "rewardBehind": "1"}
 NODE: dict[str, Any] = {

@@ -8,10 +8,10 @@ import pytest
 
 from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.layouts.library import load_layout
-from animalcat.service.battery import ArenaFile, import_files, load
-from animalcat.service.coverage import coverage
+from animalcat.service.batteries.battery import ArenaFile, import_files, load
+from animalcat.service.batteries.feature_table import TableError
 from animalcat.service.errors import ServiceError
-from animalcat.service.feature_table import TableError
+from animalcat.service.measuring.coverage import coverage
 
 from .conftest import arena
 

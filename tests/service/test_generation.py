@@ -15,14 +15,19 @@ from animalcat.arena_configs.families.solve import TOLERANCE
 from animalcat.arena_configs.features import measure
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.placement import place
-from animalcat.cli.session_plan import why
+from animalcat.cli.session.plan import why
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.library import load_layout
-from animalcat.layouts.spec import Exclusion
-from animalcat.service.battery import ArenaFile, Battery, import_files
+from animalcat.layouts.model.spec import Exclusion
+from animalcat.service.batteries.battery import ArenaFile, Battery, import_files
 from animalcat.service.errors import Code, ServiceError
-from animalcat.service.generation import ArenaSource, played_arena, played_instance, source_for
-from animalcat.service.measurement import Measurement
+from animalcat.service.measuring.generation import (
+    ArenaSource,
+    played_arena,
+    played_instance,
+    source_for,
+)
+from animalcat.service.measuring.measurement import Measurement
 from animalcat.service.model import Decision, SessionSpec
 from animalcat.service.recording import read_episode
 from animalcat.service.recording.verify import verify

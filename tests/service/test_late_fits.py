@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from animalcat.layouts.fitter import Fitter
+from animalcat.layouts.inference.fitter import Fitter
 from animalcat.v1 import results_pb2, sessions_pb2
 from tests.service.conftest import arena
 

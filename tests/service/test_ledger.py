@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from animalcat.service.evidence import AHEAD, lag
-from animalcat.service.ledger import MAX_FAULTS, Ledger
 from animalcat.service.model import Cause, Decision, Episode, Outcome
+from animalcat.service.session.evidence import AHEAD, lag
+from animalcat.service.session.ledger import MAX_FAULTS, Ledger
 
 
 def decision(instance: str) -> Decision:

@@ -11,7 +11,7 @@ import pytest
 from animalcat.layouts.library import LAYOUTS, load_layout
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.model import LayoutRecord
-from animalcat.service.paging import MOST, PAGE, paged
+from animalcat.service.rpc.paging import MOST, PAGE, paged
 from animalcat.v1 import layouts_pb2, results_pb2, sessions_pb2
 
 from .conftest import FILES, Service

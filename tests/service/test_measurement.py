@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
-from animalcat.service.battery import Battery
+from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import Code, ServiceError
-from animalcat.service.measurement import Measurement
+from animalcat.service.measuring.measurement import Measurement
 from animalcat.service.model import Decision, SessionSpec
 
 from .conftest import open_floor

@@ -9,7 +9,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from animalcat.service.battery import Tick
+from animalcat.service.batteries.battery import Tick
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.operations import KEPT, Kind, Operation, Operations, State
 from animalcat.v1 import operations_pb2, sessions_pb2

@@ -9,7 +9,7 @@ import pytest
 
 from animalcat.layouts.library import parse_layout, text_of
 from animalcat.service.errors import ServiceError
-from animalcat.service.layout_library import layout_of, own_layout
+from animalcat.service.library.layouts import layout_of, own_layout
 from animalcat.v1 import sessions_pb2
 
 REACHING = """

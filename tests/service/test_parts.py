@@ -18,7 +18,7 @@ from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.placement import place
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
-from animalcat.service.battery import (
+from animalcat.service.batteries.battery import (
     ArenaFile,
     Battery,
     import_files,
@@ -26,18 +26,18 @@ from animalcat.service.battery import (
     paradigm_of,
     read_files,
 )
-from animalcat.service.certificates import fit_seed
 from animalcat.service.errors import CATALOGUE, Code, ServiceError, public, unknown
-from animalcat.service.events import Event, EventBus
-from animalcat.service.gateway import expand
-from animalcat.service.lock import DirectoryInUseError, DirectoryLock, running_server
-from animalcat.service.measurement import Measurement, is_checkpoint
+from animalcat.service.host.lock import DirectoryInUseError, DirectoryLock, running_server
+from animalcat.service.host.settings import ExposureError, Settings, exposure
+from animalcat.service.measuring.certificates import fit_seed
+from animalcat.service.measuring.measurement import Measurement, is_checkpoint
 from animalcat.service.model import (
     Session,
     SessionSpec,
     SessionState,
 )
-from animalcat.service.settings import ExposureError, Settings, exposure
+from animalcat.service.rpc.gateway import expand
+from animalcat.service.session.events import Event, EventBus
 from animalcat.v1 import gateway_pb2
 
 from .conftest import open_floor

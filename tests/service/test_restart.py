@@ -211,7 +211,7 @@ def test_a_private_server_ends_with_its_command(tmp_path: Path) -> None:
     code = (
         "import os, sys\n"
         "from pathlib import Path\n"
-        "from animalcat.service.private import server_for\n"
+        "from animalcat.service.host.private import server_for\n"
         "with server_for(None, Path(sys.argv[1])) as address:\n"
         "    print(address, flush=True)\n"
         "    os.kill(os.getpid(), 9)\n"

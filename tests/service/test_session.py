@@ -12,8 +12,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from animalcat.layouts.fit import FitRequest, FitResult
-from animalcat.layouts.fitter import Fitter
+from animalcat.layouts.inference.fit import FitRequest, FitResult
+from animalcat.layouts.inference.fitter import Fitter
 from animalcat.service.recording import read_episode
 from animalcat.v1 import results_pb2, sessions_pb2, types_pb2
 

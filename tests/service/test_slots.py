@@ -13,8 +13,8 @@ import pytest
 
 import animalcat
 from animalcat.envs.agents import BUILTIN
-from animalcat.service.evidence import AHEAD
 from animalcat.service.model import Episode
+from animalcat.service.session.evidence import AHEAD
 from animalcat.v1 import gateway_pb2, sessions_pb2, types_pb2
 
 from .conftest import Service, action, walk

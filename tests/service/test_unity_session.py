@@ -16,10 +16,10 @@ import grpc
 import psutil
 import pytest
 
-from animalcat.layouts.fitter import Fitter
+from animalcat.layouts.inference.fitter import Fitter
+from animalcat.service.host.settings import Settings
 from animalcat.service.recording import read_episode, verify
-from animalcat.service.server import create_server
-from animalcat.service.settings import Settings
+from animalcat.service.rpc.server import create_server
 from animalcat.v1 import sessions_pb2, types_pb2
 from tests.service.conftest import FILES, Service
 from tests.unity_builds import STAND_IN, START_SECONDS, build

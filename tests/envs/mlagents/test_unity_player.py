@@ -20,8 +20,8 @@ from mlagents_envs.exception import UnityTimeOutException
 from mlagents_envs.side_channel.raw_bytes_channel import RawBytesChannel
 
 from animalcat.arena_configs.writer import to_yaml
-from animalcat.cli import unity_player
-from animalcat.cli.output import BAD_INPUT, MISSING, UNREACHABLE
+from animalcat.cli.shared.output import BAD_INPUT, MISSING, UNREACHABLE
+from animalcat.cli.unity import player as unity_player
 from animalcat.envs.mlagents import link
 from animalcat.envs.mlagents.channels import ARENAS
 from animalcat.envs.testing import goal_arena
@@ -104,7 +104,7 @@ def test_a_person_plays_until_the_client_closes(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("ANIMALCAT_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("animalcat.cli.unity_person.open_page", lambda url: None)
+    monkeypatch.setattr("animalcat.cli.unity.person.open_page", lambda url: None)
     with client_of(["--playerMode", "1"], to_yaml(goal_arena())) as (code, log):
         while (page := re.search(r"play at (http://\S+)/#\S+\n", log.read_text())) is None:
             assert not code.done()

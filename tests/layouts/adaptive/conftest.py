@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from animalcat.layouts.live import LivePosterior
-from animalcat.layouts.spec import Layout
+from animalcat.layouts.inference.live import LivePosterior
+from animalcat.layouts.model.spec import Layout
 
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]

@@ -19,12 +19,12 @@ from animalcat.benchmarks.adaptive_sessions import Player, Task, World, simulate
 from animalcat.cli.main import build
 from animalcat.layouts.adaptive.offers import VectorSource
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
-from animalcat.layouts.calibration import spread
-from animalcat.layouts.instances import Instances
+from animalcat.layouts.checking.calibration import spread
 from animalcat.layouts.library import load_layout
-from animalcat.layouts.spec import Layout
-from animalcat.layouts.synthetic import op_battery
-from animalcat.service.generation import ArenaSource
+from animalcat.layouts.model.instances import Instances
+from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.simulation.synthetic import op_battery
+from animalcat.service.measuring.generation import ArenaSource
 
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]

@@ -11,11 +11,11 @@ import pytest
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.bound import Reach, information_of, reach
 from animalcat.layouts.adaptive.plan import StoppingRule
-from animalcat.layouts.evaluator import Evaluator
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.library import load_layout
-from animalcat.layouts.likelihood import log_density
-from animalcat.layouts.live import LivePosterior
-from animalcat.layouts.spec import Layout
+from animalcat.layouts.model.likelihood import log_density
+from animalcat.layouts.model.spec import Layout
 
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]

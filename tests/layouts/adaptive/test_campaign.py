@@ -16,7 +16,7 @@ from animalcat.layouts.adaptive.campaign import (
     overlapping,
     worth,
 )
-from animalcat.layouts.randomness import rng
+from animalcat.layouts.inference.randomness import rng
 
 RULE = Allocation(budget=4000)
 PRIOR = 0.3

@@ -8,12 +8,12 @@ import pytest
 
 from animalcat.layouts.adaptive.alarm import Alarm, log_factors, schemes
 from animalcat.layouts.adaptive.hindsight import LEVEL, fails
-from animalcat.layouts.evaluator import Evaluator
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.library import load_layout
-from animalcat.layouts.live import LivePosterior
-from animalcat.layouts.simulate import LayoutAgent
-from animalcat.layouts.spec import Layout
-from animalcat.layouts.synthetic import op_battery, synthetic_agents
+from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.simulation.simulate import LayoutAgent
+from animalcat.layouts.simulation.synthetic import op_battery, synthetic_agents
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -12,10 +12,10 @@ from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import RULES, Given, Learner, RulesError
 from animalcat.layouts.adaptive.offers import VectorSource
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
-from animalcat.layouts.instances import Instances
+from animalcat.layouts.inference.live import TellError
 from animalcat.layouts.library import load_layout
-from animalcat.layouts.live import TellError
-from animalcat.layouts.spec import Layout, from_dict
+from animalcat.layouts.model.instances import Instances
+from animalcat.layouts.model.spec import Layout, from_dict
 
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]

@@ -14,12 +14,12 @@ from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.evidence import Evidence
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import WORTHWHILE, Chooser
+from animalcat.layouts.adaptive.retest import Retest
 from animalcat.layouts.adaptive.selectors import SETTLED
 from animalcat.layouts.adaptive.stopping import Stopper, Verdict
-from animalcat.layouts.evaluator import Evaluator
-from animalcat.layouts.live import LivePosterior
-from animalcat.layouts.retest import Retest
-from animalcat.layouts.spec import Layout
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.live import LivePosterior
+from animalcat.layouts.model.spec import Layout
 
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]

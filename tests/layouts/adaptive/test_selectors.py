@@ -25,11 +25,11 @@ from animalcat.layouts.adaptive.selectors import (
     propensities,
     stratified_random,
 )
-from animalcat.layouts.calibration import spread
-from animalcat.layouts.evaluator import Evaluator
+from animalcat.layouts.checking.calibration import spread
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.library import load_layout
-from animalcat.layouts.live import LivePosterior
-from animalcat.layouts.spec import Layout
+from animalcat.layouts.model.spec import Layout
 
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]

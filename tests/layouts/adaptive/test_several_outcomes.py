@@ -17,10 +17,10 @@ from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import Chooser
 from animalcat.layouts.adaptive.stopping import Stopper
 from animalcat.layouts.adaptive.widening import INSIDE, widened, with_strata
-from animalcat.layouts.evaluator import Evaluator
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.library import load_layout
-from animalcat.layouts.live import LivePosterior
-from animalcat.layouts.spec import Layout, from_dict, to_dict
+from animalcat.layouts.model.spec import Layout, from_dict, to_dict
 
 Floats = npt.NDArray[np.float64]
 NAN = float("nan")

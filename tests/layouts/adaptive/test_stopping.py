@@ -13,8 +13,8 @@ from animalcat.layouts.adaptive.information import Scores
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import Chooser
 from animalcat.layouts.adaptive.stopping import Stopper, Verdict, needed
-from animalcat.layouts.live import LivePosterior
-from animalcat.layouts.spec import Layout
+from animalcat.layouts.inference.live import LivePosterior
+from animalcat.layouts.model.spec import Layout
 
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]

@@ -9,10 +9,10 @@ import numpy.typing as npt
 import pytest
 
 from animalcat.layouts.adaptive.widening import INSIDE, widened, with_strata
-from animalcat.layouts.evaluator import Evaluator
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.library import load_layout
-from animalcat.layouts.live import LivePosterior
-from animalcat.layouts.spec import Layout
+from animalcat.layouts.model.spec import Layout
 
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]

@@ -1,0 +1,1 @@
+"""`animalcat arena`: `commands` are its verbs; `map` draws, `play` lets a person play."""

@@ -1,0 +1,424 @@
+"""`animalcat arena`: check, measure, draw and play arena files."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import numpy as np
+import typer
+from rich.progress import track
+
+from animalcat.arena_configs.checks import check_loaded
+from animalcat.arena_configs.features import FEATURES, bearing, measure
+from animalcat.arena_configs.loader import load_config
+from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, Problem
+from animalcat.arena_configs.placement import Placement, place
+from animalcat.arena_configs.returns import max_return
+from animalcat.arena_configs.sequence import merged
+from animalcat.cli.shared.output import (
+    FAILED,
+    console,
+    fail,
+    print_json,
+    print_rows,
+    progress_console,
+)
+from animalcat.cli.shared.tables import there
+from animalcat.envs.types import CameraSpec, ObservationSpec
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+app = typer.Typer(help="Check, measure, draw and play arena files.", no_args_is_help=True)
+
+ENDINGS: Final = (".yaml", ".yml")
+MOST_ROWS: Final = 40
+"""Problems that are listed one by one; more are grouped by kind."""
+
+Paths = Annotated[
+    list[Path], typer.Argument(help="Arena files, or folders of them.", show_default=False)
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of what an arena leaves to chance.")]
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureRow:
+    """Meta-features of one arena; as in `arena_features.schema.json`."""
+
+    file: str
+    arena: int | None
+    instance: str
+    seed: int
+    drawn: dict[str, float] = field(default_factory=dict[str, float])
+    features: dict[str, float] | None = None
+    missing: dict[str, str] = field(default_factory=dict[str, str])
+    error: str | None = None
+
+
+@app.command("check")
+def check_files(
+    paths: Paths,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Take every leniency of the loader for an error.")
+    ] = False,
+    seed: Seed = 0,
+    every: Annotated[
+        bool, typer.Option("--all", help="List every problem, however many there are.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say what is wrong or doubtful in arena files; exit code 1 when there is an error.
+
+    More than 40 problems are grouped by kind, each with an example; --all lists them all.
+    """
+    looked = track(_files(paths), "checking", console=progress_console(), transient=True)
+    results = [_checked(path, strict, seed) for path in looked]
+    problems = [problem for _, _, found in results for problem in found]
+    errors = sum(problem.severity == "error" for problem in problems)
+    if as_json:
+        print_json(
+            [
+                {"file": name, "loaded": loaded, "problems": [_without_file(p) for p in found]}
+                for name, loaded, found in results
+            ]
+        )
+    else:
+        if len(problems) > MOST_ROWS and not every:
+            columns = ["severity", "code", "problems", "files", "for example"]
+            print_rows(_kinds(problems), columns, as_json=False)
+        elif problems:
+            columns = ["file", "line", "field", "severity", "code", "message"]
+            print_rows([asdict(p) for p in problems], columns, as_json=False)
+        clean = sum(not found for _, _, found in results)
+        typer.echo(
+            f"{_count(len(results), 'file')}: {clean} clean, {_count(errors, 'error')}, "
+            f"{_count(len(problems) - errors, 'warning')}{_by_code(problems)}"
+        )
+    if errors:
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+def features(
+    paths: Paths,
+    seed: Seed = 0,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write a CSV file here.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure the meta-features of arenas: the nearest reward, and what else stands there.
+
+    What an arena leaves to chance is drawn from the seed first; exit code 1 when an arena cannot
+    be read or built. The table leaves out what no arena has.
+    """
+    rows = [row for path in _files(paths) for row in _feature_rows(path, seed)]
+    if output:
+        _write_csv(output, rows)
+    if as_json:
+        print_json([asdict(row) for row in rows])
+    elif not output:
+        shown = there([row.features or {} for row in rows])
+        columns = ["instance", *shown, "drawn", "error"]
+        print_rows([_flat(row) for row in rows], columns, as_json=False)
+    else:
+        typer.echo(f"{_count(len(rows), 'arena')} -> {output}")
+    if any(row.error for row in rows):
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+def show(
+    file: Annotated[Path, typer.Argument(help="An arena file.", show_default=False)],
+    number: Annotated[
+        int | None, typer.Option("--arena", help="Its number in the file; the first if omitted.")
+    ] = None,
+    seed: Seed = 0,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Draw a map (PNG, SVG or PDF) here.")
+    ] = None,
+    first_person: Annotated[
+        bool,
+        typer.Option("--first-person", help="Draw what the agent sees after one step instead."),
+    ] = False,
+    resolution: Annotated[
+        int, typer.Option(min=4, max=512, help="Side of that picture in pixels.")
+    ] = 512,
+    as_json: AsJson = False,
+) -> None:
+    """Show what stands where in an arena."""
+    if first_person and output is None:
+        fail("--first-person draws a picture: say where it goes, for example -o frame.png")
+    arena = _arena(_load(file), number)
+    try:
+        placement = place(arena, np.random.default_rng(seed))
+    except ArenaError as error:
+        fail(f"{file}: {error}")
+    if as_json:
+        print_json(_description(placement))
+    else:
+        _print_summary(file, placement)
+    if output is None:
+        return
+    try:
+        if first_person:
+            _first_view(arena, seed, resolution).save(output)
+        else:
+            from animalcat.cli.arena.map import draw_map  # matplotlib takes a while to import
+
+            draw_map(placement, output, title=file.name)
+    except (OSError, ValueError) as error:
+        fail(f"cannot write {output}: {error}")
+    typer.echo(f"{'view' if first_person else 'map'} -> {output}", err=as_json)
+
+
+@app.command()
+def play(
+    file: Annotated[Path, typer.Argument(help="An arena file.", show_default=False)],
+    number: Annotated[
+        int | None, typer.Option("--arena", help="Its number in the file; the first if omitted.")
+    ] = None,
+    seed: Seed = 0,
+    resolution: Annotated[
+        int, typer.Option(min=8, max=512, help="Side of the picture in pixels.")
+    ] = 256,
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", help="Data directory; else ANIMALCAT_HOME, else .animalcat."),
+    ] = None,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port of 127.0.0.1; 0: any free one.")
+    ] = 0,
+    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+    terminal: Annotated[
+        bool, typer.Option("--terminal", help="Play in this terminal instead.")
+    ] = False,
+) -> None:
+    """Play an arena yourself, with the keyboard; each episode is recorded."""
+    try:
+        arena = merged(_load(file), number)
+    except ArenaError as error:
+        fail(f"{file}: {error}")
+    from animalcat.cli.arena.play import play_arena  # brings the simulator and the recorder
+
+    play_arena(
+        arena,
+        file.stem if number is None else f"{file.stem}-{number}",
+        seed=seed,
+        resolution=resolution,
+        data=data,
+        port=port,
+        browser=browser,
+        terminal=terminal,
+        now=datetime.now(UTC),
+    )
+
+
+def _files(paths: Iterable[Path]) -> list[Path]:
+    found: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            inside = sorted(p for p in path.rglob("*") if p.suffix in ENDINGS and p.is_file())
+            if not inside:
+                fail(f"no arena files ({', '.join(ENDINGS)}) in the folder {path}")
+            found.extend(inside)
+        elif path.is_file():
+            found.append(path)
+        else:
+            fail(f"no such file or folder: {path}")
+    return found
+
+
+def _load(path: Path) -> ArenaConfig:
+    if not path.is_file():
+        fail(f"no such file: {path}")
+    try:
+        loaded = load_config(path)
+    except ArenaError as error:
+        fail(str(error))
+    for problem in loaded.problems:
+        typer.secho(f"warning: {problem}", err=True, fg=typer.colors.YELLOW)
+    return loaded.config
+
+
+def _arena(config: ArenaConfig, number: int | None) -> Arena:
+    if number is None:
+        return config.first
+    if number not in config.arenas:
+        fail(f"no arena {number} in it; there are: {', '.join(map(str, sorted(config.arenas)))}")
+    return config.arenas[number]
+
+
+def _checked(path: Path, strict: bool, seed: int) -> tuple[str, bool, tuple[Problem, ...]]:
+    """Name of a file, whether it could be read, and its problems."""
+    name = str(path)
+    try:
+        loaded = load_config(path, strict=strict)
+    except ArenaError as error:
+        return name, False, error.problems
+    return name, True, check_loaded(loaded, np.random.default_rng(seed), file=name)
+
+
+def _kinds(problems: list[Problem]) -> list[dict[str, Any]]:
+    """One row for each kind of problem, errors first, then the most frequent."""
+    kinds: dict[tuple[str, str], list[Problem]] = defaultdict(list)
+    for problem in problems:
+        kinds[problem.severity, problem.code].append(problem)
+    return [
+        {
+            "severity": severity,
+            "code": code,
+            "problems": len(found),
+            "files": len({problem.file for problem in found}),
+            "for example": _example(found[0]),
+        }
+        for (severity, code), found in sorted(
+            kinds.items(), key=lambda kind: (kind[0][0], -len(kind[1]))
+        )
+    ]
+
+
+def _example(problem: Problem) -> str:
+    line = f":{problem.line}" if problem.line is not None else ""
+    return f"{Path(problem.file).name}{line}: {problem.message}"
+
+
+def _by_code(problems: list[Problem]) -> str:
+    """How many there are of each code, the most frequent first; empty where there are none."""
+    counts = Counter(problem.code for problem in problems).most_common()
+    return f" ({', '.join(f'{code} {number}' for code, number in counts)})" if counts else ""
+
+
+def _without_file(problem: Problem) -> dict[str, Any]:
+    return {key: value for key, value in asdict(problem).items() if key != "file"}
+
+
+def _feature_rows(path: Path, seed: int) -> Iterator[FeatureRow]:
+    try:
+        config = load_config(path).config
+    except ArenaError as error:
+        yield FeatureRow(str(path), None, path.stem, seed, error=str(error))
+        return
+    for number, arena in sorted(config.arenas.items()):
+        instance = path.stem if len(config.arenas) == 1 else f"{path.stem}-{number}"
+        try:
+            placement = place(arena, np.random.default_rng(seed))
+        except ArenaError as error:
+            yield FeatureRow(str(path), number, instance, seed, error=str(error))
+        else:
+            drawn = dict(placement.drawn)
+            yield FeatureRow(str(path), number, instance, seed, drawn, *measure(placement))
+
+
+def _flat(row: FeatureRow) -> dict[str, Any]:
+    values: dict[str, Any] = row.features or dict.fromkeys(FEATURES)
+    start = {"instance": row.instance, "file": row.file, "arena": row.arena, "seed": row.seed}
+    return start | values | {"drawn": len(row.drawn), "error": row.error}
+
+
+def _write_csv(path: Path, rows: Iterable[FeatureRow]) -> None:
+    columns = ["instance", *FEATURES, "drawn", "seed", "file", "arena", "error"]
+    try:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, columns)
+            writer.writeheader()
+            writer.writerows(_flat(row) for row in rows)
+    except OSError as error:
+        fail(f"cannot write {path}: {error.strerror}")
+
+
+def _first_view(arena: Arena, seed: int, resolution: int) -> Image:
+    """What the agent sees after one step in which it does nothing."""
+    # PhysX takes a while to import.
+    from PIL.Image import fromarray
+
+    from animalcat.envs.sim.environment import SimEnvironment
+
+    environment = SimEnvironment(ObservationSpec(CameraSpec(resolution), None))
+    try:
+        environment.load(arena, seed)
+        seen = environment.step(0).observation.camera
+    finally:
+        environment.close()
+    assert seen is not None  # there is a camera
+    return fromarray(seen)
+
+
+def _description(placement: Placement) -> dict[str, Any]:
+    """An arena at its start, as plain data."""
+    start = placement.agent
+    best = max_return(placement)
+    return {
+        "time_limit": placement.time_limit,
+        "pass_mark": placement.pass_mark,
+        "best_return": best if np.isfinite(best) else None,
+        "blackouts": list(placement.blackouts),
+        "agent": {
+            "position": list(start.position),
+            "yaw": start.yaw,
+            "frozen_seconds": start.frozen_seconds,
+        },
+        "objects": [
+            {
+                "name": thing.name,
+                "position": list(thing.position),
+                "yaw": thing.yaw % 360.0,
+                "size": list(thing.size),
+                "reward": thing.reward,
+            }
+            for thing in placement.objects
+        ],
+        "skipped": [{"name": s.name, "reason": s.reason} for s in placement.skipped],
+        "drawn": dict(placement.drawn),
+    }
+
+
+def _print_summary(file: Path, placement: Placement) -> None:
+    start, out = placement.agent, console()
+    seconds = placement.time_limit / 10
+    limit = f"{placement.time_limit} ({seconds:g} s)" if placement.time_limit else "none"
+    out.print(f"{file}", style="bold", highlight=False)
+    out.print(
+        f"time limit {limit}   pass mark {placement.pass_mark:g}   "
+        f"best return below {max_return(placement):.4g}"
+    )
+    if placement.blackouts:
+        out.print(f"blackouts {list(placement.blackouts)}")
+    frozen = f", frozen for {start.frozen_seconds:g} s" if start.frozen_seconds else ""
+    out.print(
+        f"agent at ({start.position.x:.4g}, {start.position.z:.4g}), heading "
+        f"{start.yaw:.4g} degrees{frozen}"
+    )
+    rows = [
+        {
+            "name": thing.name,
+            "x": thing.position.x,
+            "y": thing.position.y,
+            "z": thing.position.z,
+            "yaw": thing.yaw % 360.0,
+            "size": " x ".join(f"{extent:.3g}" for extent in thing.size),
+            "reward": thing.reward or None,
+            "bearing": bearing(placement, thing),
+        }
+        for thing in placement.objects
+    ]
+    if rows:
+        print_rows(rows, list(rows[0]), as_json=False)
+    for skipped in placement.skipped:
+        out.print(f"not spawned: {skipped.name}: {skipped.reason}")
+    if placement.drawn:
+        out.print(f"left to chance: {', '.join(placement.drawn)}")
+    measured = measure(placement).values
+    told = (f"{name} {measured[name]:.4g}" for name in there([measured]))
+    out.print("   ".join(told), highlight=False)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,143 @@
+"""`animalcat arena play`: a person plays an arena, in the browser or in the terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import shutil
+import sys
+import webbrowser
+from collections.abc import Callable, Generator, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+import typer
+
+from animalcat import names
+from animalcat.arena_configs.model import Arena, ArenaError
+from animalcat.cli.shared.output import MISSING, fail
+from animalcat.service.host.settings import Settings
+from animalcat.service.person import Game, PageServer
+from animalcat.service.person.recordings import SESSION_PREFIX
+from animalcat.service.person.terminal import play as play_keys
+
+_KEY: Final = re.compile(r"\x1b\[[A-D]|.", re.DOTALL)
+
+
+def session_id(instance: str, now: datetime) -> str:
+    """Id of a person's session: the arena's name and the time, to the second."""
+    stamp = now.strftime("%Y%m%d-%H%M%S")
+    return f"{SESSION_PREFIX}{names.to_component(instance)[:70]}-{stamp}"
+
+
+def play_arena(
+    arena: Arena,
+    instance: str,
+    *,
+    seed: int,
+    resolution: int,
+    data: Path | None,
+    port: int,
+    browser: bool,
+    terminal: bool,
+    now: datetime,
+) -> None:
+    """Let a person play until they leave, and say where the recordings are.
+
+    Args:
+        arena: What to play.
+        instance: Its name.
+        seed: Seed of the first episode; each restart takes the next one.
+        resolution: Side of the picture in pixels; in a terminal, at most what fits.
+        data: Data directory, else that of the settings.
+        port: Port of the page; 0 is any free one.
+        browser: Open a browser.
+        terminal: Play in the terminal instead.
+        now: The time, for the session's name.
+    """
+    home = (Settings().home if data is None else data).absolute()
+    session = session_id(instance, now)
+    side = min(resolution, _fitting()) if terminal else resolution
+
+    def game() -> Game:
+        return Game(arena, seed, session=session, instance=instance, data=home, resolution=side)
+
+    try:
+        if terminal:
+            _in_terminal(game)
+        else:
+            _in_browser(game, instance, port, browser)
+    except ArenaError as error:
+        fail(f"{instance}: {error}")
+    except OSError as error:
+        place = f"127.0.0.1:{port}" if error.filename is None else error.filename
+        fail(f"{place}: {error.strerror or error}")
+    folder = home / "recordings" / session
+    if folder.is_dir():
+        typer.echo(f"recordings: {folder}")
+        where = f" --data {data}" if data else ""
+        typer.echo(f"again:      animalcat episode replay {session} --verify{where}")
+    else:
+        typer.echo("nothing was played, so nothing is recorded")
+
+
+def open_page(url: str) -> None:
+    """Open a browser, if there is a display: without one Python would start one in the terminal."""
+    if sys.platform != "linux" or _has_display():
+        webbrowser.open(url)
+
+
+def _in_browser(game: Callable[[], Game], title: str, port: int, browser: bool) -> None:
+    server = PageServer(game, title, secrets.token_urlsafe(24), port)
+    try:
+        typer.echo(f"play at {server.url}\nCtrl-C ends")
+        if browser:
+            open_page(server.url)
+        with contextlib.suppress(KeyboardInterrupt):
+            server.serve()
+    finally:
+        server.close()
+
+
+def _in_terminal(game: Callable[[], Game]) -> None:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        fail("--terminal needs a terminal for its keys and its picture")
+    with contextlib.closing(game()) as playing, _keys() as keys:
+
+        def write(text: str) -> None:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+
+        play_keys(playing, keys, write)
+    typer.echo("")
+
+
+@contextlib.contextmanager
+def _keys() -> Generator[Iterator[str]]:
+    """Keys and arrows' escape sequences as they are typed, until standard input ends."""
+    try:
+        import termios
+        import tty
+    except ModuleNotFoundError:
+        fail("this system's terminals give no single keys; play in the browser", MISSING)
+    descriptor = sys.stdin.fileno()
+    before = termios.tcgetattr(descriptor)
+    tty.setraw(descriptor)
+    try:
+        read = iter(lambda: os.read(descriptor, 64), b"")
+        yield (key for data in read for key in _KEY.findall(data.decode(errors="replace")))
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+
+
+def _fitting() -> int:
+    """Side of the largest picture that fits: two pixels a line, an even number, two lines below."""
+    columns, lines = shutil.get_terminal_size()
+    return max(8, min(columns, 2 * (lines - 3)) // 2 * 2)
+
+
+def _has_display() -> bool:
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

@@ -1,0 +1,1 @@
+"""`animalcat layout`: `commands` gathers its verbs, each in a module of its own."""

@@ -1,0 +1,114 @@
+"""The part of `animalcat layout check` that simulates agents and measures them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Final
+
+import typer
+from rich.progress import Progress
+
+from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, progress_console
+from animalcat.layouts.checking.calibration import (
+    Calibration,
+    EngineName,
+    calibrate,
+    problems,
+    spread,
+)
+from animalcat.layouts.inference.randomness import rng
+from animalcat.layouts.model.spec import Layout
+
+Simulated = Annotated[
+    int, typer.Option(min=0, help="Measure so many agents drawn from the prior; 1,000 say much.")
+]
+Played = Annotated[int, typer.Option(min=1, help="Outcomes of each simulated agent.")]
+Missing = Annotated[
+    float,
+    typer.Option(
+        min=0.0, max=0.99, help="Share of a simulated agent's outcomes that get lost, of several."
+    ),
+]
+Engine = Annotated[
+    EngineName,
+    typer.Option(help="What measures simulated agents: live (quick), or nuts."),
+]
+PARTICLES: Final = 2000
+"""Of the live posterior, as in a session."""
+
+
+def check_calibration(
+    layouts: Sequence[Layout],
+    agents: int,
+    outcomes: int,
+    missing: float,
+    engine: EngineName,
+    seed: int,
+    *,
+    as_json: bool,
+) -> None:
+    """Print the calibration of layouts; exit code 1 when intervals do not hold what they say.
+
+    Args:
+        layouts: The layouts of the run: p-values are corrected for the nodes of all of them.
+        agents: How many agents are simulated for each.
+        outcomes: How many episodes each has, on instances all over the ranges of the features.
+        missing: Share of outcomes that get lost, where an episode has several.
+        engine: What measures them.
+        seed: Everything follows from it.
+        as_json: Print JSON: an object of one layout, a list of several.
+    """
+    run: list[Calibration] = []
+    with Progress(console=progress_console(), transient=True) as progress:
+        task = progress.add_task(f"measuring {agents} agents", total=agents * len(layouts))
+        for layout in layouts:
+            found = calibrate(
+                layout,
+                spread(layout, max(2000, outcomes), rng(seed, "spread", 0)),
+                agents=agents,
+                outcomes=outcomes,
+                seed=seed,
+                engine=engine,
+                particles=PARTICLES,
+                missing=missing,
+                done=lambda: progress.update(task, advance=1),
+            )
+            if not len(found.covered):
+                fail(
+                    f"no fit of {agents} agents has converged: give them more outcomes (--episodes)"
+                )
+            run.append(found)
+    wrong = problems(run)
+    reports = [one.to_dict() | {"problems": list(of)} for one, of in zip(run, wrong, strict=True)]
+    if as_json:
+        print_json(reports[0] if len(reports) == 1 else reports)
+    else:
+        for one, report in zip(run, reports, strict=True):
+            _print(one, report)
+        typer.echo("not calibrated" if any(wrong) else "calibrated")
+    if any(wrong):
+        raise typer.Exit(FAILED)
+
+
+def _print(found: Calibration, report: Mapping[str, Any]) -> None:
+    rows = [
+        {
+            "node": name,
+            "coverage of 90 % intervals": f"{node['coverage']:.3f}",
+            "99 % interval": "{:.3f} to {:.3f}".format(*node["interval"]),
+            "with equal tails": f"{node['central']:.3f}",
+            "p of uniform ranks": f"{node['uniformity']:.3f}",
+        }
+        for name, node in report["nodes"].items()
+    ]
+    lost = f", {found.missing:.0%} of outcomes lost" * (found.missing > 0)
+    title = (
+        f"{found.layout.name} ({found.layout.variant}): {report['agents']} agents, "
+        f"{found.outcomes} outcomes each{lost}, by {found.engine}; "
+        f"pooled coverage {found.pooled:.3f}"
+    )
+    print_rows(rows, list(rows[0]), as_json=False, title=title)
+    if found.left_out:
+        typer.echo(f"{found.left_out} agents are left out: their fits did not converge")
+    for problem in report["problems"]:
+        typer.echo(problem)

@@ -1,0 +1,196 @@
+"""`animalcat layout check`: does a layout describe outcomes, and predict those it has not seen?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich.progress import Progress
+
+from animalcat.cli.layout.calibration import (
+    Engine,
+    Missing,
+    Played,
+    Simulated,
+    check_calibration,
+)
+from animalcat.cli.layout.outcomes import Agents, Seed, fit_layouts, read_table, warn_of_bad_fits
+from animalcat.cli.layout.show import Json, Name, Variant, every_variant, load
+from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, progress_console
+from animalcat.layouts.checking.checks import posterior_predictive, prior_predictive, residuals
+from animalcat.layouts.checking.predict import LayoutAssessor, as_shares, held_out, splits
+from animalcat.layouts.checking.scores import murphy
+from animalcat.layouts.checking.screening import LEAST_R2, predictive_power
+from animalcat.layouts.inference.fit import FitResult
+from animalcat.layouts.model.instances import Instances
+
+LEVEL: Final = 0.05
+"""Below this p-value, corrected for how many are looked at, the layout is contradicted."""
+EVERY: Final = "all"
+"""The variant that stands for all of them, for --simulated."""
+_FEWEST: Final = 10
+"""With fewer outcomes nothing is held out."""
+
+Report = dict[str, Any]
+
+
+def command(
+    name: Name,
+    table: Annotated[
+        Path | None,
+        typer.Option(
+            help="CSV with a row an instance: its meta-features, and a column of outcomes an "
+            "agent. Columns `instance` and `paradigm` may name it.",
+        ),
+    ] = None,
+    variant: Variant = "",
+    agent: Agents = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(help="Group residuals by this column only; repeat it. All if not given."),
+    ] = None,
+    repeats: Annotated[
+        int, typer.Option(min=0, help="How often 20 % of the outcomes are held out.")
+    ] = 5,
+    simulated: Simulated = 0,
+    episodes: Played = 60,
+    missing: Missing = 0.0,
+    engine: Engine = "live",
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Check a layout against outcomes, or against itself; exit code 1 when it fails.
+
+    With --table: predictive checks say whether the layout makes up outcomes like these, residuals
+    where it does not, and held-out outcomes how well it predicts. With --simulated: agents drawn
+    from the prior are measured, and intervals must hold the truth as often as they say; with
+    --variant all in every variant, whose p-values are corrected together.
+    """
+    if (table is None) == (simulated == 0):
+        fail("give --table CSV for outcomes, or --simulated AGENTS for calibration")
+    if table is None:
+        run = every_variant(name) if variant == EVERY else [load(name, variant)]
+        check_calibration(run, simulated, episodes, missing, engine, seed, as_json=as_json)
+        return
+    layout = load(name, variant)
+    outcomes = read_table(table, agent or [])
+    if unknown := sorted(set(by or ()) - {"paradigm", *outcomes.instances.columns}):
+        columns = ", ".join(("paradigm", *outcomes.instances.columns))
+        fail(f"--by {unknown[0]}: no such column; columns: {columns}")
+    fits = fit_layouts([layout], outcomes, seed)
+    bad = warn_of_bad_fits(fits)
+    entries: list[Report] = []
+    with Progress(console=progress_console(), transient=True) as progress:
+        task = progress.add_task("checking", total=len(fits[0]))
+        for who, fitted in fits[0].items():
+            progress.update(task, description=who, advance=1)
+            played, y = outcomes.of(who)
+            entries.append({"agent": who, **check(fitted, played, y, by or (), repeats, seed)})
+    if as_json:
+        print_json(entries)
+    else:
+        for entry in entries:
+            _print(entry)
+    if bad or any(entry["contradicted"] for entry in entries):
+        raise typer.Exit(FAILED)
+
+
+def check(
+    fitted: FitResult,
+    instances: Instances,
+    outcomes: Any,
+    by: Sequence[str],
+    repeats: int,
+    seed: int,
+) -> Report:
+    """All checks of one agent, as JSON has them; ends the command where there are no outcomes."""
+    layout, draws = fitted.layout, fitted.flat_draws
+    if not len(outcomes):
+        fail("no outcomes: there is nothing to check")
+    features = instances.features(layout)
+    prior = prior_predictive(layout, features, outcomes, seed)
+    posterior = posterior_predictive(layout, draws, features, outcomes, seed)
+    apart = residuals(layout, draws, instances, outcomes, seed, by)
+    found = [check.p_value * len(posterior) for check in posterior]
+    found += [row.adjusted for row in apart[:1]]
+    return {
+        "converged": fitted.converged,
+        "outcomes": len(outcomes),
+        "contradicted": min(found) < LEVEL,
+        "prior_predictive": [asdict(check) for check in prior],
+        "posterior_predictive": [asdict(check) for check in posterior],
+        "residuals": [asdict(row) for row in apart],
+        "held_out": _held_out(fitted, instances, outcomes, repeats, seed),
+    }
+
+
+def _held_out(
+    fitted: FitResult, instances: Instances, outcomes: Any, repeats: int, seed: int
+) -> Report | None:
+    if not repeats or len(outcomes) < _FEWEST:
+        return None
+    layout = fitted.layout
+    assessor = LayoutAssessor(layout, seed, by="live")
+    kept = held_out(assessor, instances, outcomes, splits(len(outcomes), seed, repeats))
+    shares = as_shares(layout, kept.outcomes, instances.rows(kept.rows).features(layout))
+    power = predictive_power(type(kept)(kept.rows, kept.predicted, shares, kept.repeat), seed=seed)
+    parts = murphy(kept.predicted, shares)
+    known = power.r2.value == power.r2.value
+    return {
+        "repeats": repeats,
+        "brier": parts.brier,
+        "calibration": parts.calibration,
+        "refinement": parts.refinement,
+        "aggregate": parts.uncertainty,
+        "r2": power.r2.value if known else None,
+        "least_r2": LEAST_R2,
+        "readable": power.readable,
+        "reason": power.reason,
+    }
+
+
+def _print(entry: Mapping[str, Any]) -> None:
+    rows = [
+        {
+            "check": f"{kind}: {row['name']}",
+            "seen": f"{row['observed']:.3f}",
+            "expected": f"{row['expected']:.3f}",
+            "90 %": f"{row['low']:.3f} to {row['high']:.3f}",
+            "p": f"{row['p_value']:.3f}",
+        }
+        for kind in ("prior", "posterior")
+        for row in entry[f"{kind}_predictive"]
+    ]
+    title = f"{entry['agent']}: {entry['outcomes']} outcomes, predictive checks"
+    print_rows(rows, list(rows[0]), as_json=False, title=title)
+    shown = [row for row in entry["residuals"] if row["adjusted"] < LEVEL] or entry["residuals"][:5]
+    rows = [
+        {
+            "by": row["by"],
+            "group": row["group"],
+            "instances": row["count"],
+            "seen": f"{row['observed']:.3f}",
+            "expected": f"{row['expected']:.3f}",
+            "90 %": f"{row['low']:.3f} to {row['high']:.3f}",
+            "p (corrected)": f"{row['adjusted']:.3f}",
+        }
+        for row in shown
+    ]
+    if rows:
+        title = f"{entry['agent']}: residuals, {len(rows)} of {len(entry['residuals'])} groups"
+        print_rows(rows, list(rows[0]), as_json=False, title=title)
+    if found := entry["held_out"]:
+        typer.echo(
+            f"Held out (20 %, {found['repeats']} times): Brier score {found['brier']:.3f} "
+            f"(calibration {found['calibration']:.3f}, refinement {found['refinement']:.3f}), "
+            f"aggregate {found['aggregate']:.3f}; {found['reason']}: "
+            + ("the profile may be read" if found["readable"] else "the profile is not to be read")
+        )
+    typer.echo(
+        f"{entry['agent']}: the outcomes contradict the layout"
+        if entry["contradicted"]
+        else f"{entry['agent']}: nothing contradicts the layout"
+    )

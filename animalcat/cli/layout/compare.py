@@ -1,0 +1,170 @@
+"""`animalcat layout compare`: agents, checkpoints of an agent, layouts of one agent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import typer
+
+from animalcat.cli.layout.outcomes import (
+    Agents,
+    Seed,
+    Table,
+    fit_layouts,
+    read_table,
+    warn_of_bad_fits,
+)
+from animalcat.cli.layout.show import Json, load
+from animalcat.cli.shared.agent_comparison import compare_agents, print_comparison
+from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows
+from animalcat.layouts.checking.compare import Posterior, plot_trajectory, trajectory
+from animalcat.layouts.checking.loo import compare_layouts, loo
+from animalcat.layouts.inference.fit import FitResult
+from animalcat.layouts.model.instances import OutcomeTable
+
+Report = dict[str, Any]
+
+
+def command(
+    profiles: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Profiles as `profile export` or `layout fit -o` write them."),
+    ] = None,
+    table: Table = None,
+    layout: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Layout (NAME or FILE.yaml, :VARIANT may follow) for --table; repeat it."
+        ),
+    ] = None,
+    agent: Agents = None,
+    steps: Annotated[
+        str,
+        typer.Option(help="The agents are checkpoints, taken at these steps: 0,1000,5000."),
+    ] = "",
+    seed: Seed = 0,
+    as_json: Json = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Draw the checkpoints here: FILE.svg, .png or .pdf."),
+    ] = None,
+) -> None:
+    """Compare agents: differences from the first one, ranks, and layouts by PSIS-LOO.
+
+    Agents come as profiles, or as a table of outcomes that is fitted here. With several layouts
+    each agent's are compared, and agents by the first.
+    """
+    bad = False
+    if table is not None:
+        if profiles:
+            fail("give profiles or --table, not both")
+        if not layout:
+            fail("--table needs --layout: a name of `layout list`, or a file")
+        outcomes = read_table(table, agent or [])
+        chosen = [load(*_name_and_variant(name)) for name in layout]
+        fits = fit_layouts(chosen, outcomes, seed)
+        bad = warn_of_bad_fits(fits)
+        posteriors = [Posterior.of_fit(name, fitted) for name, fitted in fits[0].items()]
+        report: Report = {"layouts": _layouts(fits, outcomes) if len(fits) > 1 else []}
+    else:
+        posteriors = [p for path in profiles or () for p in _read(path)]
+        if not posteriors:
+            fail("nothing to compare: give profiles, or --table with --layout and --agent")
+        report = {"layouts": []}
+    try:
+        report |= compare_agents(posteriors, seed)
+        paths = trajectory(posteriors, _numbers(steps)) if steps else []
+    except ValueError as error:
+        fail(str(error))
+    report["trajectory"] = [asdict(path) for path in paths]
+    if output is not None:
+        if not paths:
+            fail("-o draws checkpoints: say --steps")
+        try:
+            plot_trajectory(paths).savefig(output)
+        except (OSError, ValueError) as error:
+            fail(f"{output}: cannot be drawn: {error}")
+    if as_json:
+        print_json(report)
+    else:
+        _print(report, posteriors)
+    if bad:
+        raise typer.Exit(FAILED)
+
+
+def _layouts(fits: Sequence[Mapping[str, FitResult]], table: OutcomeTable) -> list[Report]:
+    rows: list[Report] = []
+    for agent in table.agents:
+        instances, outcomes = table.of(agent)
+        if len(outcomes):
+            results = [
+                loo(by_agent[agent], instances.features(by_agent[agent].layout), outcomes)
+                for by_agent in fits
+            ]
+            rows += [{"agent": agent, **asdict(row)} for row in compare_layouts(results)]
+    return rows
+
+
+def _name_and_variant(name: str) -> tuple[str, str]:
+    """NAME:VARIANT or FILE.yaml:VARIANT; a colon may also belong to the file's name."""
+    start, colon, variant = name.rpartition(":")
+    return (start, variant) if colon and not Path(name).exists() else (name, "")
+
+
+def _numbers(steps: str) -> list[float]:
+    try:
+        return [float(step) for step in steps.split(",")]
+    except ValueError:
+        fail(f"--steps {steps!r}: numbers with commas between are wanted")
+
+
+def _read(path: Path) -> list[Posterior]:
+    """Profiles of a file: one as `profile export` has it, or several as `layout fit -o`."""
+    try:
+        found = json.loads(path.read_text("utf-8"))
+        if isinstance(found, list):
+            entries = cast("list[dict[str, Any]]", found)
+            return [Posterior.of_profile(str(entry["agent"]), entry) for entry in entries]
+        agent = found["provenance"].get("agent", path.stem)
+        return [Posterior.of_profile(str(agent), found)]
+    except OSError as error:
+        fail(f"{path}: {error.strerror or 'cannot be read'}")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        fail(f"{path}: no profile: {error}")
+
+
+def _print(report: Report, posteriors: Sequence[Posterior]) -> None:
+    print_comparison(report, title=f"Differences from {posteriors[0].name}")
+    if report["trajectory"]:
+        rows = [
+            {
+                "node": path["node"],
+                "step": f"{step:g}",
+                "mean": f"{mean:.3g}",
+                "90 %": f"{low:.3g} to {high:.3g}",
+                "P(rise)": "-" if rise is None else f"{rise:.2f}",
+            }
+            for path in report["trajectory"]
+            for step, mean, low, high, rise in zip(
+                path["steps"], path["mean"], path["low"], path["high"], path["rise"], strict=True
+            )
+        ]
+        print_rows(rows, list(rows[0]), as_json=False, title="Checkpoints")
+    if report["layouts"]:
+        rows = [
+            {
+                "agent": row["agent"],
+                "layout": row["name"],
+                "elpd": f"{row['elpd']:.1f} ± {row['se']:.1f}",
+                "behind": f"{row['behind']:.1f} ± {row['behind_se']:.1f}",
+                "parameters": f"{row['effective']:.1f}",
+                "k > 0.7": row["doubtful"],
+            }
+            for row in report["layouts"]
+        ]
+        title = "Layouts by leave-one-out (PSIS), nats; behind by less than 4 or 2 errors is little"
+        print_rows(rows, list(rows[0]), as_json=False, title=title)

@@ -1,0 +1,142 @@
+"""`animalcat layout fit`: profiles from outcomes that one already has."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from animalcat.arena_configs.outcome import success
+from animalcat.cli.layout.outcomes import (
+    Agents,
+    Seed,
+    Table,
+    fit_layouts,
+    read_table,
+    warn_of_bad_fits,
+)
+from animalcat.cli.layout.show import Json, Name, Variant, load
+from animalcat.cli.layout.table import covered_instances
+from animalcat.cli.shared.outcome_table import read_pass_marks, read_rewards
+from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows
+from animalcat.layouts.inference.fit import FitResult
+from animalcat.layouts.model.instances import Instances, OutcomeTable
+from animalcat.layouts.model.spec import Bernoulli, Layout
+from animalcat.layouts.reporting.profile import Profile
+
+
+def command(
+    name: Name,
+    battery: Annotated[
+        Path | None, typer.Option(help="Folder of arena files, INSTANCE.yaml.")
+    ] = None,
+    outcomes: Annotated[
+        Path | None,
+        typer.Option(help="CSV of final rewards: a column `instance`, one for each agent."),
+    ] = None,
+    pass_marks: Annotated[
+        Path | None,
+        typer.Option(help="CSV of `instance`, `pass_mark`; the arenas' own if not given."),
+    ] = None,
+    table: Table = None,
+    variant: Variant = "",
+    agent: Agents = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write JSON here.")] = None,
+) -> None:
+    """Fit a layout to outcomes of agents; exit code 1 when a fit has not converged.
+
+    Outcomes come as final rewards on arenas (--battery, --outcomes), of all agents or those named;
+    or as a table of meta-features and outcomes (--table, --agent).
+    """
+    layout = load(name, variant)
+    if table is not None:
+        if battery or outcomes or pass_marks:
+            fail("--table has all in it: give it without --battery, --outcomes and --pass-marks")
+        played = read_table(table, agent or [])
+    elif battery is None or outcomes is None:
+        fail("where are the outcomes? Give --table, or --battery and --outcomes")
+    else:
+        played = _on_arenas(layout, battery, outcomes, pass_marks, agent or [])
+    (fits,) = fit_layouts([layout], played, seed)
+    entries = [_entry(who, fitted, played) for who, fitted in fits.items()]
+    if output is not None:
+        try:
+            output.write_text(json.dumps(entries, indent=2, ensure_ascii=False) + "\n", "utf-8")
+        except OSError as error:
+            fail(f"{output}: cannot be written: {error.strerror}")
+    if as_json:
+        print_json(entries)
+    elif output is None:
+        _print_entries(layout, entries)
+    if warn_of_bad_fits([fits]):
+        raise typer.Exit(FAILED)
+
+
+def _on_arenas(
+    layout: Layout, battery: Path, outcomes: Path, pass_marks: Path | None, agents: Sequence[str]
+) -> OutcomeTable:
+    """Successes and failures on the arenas that the layout covers."""
+    rewards = read_rewards(outcomes)
+    for name in agents:
+        if name not in rewards.columns:
+            fail(f"{outcomes}: no agent {name!r}; agents: {', '.join(rewards.columns)}")
+    table = covered_instances(layout, battery, rewards)
+    if pass_marks is not None:
+        table["pass_mark"] = read_pass_marks(pass_marks).reindex(table.index)
+        if table["pass_mark"].isna().any():
+            fail(f"{pass_marks}: {table.index[table['pass_mark'].isna()][0]} has no pass mark")
+    chosen = tuple(map(str, agents or rewards.columns))
+    got = rewards.loc[table.index, list(chosen)].to_numpy(float).T
+    marks = table["pass_mark"].to_numpy(float)
+    passed = [
+        [float("nan") if np.isnan(r) else success(r, m) for r, m in zip(row, marks, strict=True)]
+        for row in got.tolist()
+    ]
+    known = [name for name in layout.feature_names if table[name].notna().any()]
+    features = table[known].to_numpy(float)
+    instances = Instances(tuple(known), features, names=tuple(map(str, table.index)))
+    return OutcomeTable(instances, chosen, np.array(passed, dtype=np.float64))
+
+
+def _entry(agent: str, fitted: FitResult, played: OutcomeTable) -> dict[str, Any]:
+    profile = Profile.of_fit(fitted).to_dict()
+    outcomes = played.of(agent)[1]
+    counted = isinstance(fitted.layout.outcome, Bernoulli)
+    return {
+        "agent": agent,
+        "successes": int(outcomes.sum()) if counted else None,
+        "mean_outcome": float(outcomes.mean()) if len(outcomes) else None,
+        "instances": len(outcomes),
+        **{key: profile[key] for key in ("layout", "hdi_share", "nodes", "diagnostics")},
+    }
+
+
+def _print_entries(layout: Layout, entries: Sequence[Mapping[str, Any]]) -> None:
+    rows = [
+        {
+            "agent": entry["agent"],
+            **_outcome(entry),
+            **{
+                node.name: "{mean:.2f} ± {sd:.2f}".format(**entry["nodes"][node.name])
+                for node in layout.latents
+            },
+            "converged": "yes" if entry["diagnostics"]["converged"] else "NO",
+        }
+        for entry in entries
+    ]
+    units = ", ".join(f"{n.name} in {n.unit}" for n in layout.latents if n.unit != "1")
+    title = f"{layout.name} ({layout.variant}), mean ± sd{f'; {units}' * bool(units)}"
+    print_rows(rows, list(rows[0]), as_json=False, title=title)
+
+
+def _outcome(entry: Mapping[str, Any]) -> dict[str, str]:
+    if entry["successes"] is not None:
+        return {"passed": f"{entry['successes']}/{entry['instances']}"}
+    mean = entry["mean_outcome"]
+    return {"mean outcome": "-" if mean is None else f"{mean:.3f} of {entry['instances']}"}

@@ -1,0 +1,74 @@
+"""Tables of instances and outcomes for the commands of layouts, and fits of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import Progress
+
+from animalcat.cli.shared.output import fail, progress_console
+from animalcat.layouts.inference.fit import FitRequest, FitResult, fit
+from animalcat.layouts.model.instances import OutcomeTable, TableError, read_csv
+from animalcat.layouts.model.spec import Layout
+
+Table = Annotated[
+    Path | None,
+    typer.Option(
+        help="CSV with a row an instance: its meta-features, and a column of outcomes an agent. "
+        "Columns `instance` and `paradigm` may name it.",
+    ),
+]
+Agents = Annotated[
+    list[str] | None, typer.Option("--agent", help="Column of an agent's outcomes; repeat it.")
+]
+Seed = Annotated[int, typer.Option(min=0, help="Everything follows from it.")]
+
+
+def read_table(path: Path, agents: Sequence[str]) -> OutcomeTable:
+    """A table of outcomes; ends the command where it is wrong."""
+    if not agents:
+        fail(f"{path}: which columns are outcomes? Say --agent COLUMN for each agent")
+    try:
+        return read_csv(path, agents)
+    except TableError as error:
+        fail(str(error) if str(path) in str(error) else f"{path}: {error}")
+
+
+def fit_layouts(
+    layouts: Sequence[Layout], table: OutcomeTable, seed: int
+) -> list[dict[str, FitResult]]:
+    """Fit every layout to every agent, by agent; ends the command where they do not fit."""
+    found: list[dict[str, FitResult]] = []
+    with Progress(console=progress_console(), transient=True) as progress:
+        task = progress.add_task("fitting", total=len(layouts) * len(table.agents))
+        for layout in layouts:
+            fits: dict[str, FitResult] = {}
+            for agent in table.agents:
+                progress.update(task, description=f"{agent}: {layout.name} ({layout.variant})")
+                instances, outcomes = table.of(agent)
+                try:
+                    request = FitRequest(layout, instances.features(layout), outcomes, seed)
+                    fits[agent] = fit(request)
+                except ValueError as error:
+                    fail(f"{agent}: {error}")
+                progress.advance(task)
+            found.append(fits)
+    return found
+
+
+def warn_of_bad_fits(fits: Sequence[dict[str, FitResult]]) -> bool:
+    """Say which fits have not converged; whether there are any."""
+    bad = [
+        (agent, fitted)
+        for by_agent in fits
+        for agent, fitted in by_agent.items()
+        if not fitted.converged
+    ]
+    for agent, fitted in bad:
+        reasons = "; ".join(fitted.diagnostics["reasons"])
+        where = f"{fitted.layout.name} ({fitted.layout.variant})"
+        typer.echo(f"warning: {agent}: {where} has not converged: {reasons}", err=True)
+    return bool(bad)

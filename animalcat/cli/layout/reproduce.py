@@ -1,0 +1,366 @@
+"""`animalcat layout reproduce`: the tables of a paper, ours beside the printed ones."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import numpy as np
+import typer
+from rich.progress import Progress
+
+from animalcat.arena_configs.outcome import success
+from animalcat.cli.layout.recovered import print_recovered, recovered
+from animalcat.cli.layout.table import covered_instances
+from animalcat.cli.shared.outcome_table import read_pass_marks, read_rewards
+from animalcat.cli.shared.output import fail, print_json, print_rows, progress_console
+from animalcat.layouts.library import load_layout
+from animalcat.layouts.model.codec import SpecificationError
+from animalcat.layouts.model.instances import Instances, OutcomeTable
+from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.reproduce.ceiling import Ceiling, ceiling
+from animalcat.layouts.reproduce.cooperation import ENTRANTS
+from animalcat.layouts.reproduce.olympics import (
+    INSTANCES,
+    REPEATS,
+    agreement,
+    figure_6a,
+    figure_9,
+    in_the_middle,
+)
+from animalcat.layouts.reproduce.permanence import (
+    REGENERATIONS,
+    AgentScore,
+    regenerations,
+    skill,
+    table_1,
+    table_8,
+)
+from animalcat.layouts.reproduce.printed import burden2023
+from animalcat.layouts.simulation.synthetic import synthetic_agents
+
+PAPERS: Final = ("burden2023", "tesic2025")
+PARTS: Final = ("figure-9", "figure-6a", "tables")
+"""Parts of burden2023; tesic2025 has none."""
+OLYMPICS: Final = ("figure-9", "scaled", "metres-15")
+"""Variants of aaio for the figures: the first for Figure 9, all for Figure 6a."""
+PERMANENCE: Final = ("refined", "by-task")
+"""Variants of object-permanence for the tables."""
+DATA: Final = "ANIMALCAT_DATA"
+"""Environment variable that names the folder of published outcomes and arenas."""
+
+Report = dict[str, Any]
+
+
+def command(
+    paper: Annotated[str, typer.Argument(help=f"Which paper: {', '.join(PAPERS)}.")],
+    part: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"Of burden2023 only this: {', '.join(PARTS)} (Tables 1 and 8 are one run)."
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            envvar=DATA,
+            help="Folder with aaio/ (outcomes of the entrants) and animal-ai-competition/ "
+            f"(arenas); the variable {DATA} if not given.",
+        ),
+    ] = None,
+    olympics: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Variant of the layout aaio; repeat it. The first is for Figure 9, all are for "
+            f"Figure 6a. By default {', '.join(OLYMPICS)}."
+        ),
+    ] = None,
+    permanence: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Variant of the layout object-permanence for the tables; repeat it. By default "
+            f"{', '.join(PERMANENCE)}."
+        ),
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="Splits of Figure 6a.")] = REPEATS,
+    draws: Annotated[
+        int,
+        typer.Option("--regenerations", min=1, help="How often the synthetic agents are drawn."),
+    ] = REGENERATIONS,
+    processes: Annotated[
+        int, typer.Option(min=1, help="How many processes work out the tables.")
+    ] = os.cpu_count() or 1,
+    entrants: Annotated[
+        int, typer.Option(min=3, help="Of tesic2025: entrants in each simulated population.")
+    ] = ENTRANTS,
+    seed: Annotated[int, typer.Option(min=0, help="Everything follows from it.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write JSON here.")] = None,
+) -> None:
+    """Work out a paper's tables and print ours beside the printed ones; the tables take long.
+
+    Of tesic2025 the outcomes are not here: its layout measures simulated entrants of its contest.
+    """
+    if paper not in PAPERS:
+        fail(f"no paper {paper!r}; there are {', '.join(PAPERS)}")
+    if paper == "tesic2025":
+        if part:
+            fail("tesic2025 has no parts; leave --part out")
+        found = recovered(seed, entrants)
+        _write(found, output)
+        if as_json:
+            print_json(found)
+        else:
+            print_recovered(found)
+        return
+    if unknown := sorted(set(part or ()) - set(PARTS)):
+        fail(f"no part {unknown[0]!r}; there are {', '.join(PARTS)}")
+    wanted = [name for name in PARTS if not part or name in part]
+    if data is None and wanted != ["tables"]:
+        if part:
+            fail(f"the figures need the entrants' outcomes: give --data, or set {DATA}")
+        typer.echo(f"warning: no --data and no {DATA}: the tables only", err=True)
+        wanted = ["tables"]
+    try:
+        aaio = [load_layout("aaio", variant) for variant in olympics or OLYMPICS]
+        op = [load_layout("object-permanence", variant) for variant in permanence or PERMANENCE]
+    except SpecificationError as error:
+        fail(str(error))
+    report: Report = {"paper": paper, "seed": seed}
+    table = read_entrants(aaio[0], data) if data is not None and wanted != ["tables"] else None
+    with Progress(console=progress_console(), transient=True) as progress:
+        if table is not None and "figure-9" in wanted:
+            step = _bar(progress, "Figure 9", len(table.agents))
+            report["figure_9"] = _figure_9(aaio[0], table, seed, step)
+        if table is not None and "figure-6a" in wanted:
+            step = _bar(progress, "Figure 6a", len(table.agents) * len(aaio))
+            report["figure_6a"] = [_figure_6a(one, table, seed, repeats, step) for one in aaio]
+        if "tables" in wanted:
+            step = _bar(progress, "Tables 1 and 8", len(synthetic_agents()) * draws * len(op))
+            report["tables"] = [
+                tables(
+                    one,
+                    regenerations(one, seed, draws, processes=processes, done=step),
+                    ceiling(one.feature_names, seed),
+                )
+                for one in op
+            ]
+    _write(report, output)
+    if as_json:
+        print_json(report)
+    else:
+        print_report(report)
+
+
+def _write(report: Report, output: Path | None) -> None:
+    if output is None:
+        return
+    try:
+        output.write_text(json.dumps(report, indent=2) + "\n", "utf-8")
+    except OSError as error:
+        fail(f"{output}: cannot be written: {error.strerror}")
+
+
+def _bar(progress: Progress, name: str, total: int) -> Callable[[], None]:
+    task = progress.add_task(name, total=total)
+    return lambda: progress.update(task, advance=1)
+
+
+def read_entrants(
+    layout: Layout, data: Path, instances: Collection[str] = INSTANCES
+) -> OutcomeTable:
+    """The published outcomes of the entrants, as far as the layout covers the instances.
+
+    Args:
+        layout: The layout.
+        data: Folder of the data.
+        instances: Which instances; those of the paper by default.
+    """
+    rewards = read_rewards(data / "aaio" / "final_rewards.csv")
+    rewards = rewards.loc[rewards.index.isin(list(instances))]
+    marks = read_pass_marks(data / "aaio" / "pass_marks.csv")
+    table = covered_instances(layout, data / "animal-ai-competition", rewards)
+    columns = [name for name in layout.feature_names if name != "chance"]
+    covered = Instances(
+        tuple(columns), table[columns].to_numpy(float), names=tuple(map(str, table.index))
+    )
+    agents = tuple(map(str, rewards.columns))
+    pass_marks: list[float] = marks.reindex(table.index).tolist()
+    outcomes = [
+        [success(*pair) for pair in zip(rewards[a].reindex(table.index), pass_marks, strict=True)]
+        for a in agents
+    ]
+    return OutcomeTable(covered, agents, np.array(outcomes, dtype=np.float64))
+
+
+def _named(layout: Layout) -> Report:
+    return {"name": layout.name, "variant": layout.variant, "digest": layout.digest}
+
+
+def _figure_9(layout: Layout, table: OutcomeTable, seed: int, step: Callable[[], None]) -> Report:
+    entrants = figure_9(layout, table, seed, done=step)
+    return {
+        "layout": _named(layout),
+        "entrants": [
+            {
+                "name": entrant.name,
+                "success": entrant.success,
+                "converged": entrant.converged,
+                "nodes": {
+                    node.name: {
+                        "mean": node.mean,
+                        "sd": node.sd,
+                        "printed_mean": entrant.printed and entrant.printed.mean[node.name],
+                        "printed_sd": entrant.printed and entrant.printed.sd[node.name],
+                    }
+                    for node in entrant.nodes
+                },
+            }
+            for entrant in entrants
+        ],
+        "agreement": [asdict(row) for row in agreement(entrants)],
+    }
+
+
+def _figure_6a(
+    layout: Layout, table: OutcomeTable, seed: int, repeats: int, step: Callable[[], None]
+) -> Report:
+    scores = figure_6a(layout, table, seed, repeats=repeats, done=step)
+    middle = in_the_middle(scores)
+    return {
+        "layout": _named(layout),
+        "repeats": repeats,
+        "entrants": [asdict(score) for score in scores],
+        "middle": {
+            "entrants": len(middle),
+            "layout": float(np.mean([s.layout for s in middle])),
+            "aggregate": float(np.mean([s.aggregate for s in middle])),
+            "better": sum(s.layout < s.aggregate for s in middle),
+        },
+    }
+
+
+def tables(layout: Layout, scores: list[list[AgentScore]], most: Ceiling) -> Report:
+    """Tables 1 and 8 as JSON has them, from what `regenerations` and `ceiling` gave."""
+    rows = table_8(scores)
+    printed = burden2023()
+    known = {agent.number for agent in synthetic_agents() if agent.known}
+    return {
+        "layout": _named(layout),
+        "regenerations": len(scores),
+        "table_8": [
+            {
+                **asdict(row),
+                "printed_layout": printed.table_8[row.number].layout,
+                "printed_aggregate": printed.table_8[row.number].aggregate,
+            }
+            for row in rows
+        ],
+        "skill": {
+            "all": asdict(skill(rows)),
+            "included": asdict(skill([row for row in rows if row.number in known])),
+        },
+        "ceiling": {**asdict(most), "skill": most.skill},
+        "table_1": [
+            {
+                **asdict(row),
+                "printed_overall": printed.table_1[row.capability].overall,
+                "printed_included": printed.table_1[row.capability].included,
+            }
+            for row in table_1(scores)
+        ],
+    }
+
+
+def print_report(report: Mapping[str, Any]) -> None:
+    """Print tables for people."""
+    if "figure_9" in report:
+        _print_figure_9(report["figure_9"])
+    if "figure_6a" in report:
+        for part in report["figure_6a"]:
+            _print_figure_6a(part)
+    for part in report.get("tables", ()):
+        _print_tables(part)
+
+
+def _print_figure_9(part: Mapping[str, Any]) -> None:
+    rows = [
+        {
+            "entrant": entrant["name"],
+            "success": f"{entrant['success']:.2f}",
+            **{
+                name: f"{node['mean']:.2f} ± {node['sd']:.2f}{_beside(node)}"
+                for name, node in entrant["nodes"].items()
+            },
+            "converged": "yes" if entrant["converged"] else "NO",
+        }
+        for entrant in sorted(part["entrants"], key=lambda entrant: -entrant["success"])
+    ]
+    title = f"Figure 9: mean ± sd, ours by aaio ({part['layout']['variant']}) | printed"
+    print_rows(rows, list(rows[0]), as_json=False, title=title)
+    title = "Figure 9: rank correlation of the means, rms difference of means and of sds"
+    print_rows(part["agreement"], ["node", "rank", "mean", "sd"], as_json=False, title=title)
+
+
+def _beside(node: Mapping[str, Any]) -> str:
+    if node["printed_mean"] is None:
+        return ""
+    return f" | {node['printed_mean']:.2f} ± {node['printed_sd']:.2f}"
+
+
+def _print_figure_6a(part: Mapping[str, Any]) -> None:
+    rows = sorted(part["entrants"], key=lambda row: row["success"])
+    cells = [_rounded({"entrant": row.pop("name"), **row}) for row in map(dict, rows)]
+    title = (
+        f"Figure 6a: Brier score on 20 % held out, {part['repeats']} splits, "
+        f"aaio ({part['layout']['variant']})"
+    )
+    print_rows(cells, list(cells[0]), as_json=False, title=title)
+    middle = part["middle"]
+    typer.echo(
+        f"Success rate 0.2 to 0.7: layout {middle['layout']:.3f}, aggregate "
+        f"{middle['aggregate']:.3f}; the layout is better for {middle['better']} of "
+        f"{middle['entrants']} entrants"
+    )
+
+
+def _print_tables(part: Mapping[str, Any]) -> None:
+    rows = part["table_8"]
+    mean = {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
+    columns = {
+        "layout": "layout",
+        "aggregate": "aggregate",
+        "oracle": "knows the rule",
+        "best": "best profile",
+        "printed_layout": "printed: layout",
+        "printed_aggregate": "printed: aggregate",
+    }
+    cells = [
+        {"agent": name, **{title: f"{row[key]:.3f}" for key, title in columns.items()}}
+        for name, row in [*((str(row["number"]), row) for row in rows), ("mean", mean)]
+    ]
+    title = (
+        f"Table 8: Brier score on 20 % held out, {part['regenerations']} regenerations, "
+        f"object-permanence ({part['layout']['variant']})"
+    )
+    print_rows(cells, list(cells[0]), as_json=False, title=title)
+    for which, words in (("all", "all agents"), ("included", "agents within the layout")):
+        found = part["skill"][which]
+        typer.echo(
+            f"Skill, {words}: {found['best']:.3f} of what the layout's best profile gains on the "
+            f"aggregate, {found['oracle']:.3f} of what knowing the rules gains"
+        )
+    typer.echo(
+        f"No layout on the features of this one can have more than {part['ceiling']['skill']:.3f}"
+    )
+    errors = [_rounded(row) for row in part["table_1"]]
+    title = "Table 1: RMSE of the capabilities as shares of their ranges"
+    print_rows(errors, list(errors[0]), as_json=False, title=title)
+
+
+def _rounded(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: f"{v:.3f}" if isinstance(v, float) else v for k, v in row.items()}

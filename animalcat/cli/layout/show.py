@@ -1,0 +1,182 @@
+"""`animalcat layout list` and `show`: which layouts there are, and what is in one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from animalcat.cli.shared.output import fail, print_json, print_rows
+from animalcat.cli.shared.remote import Data, Server, client_for
+from animalcat.layouts.library import LAYOUTS, load_layout, parse_layout, variants
+from animalcat.layouts.model.codec import SpecificationError
+from animalcat.layouts.model.spec import Feature, Layout, to_dict
+from animalcat.v1 import layouts_pb2
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Name = Annotated[
+    str, typer.Argument(help="Name of a layout (see `layout list`), or a file NAME.yaml.")
+]
+Variant = Annotated[str, typer.Option(help="Variant of the layout; the default one if not given.")]
+
+
+def load(name: str, variant: str = "") -> Layout:
+    """A layout by name or file; ends the command where there is none."""
+    try:
+        return load_layout(name, variant)
+    except SpecificationError as error:
+        fail(str(error))
+
+
+def every_variant(name: str) -> list[Layout]:
+    """A layout in all its variants; ends the command where there is none."""
+    try:
+        return [load_layout(name, variant) for variant in variants(name)]
+    except SpecificationError as error:
+        fail(str(error))
+
+
+def list_layouts(server: Server = None, data: Data = None, as_json: Json = False) -> None:
+    """List the shipped layouts and their variants, and those that sessions brought along.
+
+    The latter are those of the data directory or of a running server.
+    """
+    rows = [
+        _listed(layout, layout.identity, "shipped")
+        for name in LAYOUTS
+        for variant in variants(name)
+        for layout in [load_layout(name, variant)]
+    ]
+    for kept in _kept(server, data):
+        layout = parse_layout(kept.text, kept.variant)
+        rows.append(_listed(layout, kept.digest, "a session brought it"))
+    print_rows(rows, ["name", "variant", "from", "about"], as_json=as_json)
+
+
+def show(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="Name of a layout (see `layout list`), or a file NAME.yaml."),
+    ] = None,
+    variant: Variant = "",
+    session: Annotated[
+        str | None, typer.Option(help="The layout of this session, as YAML.")
+    ] = None,
+    server: Server = None,
+    data: Data = None,
+    as_json: Json = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Draw the graph here: FILE.svg, .png or .pdf."),
+    ] = None,
+) -> None:
+    """Show a layout: nodes, units, priors, linking functions, what it does not cover.
+
+    With --session the text that the session was made with, which can be used as a file again.
+    """
+    if (name is None) == (session is None):
+        fail("give the name of a layout or a file, or --session")
+    if session is not None:
+        kept = _of_session(session, server, data)
+        layout, known = parse_layout(kept.text, kept.variant), (kept.variant,)
+        if output is None and not as_json:
+            typer.echo(kept.text, nl=not kept.text.endswith("\n"))
+            return
+    else:
+        assert name is not None  # one of both is there
+        layout, known = load(name, variant), variants(name)
+    if output is not None:
+        _draw(layout, output)
+    if as_json:
+        print_json({**to_dict(layout), "digest": layout.digest})
+    elif output is None:
+        _print(layout, known)
+
+
+def _listed(layout: Layout, identity: str, origin: str) -> dict[str, Any]:
+    return {
+        "name": layout.name,
+        "variant": layout.variant,
+        "from": origin,
+        "about": layout.about,
+        "capabilities": [layout.latents[i].name for i in layout.capabilities],
+        "features": list(layout.feature_names),
+        "outcome": "; ".join(map(str, layout.outcomes)),
+        "source": layout.source,
+        "digest": layout.digest,
+        "identity": identity,
+    }
+
+
+def _kept(server: str | None, data: Path | None) -> list[layouts_pb2.Layout]:
+    """Layouts that sessions brought along; none where there is neither server nor data."""
+    from animalcat.service.host.settings import Settings  # brings the server's part along
+
+    home = Settings().home if data is None else data
+    if not server and not home.is_dir():
+        return []
+    with client_for(server, data) as client:
+        brought = [one for one in client.list_layouts() if not one.shipped]
+        return [client.get_layout(one.digest) for one in brought]
+
+
+def _of_session(session: str, server: str | None, data: Path | None) -> layouts_pb2.Layout:
+    with client_for(server, data) as client:
+        spec = client.get_session(session).spec
+        if spec.layout_digest:
+            return client.get_layout(spec.layout_digest)
+        return client.get_layout(spec.layout, spec.layout_variant)
+
+
+def _draw(layout: Layout, path: Path) -> None:
+    from animalcat.layouts.reporting.drawing import draw_layout  # takes half a second to import
+
+    try:
+        draw_layout(layout, path)
+    except OSError as error:
+        fail(f"{path}: cannot be written: {error.strerror}")
+    except ValueError as error:
+        fail(f"{path}: {error}")
+
+
+def _print(layout: Layout, known: tuple[str, ...]) -> None:
+    typer.echo(f"{layout.name} ({layout.variant}): {layout.source}")
+    if layout.about:
+        typer.echo(layout.about)
+    typer.echo(layout.digest)
+    features = [
+        {
+            "feature": f.name,
+            "unit": f.unit,
+            "range": "0 or 1" if f.name in layout.gates else f"{f.low:g} to {f.high:g}",
+            "if missing": _rule(f),
+            "meaning": f.about,
+        }
+        for f in layout.features
+    ]
+    latents = [
+        {"node": n.name, "kind": n.kind, "unit": n.unit, "prior": str(n.prior), "meaning": n.about}
+        for n in layout.latents
+    ]
+    derived = [
+        {"node": n.name, "unit": n.unit, "linking function": str(n.link)} for n in layout.ordered
+    ]
+    for title, rows in (
+        ("What instances ask for", features),
+        ("Cognitive profile", latents),
+        ("What follows", derived),
+    ):
+        if rows:
+            print_rows(rows, list(rows[0]), as_json=False, title=title)
+    for outcome in layout.outcomes:
+        typer.echo(f"Outcome: {outcome}")
+    if layout.excludes:
+        typer.echo(f"Not where there is: {', '.join(map(str, layout.excludes))}")
+    typer.echo(f"Variants: {', '.join(known)}")
+
+
+def _rule(feature: Feature) -> str:
+    if feature.only_with:
+        return f"fine where {feature.only_with} is 0"
+    return "refused" if feature.if_missing is None else f"taken as {feature.if_missing:g}"

@@ -1,0 +1,1 @@
+"""`animalcat session`: `commands` are its verbs; `options` and `plan` define a session."""

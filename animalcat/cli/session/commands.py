@@ -1,0 +1,255 @@
+"""`animalcat session`: run, create, list, show, resume and cancel test sessions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
+
+from animalcat import names
+from animalcat.cli.session.options import Plan, takes_plan
+from animalcat.cli.session.plan import unreachable, why
+from animalcat.cli.session.reanalysis import reanalyse
+from animalcat.cli.shared.agent_process import AgentProcess, check_reference, follow
+from animalcat.cli.shared.output import (
+    FAILED,
+    UNREACHABLE,
+    fail,
+    plain_column,
+    print_json,
+    print_rows,
+    progress_console,
+)
+from animalcat.cli.shared.remote import (
+    AllowBuild,
+    AsJson,
+    Data,
+    Server,
+    SessionArgument,
+    client_for,
+    session_row,
+)
+from animalcat.cli.shared.tables import print_profile
+from animalcat.client import Client
+from animalcat.errors import AnimalcatError
+from animalcat.service.host.settings import Settings
+from animalcat.v1 import sessions_pb2
+from animalcat.words import OUTCOMES, is_over, word
+
+app = typer.Typer(
+    help="Run, create, list, show, resume, cancel and re-analyse test sessions.",
+    no_args_is_help=True,
+)
+app.command()(reanalyse)
+
+
+@app.command()
+@takes_plan
+def run(plan: Plan) -> None:
+    """Measure an agent: play until the layout's capabilities are known, or the budget is spent."""
+    check_reference(plan.agent)
+    with plan.client() as client:
+        session = plan.create(client)
+        _report(client, play(client, session, plan.agent), plan.server, plan.data, plan.as_json)
+
+
+@app.command()
+@takes_plan
+def create(plan: Plan) -> None:
+    """Create a session that waits for its agent, and print its id.
+
+    The agent may be any name; who connects gives the same. `animalcat agent run`, a RemoteEnv or
+    code for Animal-AI on the stand-in (ANIMALCAT_SESSION) can then play it.
+    """
+    with plan.client() as client:
+        session = plan.create(client)
+        if plan.as_json:
+            print_json(session_row(session))
+        else:
+            typer.echo(names.parse_session(session.name))
+
+
+@app.command()
+def resume(
+    session: SessionArgument,
+    agent: Annotated[
+        str, typer.Option(help="What to run; by default what the session was started with.")
+    ] = "",
+    allow_build: AllowBuild = None,
+    server: Server = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Go on with a session where it stopped; nothing that was stored is played again."""
+    builds = [build.absolute() for build in allow_build or ()]
+    with client_for(server, data, builds=builds) as client:
+        found = client.get_session(session)
+        if not is_over(found):
+            if found.paused:
+                found = client.resume_session(found)
+            reference = agent or found.spec.agent
+            check_reference(reference)
+            found = play(client, found, reference)
+        _report(client, found, server, data, as_json)
+
+
+@app.command("list")
+def list_sessions(server: Server = None, data: Data = None, as_json: AsJson = False) -> None:
+    """List sessions, newest first."""
+    with client_for(server, data) as client:
+        rows = [session_row(session) for session in client.list_sessions()]
+    columns = ["session", "agent", "battery", "layout", "state", "episodes", "successes", "reason"]
+    print_rows(rows, columns, as_json=as_json)
+
+
+@app.command()
+def show(
+    session: SessionArgument,
+    last: Annotated[int, typer.Option(min=0, help="How many of the last choices to explain.")] = 3,
+    server: Server = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show where a session stands, and why it chose the last arenas."""
+    with client_for(server, data) as client:
+        _show(client.get_session(session), as_json)
+        if last and not as_json:
+            for episode in client.episodes(session)[-last:]:
+                typer.echo(why(episode))
+
+
+@app.command()
+def cancel(
+    session: SessionArgument, server: Server = None, data: Data = None, as_json: AsJson = False
+) -> None:
+    """End a session; what it learnt stays."""
+    with client_for(server, data) as client:
+        _show(client.cancel_session(session), as_json)
+
+
+def play(client: Client, session: sessions_pb2.Session, reference: str) -> sessions_pb2.Session:
+    """Run an agent in a process for each slot until the session is over, and show progress.
+
+    Args:
+        client: Of the server that has the session.
+        session: Waits for its agent.
+        reference: What to run: builtin:NAME, or path/to/file.py:Class.
+
+    Returns:
+        The session after it.
+
+    Raises:
+        typer.Exit: All of them ended before the session did; said so.
+    """
+    name = names.parse_session(session.name)
+    typer.echo(f"session {name}", err=True)
+    processes = [
+        AgentProcess(client.address, session.name, session.spec.agent, reference)
+        for _ in range(max(1, session.spec.slots))
+    ]
+    console = progress_console()
+    with Progress(
+        SpinnerColumn(),
+        plain_column(),
+        BarColumn(),
+        MofNCompleteColumn(),
+        console=console,
+        transient=True,
+    ) as progress:
+        task = progress.add_task("starting", total=session.spec.stop.max_episodes)
+
+        said: set[str] = set()
+
+        def tell(event: sessions_pb2.WatchSessionResponse) -> None:
+            now = event.session
+            for c in now.capabilities:
+                if c.limit and c.name not in said:
+                    said.add(c.name)
+                    typer.echo(f"note: {unreachable(c)}", err=True)
+            known = "  ".join(f"{c.name} {c.mean:.2f} ± {c.sd:.2f}" for c in now.capabilities)
+            progress.update(task, completed=now.episodes, description=known or "starting")
+            if event.HasField("episode"):
+                progress.console.print(_line(event.episode), highlight=False)
+
+        try:
+            client.connection.run(follow(client, session.name, processes, tell))
+        except AnimalcatError as error:
+            progress.stop()
+            hint = f"{error}; when a server runs again, animalcat session resume {name}"
+            fail(hint, UNREACHABLE if error.code == "UNAVAILABLE" else FAILED)
+        except KeyboardInterrupt:
+            progress.stop()
+            fail(f"stopped; go on with: animalcat session resume {name}", 130)
+        finally:
+            for process in processes:
+                process.close()
+    found = client.get_session(session.name)
+    if not is_over(found):
+        for output in dict.fromkeys(process.output() for process in processes):
+            typer.echo(output, err=True)
+        fail(
+            f"the agent ended before the session did; go on with: animalcat session resume {name}",
+            FAILED,
+        )
+    return found
+
+
+def _line(episode: sessions_pb2.EpisodeSummary) -> str:
+    outcome = word(episode.outcome, OUTCOMES)
+    cause = f" ({episode.cause})" if episode.cause else ""
+    return (
+        f"episode {episode.episode:3}  {episode.instance:20} {outcome:8} "
+        f"return {episode.episode_return:7.3f} in {episode.steps} decisions{cause}"
+    )
+
+
+def _report(
+    client: Client,
+    session: sessions_pb2.Session,
+    server: str | None,
+    data: Path | None,
+    as_json: bool,
+) -> None:
+    """What was learnt, and where it is."""
+    name = names.parse_session(session.name)
+    profile = client.profile(session.name)
+    recordings = None if server else str((data or Settings().home) / "recordings" / name)
+    if as_json:
+        print_json({**session_row(session), "profile": profile, "recordings": recordings})
+    else:
+        row = session_row(session)
+        print_profile(
+            profile,
+            f"{row['agent']}: {row['successes']} of {row['episodes']} episodes passed; "
+            f"{row['state']}: {row['reason']}",
+        )
+        where = " ".join(["", *_same_server(server, data)])
+        typer.echo(f"profile:  animalcat profile export {name} --format html{where}")
+        typer.echo(f"episodes: {recordings or f'animalcat episode list {name}{where}'}")
+    if session.state != sessions_pb2.SESSION_STATE_FINISHED:
+        raise typer.Exit(FAILED)
+
+
+def _same_server(server: str | None, data: Path | None) -> list[str]:
+    """The options that name the same server again."""
+    if server:
+        return ["--server", server]
+    return ["--data", str(data)] if data else []
+
+
+def _show(session: sessions_pb2.Session, as_json: bool) -> None:
+    row = session_row(session)
+    if as_json:
+        print_json(row)
+        return
+    for key, value in row.items():
+        if key != "capabilities" and value not in ("", None):
+            typer.echo(f"{key:13} {value}")
+    rows = [{"capability": c["name"], "estimate": c["mean"], **c} for c in row["capabilities"]]
+    columns = ["capability", "estimate", "sd", "unit", "status", "episodes_needed", "best_sd"]
+    print_rows(rows, columns, as_json=False)
+    for c in session.capabilities:
+        if c.limit:
+            typer.echo(unreachable(c))

@@ -1,0 +1,69 @@
+"""`animalcat session reanalyse`: what a session says of the whole battery, by its propensities."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+import typer
+
+from animalcat.cli.shared.output import print_json, print_rows
+from animalcat.cli.shared.remote import AsJson, Data, Server, SessionArgument, client_for
+
+COLUMNS: Final = ("paradigm", "instances", "played", "of those passed", "of all", "over predicted")
+
+
+def reanalyse(
+    session: SessionArgument, server: Server = None, data: Data = None, as_json: AsJson = False
+) -> None:
+    """Estimate success on the whole battery, and check predictions, weighted by propensities.
+
+    It holds also where the layout does not describe the agent.
+    """
+    with client_for(server, data) as client:
+        found: dict[str, Any] = json.loads(client.export_profile(session, "reanalysis"))
+    if as_json:
+        print_json(found)
+        return
+    share = f"{100 * found['interval_share']:g} %"
+    rows = [_row(part) for part in [*found["paradigms"], found["battery"]]]
+    print_rows(
+        rows,
+        COLUMNS,
+        as_json=False,
+        title=f"Share of successes if every instance were played once, with {share} intervals",
+    )
+    if found["calibration"]:
+        bins = [
+            {
+                "predicted": f"{part['predicted']:.2f}",
+                "observed": _estimate(part["observed"]),
+                "draws": part["draws"],
+            }
+            for part in found["calibration"]
+        ]
+        title = f"Predictions, weighted to stand for the battery; Brier score {found['brier']:.3f}"
+        print_rows(bins, list(bins[0]), as_json=False, title=title)
+    for note in found["notes"]:
+        typer.echo(f"note: {note}")
+
+
+def _row(part: Mapping[str, Any]) -> dict[str, Any]:
+    rate = part["rate"]
+    return {
+        "paradigm": part["name"] or "all of these with an interval",
+        "instances": part["instances"],
+        "played": part["played"],
+        "of those passed": "-" if rate is None else f"{rate:.2f}",
+        "of all": _estimate(part["success"]),
+        "over predicted": _estimate(part["residual"]),
+    }
+
+
+def _estimate(part: Mapping[str, Any]) -> str:
+    if part["value"] is None:
+        return "-"
+    if part["low"] is None:
+        return f"{part['value']:.2f} (too few draws)"
+    return f"{part['value']:.2f} ({part['low']:.2f} to {part['high']:.2f})"

@@ -1,0 +1,104 @@
+"""What commands that talk to a server share: their options, and errors as one clear sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from animalcat import names
+from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE, fail
+from animalcat.client import Client, connect
+from animalcat.errors import AnimalcatError
+from animalcat.v1 import sessions_pb2
+from animalcat.words import STATES, STATUSES, word
+
+Server = Annotated[
+    str | None,
+    typer.Option(
+        "--server",
+        metavar="HOST:PORT",
+        help="Server; else the one of the data directory, else a private one.",
+    ),
+]
+Data = Annotated[
+    Path | None,
+    typer.Option("--data", help="Data directory; else ANIMALCAT_HOME, else .animalcat."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+AllowBuild = Annotated[
+    list[Path] | None,
+    typer.Option(
+        help="Unity build that sessions may name by path, and a private server then runs; may be "
+        "repeated."
+    ),
+]
+SessionArgument = Annotated[str, typer.Argument(metavar="SESSION", help="Id of a session.")]
+
+
+@contextmanager
+def client_for(
+    server: str | None, data: Path | None, *, builds: Sequence[Path] = ()
+) -> Generator[Client]:
+    """A client of the server that the options mean; errors end the command with a sentence.
+
+    Args:
+        server: Host and port, if one was given.
+        data: The data directory, if one was given.
+        builds: Unity builds that a private server may run.
+    """
+    # Brings the whole server, which a client of another machine's server does without.
+    if not server:
+        from animalcat.service.host.private import server_for
+    else:
+        server_for = _given
+    try:
+        with server_for(server, data, builds) as address, connect(address) as client:
+            yield client
+    except AnimalcatError as error:
+        unreachable = error.code in ("UNAVAILABLE", "SHUTTING_DOWN")
+        fail(str(error), UNREACHABLE if unreachable else BAD_INPUT)
+    except OSError as error:
+        fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+
+
+@contextmanager
+def _given(server: str | None, data: Path | None, builds: Sequence[Path] = ()) -> Generator[str]:
+    assert server, "only for a server that was given"
+    yield server
+
+
+def session_row(session: sessions_pb2.Session) -> dict[str, Any]:
+    """A session as lists and JSON show it."""
+    return {
+        "session": names.parse_session(session.name),
+        "agent": session.spec.agent,
+        "battery": names.parse_battery(session.spec.battery) if session.spec.battery else "",
+        "layout": session.spec.layout,
+        "variant": session.spec.layout_variant,
+        "state": word(session.state, STATES),
+        "episodes": session.episodes,
+        "successes": session.successes,
+        "max_episodes": session.spec.stop.max_episodes,
+        "seed": session.spec.seed,
+        "reason": session.reason,
+        "misfit": session.misfit,
+        "paused": session.paused,
+        "created": session.create_time.ToJsonString(),
+        "capabilities": [
+            {
+                "name": c.name,
+                "mean": c.mean,
+                "sd": c.sd,
+                "unit": c.unit,
+                "status": word(c.status, STATUSES),
+                "episodes_needed": c.episodes_needed if c.HasField("episodes_needed") else None,
+                "best_sd": c.best_sd if c.HasField("best_sd") else None,
+                "limit": c.limit,
+            }
+            for c in session.capabilities
+        ],
+    }

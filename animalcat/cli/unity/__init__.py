@@ -1,0 +1,1 @@
+"""`animalcat unity` (`commands`), and the stand-in `animalcat-unity` (`player`, `person`)."""

@@ -1,0 +1,174 @@
+"""`animalcat unity`: make ready what plays arenas on real Unity builds, and try it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from animalcat.arena_configs.model import Arena, Item, Vector3
+from animalcat.cli.shared.output import (
+    BAD_INPUT,
+    FAILED,
+    MISSING,
+    complain,
+    fail,
+    print_json,
+    status,
+)
+from animalcat.envs.backends import AUTOMATIC, make_environment
+from animalcat.envs.types import CameraSpec, ObservationSpec, Phase
+from animalcat.envs.unity.environment import UnityEnvironment
+from animalcat.envs.unity.process import UnityFault
+from animalcat.envs.unity.settings import (
+    UnityError,
+    UnitySettings,
+    executable,
+    settings_file,
+    store,
+)
+from animalcat.envs.unity.setup import client_versions, download_build, make_interpreter
+
+app = typer.Typer(help="Set up, show and try the Unity backend.", no_args_is_help=True)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+FORWARD = 3
+
+
+@app.command()
+def setup(
+    python: Annotated[
+        Path | None,
+        typer.Option(help="Interpreter to make the environment from; by default this one."),
+    ] = None,
+    animalai: Annotated[
+        str, typer.Option(help="Version of animalai; by default the newest that the Python runs.")
+    ] = "",
+    build: Annotated[
+        Path | None, typer.Option(help="Unity build that unity:auto is to mean.")
+    ] = None,
+    download: Annotated[
+        bool, typer.Option(help="Download a build where none is found, some 400 MB.")
+    ] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Make the environment that drives builds, and find or download a build."""
+    try:
+        given = None if build is None else executable(build)
+        with status("animalcat unity setup") as tell:
+            made = make_interpreter(python or Path(sys.executable), animalai, tell)
+            store(python=str(made))
+            tell("looking for a build")
+            note = ""
+            try:
+                found = given or _found(made, download)
+            except UnityError as error:
+                found, note = None, str(error)
+        if found is not None:
+            store(build=str(found))
+    except UnityError as error:
+        fail(str(error), BAD_INPUT)
+    _report(UnitySettings(), as_json)
+    if note:
+        complain(note)
+        raise typer.Exit(MISSING)
+
+
+@app.command()
+def show(as_json: AsJson = False) -> None:
+    """Show what plays arenas on Unity builds, and what unity:auto means."""
+    try:
+        _report(UnitySettings(), as_json)
+    except UnityError as error:
+        fail(str(error), MISSING)
+
+
+@app.command()
+def check(
+    backend: Annotated[str, typer.Argument(help="unity:auto, or unity:PATH.")] = AUTOMATIC,
+    camera: Annotated[
+        int | None, typer.Option(min=4, max=512, help="Side of a camera image; none if not given.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Play one small arena on a build, and say what came of it."""
+    spec = ObservationSpec(CameraSpec(camera) if camera else None)
+    if backend == "sim":
+        fail(f"sim is not a Unity build; name one: {AUTOMATIC} or unity:PATH")
+    began = time.perf_counter()
+    try:
+        with status(f"starting {backend}"):
+            environment = make_environment(backend, spec)
+            assert isinstance(environment, UnityEnvironment)
+            try:
+                step = environment.load(_arena(), 0)
+                started = time.perf_counter()
+                decisions = 0
+                while step.phase is not Phase.LAST:
+                    step = environment.step(FORWARD)
+                    decisions += 1
+                ended = time.perf_counter()
+                versions = environment.versions
+            finally:
+                environment.close()
+    except ValueError as error:
+        fail(str(error), BAD_INPUT)
+    except UnityFault as fault:
+        fail(str(fault), FAILED)
+    assert step.ended_by is not None
+    result: dict[str, Any] = {
+        "backend": backend,
+        "start_seconds": round(started - began, 2),
+        "decisions": decisions,
+        "decisions_per_second": round(decisions / (ended - started), 1),
+        "ended_by": step.ended_by.name.lower(),
+        "versions": versions,
+    }
+    _print(result, as_json)
+
+
+def _arena() -> Arena:
+    """A goal straight ahead."""
+    agent = Item(name="Agent", positions=(Vector3(x=20, z=5),), rotations=(0.0,))
+    size = Vector3(x=2, y=2, z=2)
+    goal = Item(name="GoodGoal", positions=(Vector3(x=20, z=25),), rotations=(0.0,), sizes=(size,))
+    return Arena(time_limit=100, items=(agent, goal))
+
+
+def _found(python: Path, download: bool) -> Path | None:
+    """A build that is there, or one that is downloaded."""
+    try:
+        return UnitySettings().find_build()
+    except UnityError:
+        return executable(download_build(python)) if download else None
+
+
+def _report(settings: UnitySettings, as_json: bool) -> None:
+    build, why = None, ""
+    try:
+        build = settings.find_build()
+    except UnityError as error:
+        why = str(error)
+    interpreter = settings.interpreter()
+    result: dict[str, Any] = {
+        "python": str(interpreter),
+        "versions": client_versions(interpreter),
+        AUTOMATIC: build and str(build),
+        "logs": str(settings.log_folder),
+        "settings": str(settings_file()),
+    }
+    if why and not as_json:
+        result[AUTOMATIC] = why
+    _print(result, as_json)
+
+
+def _print(result: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print_json(result)
+        return
+    for key, value in result.items():
+        shown = ", ".join(f"{k} {v}" for k, v in value.items()) if key == "versions" else value
+        typer.echo(f"{key:21} {shown}")

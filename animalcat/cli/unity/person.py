@@ -1,0 +1,98 @@
+"""`animalcat-unity` where the client asks for a person (`play=True`): the page of `arena play`."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Callable
+from contextlib import closing
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from animalcat.arena_configs.loader import load_text
+from animalcat.arena_configs.sequence import merged
+from animalcat.cli.arena.play import open_page, session_id
+from animalcat.envs.gym import NAVIGATION
+from animalcat.envs.mlagents.source import SourceOver
+from animalcat.service.host.settings import Settings
+from animalcat.service.person import Game, PageServer
+
+if TYPE_CHECKING:
+    from typing import Never
+
+    from animalcat.arena_configs.model import ArenaConfig
+    from animalcat.envs.mlagents.peer import MakeSource
+    from animalcat.envs.mlagents.source import Turn
+    from animalcat.envs.types import ObservationSpec
+
+logger = logging.getLogger(__name__)
+
+OnGone = Callable[[Callable[[], None]], None]
+"""Takes what to call when the client is gone."""
+
+
+class PersonSource:
+    """The first of the client's arenas, for a person; the client is given nothing.
+
+    That is what a build does: a client that lets a person play expects no observation, and waits
+    until it is interrupted.
+    """
+
+    def __init__(self, seed: int, on_gone: OnGone) -> None:
+        """Stand before the first arena.
+
+        Args:
+            seed: The client's seed, of the first episode; each restart takes the next one.
+            on_gone: How to learn that the client is gone.
+        """
+        self._seed, self._on_gone = seed & 0xFFFFFFFF, on_gone
+        self._config = load_text(NAVIGATION, "").config
+
+    def use(self, config: ArenaConfig) -> None:
+        """Take the client's arenas."""
+        self._config = config
+
+    def reset(self) -> Never:
+        """Let the person play until the client is gone.
+
+        Raises:
+            ArenaError: The arena cannot be built.
+            SourceOver: The client is gone.
+        """
+        arena = merged(self._config)
+        session = session_id("animalcat-unity", datetime.now().astimezone())
+        home = Settings().home.absolute()
+
+        def game() -> Game:
+            return Game(arena, self._seed, session=session, instance="animalcat-unity", data=home)
+
+        with closing(PageServer(game, "animalcat-unity", secrets.token_urlsafe(24))) as page:
+            logger.info("play at %s", page.url)
+            open_page(page.url)
+            self._on_gone(page.stop)
+            page.serve()
+        raise SourceOver("the client has gone, so the page is closed")
+
+    def restart(self) -> Turn:
+        """Nothing follows."""
+        return self.reset()
+
+    def step(self, action: int) -> Turn:
+        """No client decides here."""
+        return self.reset()
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def person_maker(on_gone: OnGone) -> MakeSource:
+    """What makes a `PersonSource`.
+
+    Args:
+        on_gone: How it learns that the client is gone.
+    """
+
+    def make(spec: ObservationSpec, seed: int) -> PersonSource:
+        return PersonSource(seed, on_gone)
+
+    return make

@@ -1,0 +1,291 @@
+"""Simulation-based calibration: do intervals cover the truth as often as they say?
+
+Agents are drawn from the prior, play, and are measured. If a layout's posterior is right, the place
+of the truth in the posterior is uniform, and a 90 % interval holds it in 90 % of the agents (Talts
+et al. 2018).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.layouts.checking.checks import holm
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.fit import FitRequest, fit
+from animalcat.layouts.inference.live import LivePosterior
+from animalcat.layouts.inference.randomness import rng
+from animalcat.layouts.inference.summary import HDI_SHARE, NodeSummary
+from animalcat.layouts.model.spec import Binomial, Layout
+from animalcat.layouts.simulation.simulate import lose
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Bools: TypeAlias = npt.NDArray[np.bool_]
+EngineName: TypeAlias = Literal["live", "nuts"]
+
+POOLED: Final = (0.88, 0.92)
+"""Where the coverage of all nodes together has to lie."""
+CONFIDENCE: Final = 0.99
+"""Of the exact interval of a node's coverage, as it is shown."""
+LEAST_COVERED: Final = 0.05
+"""A smaller p-value of a node's coverage, corrected for all nodes of a run, is a failure."""
+_DEVIATIONS: Final = 2.58
+"""Standard errors that hold 99 %."""
+LEAST_P: Final = 1e-3
+"""A smaller p-value of uniformity, corrected for all nodes of a run, is a failure."""
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """What became of the simulated agents.
+
+    Attributes:
+        layout: The layout.
+        engine: What measured them: the live posterior, or NUTS.
+        outcomes: How many episodes each agent had.
+        seed: Seed of the agents.
+        places: (agents, latents): posterior probability below the truth.
+        covered: (agents, latents): whether the reported 90 % interval holds the truth.
+        left_out: Agents whose fit did not converge, and who are in neither array.
+        missing: Share of outcomes that were missing, where an episode has several.
+    """
+
+    layout: Layout
+    engine: EngineName
+    outcomes: int
+    seed: int
+    places: Floats
+    covered: Bools
+    left_out: int = 0
+    missing: float = 0.0
+
+    @property
+    def coverage(self) -> Floats:
+        """(latents,): share of the agents whose interval holds the truth."""
+        return self.covered.mean(axis=0)
+
+    @property
+    def central(self) -> Floats:
+        """(latents,): the same of intervals with equal tails.
+
+        Of few draws the shortest interval is too short where the posterior is flat; these are not.
+        """
+        tail = (1.0 - HDI_SHARE) / 2.0
+        return ((self.places >= tail) & (self.places <= 1.0 - tail)).mean(axis=0)
+
+    @property
+    def pooled(self) -> float:
+        """Coverage of all nodes together."""
+        return float(self.covered.mean())
+
+    @property
+    def uniformity(self) -> Floats:
+        """(latents,): p-values of the places being uniform (Kolmogorov and Smirnov)."""
+        from scipy.stats import kstest  # two thirds of the time to import this module
+
+        return np.array([kstest(column, "uniform").pvalue for column in self.places.T])
+
+    def interval(self, latent: int) -> tuple[float, float]:
+        """The exact 99 % interval of a node's coverage (Clopper and Pearson)."""
+        from scipy.stats import binomtest
+
+        hits = int(self.covered[:, latent].sum())
+        found = binomtest(hits, len(self.covered)).proportion_ci(CONFIDENCE, method="exact")
+        return found.low, found.high
+
+    @property
+    def misses(self) -> Floats:
+        """(latents,): exact p-values of the coverage being that of the intervals."""
+        from scipy.stats import binomtest
+
+        agents = len(self.covered)
+        hits = self.covered.sum(axis=0).tolist()
+        return np.array([binomtest(int(k), agents, HDI_SHARE).pvalue for k in hits])
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is not as it should be, with no other calibration in the run; empty: calibrated."""
+        return problems([self])[0]
+
+    def of_nodes(self, misses: Floats, uniformity: Floats) -> list[str]:
+        """Nodes that are not as they should be, in words.
+
+        Args:
+            misses: (latents,): p-values of the coverage, corrected for all nodes of the run.
+            uniformity: (latents,): p-values of the places being uniform, corrected so too.
+        """
+        found: list[str] = []
+        for i, name in enumerate(self.layout.latent_names):
+            if misses[i] < LEAST_COVERED:
+                low, high = self.interval(i)
+                found.append(
+                    f"{name}: intervals hold the truth in {self.coverage[i]:.1%} of the agents "
+                    f"({low:.3f} to {high:.3f}), not in {HDI_SHARE:.0%} (corrected p "
+                    f"{misses[i]:.1g})"
+                )
+            if uniformity[i] < LEAST_P:
+                found.append(
+                    f"{name}: the truth's place in the posterior is uneven (corrected p "
+                    f"{uniformity[i]:.1g})"
+                )
+        return found
+
+    def of_pooled(self) -> list[str]:
+        """Whether the coverage of all nodes together is not as it should be, in words."""
+        low, high = POOLED
+        # With few agents the pooled coverage wanders further than that by chance; the nodes of one
+        # agent are not independent.
+        agents = len(self.covered)
+        alone = np.sqrt(HDI_SHARE * (1.0 - HDI_SHARE) / self.covered.size)
+        error = max(alone, self.covered.mean(axis=1).std() / np.sqrt(agents))
+        slack = _DEVIATIONS * error
+        if min(low, HDI_SHARE - slack) <= self.pooled <= max(high, HDI_SHARE + slack):
+            return []
+        return [f"pooled coverage {self.pooled:.3f} is not within {low} and {high}"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready summary; what is corrected is so for the nodes of this calibration alone."""
+        misses, uneven = holm(self.misses), holm(self.uniformity)
+        nodes = {
+            name: {
+                "coverage": float(self.coverage[i]),
+                "interval": list(self.interval(i)),
+                "central": float(self.central[i]),
+                "uniformity": float(self.uniformity[i]),
+                "corrected": {"coverage": float(misses[i]), "uniformity": float(uneven[i])},
+            }
+            for i, name in enumerate(self.layout.latent_names)
+        }
+        return {
+            "layout": {
+                "name": self.layout.name,
+                "variant": self.layout.variant,
+                "digest": self.layout.digest,
+            },
+            "engine": self.engine,
+            "agents": len(self.covered),
+            "left_out": self.left_out,
+            "outcomes": self.outcomes,
+            "missing": self.missing,
+            "seed": self.seed,
+            "pooled": self.pooled,
+            "nodes": nodes,
+            "problems": list(self.problems),
+        }
+
+
+def problems(run: Sequence[Calibration]) -> list[tuple[str, ...]]:
+    """What of each calibration of a run is not as it should be; empty: calibrated.
+
+    The more nodes are looked at, the more stray by chance: p-values are corrected for all nodes of
+    the run, by Holm's method, so that a right run is called wrong in at most 5 % of cases.
+    """
+    ends = np.cumsum([len(one.layout.latents) for one in run])[:-1]
+    misses = np.split(holm(np.concatenate([one.misses for one in run])), ends)
+    uneven = np.split(holm(np.concatenate([one.uniformity for one in run])), ends)
+    return [(*one.of_nodes(misses[i], uneven[i]), *one.of_pooled()) for i, one in enumerate(run)]
+
+
+def calibrate(
+    layout: Layout,
+    instances: npt.ArrayLike,
+    *,
+    agents: int,
+    outcomes: int,
+    seed: int,
+    engine: EngineName = "live",
+    particles: int = 2000,
+    missing: float = 0.0,
+    done: Callable[[], object] | None = None,
+) -> Calibration:
+    """Measure agents drawn from the prior.
+
+    Args:
+        layout: The layout.
+        instances: (instances, features): each agent plays random ones of them, none twice.
+        agents: How many agents.
+        outcomes: How many instances each plays.
+        seed: Agents, instances and outcomes follow from it and the layout, so that chance does not
+            strike all layouts alike; agent i is the same whatever `agents`.
+        engine: What measures them: `live`, or `nuts` (4 x 500 draws; slower).
+        particles: Of the live posterior.
+        missing: Share of outcomes that get lost at random, where an episode has several.
+        done: Called after each agent.
+
+    Raises:
+        ValueError: There are fewer instances than `outcomes`, or the share is not in [0, 1).
+    """
+    if not 0.0 <= missing < 1.0:
+        raise ValueError(f"share {missing:g} of missing outcomes is not in [0, 1)")
+    features = layout.check_features(instances)
+    if not 0 < outcomes <= len(features):
+        raise ValueError(f"{outcomes} outcomes of {len(features)} instances")
+    evaluator = Evaluator(layout)
+    places: list[Floats] = []
+    covered: list[list[bool]] = []
+    for agent in range(agents):
+        generator = rng(seed, f"calibration of {layout.digest}", agent)
+        z = generator.standard_normal((1, len(layout.latents)))
+        truth = np.array([n.prior.from_standard(z[:, i])[0] for i, n in enumerate(layout.latents)])
+        rows = features[generator.permutation(len(features))[:outcomes]]
+        y = evaluator.simulate(truth[np.newaxis], evaluator.columns(rows), generator)[:, 0]
+        if y.ndim == 2:
+            y = lose(y, missing, generator)
+        measured = (_live if engine == "live" else _nuts)(layout, rows, y, agent, particles)
+        if measured is not None:
+            draws, weights, nodes = measured
+            places.append(weights @ (draws < truth))
+            covered.append([n.hdi[0] <= t <= n.hdi[1] for n, t in zip(nodes, truth, strict=True)])
+        if done is not None:
+            done()
+    return Calibration(
+        layout,
+        engine,
+        outcomes,
+        seed,
+        np.array(places),
+        np.array(covered),
+        agents - len(places),
+        missing if len(layout.outcomes) > 1 else 0.0,
+    )
+
+
+def spread(layout: Layout, count: int, generator: np.random.Generator) -> Floats:
+    """Instances all over the declared ranges of the features: (count, features).
+
+    What gates hang on is 0 or 1; trials are whole numbers, 10 at most; the rest is uniform.
+    """
+    likelihoods = [outcome.likelihood for outcome in layout.outcomes]
+    trials = {one.trials for one in likelihoods if isinstance(one, Binomial)}
+    columns: list[Floats] = []
+    for feature in layout.features:
+        if feature.name in layout.gates:
+            columns.append(generator.choice(np.array([0.0, 1.0]), count))
+        elif feature.name in trials:
+            most = min(feature.high, 10.0)
+            columns.append(np.floor(generator.uniform(feature.low, most + 1.0, count)))
+        else:
+            columns.append(generator.uniform(feature.low, feature.high, count))
+    return np.stack(columns, axis=1)
+
+
+_Measured: TypeAlias = tuple[Floats, Floats, list[NodeSummary]] | None
+
+
+def _live(layout: Layout, rows: Floats, y: Floats, seed: int, particles: int) -> _Measured:
+    posterior = LivePosterior(layout, seed, particles)
+    for episode, (row, outcome) in enumerate(zip(rows, y, strict=True), 1):
+        posterior.update(row, outcome, episode)
+    return posterior.particles, posterior.weights, posterior.summary()
+
+
+def _nuts(layout: Layout, rows: Floats, y: Floats, seed: int, particles: int) -> _Measured:
+    result = fit(FitRequest(layout, rows, y, seed, draws=500, tune=500), cores=1)
+    if not result.converged:
+        return None
+    draws = result.flat_draws
+    return draws, np.full(len(draws), 1.0 / len(draws)), result.nodes

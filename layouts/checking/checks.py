@@ -1,0 +1,289 @@
+"""Does a layout describe what was seen? Predictive checks, and residuals by any grouping.
+
+A check compares a statistic of the outcomes with the same statistic of outcomes that the layout
+makes up. Prior predictive p-values are exact: an agent of the prior is as surprising as 0.05 in 5 %
+of cases. Posterior ones use the outcomes twice, to fit and to check, so they are cautious: false
+alarms are rarer than they say, never more frequent in the long run (Meng 1994).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.layouts.checking.predict import as_shares, insist_on_one_outcome
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.randomness import rng
+from animalcat.layouts.model.instances import Instances
+from animalcat.layouts.model.spec import Binomial, Layout
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Statistic: TypeAlias = Callable[[Floats], Floats]
+"""Of outcomes (instances, draws), one number a draw. Successes of trials come as shares."""
+
+REPLICATES: Final = 4000
+"""Sets of outcomes that a layout makes up for a check: enough for p-values below 0.05 after they
+are corrected for 100 groups."""
+_CELLS: Final = 10_000_000
+"""Most outcomes that are made up, 80 MB; with more than 2,500 instances there are fewer sets."""
+_TAIL: Final = 0.05
+_FEW: Final = 8
+"""A meta-feature with at most so many values is a grouping by itself."""
+_BINS: Final = 5
+"""How many groups of about equal size others are cut into."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One statistic, as seen and as the layout makes it up.
+
+    Attributes:
+        name: What it is.
+        observed: As seen.
+        expected: Mean of what the layout makes up.
+        low: Lower end of the interval that holds 90 % of what the layout makes up.
+        high: Its upper end.
+        p_value: How often the layout makes up something at least as far out, either side.
+    """
+
+    name: str
+    observed: float
+    expected: float
+    low: float
+    high: float
+    p_value: float
+
+
+def _mean(outcomes: Floats) -> Floats:
+    return outcomes.mean(axis=0)
+
+
+def _spread(outcomes: Floats) -> Floats:
+    return outcomes.std(axis=0)
+
+
+def _stickiness(outcomes: Floats) -> Floats:
+    """Mean product of neighbouring outcomes, each less the mean: streaks make it large."""
+    if len(outcomes) < 2:
+        return outcomes.mean(axis=0) * 0.0
+    centred = outcomes - outcomes.mean(axis=0)
+    return np.asarray(np.mean(centred[1:] * centred[:-1], axis=0))
+
+
+STATISTICS: Final[Mapping[str, Statistic]] = {
+    "mean outcome": _mean,
+    "spread of outcomes": _spread,
+    "likeness of neighbours": _stickiness,
+}
+"""What is checked unless told otherwise. Neighbours are instances played one after the other."""
+
+
+def prior_predictive(
+    layout: Layout,
+    features: npt.ArrayLike,
+    outcomes: npt.ArrayLike,
+    seed: int,
+    statistics: Mapping[str, Statistic] = STATISTICS,
+) -> list[Check]:
+    """Check outcomes against agents of the prior: would the layout have expected such an agent?
+
+    Args:
+        layout: The layout.
+        features: (instances, features).
+        outcomes: (instances,).
+        seed: Of what is made up.
+        statistics: What is checked.
+    """
+    z = rng(seed, "prior predictive", 0).standard_normal((REPLICATES, len(layout.latents)))
+    theta = np.stack([n.prior.from_standard(z[:, i]) for i, n in enumerate(layout.latents)], axis=1)
+    return posterior_predictive(layout, theta, features, outcomes, seed, statistics)
+
+
+def posterior_predictive(
+    layout: Layout,
+    draws: npt.ArrayLike,
+    features: npt.ArrayLike,
+    outcomes: npt.ArrayLike,
+    seed: int,
+    statistics: Mapping[str, Statistic] = STATISTICS,
+) -> list[Check]:
+    """Check outcomes against what the fitted layout makes up for the same instances.
+
+    Args:
+        layout: The layout.
+        draws: (draws, latents) of the posterior, equally weighted.
+        features: (instances, features), in the order played.
+        outcomes: (instances,).
+        seed: Of what is made up.
+        statistics: What is checked.
+
+    Raises:
+        ValueError: Features or outcomes do not fit the layout, it has several outcomes, or there
+            are none.
+    """
+    y, made_up = _replicates(layout, draws, features, outcomes, seed)[:2]
+    return [
+        _check(name, float(statistic(y[:, np.newaxis])[0]), statistic(made_up), rng(seed, name, 0))
+        for name, statistic in statistics.items()
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Residual:
+    """Outcomes of one group of instances beside what the layout expects there.
+
+    Attributes:
+        by: What instances are grouped by.
+        group: Which group.
+        count: How many instances.
+        observed: Mean outcome.
+        expected: Mean that the layout expects.
+        low: Lower end of the interval that holds 90 % of what the layout makes up.
+        high: Its upper end.
+        p_value: How often the layout makes up something at least as far out, either side.
+        adjusted: The same, times the number of groups looked at (Holm): below 0.05 the layout is
+            wrong somewhere, with at most 5 % false alarms over all groups together.
+    """
+
+    by: str
+    group: str
+    count: int
+    observed: float
+    expected: float
+    low: float
+    high: float
+    p_value: float
+    adjusted: float
+
+
+def residuals(
+    layout: Layout,
+    draws: npt.ArrayLike,
+    instances: Instances,
+    outcomes: npt.ArrayLike,
+    seed: int,
+    by: Sequence[str] = (),
+) -> list[Residual]:
+    """Where does the layout expect other outcomes than were seen?
+
+    Args:
+        layout: The layout.
+        draws: (draws, latents) of the posterior, equally weighted.
+        instances: What was played.
+        outcomes: (instances,).
+        seed: Of what is made up.
+        by: "paradigm" or names of meta-features, also such as the layout does not know; all of
+            them where empty. One with more than 8 values is cut into 5 groups of about equal size.
+
+    Returns:
+        The groups, the most surprising first.
+
+    Raises:
+        ValueError: Features or outcomes do not fit the layout, or there is no such column.
+    """
+    features = instances.features(layout)
+    y, made_up, p = _replicates(layout, draws, features, outcomes, seed)
+    names = tuple(by) or (("paradigm",) if instances.paradigms else ()) + instances.columns
+    found: list[tuple[str, Check, int]] = []
+    for name in names:
+        for group, mask in groups(instances, name).items():
+            made = made_up[mask].mean(axis=0)
+            check = _check(group, float(y[mask].mean()), made, rng(seed, f"{name}={group}", 0))
+            found.append((name, check, int(mask.sum())))
+    adjusted: list[float] = holm([check.p_value for _, check, _ in found]).tolist()
+    rows = [
+        Residual(
+            name,
+            check.name,
+            count,
+            check.observed,
+            float(p[groups(instances, name)[check.name]].mean()),
+            check.low,
+            check.high,
+            check.p_value,
+            corrected,
+        )
+        for (name, check, count), corrected in zip(found, adjusted, strict=True)
+    ]
+    return sorted(rows, key=lambda row: (row.adjusted, row.p_value))
+
+
+def groups(instances: Instances, by: str) -> dict[str, npt.NDArray[np.bool_]]:
+    """Group instances by paradigm or by a meta-feature: which instances each group holds.
+
+    Raises:
+        ValueError: There is no such column.
+    """
+    if by == "paradigm" and by not in instances:
+        return {
+            name: np.array([p == name for p in instances.paradigms])
+            for name in dict.fromkeys(instances.paradigms)
+        }
+    column = instances.column(by)
+    values = np.unique(column[np.isfinite(column)])
+    found: dict[str, npt.NDArray[np.bool_]] = {}
+    if len(values) <= _FEW:
+        found = {f"{value:g}": column == value for value in values}
+    else:
+        edges = np.unique(np.nanquantile(column, np.linspace(0, 1, _BINS + 1)))
+        for i, (low, high) in enumerate(pairwise(edges)):
+            last = i == len(edges) - 2
+            mask = (column >= low) & ((column <= high) if last else (column < high))
+            found[f"{low:.4g} to {high:.4g}"] = mask
+    if np.isnan(column).any():
+        found["missing"] = np.isnan(column)
+    return {name: mask for name, mask in found.items() if mask.any()}
+
+
+def _replicates(
+    layout: Layout,
+    draws: npt.ArrayLike,
+    features: npt.ArrayLike,
+    outcomes: npt.ArrayLike,
+    seed: int,
+) -> tuple[Floats, Floats, Floats]:
+    """Outcomes (instances,), made-up ones (instances, sets), expected ones (instances,)."""
+    insist_on_one_outcome(layout)
+    checked = layout.check_features(features)
+    y = layout.check_outcomes(outcomes, checked)
+    if not len(y):
+        raise ValueError("no outcomes: there is nothing to check")
+    theta = np.asarray(draws, dtype=np.float64)
+    generator = rng(seed, "replicates", 0)
+    evaluator = Evaluator(layout)
+    columns = evaluator.columns(checked)
+    sets = min(REPLICATES, max(_CELLS // len(y), 100))
+    picked = theta[generator.integers(len(theta), size=sets)]
+    made_up = evaluator.simulate(picked, columns, generator)
+    if isinstance(layout.outcome, Binomial):
+        trials = checked[:, layout.feature_names.index(layout.outcome.trials)]
+        y, made_up = as_shares(layout, y, checked), made_up / trials[:, np.newaxis]
+    return y, made_up, made_up.mean(axis=1)
+
+
+def _check(name: str, observed: float, made: Floats, generator: np.random.Generator) -> Check:
+    """Where ties are common, as with few instances, they are broken at random."""
+    above = np.sum(made > observed) + 0.0
+    ties = np.sum(made == observed) + 1.0  # the observed one is one of them
+    share = (above + generator.uniform() * ties) / (len(made) + 1.0)
+    low, high = np.quantile(made, [_TAIL, 1.0 - _TAIL])
+    p_value = float(min(2.0 * min(share, 1.0 - share), 1.0))
+    return Check(name, observed, float(made.mean()), float(low), float(high), p_value)
+
+
+def holm(p_values: npt.ArrayLike) -> Floats:
+    """P-values corrected for their number (Holm 1979).
+
+    One of them is below 0.05 by chance in at most 5 % of cases, however many there are.
+    """
+    p = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(p, kind="stable")
+    stepped = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    corrected = np.empty(len(p))
+    corrected[order] = np.minimum(stepped, 1.0)
+    return corrected

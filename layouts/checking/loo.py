@@ -1,0 +1,135 @@
+"""Comparing layouts on the same outcomes: leave-one-out predictive density by PSIS.
+
+Vehtari, Gelman and Gabry 2017: how well each outcome is predicted from all the others, without
+fitting anew. A Pareto k above 0.7 says that this cannot be told for an outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.fit import FitResult
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+MAX_K: Final = 0.7
+"""Largest Pareto k with which an estimate is trusted (Vehtari et al. 2024)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Loo:
+    """How well a layout predicts each outcome from the others.
+
+    Attributes:
+        name: Name and variant of the layout.
+        elpd: (instances,): log predictive density of each outcome, in nats.
+        k: (instances,): Pareto k of each.
+        effective: Effective number of parameters.
+    """
+
+    name: str
+    elpd: Floats
+    k: Floats
+    effective: float
+
+    @property
+    def total(self) -> float:
+        """Sum over the outcomes; more is better."""
+        return float(self.elpd.sum())
+
+    @property
+    def standard_error(self) -> float:
+        """Standard error of the total."""
+        return _standard_error(self.elpd)
+
+    @property
+    def doubtful(self) -> int:
+        """How many outcomes have a Pareto k above 0.7."""
+        return int((self.k > MAX_K).sum())
+
+
+def loo(fitted: FitResult, features: npt.ArrayLike, outcomes: npt.ArrayLike) -> Loo:
+    """Leave-one-out predictive density of a fit.
+
+    Args:
+        fitted: The fit.
+        features: (instances, features) that it was fitted to.
+        outcomes: (instances,) or (instances, outcomes) that it was fitted to; an instance is left
+            out with all its outcomes.
+
+    Raises:
+        ValueError: They do not fit the layout, or are not those of the fit.
+    """
+    from animalcat.layouts.inference.backend import compat
+
+    layout = fitted.layout
+    checked = layout.check_features(features)
+    y = layout.check_outcomes(outcomes, checked)
+    if not len(y) or fitted.diagnostics["outcomes"] != len(y):
+        raise ValueError(f"{len(y)} outcomes; fitted were {fitted.diagnostics['outcomes']}")
+    evaluator = Evaluator(layout)
+    pointwise = evaluator.pointwise(fitted.flat_draws, evaluator.columns(checked), y)
+    chains, draws, _ = fitted.draws.shape
+    elpd, k = compat.psis_loo(pointwise.T.reshape(chains, draws, len(y)))
+    peak = pointwise.max(axis=1)
+    within = np.log(np.mean(np.exp(pointwise - peak[:, np.newaxis]), axis=1)) + peak
+    return Loo(f"{layout.name} ({layout.variant})", elpd, k, float(np.sum(within - elpd)))
+
+
+@dataclass(frozen=True, slots=True)
+class LooRow:
+    """One layout beside the best.
+
+    Attributes:
+        name: Name and variant of the layout.
+        elpd: Log predictive density, in nats.
+        se: Its standard error.
+        behind: How far it is behind the best; 0 for the best.
+        behind_se: Standard error of that, from the differences outcome by outcome.
+        effective: Effective number of parameters.
+        doubtful: Outcomes for which it cannot be told.
+    """
+
+    name: str
+    elpd: float
+    se: float
+    behind: float
+    behind_se: float
+    effective: float
+    doubtful: int
+
+
+def compare_layouts(results: Sequence[Loo]) -> list[LooRow]:
+    """Layouts on the same outcomes, the best first.
+
+    A difference of less than about 4 nats, or twice its standard error, says little.
+
+    Raises:
+        ValueError: None are given, or they are not of the same outcomes.
+    """
+    if not results or len({len(result.elpd) for result in results}) != 1:
+        raise ValueError("layouts are compared on the same outcomes, one layout at least")
+    best = max(results, key=lambda result: result.total)
+    rows = [
+        LooRow(
+            result.name,
+            result.total,
+            result.standard_error,
+            best.total - result.total,
+            _standard_error(best.elpd - result.elpd),
+            result.effective,
+            result.doubtful,
+        )
+        for result in results
+    ]
+    return sorted(rows, key=lambda row: row.behind)
+
+
+def _standard_error(values: Floats) -> float:
+    return float(np.sqrt(len(values) * values.var()))

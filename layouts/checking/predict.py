@@ -1,0 +1,300 @@
+"""Forward inference: what a posterior predicts for instances; and held-out predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.layouts.checking.scores import INTERVAL_SHARE
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.fit import FitRequest, fit
+from animalcat.layouts.inference.live import LivePosterior
+from animalcat.layouts.inference.randomness import rng
+from animalcat.layouts.model.instances import Instances
+from animalcat.layouts.model.spec import Binomial, Layout
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Rows: TypeAlias = npt.NDArray[np.int64]
+
+_BLOCK: Final = 1000
+"""Instances that are predicted at once: 32 MB for 4,000 draws."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """What a posterior predicts for instances.
+
+    Attributes:
+        mean: (instances,): probability of success, or expected score.
+        low: (instances,): lower end of the 90 % interval (equal tails) of that probability. It says
+            how well the agent is known, not how an episode may end.
+        high: Its upper end.
+    """
+
+    mean: Floats
+    low: Floats
+    high: Floats
+
+
+def predict(
+    layout: Layout,
+    draws: npt.ArrayLike,
+    features: npt.ArrayLike,
+    weights: npt.ArrayLike | None = None,
+    outcome: int = 0,
+) -> Prediction:
+    """Predict instances from a posterior.
+
+    Args:
+        layout: The layout.
+        draws: (draws, latents): `FitResult.flat_draws`, or `LivePosterior.particles`.
+        features: (instances, features), in the layout's order and units.
+        weights: (draws,), as `LivePosterior.weights`; equal where not given.
+        outcome: Which of the layout's outcomes.
+
+    Raises:
+        ValueError: A feature is missing or out of its range.
+    """
+    theta = np.asarray(draws, dtype=np.float64)
+    share = np.full(len(theta), 1.0) if weights is None else np.asarray(weights, dtype=np.float64)
+    share = share / share.sum()
+    evaluator = Evaluator(layout)
+    columns = evaluator.columns(features)
+    out = np.empty((3, len(columns)))
+    for start in range(0, len(columns), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        p = evaluator.by_instance(theta, columns[block], np.float64, outcome)
+        out[:, block] = (p @ share, *_quantiles(p, share))
+    return Prediction(*out)
+
+
+def as_shares(layout: Layout, outcomes: npt.ArrayLike, features: npt.ArrayLike) -> Floats:
+    """Outcomes as predictions have them, (instances,): successes as a share of the trials.
+
+    Args:
+        layout: The layout.
+        outcomes: (instances,), of the layout's kind.
+        features: (instances, features).
+
+    Raises:
+        ValueError: An outcome does not fit, a row has no trials, or the layout has several
+            outcomes.
+    """
+    insist_on_one_outcome(layout)
+    checked = layout.check_features(features)
+    y = layout.check_outcomes(outcomes, checked)
+    if not isinstance(layout.outcome, Binomial):
+        return y
+    trials = checked[:, layout.feature_names.index(layout.outcome.trials)]
+    if not trials.all():
+        raise ValueError(f"row {np.argmin(trials)} has no trials: it says nothing to score")
+    return y / trials
+
+
+def insist_on_one_outcome(layout: Layout) -> None:
+    """Refuse a layout with several outcomes, where only one can be compared or scored.
+
+    Raises:
+        ValueError: It has several.
+    """
+    if len(layout.outcomes) > 1:
+        raise ValueError(
+            f"layout {layout.name} has {len(layout.outcomes)} outcomes "
+            f"({', '.join(layout.outcome_names)}); this takes layouts with one"
+        )
+
+
+class Fitted(Protocol):
+    """What has been learnt about one agent."""
+
+    def predict(self, instances: Instances) -> Floats:
+        """Probability of success, or expected score, (instances,)."""
+        ...
+
+
+class Assessor(Protocol):
+    """Learns about one agent from its outcomes: a layout, or a baseline to compare it with."""
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        ...
+
+    def fit(self, instances: Instances, outcomes: Floats) -> Fitted:
+        """Learn from outcomes.
+
+        Args:
+            instances: What was played.
+            outcomes: (instances,): success 1, failure 0, or a score in [0, 1].
+        """
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class LayoutAssessor:
+    """A measurement layout as an assessor.
+
+    Attributes:
+        layout: The layout.
+        seed: Seed of its fits.
+        by: NUTS, or the live posterior, which is quicker and told the outcomes in order.
+    """
+
+    layout: Layout
+    seed: int
+    by: Literal["nuts", "live"] = "nuts"
+
+    @property
+    def name(self) -> str:
+        """Name and variant of the layout."""
+        return f"{self.layout.name} ({self.layout.variant})"
+
+    def fit(self, instances: Instances, outcomes: Floats) -> FittedLayout:
+        """Fit the layout to the outcomes.
+
+        Raises:
+            ValueError: The layout has several outcomes, or they do not fit it.
+        """
+        insist_on_one_outcome(self.layout)
+        features = instances.features(self.layout)
+        if self.by == "nuts":
+            draws = fit(FitRequest(self.layout, features, outcomes, self.seed)).flat_draws
+            return FittedLayout(self.layout, draws, np.full(len(draws), 1.0 / len(draws)))
+        posterior = LivePosterior(self.layout, self.seed)
+        posterior.update_all(features, outcomes)
+        return FittedLayout(self.layout, posterior.particles, posterior.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedLayout:
+    """Draws of a posterior that predict instances."""
+
+    layout: Layout
+    draws: Floats
+    weights: Floats
+
+    def predict(self, instances: Instances) -> Floats:
+        """Mean prediction, (instances,)."""
+        features = instances.features(self.layout)
+        return predict(self.layout, self.draws, features, self.weights).mean
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Numbers of the instances to learn from, and of those to predict."""
+
+    train: Rows
+    test: Rows
+
+
+def split(
+    instances: int,
+    seed: int,
+    share: float = 0.2,
+    strata: Sequence[Hashable] | None = None,
+    repeat: int = 0,
+) -> Split:
+    """Hold out a share of the instances at random.
+
+    Burden et al. hold out 20 %, for the 30 synthetic agents the same ones for all, so nothing about
+    an agent may decide; `strata` keeps the share within groups, for example paradigms.
+
+    Args:
+        instances: How many there are.
+        seed: The same gives the same.
+        share: How many are held out, rounded; one at least on each side.
+        strata: (instances,), the group of each.
+        repeat: Which of several splits by one seed.
+
+    Raises:
+        ValueError: There is nothing to split.
+    """
+    if instances < 2 or not 0.0 < share < 1.0:
+        raise ValueError(f"{instances} instances cannot be split with a share of {share:g}")
+    order = rng(seed, "split", repeat).permutation(instances)
+    held = min(max(round(share * instances), 1), instances - 1)
+    if strata is not None:
+        order = _spread(order, strata)
+    return Split(np.sort(order[held:]), np.sort(order[:held]))
+
+
+def splits(
+    instances: int,
+    seed: int,
+    repeats: int,
+    share: float = 0.2,
+    strata: Sequence[Hashable] | None = None,
+) -> Iterator[Split]:
+    """Several splits, the first as `split` gives it; 15 for the entrants of Burden et al."""
+    for repeat in range(repeats):
+        yield split(instances, seed, share, strata, repeat)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Predictions of what was held out, all splits one after another.
+
+    Attributes:
+        rows: Number of the instance.
+        predicted: Its prediction.
+        outcomes: What happened.
+        repeat: Number of the split.
+    """
+
+    rows: Rows
+    predicted: Floats
+    outcomes: Floats
+    repeat: Rows
+
+
+def held_out(
+    assessor: Assessor, instances: Instances, outcomes: npt.ArrayLike, by: Iterable[Split]
+) -> HeldOut:
+    """Fit an assessor to what each split leaves, and predict the rest.
+
+    Args:
+        assessor: A layout or a baseline.
+        instances: What was played.
+        outcomes: (instances,).
+        by: As `splits` gives them.
+    """
+    y = np.asarray(outcomes, dtype=np.float64)
+    rows: list[Rows] = []
+    predicted: list[Floats] = []
+    for part in by:
+        fitted = assessor.fit(instances.rows(part.train), y[part.train])
+        rows.append(part.test)
+        predicted.append(fitted.predict(instances.rows(part.test)))
+    if not rows:
+        raise ValueError("no split was given")
+    repeat = np.repeat(np.arange(len(rows)), [len(r) for r in rows])
+    together = np.concatenate(rows)
+    return HeldOut(together, np.concatenate(predicted), y[together], repeat)
+
+
+def _spread(order: Rows, strata: Sequence[Hashable]) -> Rows:
+    """Reorder so that every beginning holds its share of each stratum, as nearly as can be."""
+    if len(strata) != len(order):
+        raise ValueError(f"{len(strata)} strata for {len(order)} instances")
+    places = np.empty(len(order))
+    for group in dict.fromkeys(strata):
+        members = np.array([i for i, row in enumerate(order) if strata[row] == group])
+        places[members] = (np.arange(len(members)) + 0.5) / len(members)
+    return order[np.argsort(places, kind="stable")]
+
+
+def _quantiles(p: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Ends of the interval with equal tails of each row, for weighted draws."""
+    tail = (1.0 - INTERVAL_SHARE) / 2.0
+    order = np.argsort(p, axis=1)
+    total = np.cumsum(weights[order], axis=1)
+    ordered = np.take_along_axis(p, order, axis=1)
+    ends = [
+        np.take_along_axis(ordered, np.argmax(total >= at - 1e-12, axis=1)[:, np.newaxis], axis=1)
+        for at in (tail, 1.0 - tail)
+    ]
+    return ends[0][:, 0], ends[1][:, 0]

@@ -1,0 +1,223 @@
+"""Which demands to build a layout on, and whether a profile predicts enough to be read.
+
+As Tesic et al. 2025, sections 3.2 and 3.3.2: of demands that always come together one is kept; a
+demand must go with lower outcomes, or it is none; and a profile whose layout predicts held-out
+outcomes with an R2 below 0.25 is not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.layouts.checking.predict import HeldOut
+from animalcat.layouts.checking.scores import INTERVAL_SHARE, Estimate, bootstrap, r2
+from animalcat.layouts.model.instances import Instances
+from animalcat.layouts.reporting.profile import Profile
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Verdict: TypeAlias = Literal["kept", "constant", "duplicate", "no demand"]
+
+LEAST_R2: Final = 0.25
+"""Least R2 on held-out outcomes of a profile that is read (Tesic et al. 2025)."""
+NOT_READ: Final = "not to be read"
+"""Status of the capabilities of a profile that predicts too little."""
+_EQUAL: Final = 1e-9
+"""Demands whose correlation is within this of 1 or -1 are one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What screening says about one demand.
+
+    Attributes:
+        name: The meta-feature.
+        verdict: Kept; constant over the instances; the duplicate of another; or no demand, because
+            outcomes do not fall where it rises.
+        of: The demand that it duplicates.
+        correlation: With the outcomes of all agents together, with its 90 % interval (instances
+            resampled); None where it is constant.
+        reason: The verdict in words.
+    """
+
+    name: str
+    verdict: Verdict
+    of: str
+    correlation: Estimate | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Screening:
+    """What screening says about all demands, in the order given."""
+
+    demands: tuple[Demand, ...]
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Names of the demands to build on."""
+        return tuple(d.name for d in self.demands if d.verdict == "kept")
+
+
+def screen(
+    instances: Instances,
+    outcomes: npt.ArrayLike,
+    demands: Sequence[str] = (),
+    prefer: Sequence[str] = (),
+    seed: int = 0,
+    repeats: int = 1000,
+) -> Screening:
+    """Find duplicate demands, and those that are none.
+
+    Args:
+        instances: What was played.
+        outcomes: (agents, instances) or (instances,): successes or scores, NaN where not played.
+        demands: The meta-features to look at; all where empty.
+        prefer: Which ones to keep of duplicates; else the first.
+        seed: Of the resampling.
+        repeats: How often instances are resampled.
+
+    Raises:
+        ValueError: Shapes differ, a demand is missing somewhere, or there are no outcomes.
+    """
+    names = tuple(demands) or instances.columns
+    values = instances.select(names)
+    y = np.atleast_2d(np.asarray(outcomes, dtype=np.float64))
+    if y.shape[1] != len(instances):
+        raise ValueError(f"outcomes of shape {y.shape} for {len(instances)} instances")
+    if not np.isfinite(values).all():
+        row, column = np.argwhere(~np.isfinite(values))[0]
+        raise ValueError(f"demand {names[column]} of row {row} is missing; screening needs it")
+    played = np.isfinite(y)
+    if played.sum() < 2 or np.ptp(y[played]) == 0:
+        raise ValueError("screening needs outcomes that differ")
+    count, total = played.sum(axis=0), np.where(played, y, 0.0).sum(axis=0)
+    square = np.where(played, y, 0.0) ** 2
+    sums = np.stack([count, total, square.sum(axis=0)], axis=1).astype(np.float64)
+    generator = np.random.default_rng(seed)
+    drawn = generator.multinomial(len(values), np.full(len(values), 1 / len(values)), repeats)
+    preferred = set(prefer)
+    ranked = sorted(range(len(names)), key=lambda i: (names[i] not in preferred, i))
+    twins = {i: _first_twin(values, ranked, i) for i in ranked}
+    found = [
+        _judge(names, values, i, twins[i], sums, drawn.astype(np.float64))
+        for i in range(len(names))
+    ]
+    return Screening(tuple(found))
+
+
+def _first_twin(values: Floats, ranked: Sequence[int], i: int) -> int | None:
+    """The demand that this one duplicates: the first in rank that rises and falls with it."""
+    for j in ranked:
+        if j == i:
+            return None
+        spread = float(values[:, i].std() * values[:, j].std())
+        if spread > 0 and abs(_covariance(values, i, j)) > spread * (1.0 - _EQUAL):
+            return j
+    return None
+
+
+def _covariance(values: Floats, i: int, j: int) -> float:
+    a, b = values[:, i], values[:, j]
+    return float((a - a.mean()) @ (b - b.mean())) / len(a)
+
+
+def _judge(
+    names: Sequence[str], values: Floats, i: int, twin: int | None, sums: Floats, drawn: Floats
+) -> Demand:
+    x = values[:, i]
+    if np.ptp(x) == 0:
+        return Demand(names[i], "constant", "", None, f"always {x[0]:g}: it explains nothing")
+    value = float(_correlations(x, sums, np.ones((1, len(x))))[0])
+    tail = (1.0 - INTERVAL_SHARE) / 2.0
+    low, high = np.nanquantile(_correlations(x, sums, drawn), [tail, 1.0 - tail])
+    correlation = Estimate(value, float(low), float(high))
+    if twin is not None:
+        other = names[twin]
+        turned = "against" if _covariance(values, i, twin) < 0 else "with"
+        reason = f"rises and falls {turned} {other}: one capability cannot be told from the other"
+        return Demand(names[i], "duplicate", other, correlation, reason)
+    if value >= 0.0:
+        reason = "outcomes do not fall where it rises: no demand, or one that is turned round"
+        return Demand(names[i], "no demand", "", correlation, reason)
+    sure = "" if high < 0.0 else "; its interval reaches 0, so this is not sure"
+    return Demand(names[i], "kept", "", correlation, f"outcomes fall where it rises{sure}")
+
+
+def _correlations(x: Floats, sums: Floats, weights: Floats) -> Floats:
+    """Correlation of a demand with all outcomes, for every row of weights of instances.
+
+    Args:
+        x: (instances,).
+        sums: (instances, 3): number, sum and sum of squares of the outcomes.
+        weights: (repeats, instances).
+    """
+    n, y, yy = (weights @ sums).T
+    nx, nxx, xy = (
+        weights @ np.stack([x * sums[:, 0], x * x * sums[:, 0], x * sums[:, 1]], axis=1)
+    ).T
+    covariance = xy / n - nx * y / n**2
+    variances = (nxx / n - (nx / n) ** 2) * (yy / n - (y / n) ** 2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(variances > 0, covariance / np.sqrt(np.maximum(variances, 0.0)), np.nan)
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """How well a layout predicts what it was not fitted to.
+
+    Attributes:
+        r2: R2 on held-out outcomes, with its 90 % interval; NaN where they are all equal.
+        least: What is asked for.
+    """
+
+    r2: Estimate
+    least: float
+
+    @property
+    def readable(self) -> bool:
+        """Whether the profile may be read."""
+        return self.r2.value >= self.least
+
+    @property
+    def reason(self) -> str:
+        """The same in words."""
+        value, low, high = self.r2.value, self.r2.low, self.r2.high
+        if np.isnan(value):
+            return "held-out outcomes are all equal: there is nothing to predict"
+        side = "reaches" if self.readable else "is below"
+        return f"held-out R2 {value:.2f} ({low:.2f} to {high:.2f}) {side} {self.least:g}"
+
+
+def predictive_power(held_out: HeldOut, least: float = LEAST_R2, seed: int = 0) -> Power:
+    """Judge held-out predictions.
+
+    Args:
+        held_out: Predictions and outcomes.
+        least: Least R2. For successes and failures R2 is 1 - Brier score / variance, which even
+            true probabilities leave well below 1.
+        seed: Of the resampling behind the interval.
+    """
+    found = bootstrap(r2, held_out.predicted, held_out.outcomes, seed, instances=held_out.rows)
+    return Power(found, least)
+
+
+def gated(profile: Profile, power: Power) -> Profile:
+    """The profile with what it predicts; below the gate all capabilities say `NOT_READ`."""
+    diagnostics = dict(profile.diagnostics) | {
+        "predictive_power": {
+            "r2": None if np.isnan(power.r2.value) else power.r2.value,
+            "least": power.least,
+            "readable": power.readable,
+            "reason": power.reason,
+        }
+    }
+    status = dict(profile.status)
+    if not power.readable:
+        capabilities = [n.name for n in profile.nodes if n.kind == "capability"]
+        status |= dict.fromkeys(capabilities, NOT_READ)
+    return replace(profile, diagnostics=diagnostics, status=status)

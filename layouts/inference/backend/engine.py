@@ -1,0 +1,182 @@
+"""NUTS: by nutpie a layout is compiled once, then takes data of any length; or by plain PyMC."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.layouts.model.spec import Layout
+
+if TYPE_CHECKING:
+    import nutpie
+
+    from animalcat.layouts.inference.backend.graph import Graph
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trace:
+    """What one run of NUTS gave.
+
+    Attributes:
+        draws: (chains, draws, latents).
+        energy: (chains, draws).
+        divergences: How many draws diverged.
+    """
+
+    draws: Floats
+    energy: Floats
+    divergences: int
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to sample.
+
+    Attributes:
+        seed: Seed of the run, below 2^31.
+        chains: Number of chains.
+        draws: Draws of each chain.
+        tune: Draws of each chain that tune the sampler, and are dropped.
+        target_accept: Share of accepted steps that the step width is tuned to.
+        cores: How many chains run at once; the draws do not hang on it.
+    """
+
+    seed: int
+    chains: int
+    draws: int
+    tune: int
+    target_accept: float
+    cores: int
+
+
+class Engine:
+    """NUTS on layouts; models are kept by the digest of their layout. One thread at a time.
+
+    Attributes:
+        compiles: How many times a model has been compiled so far.
+    """
+
+    def __init__(self) -> None:
+        self.compiles = 0
+        self._graphs: dict[tuple[str, bool], Graph] = {}
+        self._compiled: dict[tuple[str, bool], nutpie.CompiledModel] = {}
+
+    def compile(self, layout: Layout, *, weighted: bool = False) -> nutpie.CompiledModel:
+        """The compiled model; takes about ten seconds the first time, nothing after.
+
+        Args:
+            layout: What is measured.
+            weighted: Whether outcomes have weights; that is a model of its own. Several outcomes
+                of an instance always have.
+        """
+        weighted = weighted or len(layout.outcomes) > 1
+        made = self._compiled.get((layout.digest, weighted))
+        if made is None:
+            # Imported here: it takes seconds, and a fit without outcomes needs none of it.
+            import nutpie
+
+            self.compiles += 1
+            made = nutpie.compile_pymc_model(
+                self._graph(layout, weighted).model,
+                backend="numba",
+                var_names=list(layout.latent_names),
+            )
+            self._compiled[layout.digest, weighted] = made
+        return made
+
+    def sample(
+        self,
+        layout: Layout,
+        features: Floats,
+        outcomes: Floats,
+        settings: Settings,
+        weights: Floats | None = None,
+    ) -> Trace:
+        """Run NUTS by nutpie. The draws follow from the seed, whatever the number of cores.
+
+        Args:
+            layout: What is measured.
+            features: (instances, features), as `Layout.check_features` gave them.
+            outcomes: (instances,) or (instances, outcomes), as `Layout.check_outcomes` gave them;
+                one instance at least.
+            settings: How to sample.
+            weights: (instances,), as how many outcomes each counts; None: as one.
+        """
+        compiled = self.compile(layout, weighted=weights is not None)
+        import nutpie
+
+        result = nutpie.sample(
+            compiled.with_data(**self._data(layout, features, outcomes, weights)),
+            draws=settings.draws,
+            tune=settings.tune,
+            chains=settings.chains,
+            cores=settings.cores,
+            seed=settings.seed,
+            save_warmup=False,
+            progress_bar=False,
+            target_accept=settings.target_accept,
+        )
+        return _trace(layout, result)
+
+    def sample_plainly(
+        self,
+        layout: Layout,
+        features: Floats,
+        outcomes: Floats,
+        settings: Settings,
+        weights: Floats | None = None,
+    ) -> Trace:
+        """The same by PyMC's own NUTS, to compare with: slower, and compiled for every run."""
+        import pymc as pm
+
+        self.compiles += 1
+        with self._graph(layout, weights is not None).model:
+            pm.set_data(self._data(layout, features, outcomes, weights))
+            result = pm.sample(
+                draws=settings.draws,
+                tune=settings.tune,
+                chains=settings.chains,
+                cores=settings.cores,
+                random_seed=settings.seed,
+                target_accept=settings.target_accept,
+                progressbar=False,
+                quiet=True,
+                compute_convergence_checks=False,
+                compile_kwargs={"mode": "NUMBA"},  # the C compiler is switched off, see __init__
+            )
+        return _trace(layout, result)
+
+    def _graph(self, layout: Layout, weighted: bool) -> Graph:
+        weighted = weighted or len(layout.outcomes) > 1
+        if (layout.digest, weighted) not in self._graphs:
+            from animalcat.layouts.inference.backend.graph import build
+
+            self._graphs[layout.digest, weighted] = build(layout, weighted=weighted)
+        return self._graphs[layout.digest, weighted]
+
+    def _data(
+        self, layout: Layout, features: Floats, outcomes: Floats, weights: Floats | None
+    ) -> dict[str, npt.NDArray[Any]]:
+        return self._graph(layout, weights is not None).data(features, outcomes, weights)
+
+
+def _trace(layout: Layout, result: Any) -> Trace:
+    from animalcat.layouts.inference.backend import compat
+
+    return Trace(
+        compat.draws(result, layout.latent_names),
+        compat.statistic(result, "energy"),
+        int(compat.statistic(result, "diverging").sum()),
+    )
+
+
+@cache
+def default_engine() -> Engine:
+    """The engine that this process shares, so that nothing is compiled twice."""
+    return Engine()

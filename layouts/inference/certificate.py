@@ -1,0 +1,101 @@
+"""Whether the live posterior is what NUTS says it should be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from animalcat.layouts.inference.fit import MAX_RHAT, FitResult
+from animalcat.layouts.inference.summary import NodeSummary
+
+MAX_MEAN_ERROR: Final = 0.15
+"""Largest difference of means, in posterior standard deviations."""
+MAX_LOG_SD_RATIO: Final = 0.15
+"""Largest difference of the logarithms of standard deviations."""
+MIN_ESS: Final = 400.0
+"""A fit with fewer effective draws certifies nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """The comparison of a live posterior with a fit of the same outcomes.
+
+    Attributes:
+        passed: Whether the live posterior may stand.
+        reasons: Why not; empty where it passed.
+        max_mean_error: Largest difference of means over nodes, in standard deviations of the fit.
+        max_log_sd_ratio: Largest difference of log standard deviations over nodes.
+        rhat: Worst R-hat of the fit.
+        ess: Least effective sample size of the fit.
+        usable: Whether the fit itself is good enough to reseed from.
+    """
+
+    passed: bool
+    reasons: tuple[str, ...]
+    max_mean_error: float
+    max_log_sd_ratio: float
+    rhat: float
+    ess: float
+    usable: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain data."""
+        return {**asdict(self), "reasons": list(self.reasons)}
+
+
+def certify(live: Sequence[NodeSummary], fitted: FitResult) -> Certificate:
+    """Compare the live posterior with a fit of the same outcomes.
+
+    Where it fails and the fit is usable, `LivePosterior.reseed` takes the fit's draws.
+
+    Args:
+        live: Summary of the live posterior when it knew just the outcomes of the fit.
+        fitted: The fit.
+
+    Raises:
+        ValueError: They do not have the same nodes.
+    """
+    if [node.name for node in live] != [node.name for node in fitted.nodes]:
+        raise ValueError("the live posterior and the fit are of different layouts")
+    mean_errors = {
+        a.name: abs(a.mean - b.mean) / max(b.sd, 1e-300)
+        for a, b in zip(live, fitted.nodes, strict=True)
+    }
+    sd_ratios = {
+        a.name: abs(math.log(max(a.sd, 1e-300) / max(b.sd, 1e-300)))
+        for a, b in zip(live, fitted.nodes, strict=True)
+    }
+    rhat = float(fitted.diagnostics["rhat"])
+    ess = min(float(fitted.diagnostics["ess_bulk"]), float(fitted.diagnostics["ess_tail"]))
+    bad_fit = [
+        text
+        for bad, text in (
+            (not rhat < MAX_RHAT, f"the fit's R-hat {rhat:.3f} is not below {MAX_RHAT}"),
+            (not ess > MIN_ESS, f"the fit's ESS {ess:.0f} is not above {MIN_ESS:.0f}"),
+        )
+        if bad
+    ]
+    reasons = [
+        *bad_fit,
+        *(
+            f"{name}: means differ by {error:.2f} standard deviations"
+            for name, error in mean_errors.items()
+            if not error <= MAX_MEAN_ERROR
+        ),
+        *(
+            f"{name}: standard deviations differ by a factor of {math.exp(ratio):.2f}"
+            for name, ratio in sd_ratios.items()
+            if not ratio <= MAX_LOG_SD_RATIO
+        ),
+    ]
+    return Certificate(
+        passed=not reasons,
+        reasons=tuple(reasons),
+        max_mean_error=max(mean_errors.values()),
+        max_log_sd_ratio=max(sd_ratios.values()),
+        rhat=rhat,
+        ess=ess,
+        usable=not bad_fit,
+    )

@@ -1,0 +1,286 @@
+"""P(success), or the mean score, for (draws x instances) from a layout, without PyMC.
+
+Outcomes of an instance are independent given the agent, so the likelihood of several is the product
+of those that are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.layouts.inference.kernels import log_likelihood, probabilities, schedule
+from animalcat.layouts.inference.program import Code, Fill, compile_program, operands
+from animalcat.layouts.model.likelihood import draw_outcomes, log_density, trials_of
+from animalcat.layouts.model.spec import Bernoulli, Layout
+from animalcat.layouts.model.validation import open_parents, reached
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+Real = TypeVar("Real", np.float32, np.float64)
+
+MODERATE: Final = 1e18
+"""Products of two numbers below it, and above its inverse, are normal in float32."""
+_ROWS: Final = 256
+"""Instances taken at a time where outcomes are not 0 or 1, so that arrays stay small."""
+
+
+class Evaluator:
+    """A layout made ready to evaluate; making one takes well under a millisecond.
+
+    Columns of features and of draws are in the order of `layout.features` and `layout.latents`.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self._program = compile_program(layout)
+        self._kept: tuple[Floats, Floats] | None = None
+
+    def probability(self, theta: npt.ArrayLike, demands: npt.ArrayLike, outcome: int = 0) -> Floats:
+        """Probability of success, or mean score.
+
+        Args:
+            theta: (draws, latents), in the units of the latents.
+            demands: (instances, features), in the units of the features.
+            outcome: Which of the layout's outcomes.
+
+        Returns:
+            (draws, instances).
+        """
+        return self.by_instance(theta, self.columns(demands), np.float64, outcome).T
+
+    def columns(self, demands: npt.ArrayLike) -> Floats:
+        """What of the program depends on the instances alone, to be kept and used again.
+
+        Args:
+            demands: (instances, features), in the units of the features.
+
+        Returns:
+            (instances, columns).
+
+        Raises:
+            ValueError: A feature is missing or out of its range.
+        """
+        features = self.layout.check_features(demands)
+        return np.ascontiguousarray(_fill(self._program.columns, features.T).T)
+
+    def by_instance(
+        self, theta: npt.ArrayLike, columns: Floats, dtype: type[Real], outcome: int = 0
+    ) -> npt.NDArray[Real]:
+        """Probability of success, or mean score, from prepared columns.
+
+        Args:
+            theta: (draws, latents).
+            columns: As `columns` gave them.
+            dtype: Of the result, and of the work where its range allows: float32 takes half the
+                time and is right to about 1e-6.
+            outcome: Which of the layout's outcomes.
+
+        Returns:
+            (instances, draws).
+        """
+        return self._run(theta, columns, self._program.codes[outcome], dtype)
+
+    def sample_sizes(
+        self, theta: npt.ArrayLike, columns: Floats, outcome: int = 0
+    ) -> Floats | None:
+        """Sample size of scores; None for an outcome that is no score.
+
+        Args:
+            theta: (draws, latents).
+            columns: As `columns` gave them.
+            outcome: Which of the layout's outcomes.
+
+        Returns:
+            (instances, draws).
+        """
+        code = self._program.size_codes[outcome]
+        return None if code is None else self._run(theta, columns, code, np.float64)
+
+    def log_likelihood(
+        self,
+        theta: npt.ArrayLike,
+        columns: Floats,
+        outcomes: Floats,
+        weights: Floats | None = None,
+    ) -> Floats:
+        """Log-likelihood of all outcomes of all instances together.
+
+        Args:
+            theta: (draws, latents).
+            columns: (instances, columns), as `columns` gave them.
+            outcomes: (instances,) or (instances, outcomes), as `Layout.check_outcomes` gave them.
+            weights: (instances,), as how many outcomes each counts; None: as one.
+
+        Returns:
+            (draws,); 0 where there are no instances.
+        """
+        if weights is not None and (partly := weights != 1.0).any():
+            whole = self.log_likelihood(theta, columns[~partly], outcomes[~partly])
+            return whole + weights[partly] @ self.pointwise(
+                theta, columns[partly], outcomes[partly]
+            )
+        out = np.zeros(len(np.asarray(theta)))
+        for k, rows, y in self._each(outcomes):
+            there = columns if rows is None else columns[rows]
+            if isinstance(self.layout.outcomes[k].likelihood, Bernoulli):
+                if len(y):
+                    drawn = self._rows(theta)
+                    steps = schedule(self._program.codes[k], there, len(drawn))
+                    log_likelihood(steps, drawn, y, out)
+                continue
+            for start in range(0, len(y), _ROWS):
+                part = slice(start, start + _ROWS)
+                out += self._density(theta, there[part], y[part], k).sum(axis=0)
+        return out
+
+    def pointwise(self, theta: npt.ArrayLike, columns: Floats, outcomes: Floats) -> Floats:
+        """Log-likelihood of each instance on its own: of all its outcomes that are there.
+
+        Args:
+            theta: (draws, latents).
+            columns: (instances, columns), as `columns` gave them.
+            outcomes: (instances,) or (instances, outcomes), as `Layout.check_outcomes` gave them.
+
+        Returns:
+            (instances, draws).
+        """
+        if outcomes.ndim == 1:
+            return self._density(theta, columns, outcomes, 0)
+        out = np.zeros((len(columns), len(np.asarray(theta))))
+        for k, rows, y in self._each(outcomes):
+            out[rows] += self._density(theta, columns[rows], y, k)
+        return out
+
+    def simulate(
+        self, theta: npt.ArrayLike, columns: Floats, generator: np.random.Generator
+    ) -> Floats:
+        """Draw outcomes.
+
+        Args:
+            theta: (draws, latents).
+            columns: (instances, columns), as `columns` gave them.
+            generator: Where randomness comes from.
+
+        Returns:
+            (instances, draws) of a layout with one outcome, else (instances, draws, outcomes).
+        """
+        drawn = [
+            self._drawn(theta, columns, k, generator) for k in range(len(self.layout.outcomes))
+        ]
+        return drawn[0] if len(drawn) == 1 else np.stack(drawn, axis=-1)
+
+    def demands(self, columns: Floats) -> Floats:
+        """The demand that each instance makes on each capability, in the capability's unit.
+
+        Args:
+            columns: As `columns` gave them.
+
+        Returns:
+            (instances, capabilities): the largest where it makes several, NaN where it makes none,
+            because no margin has it or because gates keep all of them out.
+        """
+        kinds = self._program.demands
+        found = {node: self._plays_a_part(columns, node) for pairs in kinds for _, node in pairs}
+        out = np.full((columns.shape[0], len(kinds)), np.nan)
+        for k, pairs in enumerate(kinds):
+            for index, node in pairs:
+                demand = np.where(found[node], columns[:, index], np.nan)
+                out[:, k] = np.fmax(out[:, k], demand)
+        return out
+
+    def touched(self, columns: Floats) -> npt.NDArray[np.bool_]:
+        """Which latent nodes play a part in an outcome of each instance.
+
+        Args:
+            columns: As `columns` gave them.
+
+        Returns:
+            (instances, latents): False where gates keep the node out.
+        """
+        parts = [self._plays_a_part(columns, name) for name in self.layout.latent_names]
+        return np.stack(parts, axis=1)
+
+    def _plays_a_part(self, columns: Floats, node: str) -> npt.NDArray[np.bool_]:
+        gates = sorted(self.layout.gates)
+        at = [self.layout.feature_names.index(name) for name in gates]
+        patterns, which = np.unique(columns[:, at] > 0.5, axis=0, return_inverse=True)
+        roots = [parent for outcome in self.layout.outcomes for parent in outcome.parents]
+        answers = [
+            node
+            in reached(
+                roots,
+                open_parents(self.layout.derived, dict(zip(gates, map(bool, row), strict=True))),
+            )
+            for row in patterns
+        ]
+        return np.array(answers, dtype=np.bool_)[np.ravel(which)]
+
+    def _each(self, outcomes: Floats) -> Iterator[tuple[int, Mask | None, Floats]]:
+        """Every outcome: its place, which instances have it (None: all), and its values there."""
+        if outcomes.ndim == 1:
+            yield 0, None, outcomes
+            return
+        for k in range(outcomes.shape[1]):
+            rows = ~np.isnan(outcomes[:, k])
+            yield k, rows, outcomes[rows, k]
+
+    def _density(self, theta: npt.ArrayLike, columns: Floats, y: Floats, outcome: int) -> Floats:
+        """Log density of one outcome of each instance, (instances, draws)."""
+        likelihood = self.layout.outcomes[outcome].likelihood
+        p = self.by_instance(theta, columns, np.float64, outcome)
+        size = self.sample_sizes(theta, columns, outcome)
+        trials = trials_of(self.layout, likelihood, columns)
+        return log_density(likelihood, p, size, trials, y[:, np.newaxis])[:, 0]
+
+    def _drawn(
+        self, theta: npt.ArrayLike, columns: Floats, outcome: int, generator: np.random.Generator
+    ) -> Floats:
+        likelihood = self.layout.outcomes[outcome].likelihood
+        p = self.by_instance(theta, columns, np.float64, outcome)
+        size = self.sample_sizes(theta, columns, outcome)
+        trials = trials_of(self.layout, likelihood, columns)
+        return draw_outcomes(likelihood, p, size, trials, generator)
+
+    def _run(
+        self, theta: npt.ArrayLike, columns: Floats, code: Code, dtype: type[Real]
+    ) -> npt.NDArray[Real]:
+        rows = self._rows(theta)
+        used = len(rows)
+        if dtype is np.float32 and _moderate(rows) and _moderate(columns[:, operands(code)]):
+            rows = rows.astype(np.float32)
+        out = np.empty((columns.shape[0], rows.shape[1]), rows.dtype)
+        if out.size:
+            probabilities(schedule(code, columns, used), rows, out)
+        return out.astype(dtype, copy=False)
+
+    def _rows(self, theta: npt.ArrayLike) -> Floats:
+        draws = np.asarray(theta, dtype=np.float64)
+        if draws.ndim != 2 or draws.shape[1] != len(self.layout.latents):
+            raise ValueError(
+                f"draws have shape {draws.shape}; layout {self.layout.name} wants (draws, "
+                f"{len(self.layout.latents)}): {', '.join(self.layout.latent_names)}"
+            )
+        if self._kept is not None and self._kept[0] is draws:
+            return self._kept[1]
+        rows = _fill(self._program.rows, draws.T)
+        if not draws.flags.writeable:  # then the same array is the same draws, as of a posterior
+            self._kept = (draws, rows)
+        return rows
+
+
+def _moderate(values: Floats) -> bool:
+    """Whether products of two of them are sure to stay in the range of float32."""
+    size = np.abs(values)
+    return bool((size < MODERATE).all() and ((size > 1.0 / MODERATE) | (size == 0.0)).all())
+
+
+def _fill(fills: tuple[Fill, ...], given: Floats) -> Floats:
+    """Work out the rows (or columns) one after the other; the first ones pick from `given`."""
+    made = list(given)
+    for fill in fills[len(given) :]:
+        made.append(fill(made))
+    return np.array(made)

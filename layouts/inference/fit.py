@@ -1,0 +1,281 @@
+"""Full fits by NUTS, gated: a fit that has not converged says so."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.layouts.inference.randomness import rng
+from animalcat.layouts.inference.summary import NodeSummary, summarise
+from animalcat.layouts.model.spec import Layout
+
+if TYPE_CHECKING:
+    from animalcat.layouts.inference.backend.engine import Engine, Trace
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+MAX_RHAT: Final = 1.01
+"""A fit with a larger R-hat has not converged (Vehtari et al. 2021)."""
+MIN_ESS: Final = 400.0
+"""A fit with fewer effective draws, in bulk or tail, has not converged (Vehtari et al. 2021)."""
+MIN_EBFMI: Final = 0.3
+"""A fit with a lower E-BFMI explores the posterior's tails badly (Betancourt 2016)."""
+FEW: Final = 5
+"""With fewer outcomes a fit says that it is little more than the prior."""
+
+
+class FitError(RuntimeError):
+    """A fit could not be made: the request is refused, here as on any other machine."""
+
+
+class FitInterruptedError(FitError):
+    """A fit was not made, by the machine's doing: asked for again, it may well be.
+
+    The fitting process crashed, was killed, hung, had no memory or could not be started.
+    """
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FitRequest:
+    """What to fit.
+
+    Every row is an episode of its own, also where rows have the same features; a repeat of an
+    instance may count less by its weight.
+
+    Attributes:
+        layout: What is measured.
+        features: (instances, features), in the layout's order and units.
+        outcomes: (instances,): success 1, failure 0; successes of the trials; or scores. Of a
+            layout with several outcomes (instances, outcomes), NaN where one is missing.
+        seed: Seed of the fit.
+        chains: Number of chains.
+        draws: Draws of each chain.
+        tune: Draws of each chain that tune the sampler, and are dropped.
+        target_accept: Share of accepted steps that the step width is tuned to.
+        sampler: "nutpie", compiled once a layout; or "pymc", PyMC's own, compiled for every run.
+        weights: (instances,), in [0, 1]: as how many outcomes each counts; None: as one.
+    """
+
+    layout: Layout
+    features: npt.ArrayLike
+    outcomes: npt.ArrayLike
+    seed: int
+    chains: int = 4
+    draws: int = 1000
+    tune: int = 1000
+    target_accept: float = 0.95
+    sampler: Literal["nutpie", "pymc"] = "nutpie"
+    weights: npt.ArrayLike | None = None
+
+    def __post_init__(self) -> None:
+        if self.sampler not in ("nutpie", "pymc"):
+            raise ValueError(f"sampler {self.sampler!r} is unknown; valid: nutpie, pymc")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FitResult:
+    """The posterior of a fit.
+
+    Attributes:
+        layout: What was measured.
+        draws: (chains, draws, latents).
+        nodes: Every node of the profile, in the layout's order.
+        diagnostics: JSON-ready: `engine`, `converged`, `reasons` (why not), `notes` (what else
+            to bear in mind), `outcomes` (how many episodes),
+            `prior_only`, `rhat`, `ess_bulk`, `ess_tail`, `ebfmi` (worst over nodes or chains),
+            `divergences`, `chains`, `draws`, `tune`, `attempts`.
+    """
+
+    layout: Layout
+    draws: Floats
+    nodes: list[NodeSummary]
+    diagnostics: Mapping[str, Any]
+
+    @property
+    def flat_draws(self) -> Floats:
+        """(draws, latents): all chains one after another."""
+        return self.draws.reshape(-1, self.draws.shape[-1])
+
+    @property
+    def converged(self) -> bool:
+        """Whether it passed the gate."""
+        return bool(self.diagnostics["converged"])
+
+
+def fit(request: FitRequest, engine: Engine | None = None, cores: int | None = None) -> FitResult:
+    """Fit a layout by NUTS.
+
+    A run that fails the gate is repeated once with twice the draws and smaller steps. Without
+    outcomes the result is the prior, and says so.
+
+    Args:
+        request: What to fit.
+        engine: Holds what is compiled; by default the one that this process shares.
+        cores: How many chains run at once; by default as many as the machine has.
+
+    Raises:
+        ValueError: Features or outcomes do not fit the layout.
+    """
+    layout = request.layout
+    values = np.asarray(request.features, dtype=np.float64)
+    features = layout.check_features(values if values.size else np.empty((0, len(layout.features))))
+    outcomes = layout.check_outcomes(request.outcomes, features)
+    weights = _weights(request, len(outcomes))
+    if not len(outcomes):
+        return _prior(request)
+    from animalcat.layouts.inference.backend.engine import Settings, default_engine
+
+    engine = engine or default_engine()
+    sample = engine.sample if request.sampler == "nutpie" else engine.sample_plainly
+    result = None
+    for attempt in range(2):
+        factor = 1 + attempt
+        settings = Settings(
+            seed=_seed(request.seed, attempt),
+            chains=request.chains,
+            draws=request.draws * factor,
+            tune=request.tune * factor,
+            target_accept=request.target_accept if attempt == 0 else 0.99,
+            cores=cores or os.cpu_count() or 1,
+        )
+        trace = sample(layout, features, outcomes, settings, weights)
+        result = _result(request, trace, outcomes, weights, attempt + 1)
+        if result.converged:
+            break
+    assert result is not None  # two attempts were made
+    return result
+
+
+def _weights(request: FitRequest, count: int) -> Floats | None:
+    """The weights of outcomes; None where all count as one."""
+    if request.weights is None:
+        return None
+    weights = np.asarray(request.weights, dtype=np.float64)
+    if weights.shape != (count,):
+        raise ValueError(f"weights have shape {weights.shape}; there are {count} outcomes")
+    if not ((weights >= 0.0) & (weights <= 1.0)).all():
+        raise ValueError("weights of outcomes must be in [0, 1]")
+    return weights if (weights != 1.0).any() else None
+
+
+def _seed(seed: int, attempt: int) -> int:
+    return int(rng(seed, "nuts", attempt).integers(2**31))
+
+
+def _result(
+    request: FitRequest, trace: Trace, outcomes: Floats, weights: Floats | None, attempts: int
+) -> FitResult:
+    from animalcat.layouts.inference.backend import compat
+
+    latents = range(len(request.layout.latents))
+    rhat = np.array([compat.rhat(trace.draws[..., i]) for i in latents])
+    bulk = np.array([compat.ess(trace.draws[..., i], "bulk") for i in latents])
+    tail = np.array([compat.ess(trace.draws[..., i], "tail") for i in latents])
+    reasons = [
+        f"{name}: {text}"
+        for i, name in enumerate(request.layout.latent_names)
+        for bad, text in (
+            # Written so that NaN (a chain that never moved) fails.
+            (not rhat[i] < MAX_RHAT, f"R-hat {rhat[i]:.3f} is not below {MAX_RHAT}"),
+            (not bulk[i] >= MIN_ESS, f"bulk ESS {bulk[i]:.0f} is below {MIN_ESS:.0f}"),
+            (not tail[i] >= MIN_ESS, f"tail ESS {tail[i]:.0f} is below {MIN_ESS:.0f}"),
+        )
+        if bad
+    ]
+    if trace.divergences:
+        reasons.append(f"{trace.divergences} divergences")
+    ebfmi = float(_ebfmi(trace.energy).min())
+    if not ebfmi >= MIN_EBFMI:
+        reasons.append(f"E-BFMI {ebfmi:.2f} is below {MIN_EBFMI}")
+    chains, draws = trace.energy.shape
+    diagnostics: dict[str, Any] = {
+        "engine": "nuts",
+        "converged": not reasons,
+        "reasons": reasons,
+        "notes": _notes(request.layout, outcomes, weights),
+        "outcomes": len(outcomes),
+        "prior_only": False,
+        "rhat": float(rhat.max()),
+        "ess_bulk": float(bulk.min()),
+        "ess_tail": float(tail.min()),
+        "ebfmi": ebfmi,
+        "divergences": trace.divergences,
+        "chains": chains,
+        "draws": draws,
+        "tune": request.tune * attempts,
+        "attempts": attempts,
+    }
+    return _summarised(request.layout, trace.draws, bulk, diagnostics)
+
+
+def _prior(request: FitRequest) -> FitResult:
+    """Independent draws of the prior, in the shape of a fit."""
+    layout = request.layout
+    z = rng(request.seed, "prior", 0).standard_normal(
+        (request.chains, request.draws, len(layout.latents))
+    )
+    draws = np.stack(
+        [n.prior.from_standard(z[..., i]) for i, n in enumerate(layout.latents)], axis=-1
+    )
+    size = float(request.chains * request.draws)
+    diagnostics: dict[str, Any] = {
+        "engine": "prior",
+        "converged": True,
+        "reasons": ["no outcomes: this is the prior"],
+        "notes": [],
+        "outcomes": 0,
+        "prior_only": True,
+        "rhat": 1.0,
+        "ess_bulk": size,
+        "ess_tail": size,
+        "ebfmi": 1.0,
+        "divergences": 0,
+        "chains": request.chains,
+        "draws": request.draws,
+        "tune": 0,
+        "attempts": 0,
+    }
+    return _summarised(layout, draws, np.full(len(layout.latents), size), diagnostics)
+
+
+def _summarised(
+    layout: Layout, draws: Floats, ess: Floats, diagnostics: Mapping[str, Any]
+) -> FitResult:
+    flat = draws.reshape(-1, draws.shape[-1])
+    nodes = summarise(layout, flat, np.full(len(flat), 1.0 / len(flat)), ess)
+    return FitResult(layout, draws, nodes, diagnostics)
+
+
+def _notes(layout: Layout, outcomes: Floats, weights: Floats | None) -> list[str]:
+    """What the outcomes themselves cannot tell."""
+    notes: list[str] = []
+    if weights is not None:
+        notes.append(
+            f"{np.count_nonzero(weights < 1.0)} of {len(outcomes)} outcomes are repeats that count "
+            f"less: all {len(outcomes)} count as {weights.sum():.1f}"
+        )
+    if len(outcomes) < FEW:
+        notes.append(f"{len(outcomes)} outcomes: this is little more than the prior")
+    for name, column in zip(
+        layout.outcome_names, outcomes.reshape(len(outcomes), -1).T, strict=True
+    ):
+        y = column[~np.isnan(column)]
+        which = "outcomes" if outcomes.ndim == 1 else f'outcomes "{name}"'
+        if len(y) > 1 and (y == y[0]).all():
+            notes.append(
+                f"all {len(y)} {which} are {y[0]:g}: nodes are bounded from one side "
+                "only, and their means hang on the priors"
+            )
+        if not len(y):
+            notes.append(f"no {which}: they tell nothing here")
+    return notes
+
+
+def _ebfmi(energy: Floats) -> Floats:
+    """Energy Bayesian fraction of missing information of each chain (Betancourt 2016)."""
+    return np.mean(np.diff(energy, axis=1) ** 2, axis=1) / np.var(energy, axis=1)

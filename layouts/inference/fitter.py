@@ -1,0 +1,284 @@
+"""Fits in a process of their own, so that nothing on the path of an episode imports PyMC.
+
+`python -m animalcat.layouts.inference.fitter` reads frames (`inference.frames`) from its standard
+input and answers on its standard output, one answer a request, in order; it ends with its input,
+hence with its parent. `Fitter` starts it and talks to it.
+
+Requests:
+- `{"op": "compile", "layout": ..., "weighted": ...}`
+- `{"op": "fit", "layout": ..., "request": ...}` with the arrays `features` and `outcomes`, and
+  `weights` where outcomes have any
+
+Answers:
+- `{"ok": true, "compiles": n}`; to a fit also `diagnostics` and `nodes`, and the array `draws`
+- `{"ok": false, "error": "...", "interrupted": ...}`; interrupted: by the machine's doing
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import queue
+import sys
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import asdict
+from typing import Any, BinaryIO, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.layouts.inference import frames
+from animalcat.layouts.inference.fit import (
+    FitError,
+    FitInterruptedError,
+    FitRequest,
+    FitResult,
+    fit,
+)
+from animalcat.layouts.inference.summary import NodeSummary
+from animalcat.layouts.model.spec import Layout, from_dict, to_dict
+
+Frame: TypeAlias = tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]
+
+Watch: TypeAlias = Callable[[int], Coroutine[Any, Any, str]]
+"""Given the id of a process that has been asked something, returns when it is to be given up, and
+why."""
+
+_STDERR_KEPT: Final = 4000
+_SETTINGS: Final = ("seed", "chains", "draws", "tune", "target_accept", "sampler")
+
+
+class Fitter:
+    """A fitting process and its asyncio client. Requests are served one after another.
+
+    It is started by the first request at the latest, and again by the next one after a crash.
+    Use it from one event loop.
+    """
+
+    def __init__(self, watch: Watch | None = None, python: str = sys.executable) -> None:
+        """Describe the process.
+
+        Args:
+            watch: Tells when to give a request up, which ends the process; by default never, so
+                that an answer is waited for as long as the process lives.
+            python: The interpreter.
+        """
+        self.compiles = 0
+        self._watch = watch
+        self._python = python
+        self._process: asyncio.subprocess.Process | None = None
+        self._drain: asyncio.Task[None] | None = None
+        self._stderr = b""
+        self._turn = asyncio.Lock()
+        self._warming: set[asyncio.Task[None]] = set()
+
+    @property
+    def pid(self) -> int | None:
+        """Process id while it runs."""
+        return self._process.pid if self._process is not None else None
+
+    async def start(self, *layouts: Layout, weighted: bool = False) -> None:
+        """Start the process, and compile layouts in the background.
+
+        A layout that cannot be compiled fails when it is fitted.
+
+        Args:
+            layouts: What is going to be fitted.
+            weighted: Whether outcomes will have weights; that is another model.
+
+        Raises:
+            FitInterruptedError: The process could not be started.
+        """
+        async with self._turn:
+            await self._running()
+        for layout in layouts:
+            task = asyncio.create_task(self._warm(layout, weighted))
+            self._warming.add(task)
+            task.add_done_callback(self._warming.discard)
+
+    async def fit(self, request: FitRequest) -> FitResult:
+        """Fit, after whatever was asked for before.
+
+        Raises:
+            FitInterruptedError: The process crashed, was killed or given up; ask again.
+            FitError: It refused the request, and would again.
+        """
+        settings = {name: getattr(request, name) for name in _SETTINGS}
+        data = {
+            "features": np.asarray(request.features, dtype=np.float64),
+            "outcomes": np.asarray(request.outcomes, dtype=np.float64),
+        }
+        if request.weights is not None:
+            data["weights"] = np.asarray(request.weights, dtype=np.float64)
+        message, arrays = await self._ask(
+            {"op": "fit", "layout": to_dict(request.layout), "request": settings}, data
+        )
+        nodes = [NodeSummary.from_dict(node) for node in message["nodes"]]
+        return FitResult(request.layout, arrays["draws"], nodes, message["diagnostics"])
+
+    async def close(self) -> None:
+        """End the process; calling it twice is fine."""
+        for task in list(self._warming):
+            task.cancel()
+        await self._end()
+
+    async def _warm(self, layout: Layout, weighted: bool) -> None:
+        message = {"op": "compile", "layout": to_dict(layout), "weighted": weighted}
+        with contextlib.suppress(FitError):
+            await self._ask(message, {})
+
+    async def _ask(self, message: Mapping[str, Any], arrays: frames.Arrays) -> Frame:
+        async with self._turn:
+            try:
+                process = await self._running()
+                answer = await self._in_time(
+                    process.pid, self._exchange(process, frames.pack(message, arrays))
+                )
+            except FitInterruptedError:
+                await self._end()
+                raise
+            except (asyncio.IncompleteReadError, ConnectionError, frames.FrameError) as error:
+                await self._end()
+                tail = self._stderr.decode(errors="replace").strip() or repr(error)
+                raise FitInterruptedError(
+                    f"the fitting process ended unexpectedly: {tail}"
+                ) from None
+            except asyncio.CancelledError:
+                # Its answer would be taken for that of the next request.
+                await self._end()
+                raise
+        if not answer[0]["ok"]:
+            kind = FitInterruptedError if answer[0].get("interrupted") else FitError
+            raise kind(answer[0]["error"])
+        self.compiles = int(answer[0]["compiles"])
+        return answer
+
+    async def _in_time(self, pid: int, exchange: Coroutine[Any, Any, Frame]) -> Frame:
+        """The answer, unless the process is given up before."""
+        answer = asyncio.create_task(exchange)
+        tasks: list[asyncio.Task[Any]] = [answer]
+        try:
+            if self._watch is not None:
+                tasks.append(asyncio.create_task(self._watch(pid)))
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            if not answer.done():
+                raise FitInterruptedError(f"the fitting process was ended: {tasks[1].result()}")
+            return answer.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def _exchange(self, process: asyncio.subprocess.Process, frame: bytes) -> Frame:
+        assert process.stdin is not None  # both are pipes
+        assert process.stdout is not None
+        process.stdin.write(frame)
+        await process.stdin.drain()
+        header = await process.stdout.readexactly(frames.HEADER.size)
+        text, payload = frames.lengths(header)
+        return frames.unpack(
+            await process.stdout.readexactly(text), await process.stdout.readexactly(payload)
+        )
+
+    async def _running(self) -> asyncio.subprocess.Process:
+        if self._process is not None and self._process.returncode is None:
+            return self._process
+        await self._end()
+        self._stderr = b""
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                self._python,
+                "-P",
+                "-m",
+                "animalcat.layouts.inference.fitter",
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+            )
+        except OSError as error:
+            raise FitInterruptedError(f"cannot start the fitting process: {error}") from None
+        self._drain = asyncio.create_task(self._keep_stderr(self._process))
+        return self._process
+
+    async def _keep_stderr(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stderr is not None  # a pipe
+        while part := await process.stderr.read(4096):
+            self._stderr = (self._stderr + part)[-_STDERR_KEPT:]
+
+    async def _end(self) -> None:
+        process, self._process = self._process, None
+        drain, self._drain = self._drain, None
+        if process is None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+        if process.stdin is not None:
+            process.stdin.close()
+        if drain is not None:
+            await drain
+
+
+def serve(source: BinaryIO, sink: BinaryIO) -> None:
+    """Answer requests until the source ends."""
+    requests: queue.Queue[Frame] = queue.Queue()
+    threading.Thread(target=_read_all, args=(source, requests), daemon=True).start()
+    while True:
+        message, arrays = requests.get()
+        try:
+            answer = _answer(message, arrays)
+        except Exception as error:  # noqa: BLE001 - whatever fails is the answer, not the end
+            text = f"{type(error).__name__}: {error}"
+            machine = isinstance(error, MemoryError | OSError)
+            answer = frames.pack({"ok": False, "error": text, "interrupted": machine})
+        sink.write(answer)
+        sink.flush()
+
+
+def main() -> None:
+    """Serve the process's own standard input and output."""
+    # What a library prints must not get between the frames.
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    with contextlib.suppress(OSError):
+        os.nice(5)  # episodes come first
+    serve(sys.stdin.buffer, answers)
+
+
+def _read_all(source: BinaryIO, requests: queue.Queue[Frame]) -> None:
+    """Queue every request; at the end leave at once, even in the midst of a fit."""
+    try:
+        while frame := frames.read(source.read):
+            requests.put(frame)
+    finally:
+        os._exit(0)
+
+
+def _answer(message: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
+    if message.get("op") not in ("compile", "fit"):
+        raise ValueError(f"op {message.get('op')!r} is unknown; valid: compile, fit")
+    layout = from_dict(message.get("layout"))
+    from animalcat.layouts.inference.backend.engine import default_engine
+
+    engine = default_engine()
+    if message["op"] == "compile":
+        engine.compile(layout, weighted=bool(message.get("weighted")))
+        return frames.pack({"ok": True, "compiles": engine.compiles})
+    settings = {name: message["request"][name] for name in _SETTINGS}
+    weights = arrays.get("weights")
+    request = FitRequest(
+        layout, arrays["features"], arrays["outcomes"], weights=weights, **settings
+    )
+    result = fit(request, engine)
+    answer = {
+        "ok": True,
+        "compiles": engine.compiles,
+        "diagnostics": result.diagnostics,
+        "nodes": [asdict(node) for node in result.nodes],
+    }
+    return frames.pack(answer, {"draws": result.draws})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""How likely outcomes are, given the probability (or mean score) that a layout predicts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaln
+
+from animalcat.layouts.model.spec import Bernoulli, Binomial, Layout, Likelihood
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+LEAST: Final = 1e-15
+"""Least probability of an outcome, so that no draw is ruled out for ever; and nearest that the
+mean of a score comes to 0 and 1, since the Beta distribution has none there."""
+LEAST_SIZE: Final = 1e-9
+"""Least sample size of a score; the Beta distribution has none at 0."""
+_TERMS: Final = 8
+"""Of the series of `log_beyond`; right to 1e-5 while sample size x edge is 1 at most."""
+
+
+def trials_of(layout: Layout, likelihood: Likelihood, features: Floats) -> Floats:
+    """The most that an outcome can be: the trials of counts, else 1.
+
+    Args:
+        layout: The layout.
+        likelihood: Of the outcome.
+        features: (instances, features), or columns that begin with them.
+
+    Returns:
+        (instances,).
+    """
+    if isinstance(likelihood, Binomial):
+        return features[:, layout.feature_names.index(likelihood.trials)]
+    return np.ones(len(features))
+
+
+def log_density(
+    likelihood: Likelihood, p: Floats, size: Floats | None, trials: Floats, outcomes: Floats
+) -> Floats:
+    """Log probability, or log density of scores, of outcomes under every draw.
+
+    Counts and scores are of the exponential family: what outcomes give is a product of what they
+    are and of what the draws say, worked out once however many outcomes an instance has.
+
+    Args:
+        likelihood: Of the outcomes.
+        p: (instances, draws), probability of success or mean score.
+        size: (instances, draws), sample size of scores; None where outcomes are no scores.
+        trials: (instances,), as `trials_of` gave them.
+        outcomes: (instances, outcomes), each as `Layout.check_outcomes` gives them, none missing.
+
+    Returns:
+        (instances, outcomes, draws).
+    """
+    if isinstance(likelihood, Bernoulli):
+        chance = np.where(
+            outcomes[:, :, np.newaxis] == 1.0, p[:, np.newaxis], 1.0 - p[:, np.newaxis]
+        )
+        return np.log(np.maximum(chance, LEAST))
+    mean = np.clip(p, LEAST, 1.0 - LEAST)
+    if isinstance(likelihood, Binomial):
+        most = trials[:, np.newaxis]
+        failures = most - outcomes
+        ways = gammaln(most + 1.0) - gammaln(outcomes + 1.0) - gammaln(failures + 1.0)
+        counted = _product(outcomes, np.log(mean), failures, np.log1p(-mean))
+        return counted + ways[:, :, np.newaxis]
+    assert size is not None  # scores have one
+    size = np.maximum(size, LEAST_SIZE)
+    a, b = mean * size, (1.0 - mean) * size
+    edge = likelihood.edge if likelihood.edge > 0.0 else -1.0
+    low, high = outcomes <= edge, outcomes >= 1.0 - edge
+    out = np.empty((*outcomes.shape, p.shape[1]))
+    within = np.flatnonzero(~(low | high).all(axis=1))
+    y, a_in, b_in = np.where(low | high, 0.5, outcomes)[within], a[within], b[within]
+    out[within] = _product(np.log(y), a_in - 1.0, np.log1p(-y), b_in - 1.0)
+    out[within] += (gammaln(a_in + b_in) - gammaln(a_in) - gammaln(b_in))[:, np.newaxis]
+    for there, near, far in ((low, a, b), (high, b, a)):
+        some = np.flatnonzero(there.any(axis=1))
+        if some.size:  # all outcomes at an edge say the same
+            said = log_beyond(near[some], far[some], edge, np.log, gammaln, np.maximum)
+            instance, which = np.nonzero(there)
+            out[instance, which] = said[np.searchsorted(some, instance)]
+    return out
+
+
+def _product(first: Floats, of_first: Floats, second: Floats, of_second: Floats) -> Floats:
+    """Two statistics of outcomes (instances, outcomes) by two parameters (instances, draws)."""
+    return np.stack([first, second], axis=2) @ np.stack([of_first, of_second], axis=1)
+
+
+def log_beyond(
+    a: Any,
+    b: Any,
+    edge: float,
+    log: Callable[[Any], Any],
+    gammaln: Callable[[Any], Any],
+    maximum: Callable[[Any, float], Any],
+) -> Any:
+    """Log probability that a score ~ Beta(a, b) is at most `edge`: what a score at the edge says.
+
+    By the series of the incomplete beta function (DLMF 8.17.7), whose gradient is plain. The
+    functions are numpy's or PyTensor's; so both evaluators have the same.
+
+    Args:
+        a: First parameter; for the upper edge give the second one first.
+        b: Second parameter.
+        edge: Above 0, and small.
+        log: Natural logarithm.
+        gammaln: Logarithm of the gamma function.
+        maximum: Of an array and a number.
+    """
+    term: Any = 1.0
+    total: Any = 1.0
+    for k in range(1, _TERMS + 1):
+        term = term * (k - b) * (edge / k)
+        total = total + term * a / (a + k)
+    scale = gammaln(a + b) - gammaln(a + 1.0) - gammaln(b)
+    return a * math.log(edge) + scale + log(maximum(total, LEAST))
+
+
+def draw_outcomes(
+    likelihood: Likelihood,
+    p: Floats,
+    size: Floats | None,
+    trials: Floats,
+    generator: np.random.Generator,
+) -> Floats:
+    """Draw an outcome for every instance and draw.
+
+    Args:
+        likelihood: Of the outcomes.
+        p: (instances, draws), probability of success or mean score.
+        size: (instances, draws), sample size of scores; None where outcomes are no scores.
+        trials: (instances,), as `trials_of` gave them.
+        generator: Where randomness comes from.
+
+    Returns:
+        (instances, draws), of the likelihood's kind; scores stay within its edge.
+    """
+    match likelihood:
+        case Bernoulli():
+            return (generator.random(p.shape) < p).astype(np.float64)
+        case Binomial():
+            most = trials[:, np.newaxis].astype(np.int64)
+            return generator.binomial(most, np.clip(p, 0.0, 1.0)).astype(np.float64)
+        case _:
+            assert size is not None  # scores have one
+            mean = np.clip(p, LEAST, 1.0 - LEAST)
+            size = np.maximum(size, LEAST_SIZE)
+            edge = max(likelihood.edge, np.finfo(np.float64).eps)
+            return np.clip(generator.beta(mean * size, (1.0 - mean) * size), edge, 1.0 - edge)

@@ -1,0 +1,452 @@
+"""Linking functions: how a derived node of a layout follows from its parents. A closed set.
+
+Every one says which nodes it follows from, what units it wants, within what range its result is,
+and what it is as an expression; the evaluators know expressions only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from animalcat.layouts.model.expressions import (
+    ONE,
+    Call,
+    Expression,
+    FormulaError,
+    Range,
+    add,
+    bounds,
+    hull,
+    logistic,
+    mul,
+    names,
+    parse,
+    power,
+    unit_of,
+)
+
+
+class Link(Protocol):
+    """What every linking function offers."""
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Names of the nodes it follows from."""
+        ...
+
+    @property
+    def expression(self) -> Expression:
+        """What it works out."""
+        ...
+
+    def unit_problem(self, units: Mapping[str, str], unit: str) -> str:
+        """What is wrong with the units, given those of the parents and its own; or empty."""
+        ...
+
+    def bounds(self, ranges: Mapping[str, Range]) -> Range:
+        """The range of the result, given those of the parents.
+
+        Raises:
+            FormulaError: It is not defined in all of the ranges.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """factor x input: the same quantity in another unit."""
+
+    input: str
+    factor: float
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Names of the nodes it follows from."""
+        return (self.input,)
+
+    @property
+    def expression(self) -> Expression:
+        """What it works out."""
+        return mul(self.input, self.factor)
+
+    def unit_problem(self, units: Mapping[str, str], unit: str) -> str:
+        """Nothing: it is there to change units."""
+        return ""
+
+    def bounds(self, ranges: Mapping[str, Range]) -> Range:
+        """The range of the result."""
+        return bounds(self.expression, ranges)
+
+    def __str__(self) -> str:
+        return f"{self.factor:g} x {self.input}"
+
+
+@dataclass(frozen=True, slots=True)
+class LogScaled:
+    """top x ln(easiest / input) / ln(easiest / hardest): 0 at `easiest`, `top` at `hardest`."""
+
+    input: str
+    easiest: float
+    hardest: float
+    top: float
+
+    def __post_init__(self) -> None:
+        if not (self.easiest > 0 and self.hardest > 0 and self.easiest != self.hardest):
+            raise ValueError("easiest and hardest must be above 0 and differ")
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Names of the nodes it follows from."""
+        return (self.input,)
+
+    @property
+    def expression(self) -> Expression:
+        """What it works out."""
+        scale = self.top / math.log(self.easiest / self.hardest)
+        return add(scale * math.log(self.easiest), mul(Call("log", (self.input,)), -scale))
+
+    def unit_problem(self, units: Mapping[str, str], unit: str) -> str:
+        """Nothing: it is there to change units."""
+        return ""
+
+    def bounds(self, ranges: Mapping[str, Range]) -> Range:
+        """The range of the result."""
+        return bounds(self.expression, ranges)
+
+    def __str__(self) -> str:
+        ratio = self.easiest / self.hardest
+        return f"{self.top:g} ln({self.easiest:g} / {self.input}) / ln({ratio:g})"
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedSum:
+    """constant + sum of weight x input, all in one unit."""
+
+    inputs: tuple[str, ...]
+    weights: tuple[float, ...]
+    constant: float = 0.0
+
+    def __post_init__(self) -> None:
+        if len(self.inputs) != len(self.weights) or not self.inputs:
+            raise ValueError(f"{len(self.inputs)} inputs but {len(self.weights)} weights")
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Names of the nodes it follows from."""
+        return self.inputs
+
+    @property
+    def expression(self) -> Expression:
+        """What it works out."""
+        terms = [mul(name, w) for name, w in zip(self.inputs, self.weights, strict=True)]
+        return add(self.constant, *terms)
+
+    def unit_problem(self, units: Mapping[str, str], unit: str) -> str:
+        """All are in one unit."""
+        return _differing(self.inputs, units, unit)
+
+    def bounds(self, ranges: Mapping[str, Range]) -> Range:
+        """The range of the result."""
+        low, high = bounds(self.expression, ranges)
+        # Weights like 1/3 sum to a hair above 1.
+        return (low if abs(low) > 1e-12 else 0.0, high if abs(high - 1.0) > 1e-12 else 1.0)
+
+    def __str__(self) -> str:
+        text = f"{self.constant:g}" if self.constant else ""
+        for name, weight in zip(self.inputs, self.weights, strict=True):
+            sign = (" - " if text else "-") if weight < 0 else " + " if text else ""
+            text += sign + ("" if abs(weight) == 1.0 else f"{abs(weight):g} ") + name
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class _OfInputs:
+    """A function of some inputs, in whatever order."""
+
+    inputs: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.inputs:
+            raise ValueError("it needs inputs")
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Names of the nodes it follows from."""
+        return self.inputs
+
+    def unit_problem(self, units: Mapping[str, str], unit: str) -> str:
+        """All are in one unit."""
+        return _differing(self.inputs, units, unit)
+
+    def bounds(self, ranges: Mapping[str, Range]) -> Range:
+        """Between the least and the largest input."""
+        return hull([ranges[name] for name in self.inputs])
+
+
+@dataclass(frozen=True, slots=True)
+class Product(_OfInputs):
+    """Product of the inputs, of which at most one has a unit."""
+
+    @property
+    def expression(self) -> Expression:
+        """What it works out."""
+        return mul(*self.inputs)
+
+    def unit_problem(self, units: Mapping[str, str], unit: str) -> str:
+        """The unit is that of the one input that has one."""
+        got = [units[name] for name in self.inputs if units[name] != ONE] or [ONE]
+        if got != [unit]:
+            return f"its inputs give {' x '.join(got)!r}, it says {unit!r}"
+        return ""
+
+    def bounds(self, ranges: Mapping[str, Range]) -> Range:
+        """The range of the result."""
+        return bounds(self.expression, ranges)
+
+    def __str__(self) -> str:
+        return " x ".join(self.inputs)
+
+
+@dataclass(frozen=True, slots=True)
+class Minimum(_OfInputs):
+    """The least input: the weakest link decides."""
+
+    @property
+    def expression(self) -> Expression:
+        """What it works out."""
+        return Call("min", self.inputs)
+
+    def bounds(self, ranges: Mapping[str, Range]) -> Range:
+        """The range of the result."""
+        return bounds(self.expression, ranges)
+
+    def __str__(self) -> str:
+        return f"min({', '.join(self.inputs)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Maximum(_OfInputs):
+    """The largest input: any one way will do."""
+
+    @property
+    def expression(self) -> Expression:
+        """What it works out."""
+        return Call("max", self.inputs)
+
+    def bounds(self, ranges: Mapping[str, Range]) -> Range:
+        """The range of the result."""
+        return bounds(self.expression, ranges)
+
+    def __str__(self) -> str:
+        return f"max({', '.join(self.inputs)})"
+
+
+@dataclass(frozen=True, slots=True)
+class GeneralisedMean(_OfInputs):
+    """(mean of input ** power) ** (1 / power): -1 harmonic, 0 geometric, 1 arithmetic.
+
+    It tends to the minimum as the power falls, to the maximum as it grows.
+    """
+
+    power: float
+
+    def __post_init__(self) -> None:
+        _OfInputs.__post_init__(self)
+        if not abs(self.power) <= 100.0:
+            raise ValueError(f"power {self.power} is not within -100 and 100; use minimum, maximum")
+
+    @property
+    def expression(self) -> Expression:
+        """What it works out."""
+        share = 1.0 / len(self.inputs)
+        if self.power == 0.0:
+            return mul(*(power(name, share) for name in self.inputs))
+        total = add(*(mul(power(name, self.power), share) for name in self.inputs))
+        return power(total, 1.0 / self.power)
+
+    def bounds(self, ranges: Mapping[str, Range]) -> Range:
+        """Between the least and the largest input."""
+        for name in self.inputs:
+            if ranges[name][0] < 0.0:
+                raise FormulaError(f"a generalised mean of {name}, which may be below 0")
+        return hull([ranges[name] for name in self.inputs])
+
+    def __str__(self) -> str:
+        return f"mean of power {self.power:g} of ({', '.join(self.inputs)})"
+
+
+@dataclass(frozen=True, slots=True)
+class LogisticMargin:
+    """1 / (1 + exp(-slope x (ability - demand + shift))); slope is per unit of the ability."""
+
+    ability: str
+    demand: str
+    slope: float
+    shift: str = ""
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.slope) and self.slope > 0):
+            raise ValueError(f"slope {self.slope} must be above 0")
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Names of the nodes it follows from."""
+        return (self.ability, self.demand, *([self.shift] if self.shift else []))
+
+    @property
+    def expression(self) -> Expression:
+        """What it works out; the slope goes first where it costs nothing per instance."""
+        shift = [mul(self.shift, self.slope)] if self.shift else []
+        return logistic(add(mul(self.ability, self.slope), mul(self.demand, -self.slope), *shift))
+
+    def unit_problem(self, units: Mapping[str, str], unit: str) -> str:
+        """Ability, demand and shift are in one unit; the result has none."""
+        if unit != ONE:
+            return f"a logistic margin has no unit, it says {unit!r}"
+        return _differing(self.parents, units, units[self.ability])
+
+    def bounds(self, ranges: Mapping[str, Range]) -> Range:
+        """A share."""
+        return (0.0, 1.0)
+
+    def __str__(self) -> str:
+        shift = f" + {self.shift}" if self.shift else ""
+        return f"logistic({self.slope:.4g} x ({self.ability} - {self.demand}{shift}))"
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """`input` where the binary feature `when` is 1; elsewhere `otherwise`, or 1 if not given."""
+
+    input: str
+    when: str
+    otherwise: str = ""
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Names of the nodes it follows from."""
+        return (self.input, self.when, *([self.otherwise] if self.otherwise else []))
+
+    @property
+    def expression(self) -> Expression:
+        """What it works out."""
+        off = add(1.0, mul(self.when, -1.0))
+        return add(mul(self.input, self.when), mul(off, self.otherwise) if self.otherwise else off)
+
+    def unit_problem(self, units: Mapping[str, str], unit: str) -> str:
+        """Both branches are in the unit of the result."""
+        branches = (self.input, self.otherwise) if self.otherwise else (self.input,)
+        if not self.otherwise and unit != ONE:
+            return f"without `otherwise` a gate gives 1 where {self.when} is 0; it says {unit!r}"
+        return _differing(branches, units, unit) or _differing((self.when,), units, ONE)
+
+    def bounds(self, ranges: Mapping[str, Range]) -> Range:
+        """That of both branches."""
+        return hull([ranges[self.input], ranges.get(self.otherwise, (1.0, 1.0))])
+
+    def __str__(self) -> str:
+        return f"{self.input} if {self.when} else {self.otherwise or 1}"
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseMixture:
+    """(1 - noise) x performance + noise x nu; the chance `nu` is a number or a feature."""
+
+    performance: str
+    noise: str
+    nu: float | str
+
+    def __post_init__(self) -> None:
+        if isinstance(self.nu, float) and not 0.0 <= self.nu <= 1.0:
+            raise ValueError(f"nu {self.nu} is not in [0, 1]")
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Names of the nodes it follows from."""
+        chance = (self.nu,) if isinstance(self.nu, str) else ()
+        return (self.performance, self.noise, *chance)
+
+    @property
+    def expression(self) -> Expression:
+        """What it works out."""
+        kept = add(1.0, mul(self.noise, -1.0))
+        return add(mul(self.performance, kept), mul(self.noise, self.nu))
+
+    def unit_problem(self, units: Mapping[str, str], unit: str) -> str:
+        """Nothing has a unit."""
+        return _differing(self.parents, units, ONE) or (
+            f"a mixture has no unit, it says {unit!r}" if unit != ONE else ""
+        )
+
+    def bounds(self, ranges: Mapping[str, Range]) -> Range:
+        """Between performance and chance, as long as noise is a share."""
+        low, high = ranges[self.noise]
+        if low < 0.0 or high > 1.0:
+            raise FormulaError(f"noise {self.noise} may be {low:g} to {high:g}, not in [0, 1]")
+        nu = ranges[self.nu] if isinstance(self.nu, str) else (self.nu, self.nu)
+        return hull([ranges[self.performance], nu])
+
+    def __str__(self) -> str:
+        nu = self.nu if isinstance(self.nu, str) else f"{self.nu:g}"
+        return f"(1 - {self.noise}) x {self.performance} + {self.noise} x {nu}"
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """A user's own formula in the safe grammar of `expressions.parse`."""
+
+    formula: str
+
+    def __post_init__(self) -> None:
+        parse(self.formula)
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Names of the nodes it follows from."""
+        return names(self.expression)
+
+    @property
+    def expression(self) -> Expression:
+        """What it works out."""
+        return parse(self.formula)
+
+    def unit_problem(self, units: Mapping[str, str], unit: str) -> str:
+        """Sums are in one unit, products have at most one; numbers take the unit they meet."""
+        try:
+            got = unit_of(self.expression, units)
+        except FormulaError as error:
+            return str(error)
+        return f"it gives {got!r}, it says {unit!r}" if got not in (None, unit) else ""
+
+    def bounds(self, ranges: Mapping[str, Range]) -> Range:
+        """The range of the result."""
+        return bounds(self.expression, ranges)
+
+    def __str__(self) -> str:
+        return self.formula
+
+
+LINKS: Final[dict[str, type[Link]]] = {
+    "scaled": Scaled,
+    "log_scaled": LogScaled,
+    "weighted_sum": WeightedSum,
+    "product": Product,
+    "minimum": Minimum,
+    "maximum": Maximum,
+    "generalised_mean": GeneralisedMean,
+    "logistic_margin": LogisticMargin,
+    "gate": Gate,
+    "noise_mixture": NoiseMixture,
+    "formula": Formula,
+}
+"""The closed set of linking functions, by the name that a specification uses."""
+
+
+def _differing(parents: Iterable[str], units: Mapping[str, str], unit: str) -> str:
+    for name in parents:
+        if units[name] != unit:
+            return f"{name} is in {units[name]!r}, {unit!r} is wanted"
+    return ""

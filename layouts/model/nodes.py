@@ -1,0 +1,284 @@
+"""The parts of a measurement layout: features, latent and derived nodes, outcomes."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from animalcat.layouts.model.expressions import ONE
+from animalcat.layouts.model.links import Link
+from animalcat.layouts.model.priors import Prior
+
+Kind: TypeAlias = Literal["capability", "bias", "robustness"]
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A meta-feature of instances, as it is measured.
+
+    An instance that lacks it is refused, unless one of the two rules says what holds then.
+
+    Attributes:
+        name: As in the table of instances.
+        unit: Its unit; "1" where it has none.
+        low: Least value.
+        high: Largest value.
+        about: What it is, in one line.
+        if_missing: What is taken for a missing value; None: nothing is.
+        only_with: A binary feature without which this one plays no part; where that one is 0, this
+            one may be missing. The graph is checked for it.
+    """
+
+    name: str
+    unit: str
+    low: float
+    high: float
+    about: str = ""
+    if_missing: float | None = None
+    only_with: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.low <= self.high:
+            raise ValueError(f"range [{self.low}, {self.high}] is empty")
+        if self.if_missing is not None and not self.low <= self.if_missing <= self.high:
+            raise ValueError(f"if_missing {self.if_missing} is not in [{self.low}, {self.high}]")
+
+
+@dataclass(frozen=True, slots=True)
+class Latent:
+    """A node of the cognitive profile.
+
+    Attributes:
+        name: As in the paper.
+        kind: Capability, bias or robustness.
+        unit: Its unit.
+        prior: Its prior; the range is that of the prior.
+        about: How to read a value, in one line.
+        noiseless: Of a robustness node, the value that means no noise.
+    """
+
+    name: str
+    kind: Kind
+    unit: str
+    prior: Prior
+    about: str = ""
+    noiseless: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A node that follows from its parents by a linking function."""
+
+    name: str
+    unit: str
+    link: Link
+
+
+@dataclass(frozen=True, slots=True)
+class Bernoulli:
+    """The outcome is success (1) or failure (0).
+
+    Attributes:
+        probability: The derived node that gives the probability of success.
+    """
+
+    probability: str
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Nodes that it follows from, the one within [0, 1] first."""
+        return (self.probability,)
+
+    def __str__(self) -> str:
+        return f"success with probability {self.probability}"
+
+
+@dataclass(frozen=True, slots=True)
+class Binomial:
+    """The outcome is how many of some independent trials were successes.
+
+    Attributes:
+        probability: The derived node that gives the probability of success of each.
+        trials: The feature that says how many trials there were.
+    """
+
+    probability: str
+    trials: str
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Nodes that it follows from, the one within [0, 1] first."""
+        return (self.probability, self.trials)
+
+    def __str__(self) -> str:
+        return f"successes of {self.trials}, each with probability {self.probability}"
+
+
+@dataclass(frozen=True, slots=True)
+class Beta:
+    """The outcome is a score, Beta(mean x sample_size, (1 - mean) x sample_size).
+
+    A score of exactly 0 or 1 has no finite density: it is refused, unless `edge` is given. A score
+    nearer to 0 or 1 than that then says only that it was there or nearer.
+
+    Attributes:
+        mean: The derived node that gives the expected score.
+        sample_size: The node that says how tightly scores cluster: a latent or derived one.
+        edge: Distance from 0 and 1 up to which scores are told apart; 0: refuse scores of 0 and 1.
+    """
+
+    mean: str
+    sample_size: str
+    edge: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.edge < 0.5:
+            raise ValueError(f"edge {self.edge} is not in [0, 0.5)")
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Nodes that it follows from, the one within [0, 1] first."""
+        return (self.mean, self.sample_size)
+
+    def __str__(self) -> str:
+        edge = f"; told apart from {self.edge:g} to {1 - self.edge:g}" * (self.edge > 0)
+        return f"score with mean {self.mean} and sample size {self.sample_size}{edge}"
+
+
+Likelihood: TypeAlias = Bernoulli | Binomial | Beta
+"""How an outcome follows from nodes."""
+
+LIKELIHOODS: Final[dict[str, type[Likelihood]]] = {
+    "bernoulli": Bernoulli,
+    "binomial": Binomial,
+    "beta": Beta,
+}
+"""The closed set of likelihoods, by the name that a specification uses."""
+
+OutcomeKind: TypeAlias = Literal["success", "score", "count", "choice"]
+OutcomeSource: TypeAlias = Literal["success", "return", "time_left", "rewards", "choice"]
+
+KINDS: Final[Mapping[OutcomeKind, type[Likelihood]]] = {
+    "success": Bernoulli,
+    "score": Beta,
+    "count": Binomial,
+    "choice": Bernoulli,
+}
+"""The closed set of kinds of outcomes, and the likelihood of each."""
+
+SOURCES: Final[Mapping[OutcomeKind, Mapping[OutcomeSource, str]]] = {
+    "success": {"success": "whether the episode was passed"},
+    "score": {
+        "return": "share of the way from the arena's least to its greatest return",
+        "time_left": "share of its time that an episode that was passed had left; missing where it "
+        "was not",
+    },
+    "count": {"rewards": "rewards taken of those there"},
+    "choice": {"choice": "whether the first of the marked places that was reached is a right one"},
+}
+"""Where outcomes of each kind may come from in an episode; the first is the default."""
+
+_NAME: Final = re.compile(r"[A-Za-z][\w-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One thing that is observed of an instance. Given the agent, outcomes are independent.
+
+    Attributes:
+        name: What tables call it: letters, digits, "_" and "-".
+        kind: What it is.
+        source: Where it comes from in an episode, one of `SOURCES`. A layout about anything else
+            need not care.
+        likelihood: How it follows from nodes.
+    """
+
+    name: str
+    kind: OutcomeKind
+    source: OutcomeSource
+    likelihood: Likelihood
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise ValueError(
+                f"name {self.name!r}: a letter, then letters, digits, _ and - are wanted"
+            )
+        if type(self.likelihood) is not KINDS[self.kind]:
+            raise ValueError(f"a {self.kind} is no {type(self.likelihood).__name__}")
+        if self.source not in SOURCES[self.kind]:
+            raise ValueError(
+                f"source {self.source!r} gives no {self.kind}; valid: "
+                f"{', '.join(SOURCES[self.kind])}"
+            )
+
+    @classmethod
+    def of(cls, likelihood: Likelihood) -> Outcome:
+        """The only outcome of a layout that says no more of it than its likelihood."""
+        kind: OutcomeKind = next(kind for kind, known in KINDS.items() if known is type(likelihood))
+        return cls(kind, kind, default_source(kind), likelihood)
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Nodes that it follows from, the one within [0, 1] first."""
+        return self.likelihood.parents
+
+    def __str__(self) -> str:
+        if self == Outcome.of(self.likelihood):
+            return str(self.likelihood)
+        return f"{self.name} ({self.source}): {self.likelihood}"
+
+
+def default_source(kind: OutcomeKind) -> OutcomeSource:
+    """Where outcomes of a kind come from unless told otherwise."""
+    return next(iter(SOURCES[kind]))
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """What must not be there for a layout to apply: a feature above one value, or below another.
+
+    The feature is none of the layout's own; those have a range.
+
+    Attributes:
+        feature: Name of the feature.
+        above: What it must not exceed; None: no limit.
+        below: What it must not fall short of; None: no limit.
+        unit: Unit of the feature and the limits.
+    """
+
+    feature: str
+    above: float | None = None
+    below: float | None = None
+    unit: str = ONE
+
+    def __post_init__(self) -> None:
+        if self.above is None and self.below is None:
+            raise ValueError("say what is excluded: above, below, or both")
+        if self.above is not None and self.below is not None and self.above < self.below:
+            raise ValueError(f"above {self.above:g} and below {self.below:g} leave nothing")
+
+    def __str__(self) -> str:
+        limits = (("above", self.above), ("below", self.below))
+        words = " or ".join(f"{side} {limit:g}" for side, limit in limits if limit is not None)
+        return f"{self.feature} {words}{f' {self.unit}' * (self.unit != ONE)}"
+
+    def broken_by(self, value: float) -> str:
+        """Which limit a value breaks, in words; empty where it breaks none."""
+        return out_of_range(
+            self.feature,
+            value,
+            -math.inf if self.below is None else self.below,
+            math.inf if self.above is None else self.above,
+            self.unit,
+        )
+
+
+def out_of_range(name: str, value: float, low: float, high: float, unit: str) -> str:
+    """On which side a feature's value is out of its range, in words; empty where it is within."""
+    if low <= value <= high:
+        return ""
+    side = f"below {low:g}" if value < low else f"above {high:g}"
+    return f"{name} {side}{f' {unit}' * (unit not in (ONE, ''))}"

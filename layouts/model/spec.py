@@ -1,0 +1,510 @@
+"""A measurement layout as data: features, latent nodes with priors, derived nodes, outcomes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.layouts.model.codec import (
+    SpecificationError,
+    as_mapping,
+    check_choices,
+    decode,
+    encode,
+    encode_model,
+)
+from animalcat.layouts.model.expressions import ONE
+from animalcat.layouts.model.links import LINKS, Gate
+from animalcat.layouts.model.nodes import (
+    KINDS,
+    LIKELIHOODS,
+    Bernoulli,
+    Beta,
+    Binomial,
+    Derived,
+    Exclusion,
+    Feature,
+    Kind,
+    Latent,
+    Likelihood,
+    Outcome,
+    OutcomeKind,
+    OutcomeSource,
+    default_source,
+    out_of_range,
+)
+from animalcat.layouts.model.priors import PRIORS, Prior
+from animalcat.layouts.model.validation import check_graph, ordered
+
+__all__ = [
+    "Bernoulli",
+    "Beta",
+    "Binomial",
+    "Derived",
+    "Exclusion",
+    "Feature",
+    "Kind",
+    "Latent",
+    "Layout",
+    "Likelihood",
+    "Outcome",
+    "SpecificationError",
+    "finite_range",
+    "from_dict",
+    "to_dict",
+]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A measurement layout. Making one checks it.
+
+    Attributes:
+        name: Its name.
+        variant: Which variant of it.
+        features: Columns of every feature array, in this order.
+        latents: Columns of every array of draws, in this order.
+        derived: Derived nodes, in any order.
+        outcomes: What is observed of an instance; columns of every array of several outcomes.
+        excludes: What must not be there for it to describe an instance.
+        source: Where it comes from.
+        about: What this variant is, and how it differs from the source.
+
+    Raises:
+        SpecificationError: The graph is wrong; the message names the node.
+    """
+
+    name: str
+    variant: str
+    features: tuple[Feature, ...]
+    latents: tuple[Latent, ...]
+    derived: tuple[Derived, ...]
+    outcomes: tuple[Outcome, ...]
+    excludes: tuple[Exclusion, ...] = ()
+    source: str = ""
+    about: str = ""
+
+    def __post_init__(self) -> None:
+        check_graph(self.features, self.latents, self.derived, self.outcomes)
+        for exclusion in self.excludes:
+            if exclusion.feature in self.feature_names:
+                raise SpecificationError(
+                    f"excludes {exclusion.feature}: it is a feature of the layout; narrow its range"
+                )
+
+    @property
+    def outcome(self) -> Likelihood:
+        """The likelihood of the first outcome, for what knows but one."""
+        return self.outcomes[0].likelihood
+
+    @property
+    def outcome_names(self) -> tuple[str, ...]:
+        """Names of the outcomes, in the order of columns."""
+        return tuple(o.name for o in self.outcomes)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features, in the order of columns."""
+        return tuple(f.name for f in self.features)
+
+    @property
+    def latent_names(self) -> tuple[str, ...]:
+        """Names of the latent nodes, in the order of columns."""
+        return tuple(n.name for n in self.latents)
+
+    @cached_property
+    def capabilities(self) -> tuple[int, ...]:
+        """Columns of the latent nodes that are capabilities."""
+        return tuple(i for i, n in enumerate(self.latents) if n.kind == "capability")
+
+    @cached_property
+    def ordered(self) -> tuple[Derived, ...]:
+        """Derived nodes, each after its parents."""
+        return ordered(self.derived)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the model alone: of what draws and predictions follow from.
+
+        It leaves out name, variant and all explanations, and whatever is at its default, so that
+        what layouts may say one day changes the digest of none that does not say it.
+        """
+        model: dict[str, Any] = {
+            "features": [[f.name, encode_model(f, ("name", "about"))] for f in self.features],
+            "latents": [
+                [
+                    n.name,
+                    encode_model(n, ("name", "about", "prior")),
+                    _tagged(_PRIOR_TAGS, n.prior),
+                ]
+                for n in self.latents
+            ],
+            "derived": {
+                n.name: {"unit": n.unit, "link": _tagged(_LINK_TAGS, n.link)} for n in self.derived
+            },
+            "outcomes": [_outcome_model(o) for o in self.outcomes],
+        }
+        text = json.dumps(_as_floats(model), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @cached_property
+    def identity(self) -> str:
+        """SHA-256 of all that decides in a session: the model, and what the layout excludes.
+
+        It is the digest where nothing is excluded.
+        """
+        if not self.excludes:
+            return self.digest
+        excludes = {e.feature: [e.above, e.below, e.unit] for e in self.excludes}
+        text = json.dumps([self.digest, excludes], sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @cached_property
+    def gates(self) -> frozenset[str]:
+        """Features that gates hang on, which are hence 0 or 1."""
+        return frozenset(node.link.when for node in self.derived if isinstance(node.link, Gate))
+
+    def why_not(self, values: Mapping[str, float], missing: Mapping[str, str]) -> str:
+        """Why the layout does not describe an instance, in words; empty where it does.
+
+        What is not known counts against it, unless a feature has a rule for that.
+
+        Args:
+            values: Features of the instance by name, those of others among them.
+            missing: Why others are not known, as far as anybody says.
+        """
+        for feature in self.features:
+            value = values.get(feature.name)
+            if value is None and feature.if_missing is None and not self._shut(feature, values):
+                return missing.get(feature.name, f"no {feature.name}")
+            if value is None:
+                continue
+            why = out_of_range(feature.name, value, feature.low, feature.high, feature.unit)
+            if not why and feature.name in self.gates and value not in (0.0, 1.0):
+                why = f"{feature.name} neither 0 nor 1"
+            if why:
+                return why
+        for exclusion in self.excludes:
+            value = values.get(exclusion.feature)
+            if value is None:
+                return missing.get(exclusion.feature, f"{exclusion.feature} not measured")
+            if why := exclusion.broken_by(value):
+                return why
+        return ""
+
+    def check_features(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Insist on finite features within their declared ranges.
+
+        Args:
+            values: (instances, features), in the units of the features; NaN is a missing one.
+
+        Returns:
+            The same as float64, C order; what was missing is filled by its declared rule.
+
+        Raises:
+            ValueError: The shape is wrong, or a value is out of range, or missing without a rule.
+        """
+        array = np.array(values, dtype=np.float64, order="C")
+        if array.ndim != 2 or array.shape[1] != len(self.features):
+            raise ValueError(
+                f"features have shape {array.shape}; layout {self.name} wants (instances, "
+                f"{len(self.features)}): {', '.join(self.feature_names)}"
+            )
+        self._fill_missing(array)
+        for column, feature in zip(array.T, self.features, strict=True):
+            bad = np.flatnonzero(~((column >= feature.low) & (column <= feature.high)))
+            wanted = f"{feature.low:g} to {feature.high:g}"
+            if not bad.size and feature.name in self.gates:
+                bad = np.flatnonzero((column != 0.0) & (column != 1.0))
+                wanted = "0 or 1"
+            if bad.size:
+                raise ValueError(
+                    f"feature {feature.name} of row {bad[0]} is {column[bad[0]]:g} {feature.unit}; "
+                    f"layout {self.name} takes {wanted}"
+                )
+        return array
+
+    def check_outcomes(
+        self, values: npt.ArrayLike, features: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.float64]:
+        """Insist on outcomes of the layout's kinds for every row of features.
+
+        Args:
+            values: 0 or 1, successes of the trials, or scores. Of a layout with one outcome
+                (instances,) or (instances, 1), all there; of one with several
+                (instances, outcomes), NaN where one is missing.
+            features: (instances, features), as `check_features` gave them.
+
+        Returns:
+            The same as float64, C order: (instances,) of a layout with one outcome, else
+            (instances, outcomes). Scores nearer to 0 or 1 than the declared edge are moved there.
+
+        Raises:
+            ValueError: The number differs, a value does not fit, or an instance has none.
+        """
+        array = np.array(values, dtype=np.float64, order="C")
+        count = len(self.outcomes)
+        if count == 1:
+            if array.shape == (len(features), 1):
+                array = array.ravel()
+            if array.shape != (len(features),):
+                raise ValueError(f"{array.shape} outcomes for {len(features)} rows of features")
+            return self._check_outcome(self.outcomes[0], array, features, "outcome")
+        if not array.size:
+            array = array.reshape(-1, count)
+        if array.shape != (len(features), count):
+            raise ValueError(
+                f"{array.shape} outcomes for {len(features)} rows of features; layout {self.name} "
+                f"wants (instances, {count}), NaN where one is missing: "
+                f"{', '.join(self.outcome_names)}"
+            )
+        there = ~np.isnan(array)
+        if (empty := np.flatnonzero(~there.any(axis=1))).size:
+            raise ValueError(
+                f"row {empty[0]} has no outcome; one of {', '.join(self.outcome_names)} is wanted"
+            )
+        for k, outcome in enumerate(self.outcomes):
+            rows, where = there[:, k], f"outcome {outcome.name} of row"
+            checked = self._check_outcome(outcome, array[:, k], features, where, rows)
+            array[rows, k] = checked[rows]
+        return array
+
+    def _check_outcome(
+        self,
+        outcome: Outcome,
+        array: npt.NDArray[np.float64],
+        features: npt.NDArray[np.float64],
+        where: str,
+        there: npt.NDArray[np.bool_] | None = None,
+    ) -> npt.NDArray[np.float64]:
+        """The values (instances,) of one outcome; only where it is there are they looked at."""
+        match outcome.likelihood:
+            case Bernoulli():
+                fits = (array == 0.0) | (array == 1.0)
+                wanted = "success is 1, failure 0"
+            case Binomial(_, trials):
+                most = features[:, self.feature_names.index(trials)]
+                fits = (array >= 0.0) & (array <= most) & (array == np.floor(array))
+                wanted = f"a whole number from 0 to {trials} is wanted"
+            case Beta(_, _, edge):
+                fits = (array >= 0.0) & (array <= 1.0)
+                if edge == 0.0:
+                    fits &= (array != 0.0) & (array != 1.0)
+                wanted = "a score within 0 and 1 is wanted" + ", without its ends" * (edge == 0.0)
+                array = np.where(fits, np.clip(array, edge, 1.0 - edge), array)
+        bad = np.flatnonzero(~fits if there is None else ~fits & there)
+        if bad.size:
+            raise ValueError(f"{where} {bad[0]} is {array[bad[0]]:g}; {wanted}")
+        return array
+
+    def _shut(self, feature: Feature, values: Mapping[str, float]) -> bool:
+        """Whether a feature plays no part in an instance, since what it goes with is not there."""
+        if not feature.only_with:
+            return False
+        gate = next(f for f in self.features if f.name == feature.only_with)
+        return values.get(gate.name, gate.if_missing) == 0.0
+
+    def _fill_missing(self, array: npt.NDArray[np.float64]) -> None:
+        names = self.feature_names
+        for column, feature in zip(array.T, self.features, strict=True):
+            if feature.if_missing is not None:
+                column[np.isnan(column)] = feature.if_missing
+        for column, feature in zip(array.T, self.features, strict=True):
+            if feature.only_with:
+                shut = array[:, names.index(feature.only_with)] == 0.0
+                column[np.isnan(column) & shut] = feature.low
+
+
+def to_dict(layout: Layout) -> dict[str, Any]:
+    """The specification as plain data, as a YAML file has it."""
+    first = layout.outcomes[0]
+    if layout.outcomes == (Outcome.of(first.likelihood),):
+        observed: dict[str, Any] = {"outcome": _tagged(_LIKELIHOOD_TAGS, first.likelihood, encode)}
+    else:
+        observed = {
+            "outcomes": {
+                o.name: {"kind": o.kind, "source": o.source, **encode(o.likelihood)}
+                for o in layout.outcomes
+            }
+        }
+    return {
+        "name": layout.name,
+        "variant": layout.variant,
+        "source": layout.source,
+        "about": layout.about,
+        "features": {f.name: _without(encode(f), "name") for f in layout.features},
+        "latents": {
+            n.name: {
+                "kind": n.kind,
+                "unit": n.unit,
+                "prior": _tagged(_PRIOR_TAGS, n.prior, encode),
+                "about": n.about,
+                "noiseless": n.noiseless,
+            }
+            for n in layout.latents
+        },
+        "derived": {
+            n.name: {"unit": n.unit, "link": _tagged(_LINK_TAGS, n.link, encode)}
+            for n in layout.derived
+        },
+        **observed,
+        "excludes": {e.feature: _without(encode(e), "feature") for e in layout.excludes},
+    }
+
+
+def from_dict(data: object) -> Layout:
+    """A layout from plain data.
+
+    Raises:
+        SpecificationError: It is wrong; the message says where and lists the choices.
+    """
+    top = as_mapping(data, "layout")
+    needed = ("name", "features", "latents", "derived")
+    observed = ("outcomes", "outcome")
+    check_choices(
+        top,
+        dict.fromkeys((*needed, *observed, "variant", "source", "about", "excludes")),
+        "layout: key",
+    )
+    for key in needed:
+        if key not in top:
+            raise SpecificationError(f"layout: {key} missing")
+    if sum(key in top for key in observed) != 1:
+        raise SpecificationError("layout: outcomes missing; give either outcomes or one outcome")
+    return Layout(
+        name=str(top["name"]),
+        variant=str(top.get("variant", "")),
+        source=str(top.get("source", "")),
+        about=str(top.get("about", "")),
+        features=tuple(
+            decode(Feature, {"name": name, **as_mapping(value, f"feature {name}")}, name)
+            for name, value in as_mapping(top["features"], "features").items()
+        ),
+        latents=tuple(
+            _latent(name, as_mapping(value, f"latent {name}"))
+            for name, value in as_mapping(top["latents"], "latents").items()
+        ),
+        derived=tuple(
+            _derived(name, as_mapping(value, f"node {name}"))
+            for name, value in as_mapping(top["derived"], "derived").items()
+        ),
+        outcomes=_outcomes(top),
+        excludes=tuple(
+            decode(Exclusion, {"feature": name, **as_mapping(value, where)}, where)
+            for name, value in as_mapping(top.get("excludes") or {}, "excludes").items()
+            for where in [f"excludes {name}"]
+        ),
+    )
+
+
+def decode_tagged(choices: Mapping[str, type[Any]], data: object, where: str) -> Any:
+    """Build one of several dataclasses from `{tag: fields}`.
+
+    Raises:
+        SpecificationError: The tag is unknown, or the fields do not fit.
+    """
+    tagged = as_mapping(data, where)
+    check_choices(tagged, choices, where)
+    if len(tagged) != 1:
+        raise SpecificationError(f"{where}: exactly one of {', '.join(choices)} is wanted")
+    ((tag, value),) = tagged.items()
+    return decode(choices[tag], value, f"{where} ({tag})")
+
+
+def _latent(name: str, data: Mapping[str, object]) -> Latent:
+    prior = decode_tagged(PRIORS, data.get("prior", {}), f"prior of {name}")
+    rest = {key: value for key, value in data.items() if key != "prior"}
+    bare = decode(_LatentWords, rest, f"latent {name}")
+    return Latent(name, bare.kind, bare.unit, prior, bare.about, bare.noiseless)
+
+
+def _derived(name: str, data: Mapping[str, object]) -> Derived:
+    check_choices(data, dict.fromkeys(("unit", "link")), f"node {name}: key")
+    link = decode_tagged(LINKS, data.get("link", {}), f"link of {name}")
+    return Derived(name, str(data.get("unit", ONE)), link)
+
+
+def _outcomes(top: Mapping[str, object]) -> tuple[Outcome, ...]:
+    if "outcome" in top:
+        return (Outcome.of(decode_tagged(LIKELIHOODS, top["outcome"], "outcome")),)
+    return tuple(
+        _outcome(name, as_mapping(value, f"outcome {name}"))
+        for name, value in as_mapping(top["outcomes"], "outcomes").items()
+    )
+
+
+def _outcome(name: str, data: Mapping[str, object]) -> Outcome:
+    where = f"outcome {name}"
+    words = {key: data[key] for key in ("kind", "source") if key in data}
+    bare = decode(_OutcomeWords, words, where)
+    rest = {key: value for key, value in data.items() if key not in words}
+    likelihood = decode(KINDS[bare.kind], rest, f"{where} ({bare.kind})")
+    source = cast("OutcomeSource", bare.source or default_source(bare.kind))
+    try:
+        return Outcome(name, bare.kind, source, likelihood)
+    except ValueError as error:
+        raise SpecificationError(f"{where}: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _OutcomeWords:
+    kind: OutcomeKind
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _LatentWords:
+    kind: Kind
+    unit: str
+    about: str = ""
+    noiseless: float = 0.0
+
+
+def _outcome_model(outcome: Outcome) -> dict[str, Any]:
+    """What of an outcome is part of the model."""
+    known = {"name": outcome.name, "kind": outcome.kind, **encode_model(outcome.likelihood)}
+    plain = outcome.source == default_source(outcome.kind)
+    return known if plain else {**known, "source": outcome.source}
+
+
+def _tagged(
+    tags: Mapping[type[Any], str],
+    value: object,
+    encoded: Callable[[Any], dict[str, Any]] = encode_model,
+) -> dict[str, Any]:
+    """One of several dataclasses as `{tag: fields}`."""
+    return {tags[type(value)]: encoded(value)}
+
+
+_PRIOR_TAGS: Final = {cls: name for name, cls in PRIORS.items()}
+_LINK_TAGS: Final = {cls: name for name, cls in LINKS.items()}
+_LIKELIHOOD_TAGS: Final = {cls: name for name, cls in LIKELIHOODS.items()}
+
+
+def _as_floats(value: Any) -> Any:
+    """The same with every number a float: 0 in Python is the 0.0 that YAML is read as."""
+    if isinstance(value, Mapping):
+        entries = cast("Mapping[str, Any]", value)
+        return {key: _as_floats(entry) for key, entry in entries.items()}
+    if isinstance(value, list):
+        return [_as_floats(entry) for entry in cast("list[Any]", value)]
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return float(value) if is_number else value
+
+
+def _without(data: dict[str, Any], left_out: str) -> dict[str, Any]:
+    return {key: value for key, value in data.items() if key != left_out}
+
+
+def finite_range(prior: Prior) -> tuple[float | None, float | None]:
+    """The range of a prior as JSON has it: None where it has no end."""
+    low, high = prior.low, prior.high
+    return (low if math.isfinite(low) else None, high if math.isfinite(high) else None)

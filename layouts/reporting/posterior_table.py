@@ -1,0 +1,100 @@
+"""The table of a posterior: mean, interval, effective sample size and R-hat of every node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.layouts.inference.fit import FitRequest, FitResult, fit
+from animalcat.layouts.inference.summary import hdi
+from animalcat.layouts.model.instances import OutcomeTable
+from animalcat.layouts.model.spec import Layout
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+TABLE_SHARE: Final = 0.94
+"""Share of the interval "HDI 3% - HDI 97%" of Tesic et al. 2025, Table 2."""
+
+
+@dataclass(frozen=True, slots=True)
+class PosteriorRow:
+    """One node of one agent, as a row of Table 2 of Tesic et al. 2025.
+
+    Attributes:
+        agent: The agent ("Submission ID").
+        node: The node ("Parameter").
+        mean: Posterior mean.
+        low: Lower end of the highest-density interval ("HDI 3%").
+        high: Its upper end ("HDI 97%").
+        ess_bulk: Effective sample size in the bulk.
+        ess_tail: Effective sample size in the tails.
+        rhat: R-hat.
+    """
+
+    agent: str
+    node: str
+    mean: float
+    low: float
+    high: float
+    ess_bulk: float
+    ess_tail: float
+    rhat: float
+
+
+def posterior_table(
+    fits: Mapping[str, FitResult], share: float = TABLE_SHARE
+) -> list[PosteriorRow]:
+    """Every node of every agent.
+
+    Args:
+        fits: By agent.
+        share: Probability of the intervals.
+    """
+    from animalcat.layouts.inference.backend import compat
+
+    rows: list[PosteriorRow] = []
+    for agent, fitted in fits.items():
+        for i, node in enumerate(fitted.layout.latents):
+            draws: Floats = fitted.draws[..., i]
+            low, high = hdi(draws.ravel(), np.full(draws.size, 1.0 / draws.size), share)
+            rows.append(
+                PosteriorRow(
+                    agent,
+                    node.name,
+                    float(draws.mean()),
+                    low,
+                    high,
+                    compat.ess(draws, "bulk"),
+                    compat.ess(draws, "tail"),
+                    compat.rhat(draws),
+                )
+            )
+    return rows
+
+
+def fit_all(layout: Layout, table: OutcomeTable, seed: int) -> dict[str, FitResult]:
+    """Fit a layout to every agent of a table, each on its own.
+
+    Raises:
+        ValueError: The table does not fit the layout.
+    """
+    fits: dict[str, FitResult] = {}
+    for agent in table.agents:
+        instances, outcomes = table.of(agent)
+        fits[agent] = fit(FitRequest(layout, instances.features(layout), outcomes, seed))
+    return fits
+
+
+def fitted_table(
+    layout: Layout, table: OutcomeTable, seed: int, share: float = TABLE_SHARE
+) -> list[PosteriorRow]:
+    """Fit a layout to every agent, and tabulate: Table 2 of Tesic et al. 2025 in one call.
+
+    Raises:
+        ValueError: The table does not fit the layout.
+    """
+    return posterior_table(fit_all(layout, table, seed), share)

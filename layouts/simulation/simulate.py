@@ -1,0 +1,223 @@
+"""Simulated agents that play any table of instances, and wrappers that make them misbehave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.model.instances import Instances
+from animalcat.layouts.model.likelihood import draw_outcomes, trials_of
+from animalcat.layouts.model.spec import Layout
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+class SimulatedAgent(Protocol):
+    """Whoever has a probability of success for every instance."""
+
+    def probability(self, instances: Instances, episode: int = 0, outcome: int = 0) -> Floats:
+        """Probability of success, or expected score, (instances,).
+
+        Args:
+            instances: Played one after another, in this order.
+            episode: Number of the first of these episodes; those before it were played too.
+            outcome: Which of several outcomes; an agent that has but one need not look.
+        """
+        ...
+
+
+def play(
+    agent: SimulatedAgent,
+    instances: Instances,
+    generator: np.random.Generator,
+    episode: int = 0,
+    missing: float = 0.0,
+) -> Floats:
+    """Play instances one after another.
+
+    Args:
+        agent: Who plays.
+        instances: What is played, in this order.
+        generator: Draws the outcomes.
+        episode: Number of the first of these episodes.
+        missing: Share of outcomes that get lost, see `lose`.
+
+    Returns:
+        (instances,): success 1, failure 0; of a `LayoutAgent`, also inside wrappers, whatever kind
+        of outcome its layout has, and (instances, outcomes) where it has several.
+    """
+    origin = agent
+    while isinstance(origin, Lapses | Drift | Hidden):
+        origin = origin.before if isinstance(origin, Drift) else origin.agent
+    if not isinstance(origin, LayoutAgent):
+        p = agent.probability(instances, episode)
+        return (generator.random(len(p)) < p).astype(np.float64)
+    drawn = [
+        origin.outcomes(agent.probability(instances, episode, k), instances, generator, k)
+        for k in range(len(origin.layout.outcomes))
+    ]
+    return drawn[0] if len(drawn) == 1 else lose(np.stack(drawn, axis=1), missing, generator)
+
+
+def lose(outcomes: Floats, missing: float, generator: np.random.Generator) -> Floats:
+    """Outcomes with some missing at random, never all of an episode.
+
+    Args:
+        outcomes: (episodes, outcomes).
+        missing: Probability that any of them is missing, but the one of each episode that is not.
+        generator: Where randomness comes from.
+    """
+    if not missing:
+        return outcomes
+    lost = generator.random(outcomes.shape) < missing
+    lost[np.arange(len(lost)), generator.integers(outcomes.shape[1], size=len(lost))] = False
+    return np.where(lost, np.nan, outcomes)
+
+
+@dataclass(frozen=True, eq=False)
+class LayoutAgent:
+    """An agent that is as a layout says.
+
+    Attributes:
+        layout: The layout.
+        theta: (latents,), in the layout's order and units.
+    """
+
+    layout: Layout
+    theta: Floats
+
+    @classmethod
+    def of(cls, layout: Layout, values: Mapping[str, float]) -> LayoutAgent:
+        """From values by the name of the node, which may come from a profile.
+
+        Raises:
+            ValueError: A node is missing or unknown.
+        """
+        if set(values) != set(layout.latent_names):
+            wrong = sorted(set(values) ^ set(layout.latent_names))
+            raise ValueError(
+                f"{', '.join(wrong)}: missing or unknown; layout {layout.name} has "
+                f"{', '.join(layout.latent_names)}"
+            )
+        return cls(layout, np.array([values[name] for name in layout.latent_names]))
+
+    @cached_property
+    def _evaluator(self) -> Evaluator:
+        return Evaluator(self.layout)
+
+    def probability(self, instances: Instances, episode: int = 0, outcome: int = 0) -> Floats:
+        """Probability of success, or expected score, (instances,); whatever the episode."""
+        features = instances.features(self.layout)
+        return self._evaluator.probability(self.theta[np.newaxis], features, outcome)[0]
+
+    def outcomes(
+        self,
+        probability: Floats,
+        instances: Instances,
+        generator: np.random.Generator,
+        outcome: int = 0,
+    ) -> Floats:
+        """Draw values of one of the layout's outcomes, (instances,), from what is expected."""
+        features = instances.features(self.layout)
+        columns = self._evaluator.columns(features)
+        size = self._evaluator.sample_sizes(self.theta[np.newaxis], columns, outcome)
+        likelihood = self.layout.outcomes[outcome].likelihood
+        trials = trials_of(self.layout, likelihood, features)
+        return draw_outcomes(likelihood, probability[:, np.newaxis], size, trials, generator)[:, 0]
+
+
+def prior_agents(layout: Layout, count: int, generator: np.random.Generator) -> list[LayoutAgent]:
+    """Agents drawn from a layout's prior."""
+    z = generator.standard_normal((count, len(layout.latents)))
+    theta = np.stack(
+        [node.prior.from_standard(z[:, i]) for i, node in enumerate(layout.latents)], axis=1
+    )
+    return [LayoutAgent(layout, row) for row in theta]
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A condition on instances: a meta-feature lies in a range, both ends included."""
+
+    column: str
+    low: float = -np.inf
+    high: float = np.inf
+
+    def holds(self, instances: Instances) -> npt.NDArray[np.bool_]:
+        """Where it holds, (instances,); not where the meta-feature is unknown."""
+        values = instances.column(self.column)
+        return (values >= self.low) & (values <= self.high)
+
+
+@dataclass(frozen=True, slots=True)
+class Lapses:
+    """Now and then the agent does not attend, and succeeds by chance alone.
+
+    Attributes:
+        agent: Who it is otherwise.
+        rate: Share of episodes with a lapse.
+        chance: Probability of success in a lapse.
+        where: Only there, for example by a meta-feature that the layout does not know.
+    """
+
+    agent: SimulatedAgent
+    rate: float
+    chance: float = 0.5
+    where: Where | None = None
+
+    def probability(self, instances: Instances, episode: int = 0, outcome: int = 0) -> Floats:
+        """Probability of success, (instances,)."""
+        p = self.agent.probability(instances, episode, outcome)
+        lapsed = (1.0 - self.rate) * p + self.rate * self.chance
+        return lapsed if self.where is None else np.where(self.where.holds(instances), lapsed, p)
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """The agent turns from one into another: it learns, or tires.
+
+    Attributes:
+        before: Who it is at first.
+        after: Who it is at last.
+        start: Number of the episode in which it begins to change.
+        episodes: How many episodes it takes.
+    """
+
+    before: SimulatedAgent
+    after: SimulatedAgent
+    start: int = 0
+    episodes: int = 100
+
+    def probability(self, instances: Instances, episode: int = 0, outcome: int = 0) -> Floats:
+        """Probability of success, (instances,)."""
+        number = episode + np.arange(len(instances))
+        share = np.clip((number - self.start) / max(self.episodes, 1), 0.0, 1.0)
+        before = self.before.probability(instances, episode, outcome)
+        after = self.after.probability(instances, episode, outcome)
+        return (1.0 - share) * before + share * after
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """Where a meta-feature has certain values, which no layout need know, the agent is worse.
+
+    Attributes:
+        agent: Who it is otherwise.
+        where: The instances concerned.
+        factor: The probability of success is multiplied by it there.
+    """
+
+    agent: SimulatedAgent
+    where: Where
+    factor: float = 0.1
+
+    def probability(self, instances: Instances, episode: int = 0, outcome: int = 0) -> Floats:
+        """Probability of success, (instances,)."""
+        p = self.agent.probability(instances, episode, outcome)
+        return np.where(self.where.holds(instances), self.factor * p, p)

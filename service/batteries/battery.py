@@ -1,0 +1,401 @@
+"""Batteries: from arena files or families to fixed instances with their meta-features, on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path, PurePosixPath
+from typing import Any, Final, NamedTuple, TypeAlias
+from zlib import crc32
+
+import numpy as np
+
+from animalcat.arena_configs.families import generate
+from animalcat.arena_configs.features import FEATURES, measure
+from animalcat.arena_configs.loader import load_text
+from animalcat.arena_configs.model import STEPS_PER_UNIT, Arena, ArenaError
+from animalcat.arena_configs.outcome import MarkedPlace, Task
+from animalcat.arena_configs.placement import fix, place
+from animalcat.arena_configs.writer import to_yaml
+from animalcat.service.batteries.feature_table import FeatureTable, read_table
+
+USUAL_STEPS: Final = 250 * STEPS_PER_UNIT
+"""Physics steps until the time limit that most arenas of the Animal-AI Olympics have."""
+TABLE_VERSION: Final = 2
+"""Version of a battery's table on disk; part of its digest.
+
+1: only the features of `aaio`, and no word on why one is missing.
+"""
+
+
+Tick: TypeAlias = Callable[[int, int, str], None]
+"""Told of progress: parts done, parts in all (0: not known), what is being done."""
+
+
+def silent(done: int, total: int, message: str) -> None:
+    """Progress that is told to nobody."""
+
+
+class ArenaFile(NamedTuple):
+    """An arena file: path relative to the battery's folder, and its text."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One arena with every value fixed.
+
+    Attributes:
+        name: Path of its file without the suffix, or what its family calls it.
+        paradigm: What kind of task it is; selection is balanced over them.
+        features: Meta-features, in the units of the battery's table.
+        pass_mark: Return that an episode must exceed to be a success.
+        time_limit_steps: Physics steps until the time limit; 0: none.
+        seed: Seed of its episodes, so that the same instance plays the same.
+        arena: Its file in the battery's folder.
+        missing: Why a meta-feature that batteries have does not apply to it, by name.
+        places: Places that are choices, right or wrong ones; the first that the agent reaches
+            decides.
+    """
+
+    name: str
+    paradigm: str
+    features: Mapping[str, float]
+    pass_mark: float
+    time_limit_steps: int
+    seed: int
+    arena: str
+    missing: Mapping[str, str] = field(default_factory=dict[str, str])
+    places: tuple[MarkedPlace, ...] = ()
+
+    @property
+    def task(self) -> Task:
+        """What can be observed of its episodes."""
+        known = self.features
+        return Task(
+            self.pass_mark,
+            self.time_limit_steps,
+            known.get("leastReturn", math.nan),
+            known.get("greatestReturn", math.nan),
+            known.get("rewards", math.nan),
+            self.places,
+        )
+
+
+@dataclass(frozen=True)
+class Battery:
+    """A content-addressed set of instances.
+
+    Attributes:
+        digest: SHA-256 of its content.
+        units: Unit of every meta-feature.
+        instances: In the order of their names.
+        problems: Problems found in its files, one line each.
+        folder: Where its arenas are.
+        versions: Version of the definition of every meta-feature that was measured; empty in
+            batteries of table version 1.
+    """
+
+    digest: str
+    units: Mapping[str, str]
+    instances: tuple[Instance, ...]
+    problems: tuple[str, ...]
+    folder: Path
+    versions: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    @cached_property
+    def index(self) -> Mapping[str, int]:
+        """Place of every instance, by name."""
+        return {instance.name: k for k, instance in enumerate(self.instances)}
+
+    @cached_property
+    def expected_steps(self) -> Mapping[str, int]:
+        """How long an episode of every instance is expected to take, in physics steps, by name.
+
+        That is its time limit. One without a limit may take longer than any that has one, and how
+        much longer nobody knows: the battery's longest limit is the least that it can be taken for,
+        so that what it tells a second is not overrated.
+        """
+        limits = {instance.name: instance.time_limit_steps for instance in self.instances}
+        longest = max(limits.values(), default=0) or USUAL_STEPS
+        return {name: limit or longest for name, limit in limits.items()}
+
+    def arena_yaml(self, instance: Instance) -> str:
+        """The fixed arena of an instance, YAML in the current grammar."""
+        return (self.folder / instance.arena).read_text("utf-8")
+
+
+def import_files(
+    files: Iterable[ArenaFile], seed: int, store: Path, table: str = "", tick: Tick = silent
+) -> Battery:
+    """Make a battery of arena files.
+
+    Args:
+        files: The files; their order does not matter.
+        seed: Seed of the values that they leave to chance; each file draws with (seed, its path).
+        store: Folder that holds batteries by digest.
+        table: Meta-features of one's own, CSV (`feature_table`); empty: none.
+        tick: Told of progress; what it raises ends the import.
+
+    Raises:
+        ArenaError: A file cannot be used; the message names file and line.
+        ValueError: There is no file, two would give an instance of the same name, or the table
+            does not fit; the message names the place.
+    """
+    drafts: list[Draft] = []
+    problems: list[str] = []
+    own = read_table(table) if table else None
+    ordered = sorted(files)
+    for number, file in enumerate(ordered):
+        tick(number, len(ordered), "reading files")
+        loaded = load_text(file.text, file.path)
+        problems += [str(problem) for problem in loaded.problems]
+        arenas = loaded.config.arenas
+        if not arenas:
+            raise ArenaError(f"{file.path}: the configuration has no arena")
+        stem = str(PurePosixPath(file.path).with_suffix(""))
+        for key, arena in sorted(arenas.items()):
+            name = stem if len(arenas) == 1 else f"{stem}.{key}"
+            drafts.append(Draft(name, paradigm_of(name), arena, instance_seed(seed, name)))
+    return _store(drafts, problems, store, tick, own)
+
+
+def build_family(family: str, n: int, seed: int, store: Path, tick: Tick = silent) -> Battery:
+    """Make a battery of a family of arenas.
+
+    Args:
+        family: A name in `arena_configs.families.FAMILIES`.
+        n: How many instances.
+        seed: Seed of the drawing.
+        store: Folder that holds batteries by digest.
+        tick: Told of progress; what it raises ends the building.
+
+    Raises:
+        ValueError: No such family.
+    """
+    rng = np.random.default_rng([seed, crc32(family.encode())])
+    drafts: list[Draft] = []
+    for made in generate(family, n, rng):
+        drafts.append(Draft(made.name, made.paradigm, made.arena, instance_seed(seed, made.name)))
+        tick(len(drafts), n, "drawing arenas")
+    return _store(drafts, [], store, tick)
+
+
+def load(digest: str, store: Path) -> Battery:
+    """Read a battery from disk.
+
+    Raises:
+        FileNotFoundError: It is not there.
+        ValueError: Its table was written by a newer version.
+    """
+    folder = store / digest
+    table: dict[str, Any] = json.loads((folder / "battery.json").read_text("utf-8"))
+    if table["version"] > TABLE_VERSION:
+        raise ValueError(f"{folder} was written by a newer version of animalcat; update animalcat")
+    return Battery(
+        digest=digest,
+        units=table["units"],
+        instances=tuple(_instance(row) for row in table["instances"]),
+        problems=tuple(table["problems"]),
+        folder=folder,
+        versions=table.get("versions", {}),
+    )
+
+
+def _instance(row: Mapping[str, Any]) -> Instance:
+    fields: dict[str, Any] = dict(row)
+    fields["places"] = tuple(MarkedPlace(*place) for place in row.get("places", ()))
+    return Instance(**fields)
+
+
+def _row(instance: Instance) -> dict[str, Any]:
+    """An instance as the table has it."""
+    row = asdict(instance)
+    if not instance.places:
+        del row["places"]
+    return row
+
+
+def read_files(source: Path) -> Iterator[ArenaFile]:
+    """The arena files of a folder and its subfolders, or one file.
+
+    Raises:
+        FileNotFoundError: There is nothing there, or no arena file in the folder.
+        ValueError: A file is not UTF-8; the message names it.
+    """
+    if source.is_dir():
+        paths = sorted(p for p in source.rglob("*") if p.suffix in (".yaml", ".yml"))
+        root = source
+    else:
+        paths, root = [source], source.parent
+    if not paths:
+        raise FileNotFoundError(f"{source}: no .yaml or .yml file is in this folder")
+    for path in paths:
+        try:
+            yield ArenaFile(path.relative_to(root).as_posix(), path.read_text("utf-8-sig"))
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path}: not UTF-8 text (byte {error.start})") from error
+
+
+def paradigm_of(name: str) -> str:
+    """The kind of task that an instance's name says.
+
+    The first two components between '-' of names with three or more ("01-13" of "01-13-02"), the
+    first of two, and the folder of names with one.
+    """
+    path = PurePosixPath(name)
+    parts = path.name.split("-")
+    if len(parts) == 1:
+        return path.parent.name or "all"
+    return "-".join(parts[: min(2, len(parts) - 1)])
+
+
+class Draft(NamedTuple):
+    """An instance before its values are fixed."""
+
+    name: str
+    paradigm: str
+    arena: Arena
+    seed: int
+
+
+class Fixed(NamedTuple):
+    """An instance, and the text of its arena."""
+
+    instance: Instance
+    text: str
+
+
+def instance_seed(seed: int, name: str) -> int:
+    """Seed of an instance: 63 bits, since what plays arenas may take it as a signed number."""
+    digest = hashlib.blake2b(f"{seed}/{name}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1
+
+
+def fixed_instance(draft: Draft, file: str = "") -> Fixed:
+    """An instance of a draft: every value fixed, its features measured.
+
+    Args:
+        draft: What it is to be.
+        file: Its file in the battery's folder; empty where it is in none.
+
+    Raises:
+        ArenaError: The arena cannot be built.
+    """
+    fixed = fix(draft.arena, np.random.default_rng([draft.seed, crc32(b"fix")]))
+    placement = place(fixed, np.random.default_rng(draft.seed))
+    features, missing = measure(placement)
+    return Fixed(
+        Instance(
+            name=draft.name,
+            paradigm=draft.paradigm,
+            features=features,
+            pass_mark=fixed.pass_mark,
+            time_limit_steps=max(0, fixed.time_limit) * STEPS_PER_UNIT,
+            seed=draft.seed,
+            arena=file,
+            missing=missing,
+        ),
+        to_yaml(fixed),
+    )
+
+
+def _store(
+    drafts: Sequence[Draft],
+    problems: Sequence[str],
+    store: Path,
+    tick: Tick,
+    own: FeatureTable | None = None,
+) -> Battery:
+    """Fix, measure and write the instances; content that is there already is left alone."""
+    if not drafts:
+        raise ValueError("a battery needs one arena at least")
+    ordered = sorted(drafts, key=lambda draft: draft.name)
+    for one, other in pairwise(ordered):
+        if one.name == other.name:
+            raise ValueError(f"two files give an instance named {one.name!r}; rename one")
+    if own is not None:  # before what takes time
+        own.check({draft.name for draft in ordered})
+    made: list[Fixed] = []
+    for draft in ordered:
+        made.append(_make_named(draft, len(made)))
+        tick(len(made), len(ordered), "measuring arenas")
+    units = {name: feature.unit for name, feature in FEATURES.items()}
+    if own is not None:
+        made = [_with_own(one, own, units) for one in made]
+        units |= own.units
+    versions = {name: feature.version for name, feature in FEATURES.items()}
+    rows = [_row(one.instance) for one in made]
+    content = {
+        "version": TABLE_VERSION,
+        "units": units,
+        "versions": versions,
+        "instances": rows,
+        "arenas": [hashlib.sha256(one.text.encode()).hexdigest() for one in made],
+    }
+    digest = hashlib.sha256(
+        json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
+    ).hexdigest()
+    folder = store / digest
+    if not folder.exists():
+        store.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=".new-", dir=store))
+        try:
+            (temporary / "arenas").mkdir()
+            for one in made:
+                (temporary / one.instance.arena).write_text(one.text, "utf-8")
+            table = {
+                "version": TABLE_VERSION,
+                "units": units,
+                "versions": versions,
+                "problems": list(problems),
+                "instances": rows,
+            }
+            with (temporary / "battery.json").open("w", encoding="utf-8") as file:
+                json.dump(table, file, indent=1)
+                file.flush()
+                os.fsync(file.fileno())
+            _rename(temporary, folder)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+    return load(digest, store)
+
+
+def _with_own(made: Fixed, own: FeatureTable, units: Mapping[str, str]) -> Fixed:
+    """An instance with what a table says of it."""
+    instance = made.instance
+    features, missing = own.joined(instance.name, instance.features, units)
+    return made._replace(
+        instance=replace(
+            instance,
+            features=features,
+            missing={**instance.missing, **missing},
+            places=own.rows[instance.name].places,
+        )
+    )
+
+
+def _make_named(draft: Draft, number: int) -> Fixed:
+    try:
+        return fixed_instance(draft, f"arenas/{number:05}.yaml")
+    except ArenaError as error:
+        raise ArenaError(f"{draft.name}: {error}", error.problems) from error
+
+
+def _rename(temporary: Path, folder: Path) -> None:
+    try:
+        temporary.chmod(0o755)
+        temporary.rename(folder)
+    except OSError:
+        if not folder.exists():  # else another thread stored the same content first
+            raise

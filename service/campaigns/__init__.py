@@ -1,0 +1,1 @@
+"""Several sessions on one budget: `conductor` hands out their episodes."""

@@ -1,0 +1,219 @@
+"""Conducts one campaign: looks where its agents overlap, and lets those play on."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
+
+import numpy as np
+
+from animalcat.layouts.adaptive.campaign import Standing, next_round, overlapping
+from animalcat.layouts.model.spec import Layout
+from animalcat.service.library.layouts import layout_of
+from animalcat.service.model import Campaign, Session
+from animalcat.service.session.engines import Engines
+
+log = logging.getLogger(__name__)
+
+
+FIRST_DELAY_SECONDS: Final = 1.0
+"""How long to wait after an error before the same is tried again; each time twice as long."""
+MOST_DELAY_SECONDS: Final = 60.0
+"""The longest such wait."""
+
+
+class Conductor:
+    """Hands out the episodes of one campaign.
+
+    What was handed out stands in the sessions (`Session.allowed`), stored before anybody plays and
+    a round at a time, so a conductor that starts anew goes on where the last one was. A round
+    begins when all that was handed out has been played; so it follows from outcomes alone, never
+    from who was quicker.
+
+    Attributes:
+        campaign: What is conducted, as it stands.
+        concluded: Set once the campaign has ended and each of its sessions was to be concluded,
+            whether that worked or is still to be tried again.
+    """
+
+    def __init__(self, campaign: Campaign, engines: Engines) -> None:
+        self.campaign = campaign
+        self.concluded = asyncio.Event()
+        self._engines = engines
+        self._news = asyncio.Event()
+
+    async def run(self) -> None:
+        """Hand out until the campaign has ended, then have every session's profile made.
+
+        An error ends nothing: it is logged and the same tried again, since a full disk or a file
+        that is gone may be mended meanwhile, and a round follows from outcomes alone.
+        """
+        listening = asyncio.create_task(self._listen())
+        delay, told = FIRST_DELAY_SECONDS, ""
+        try:
+            while True:
+                self._news.clear()
+                try:
+                    if await self._go_on():
+                        return
+                    delay, told, patience = FIRST_DELAY_SECONDS, "", None
+                except Exception as error:
+                    # In whole once: what never goes away would fill the log with one traceback.
+                    known, told = told == repr(error), repr(error)
+                    log.error(
+                        "campaign %s: %s; tried again in %g s",
+                        self.campaign.id,
+                        error,
+                        delay,
+                        exc_info=None if known else error,
+                    )
+                    delay, patience = min(2 * delay, MOST_DELAY_SECONDS), delay
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._news.wait(), patience)
+        finally:
+            self.concluded.set()
+            listening.cancel()
+
+    async def _go_on(self) -> bool:
+        """Do what can be done now; whether nothing is left to do."""
+        sessions = await self._sessions()
+        if not self.campaign.reason and all(_waits(session) for session in sessions):
+            await self._hand_out(sessions)
+        if not self.campaign.reason:
+            return False
+        try:
+            await self._conclude()
+        finally:
+            self.concluded.set()
+        return True
+
+    async def _listen(self) -> None:
+        with self._engines.parts.bus.watch(*self.campaign.sessions) as events:
+            while True:
+                self._news.set()
+                await events.get()
+
+    async def end(self, reason: str) -> None:
+        """Hand out no more."""
+        self.concluded.clear()
+        self.campaign = await asyncio.to_thread(
+            self._engines.parts.store.end_campaign, self.campaign.id, reason
+        )
+        self._news.set()
+
+    async def _sessions(self) -> list[Session]:
+        return [await self._engines.session(session) for session in self.campaign.sessions]
+
+    async def _measured(self, session: Session) -> Session:
+        if session.state.over:
+            return session
+        engine = await self._engines.get(session.id)
+        return await engine.current()
+
+    async def _hand_out(self, sessions: Sequence[Session]) -> None:
+        rule, spec = self.campaign.spec.allocation, self.campaign.spec.session
+        layout = await asyncio.to_thread(layout_of, spec, self._engines.parts.store)
+        sessions = [await self._measured(session) for session in sessions]
+        standings = [standing(session, layout) for session in sessions]
+        left = rule.budget - sum(session.episodes for session in sessions)
+        given = next_round(standings, rule, left)
+        await self._engines.allow(
+            {
+                sessions[place].id: sessions[place].episodes + episodes
+                for place, episodes in given.items()
+            }
+        )
+        if not given:
+            pairs = int(overlapping(standings, rule).any(axis=2).sum()) // 2
+            if pairs == 0:
+                reason = "all agents are told apart, or known to be alike"
+            elif left <= 0:
+                reason = f"the budget of {rule.budget} episodes is used up"
+            else:
+                reason = "none of the agents that overlap can play on"
+            await self.end(reason)
+
+    async def _conclude(self) -> None:
+        """End every session that is not over; what fails for one does not keep the others."""
+        errors: list[Exception] = []
+        for session in await self._sessions():
+            if session.state.over:
+                continue
+            try:
+                engine = await self._engines.get(session.id)
+                if session.episodes:
+                    await engine.conclude(self.campaign.reason)
+                else:
+                    await engine.cancel()
+            except Exception as error:  # noqa: BLE001  raised below, with those of the others
+                error.add_note(f"session {session.id}")
+                errors.append(error)
+        if errors:
+            raise ExceptionGroup(f"{len(errors)} sessions could not be ended", errors)
+
+
+class Conductors:
+    """The conductors of a server; used on one event loop only."""
+
+    def __init__(self, engines: Engines) -> None:
+        self._engines = engines
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._conductors: dict[str, Conductor] = {}
+
+    async def resume(self) -> None:
+        """Go on with every campaign that has sessions left to play or to conclude."""
+        for campaign in await asyncio.to_thread(self._engines.parts.store.campaigns):
+            self.start(campaign)  # which ends at once where nothing is left
+
+    def start(self, campaign: Campaign) -> None:
+        """Conduct a campaign, unless that is being done or it cannot be read."""
+        if campaign.unreadable:
+            log.error("campaign %s is %s", campaign.id, campaign.unreadable)
+            return
+        task = self._tasks.get(campaign.id)
+        if task is None or task.done():
+            conductor = self._conductors[campaign.id] = Conductor(campaign, self._engines)
+            task = asyncio.create_task(conductor.run(), name=f"campaign {campaign.id}")
+            task.add_done_callback(_log_failure)
+            self._tasks[campaign.id] = task
+
+    async def end(self, campaign: Campaign, reason: str) -> None:
+        """End a campaign, and wait until its sessions are over, or cannot be ended for now."""
+        self.start(campaign)
+        conductor = self._conductors[campaign.id]
+        await conductor.end(reason)
+        await conductor.concluded.wait()
+
+    async def close(self) -> None:
+        """Stop conducting; what was handed out is stored."""
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+
+def standing(session: Session, layout: Layout) -> Standing:
+    """What is known of a session's agent, in shares of the capabilities' ranges."""
+    nodes = [layout.latents[i] for i in layout.capabilities]
+    spans = np.array([node.prior.span for node in nodes])
+    prior = np.array([node.prior.sd for node in nodes]) / spans
+    known = {status.name: status for status in session.capabilities}
+    mean, sd = np.array([node.prior.mean for node in nodes]) / spans, prior.copy()
+    for k, node in enumerate(nodes):
+        if node.name in known:
+            mean[k] = known[node.name].mean / spans[k]
+            sd[k] = known[node.name].sd / spans[k]
+    return Standing(mean, sd, prior, session.episodes, open=not session.state.over)
+
+
+def _waits(session: Session) -> bool:
+    """Whether a session has played what it was given."""
+    return session.state.over or session.episodes >= (session.allowed or 0)
+
+
+def _log_failure(task: asyncio.Task[None]) -> None:
+    error = None if task.cancelled() else task.exception()
+    if error is not None:
+        log.error("%s stopped: %s", task.get_name(), error, exc_info=error)

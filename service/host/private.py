@@ -1,0 +1,98 @@
+"""Finds the server that a command is to talk to, and starts a private one where there is none."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Final
+
+from animalcat.errors import AnimalcatError
+from animalcat.service.host.lock import running_server
+from animalcat.service.host.settings import Settings
+
+STOP_SECONDS: Final = 30.0
+"""How long a private server may take to store what is open."""
+STARTING_SECONDS: Final = 20.0
+"""How long to wait for a server that holds the directory and does not yet answer."""
+
+
+@contextmanager
+def server_for(
+    address: str | None, data: Path | None = None, builds: Sequence[Path] = ()
+) -> Generator[str]:
+    """The address of a server.
+
+    A given address, else the server that works on the data directory, else a private server on a
+    free port of this machine. The private one is a process in a session of its own that ends with
+    its standard input: Ctrl-C reaches the command alone, which leaves this block and so lets the
+    server store what is open; and when the command is killed, the server stops the same way.
+
+    Args:
+        address: Host and port of a server, if one was given.
+        data: The data directory; by default that of the settings.
+        builds: Unity builds that a private server may run when a session names them.
+
+    Raises:
+        AnimalcatError: The private server did not start; the message is its own.
+    """
+    if address:
+        yield address
+        return
+    home = (Settings().home if data is None else data).absolute()
+    found = _found(home)
+    if found:
+        yield found
+        return
+    home.mkdir(parents=True, exist_ok=True)
+    with (home / "server.log").open("w+b") as log:
+        process = _start(home, log, builds)
+        try:
+            yield _address(process, log)
+        finally:
+            assert process.stdin is not None  # a pipe
+            process.stdin.close()
+            try:
+                process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _found(home: Path) -> str:
+    """Address of the server that works on a directory; empty where there is none."""
+    end = time.monotonic() + STARTING_SECONDS
+    while (holder := running_server(home)) is not None and not holder.address:
+        if time.monotonic() > end:
+            raise AnimalcatError(
+                f"a server (process {holder.pid}) holds {home} and does not answer", "UNAVAILABLE"
+            )
+        time.sleep(0.1)
+    return "" if holder is None else holder.address
+
+
+def _start(home: Path, log: IO[bytes], builds: Sequence[Path]) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-P", "-m", "animalcat", "serve", "--private", "--port", "0"]
+    return subprocess.Popen(
+        [*command, "--data", str(home), *(f"--allow-build={build}" for build in builds)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=log,
+        start_new_session=True,
+    )
+
+
+def _address(process: subprocess.Popen[bytes], log: IO[bytes]) -> str:
+    assert process.stdout is not None  # a pipe
+    line = process.stdout.readline()
+    if not line:
+        process.wait()
+        log.seek(0)
+        printed = log.read().decode(errors="replace").strip().splitlines()
+        last = printed[-1].removeprefix("error: ") if printed else "it printed nothing"
+        raise AnimalcatError(f"the private server did not start: {last}", "UNAVAILABLE")
+    return str(json.loads(line)["address"])

@@ -1,0 +1,96 @@
+"""What is compiled on first use and kept on disk: compiled ahead, by using it.
+
+The kernels of the simulator's sensors and of the layouts are compiled by numba, which keeps them
+beside their modules. The models that NUTS runs on are not kept by anything: every fitting process
+compiles each layout once, in the background, which nobody waits for before the first certificate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from animalcat.arena_configs.loader import load_text
+from animalcat.envs.backends import make_environment
+from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
+from animalcat.layouts.adaptive.bank import Bank
+from animalcat.layouts.adaptive.learner import Learner
+from animalcat.layouts.library import LAYOUTS, load_layout
+from animalcat.layouts.model.spec import Layout
+
+ARENA: Final = """!ArenaConfig
+arenas:
+  0: !Arena
+    timeLimit: 100
+    items:
+    - !Item
+      name: Agent
+      positions: [!Vector3 {x: 20, y: 0, z: 5}]
+      rotations: [0]
+    - !Item
+      name: GoodGoalBounce
+      positions: [!Vector3 {x: 20, y: 0, z: 25}]
+    - !Item
+      name: Wall
+      positions: [!Vector3 {x: 10, y: 0, z: 20}]
+    - !Item
+      name: CylinderTunnel
+      positions: [!Vector3 {x: 30, y: 0, z: 20}]
+    - !Item
+      name: SignPosterboard
+      positions: [!Vector3 {x: 20, y: 0, z: 32}]
+      symbolNames: ["left-arrow"]
+    - !Item
+      name: SpawnerTree
+      positions: [!Vector3 {x: 12, y: 0, z: 32}]
+"""
+"""Bodies of every shape that sensors know: boxes, spheres, hollow ones, pictures."""
+EPISODES: Final = 12
+
+
+class Part(NamedTuple):
+    """Something that is compiled on first use.
+
+    Attributes:
+        name: What it is, for people.
+        use: Uses it, which compiles it where that has not been done.
+    """
+
+    name: str
+    use: Callable[[], None]
+
+
+def parts() -> Iterator[Part]:
+    """Everything that is compiled on first use and kept."""
+    yield Part("simulator with rays", lambda: play(ObservationSpec(None, RaySpec(1))))
+    yield Part("simulator with a camera", lambda: play(ObservationSpec(CameraSpec(16), None)))
+    for name in LAYOUTS:
+        layout = load_layout(name)
+        yield Part(f"layout {name}", lambda layout=layout: measure(layout))
+
+
+def play(spec: ObservationSpec) -> None:
+    """Play a few steps of an arena."""
+    environment = make_environment("sim", spec)
+    try:
+        environment.load(load_text(ARENA, "warm").config.first, 0)
+        for action in (3, 4, 5):
+            environment.step(action)
+    finally:
+        environment.close()
+
+
+def measure(layout: Layout) -> None:
+    """Measure an agent that passes and fails by turns on instances drawn at random."""
+    generator = np.random.default_rng(0)
+    ends = [(f.low, min(f.high, f.low + 1.0)) for f in layout.features]
+    features = np.stack([generator.choice(end, 2 * EPISODES) for end in ends], axis=-1)
+    learner = Learner(Bank(layout, features, [layout.name] * len(features)))
+    for episode in range(EPISODES):
+        choice = learner.ask()
+        assert choice is not None  # there are more instances than episodes
+        outcomes = {outcome.name: float(episode % 2) for outcome in layout.outcomes}
+        learner.tell(choice.instance, outcomes)
+    learner.summary()

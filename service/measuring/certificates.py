@@ -1,0 +1,213 @@
+"""Certificates: NUTS looks over the live posterior's shoulder at n = 16, 32, 64, ..."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import logging
+import os
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from animalcat.layouts.adaptive.learner import Data, Floats, Learner
+from animalcat.layouts.inference.certificate import Certificate, certify
+from animalcat.layouts.inference.fit import FitError, FitInterruptedError, FitRequest, FitResult
+from animalcat.layouts.inference.fitter import Fitter
+from animalcat.layouts.inference.randomness import rng
+from animalcat.layouts.inference.summary import NodeSummary
+from animalcat.layouts.model.spec import Layout
+from animalcat.service.errors import Code, ServiceError
+from animalcat.service.measuring.measurement import CERTIFICATE_DELAY, is_checkpoint
+from animalcat.service.model import Session, StoredCertificate
+from animalcat.service.storage.base import SessionStore
+
+log = logging.getLogger(__name__)
+
+CERTIFICATES: Final = "certificates"
+"""Folder of the draws of fits in a data directory; one folder a session in it."""
+ATTEMPTS: Final = 3
+"""How often a fit is asked for that the machine interrupts."""
+
+
+class CertificateMissingError(ServiceError):
+    """A certificate that counts now cannot be had, by the machine's doing; ask again later."""
+
+    def __init__(self, n: int, why: str) -> None:
+        super().__init__(
+            Code.SESSION_FAILED,
+            f"the fit that certifies the first {n} episodes was interrupted {ATTEMPTS} times, at "
+            f"last since {why}. Without it the next decision would be another one, so the session "
+            "pauses; every outcome is kept. Resume it when the machine has memory and time to "
+            "spare; how long fits may take: ANIMALCAT_FIT_QUIET_SECONDS and "
+            "ANIMALCAT_FIT_CPU_SECONDS of the server",
+        )
+
+
+class Checked(NamedTuple):
+    """What a checkpoint found: the certificate, and the fit's draws where they are to be used."""
+
+    passed: bool
+    result: dict[str, object]
+    draws: Floats | None
+
+
+class Certifier:
+    """Makes the certificates of one session and applies each at its fixed episode.
+
+    The fit that is begun at n counts at exactly n + 8, whether it is late or early, so that the
+    choices of a session do not hang on the speed of the machine, nor on its health: what is stored
+    is what any machine would find, and a fit that the machine interrupts is made again. A
+    certificate is stored before it takes effect; after a restart the stored one takes effect at
+    the same episode.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        learner: Learner,
+        thinking: asyncio.Lock,
+        store: SessionStore,
+        fitter: Fitter,
+        data: Path,
+    ) -> None:
+        self._session = session
+        self._learner = learner
+        self._thinking = thinking
+        self._store = store
+        self._fitter = fitter
+        self._data = data
+        self._stored: dict[int, StoredCertificate] = {}
+        self._asked: dict[int, tuple[list[NodeSummary], Data]] = {}
+        self._fits: dict[int, asyncio.Task[Checked]] = {}
+        self._due: int | None = None
+
+    async def load(self) -> None:
+        """Read the certificates that are stored."""
+        self._stored = await asyncio.to_thread(self._store.certificates, self._session.id)
+
+    async def after_episode(self) -> None:
+        """Begin the fit that is due after the latest outcome, and apply the one that counts now.
+
+        Raises:
+            CertificateMissingError: See `apply_due`.
+        """
+        n = self._learner.n
+        if is_checkpoint(n) and n not in self._stored:
+            async with self._thinking:
+                live = await asyncio.to_thread(self._learner.summary)
+                data = self._learner.data()
+            self._asked[n] = live, data
+            self._begin(n)
+        begun = n - CERTIFICATE_DELAY
+        if is_checkpoint(begun):
+            self._due = begun
+        await self.apply_due()
+
+    async def apply_due(self) -> None:
+        """Apply the certificate that counts now, if there is one; wait for it where it is late.
+
+        Raises:
+            CertificateMissingError: The machine does not let its fit be made. It stays due, and the
+                next call asks again: nothing may be told or chosen before.
+        """
+        if self._due is not None:
+            await self._apply(self._due)
+            self._due = None
+
+    def close(self) -> None:
+        """Give up fits that are under way."""
+        for task in self._fits.values():
+            task.cancel()
+
+    def _begin(self, n: int) -> None:
+        task = asyncio.create_task(self._check(n, *self._asked[n]))
+        # A session that ends before n + 8 leaves the fit to itself.
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        self._fits[n] = task
+
+    async def _check(self, n: int, live: list[NodeSummary], data: Data) -> Checked:
+        seed = fit_seed(self._session.spec.seed, "certificate", n)
+        request = FitRequest(
+            self._learner.layout,
+            data.features,
+            data.outcomes,
+            seed,
+            weights=data.weights,
+        )
+        try:
+            fitted = await fit_again(self._fitter, request)
+        except FitInterruptedError:
+            raise
+        except FitError as error:  # it cannot be made on any machine
+            log.warning("session %s: no certificate at %d: %s", self._session.id, n, error)
+            return Checked(False, {"passed": False, "reasons": [f"no fit: {error}"]}, None)
+        certificate: Certificate = certify(live, fitted)
+        reseed = certificate.usable and not certificate.passed
+        return Checked(
+            certificate.passed, certificate.to_dict(), fitted.flat_draws if reseed else None
+        )
+
+    async def _apply(self, n: int) -> None:
+        if n not in self._stored:
+            if n not in self._fits:
+                self._begin(n)
+            try:
+                checked = await self._fits.pop(n)
+            except FitInterruptedError as error:
+                raise CertificateMissingError(n, str(error)) from error
+            draws = ""
+            if checked.draws is not None:
+                draws = f"{CERTIFICATES}/{self._session.id}/{n}.npz"
+                await asyncio.to_thread(
+                    _save, self._data / draws, self._learner.layout, checked.draws
+                )
+            certificate = StoredCertificate(n, checked.passed, checked.result, draws)
+            await asyncio.to_thread(self._store.put_certificate, self._session.id, certificate)
+            self._stored[n] = certificate
+            self._asked.pop(n)
+        draws = self._stored[n].draws
+        if draws:
+            # Read back also where they have just been written: the same path as after a restart.
+            async with self._thinking:
+                loaded = await asyncio.to_thread(_load, self._data / draws)
+                await asyncio.to_thread(self._learner.reseed, loaded, n)
+
+
+async def fit_again(fitter: Fitter, request: FitRequest) -> FitResult:
+    """Fit, and again where the machine interrupts it.
+
+    Raises:
+        FitInterruptedError: It was interrupted every time.
+        FitError: It cannot be made.
+    """
+    for attempt in range(1, ATTEMPTS):
+        try:
+            return await fitter.fit(request)
+        except FitInterruptedError as error:
+            log.warning("a fit is repeated, attempt %d of %d: %s", attempt, ATTEMPTS, error)
+    return await fitter.fit(request)
+
+
+def fit_seed(seed: int, purpose: str, n: int) -> int:
+    """Seed of the fit of the first n episodes for a purpose."""
+    return int(rng(seed, purpose, n).integers(2**31))
+
+
+def _save(path: Path, layout: Layout, draws: Floats) -> None:
+    """Write draws durably, wholly or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(".tmp")
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, draws=draws, latents=np.array(layout.latent_names))
+    with temporary.open("wb") as file:
+        file.write(buffer.getvalue())
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def _load(path: Path) -> Floats:
+    with np.load(path, allow_pickle=False) as content:
+        return content["draws"]

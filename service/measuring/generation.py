@@ -1,0 +1,162 @@
+"""Instances made on demand: what a family of arenas can offer a layout, and the arena of an offer.
+
+Offers are a grid over the demands that the family can be solved for. What is made of one is stored
+whole with the decision to play it, so restarts, recordings and exports never make it again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cached_property
+from typing import Final, Protocol
+
+import numpy as np
+
+from animalcat.arena_configs.families import (
+    FAMILIES,
+    distances,
+    load_family,
+    places,
+    sizes,
+    solve,
+)
+from animalcat.arena_configs.families.templates import Family
+from animalcat.arena_configs.features import measure
+from animalcat.arena_configs.model import STEPS_PER_UNIT
+from animalcat.arena_configs.placement import place
+from animalcat.layouts.adaptive.offers import Offers, Source
+from animalcat.layouts.inference.randomness import rng
+from animalcat.layouts.model.spec import Layout
+from animalcat.service.batteries.battery import (
+    Battery,
+    Draft,
+    Instance,
+    fixed_instance,
+    instance_seed,
+)
+from animalcat.service.model import Decision, Made
+
+DISTANCES: Final = 16
+"""Distances that are offered, evenly from the least to the greatest."""
+SIZES: Final = 12
+"""Sizes that are offered, their logarithms evenly so."""
+
+_SIDES: Final = {-1.0: "left", 0.0: "", 1.0: "right"}
+_BEHIND: Final = {0.0: "front", 0.5: "side", 1.0: "behind"}
+
+
+class InstanceSource(Source, Protocol):
+    """Whoever can make instances that are played."""
+
+    def make(self, offer: str, seed: int, number: int) -> Made:
+        """Make an instance; the same arguments give the same.
+
+        Args:
+            offer: Name of the offer.
+            seed: Seed of the session.
+            number: Number of the episode that it is for.
+        """
+        ...
+
+
+class ArenaSource:
+    """Arenas of a family, on its open floor, solved for given demands."""
+
+    def __init__(self, family: str) -> None:
+        self._family: Family = load_family(family)
+
+    def offers(self, layout: Layout) -> Offers:
+        """A grid over distances, sizes and places of the reward.
+
+        Raises:
+            ValueError: The family's open floor has nothing that the layout covers.
+        """
+        reasons = {name: layout.why_not(row, {}) for name, row in self._grid.items()}
+        grid = {name: self._grid[name] for name, why in reasons.items() if not why}
+        if not grid:
+            why, _ = Counter(reasons.values()).most_common(1)[0]
+            raise ValueError(f"on the open floor of family {self._family.name}: {why}")
+        rows = [[row.get(f.name, np.nan) for f in layout.features] for row in grid.values()]
+        steps = float(self._family.time_limit * STEPS_PER_UNIT)
+        return Offers(
+            names=list(grid),
+            features=layout.check_features(rows),
+            paradigms=[self._paradigms[row["rewardBehind"], row["XPos"]] for row in grid.values()],
+            seconds=np.full(len(grid), steps),
+        )
+
+    def make(self, offer: str, seed: int, number: int) -> Made:
+        """An arena for an offer's demands; where things stand is drawn."""
+        name = f"{offer}.{number}"
+        solved = solve(self._family, self._grid[offer], rng(seed, "generate", number))
+        draft = Draft(name, solved.paradigm, solved.arena, instance_seed(seed, name))
+        fixed = fixed_instance(draft)
+        return Made(offer, fixed.instance, fixed.text)
+
+    @cached_property
+    def _grid(self) -> dict[str, dict[str, float]]:
+        """Features of what can be made, by the name of its offer."""
+        made: dict[str, dict[str, float]] = {}
+        spots = places(self._family)
+        for size in np.geomspace(*sizes(self._family), SIZES).round(2).tolist():
+            near, far = distances(self._family, size)
+            floor = self._floor(size, near, far)
+            for distance in np.linspace(near, far, DISTANCES).round(1).clip(near, far).tolist():
+                for spot in spots:
+                    where = "-".join(filter(None, (_BEHIND[spot.behind], _SIDES[spot.side])))
+                    name = f"{self._family.name}-{distance:.4g}m-{size:g}m-{where}"
+                    made[name] = floor | {
+                        "rewardDistance": distance,
+                        "rewardSize": size,
+                        "rewardBehind": spot.behind,
+                        "XPos": spot.side,
+                    }
+        return made
+
+    def _floor(self, size: float, near: float, far: float) -> dict[str, float]:
+        """What all arenas with a reward of some size have in common, measured on two of them."""
+        spot = places(self._family)[0]
+        demands = {"rewardSize": size, "rewardBehind": spot.behind, "XPos": spot.side}
+        ends = (demands | {"rewardDistance": distance} for distance in (near, far))
+        arenas = [solve(self._family, end, rng(0, "floor", 0)).arena for end in ends]
+        one, other = (measure(place(arena, rng(0, "floor", 0))).values for arena in arenas)
+        return {name: value for name, value in one.items() if other.get(name) == value}
+
+    @cached_property
+    def _paradigms(self) -> dict[tuple[float, float], str]:
+        """Paradigm by the codes of where the reward is."""
+        return {(spot.behind, spot.side): spot.paradigm for spot in places(self._family)}
+
+
+def source_for(layout: Layout) -> InstanceSource:
+    """Who can make instances for a layout.
+
+    Raises:
+        ValueError: Nobody; the message says why.
+    """
+    reasons: list[str] = []
+    for family in FAMILIES:
+        source = ArenaSource(family)
+        try:
+            source.offers(layout)
+        except ValueError as error:
+            reasons.append(str(error))
+        else:
+            return source
+    raise ValueError(
+        f"nothing can be made on demand for layout {layout.name}: {'; '.join(reasons)}"
+    )
+
+
+def played_instance(battery: Battery, decision: Decision) -> Instance:
+    """The instance that was decided on: of the battery, or made on demand."""
+    if decision.made is not None:
+        return decision.made.instance
+    return battery.instances[battery.index[decision.instance]]
+
+
+def played_arena(battery: Battery, decision: Decision) -> str:
+    """Its fixed arena, YAML in the current grammar."""
+    if decision.made is not None:
+        return decision.made.arena_yaml
+    return battery.arena_yaml(played_instance(battery, decision))

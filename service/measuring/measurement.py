@@ -1,0 +1,190 @@
+"""What a session knows and wants to know next: the learner of its layout, over its battery."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from animalcat.layouts.adaptive.bank import Bank
+from animalcat.layouts.adaptive.bound import Reach
+from animalcat.layouts.adaptive.learner import Learner, RulesError
+from animalcat.layouts.adaptive.stopping import Verdict
+from animalcat.layouts.model.spec import Layout
+from animalcat.service.batteries.battery import Battery, Instance
+from animalcat.service.errors import Code, ServiceError
+from animalcat.service.library.layouts import shipped_layout
+from animalcat.service.measuring.coverage import covered_features
+from animalcat.service.measuring.generation import InstanceSource, source_for
+from animalcat.service.model import CapabilityStatus, Decision, Episode, Outcome, SessionSpec
+
+FIRST_CHECKPOINT: Final = 16
+"""Episodes before the first certificate; the next ones are at twice as many each."""
+CERTIFICATE_DELAY: Final = 8
+"""Episodes after its checkpoint at which a certificate counts."""
+
+
+def is_checkpoint(n: int) -> bool:
+    """Whether NUTS looks at the first n episodes: n = 16, 32, 64, ..."""
+    return n >= FIRST_CHECKPOINT and n & (n - 1) == 0
+
+
+class Measurement:
+    """The learner of one session, and what arenas have to do with it.
+
+    One thread at a time; calls take milliseconds and do not belong on an event loop.
+
+    Attributes:
+        learner: What is asked and told.
+        candidates: Instances of the battery that can be chosen, and the paradigm of each.
+    """
+
+    def __init__(
+        self,
+        spec: SessionSpec,
+        battery: Battery,
+        layout: Layout | None = None,
+        find_source: Callable[[Layout], InstanceSource] = source_for,
+    ) -> None:
+        """Start before the first episode.
+
+        Args:
+            spec: What the session is to be.
+            battery: What there is.
+            layout: The session's layout (`layout_library.layout_of`); None: the shipped one of that
+                name.
+            find_source: Finds who makes instances for a layout, where the policy wants some made.
+
+        Raises:
+            ServiceError: Layout, policy or the version of the rules are unknown, no instance is
+                covered, or none can be made.
+        """
+        layout = layout or shipped_layout(spec.layout, spec.layout_variant)
+        covered = covered_features(layout, battery, as_once=not spec.layout_digest)
+        self._seed = spec.seed
+        self._source: InstanceSource | None = None
+        offers = None
+        if spec.policy.generate:
+            try:
+                self._source = find_source(layout)
+                offers = self._source.offers(layout)
+            except ValueError as error:
+                raise ServiceError(Code.INVALID_REQUEST, f"generate: {error}") from error
+        names = sorted(covered)
+        instances = [battery.instances[battery.index[name]] for name in names]
+        bank = Bank(
+            layout,
+            np.array([covered[name] for name in names], np.float64),
+            [instance.paradigm for instance in instances],
+            names=names,
+            seconds=[battery.expected_steps[name] for name in names],
+            offers=offers,
+            outside=_outside(layout, instances),
+            observes=[
+                [one.source in instance.task.observes for one in layout.outcomes]
+                for instance in instances
+            ],
+        )
+        try:
+            self.learner = Learner(bank, spec.policy, spec.stop, spec.seed, rules=spec.rules)
+        except RulesError as error:
+            raise ServiceError(Code.SESSION_FAILED, str(error)) from error
+        except ValueError as error:
+            raise ServiceError(Code.INVALID_REQUEST, str(error)) from error
+        self.candidates = {instance.name: instance.paradigm for instance in instances}
+        self._reach: Mapping[str, Reach] = {}
+
+    def learn(self, decision: Decision) -> None:
+        """Know an instance that was made on demand; before it is told of or set aside."""
+        made = decision.made
+        if made is not None:
+            features = made.instance.features
+            row = [features.get(f.name, np.nan) for f in self.learner.layout.features]
+            self.learner.learn(decision.instance, made.offer, row)
+
+    def choose(self, number: int, pending: Sequence[str] = ()) -> Decision | None:
+        """The next instance, made where it is to be made on demand; None where none is left.
+
+        Args:
+            number: Number of the episode that it is for; it keys the randomness.
+            pending: Instances of earlier episodes whose outcomes were not told yet.
+        """
+        choice = self.learner.ask(pending, number)
+        if choice is None:
+            return None
+        made = None
+        if choice.offered and self._source is not None:
+            made = self._source.make(choice.instance, self._seed, number)
+        decision = Decision(
+            instance=choice.instance if made is None else made.instance.name,
+            score=choice.score,
+            propensity=choice.propensity,
+            predicted=choice.predicted,
+            margins=dict(choice.margins),
+            reason=choice.reason,
+            alternatives=choice.alternatives,
+            because=choice.because,
+            made=made,
+            pending=len(pending),
+            peers=choice.peers,
+        )
+        self.learn(decision)
+        return decision
+
+    def tell(self, episode: Episode) -> None:
+        """Take in what was observed of an episode that counts.
+
+        An outcome whose source gave nothing is missing. Attempts of older versions know their
+        success alone.
+        """
+        seen = {"success": float(episode.outcome is Outcome.SUCCESS), **episode.outcomes}
+        known = {
+            one.name: seen[one.source] for one in self.learner.layout.outcomes if one.source in seen
+        }
+        self.learner.tell(episode.decision.instance, known, episode.number)
+
+    def find_reach(self) -> None:
+        """Work out what the battery can tell at most; it changes no choice, and may run beside."""
+        self._reach = {one.name: one for one in self.learner.reach()}
+
+    @property
+    def limits(self) -> dict[str, str]:
+        """By capability, that its target cannot be reached with this battery, in words."""
+        return {name: one.limit for name, one in self._reach.items() if one.limit}
+
+    def with_reach(self, statuses: Sequence[CapabilityStatus]) -> tuple[CapabilityStatus, ...]:
+        """The same, each with what the battery can tell at most, as far as that is known yet."""
+        return tuple(
+            replace(status, best_sd=self._reach[status.name].best, limit=one.limit)
+            if (one := self._reach.get(status.name))
+            else status
+            for status in statuses
+        )
+
+    def capabilities(self, verdict: Verdict) -> tuple[CapabilityStatus, ...]:
+        """How well each capability is known."""
+        return self.with_reach(
+            [
+                CapabilityStatus(
+                    node.name,
+                    node.mean,
+                    node.sd,
+                    node.unit,
+                    verdict.status[node.name],
+                    verdict.episodes_needed[node.name],
+                )
+                for node in self.learner.summary()
+                if node.name in verdict.status
+            ]
+        )
+
+
+def _outside(layout: Layout, instances: Sequence[Instance]) -> dict[str, list[float]]:
+    """What the battery alone knows of its instances: the alarm looks for misfits by it."""
+    known = {feature for instance in instances for feature in instance.features}
+    return {
+        feature: [instance.features.get(feature, np.nan) for instance in instances]
+        for feature in sorted(known.difference(layout.feature_names))
+    }

@@ -1,0 +1,184 @@
+"""The servicer of batteries: import, build, get, list, and list their instances."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import partial
+from typing import Any
+
+import grpc
+
+from animalcat import names
+from animalcat.service.batteries.battery import ArenaFile, Tick
+from animalcat.service.converters import (
+    battery_to_proto,
+    checked_id,
+    features_to_proto,
+    instance_to_proto,
+    operation_to_proto,
+)
+from animalcat.service.errors import Code, ServiceError
+from animalcat.service.host.settings import Settings
+from animalcat.service.library.batteries import FAMILY_SIZE, BatteryLibrary, check_family
+from animalcat.service.operations import Kind, Operations
+from animalcat.service.rpc.paging import paged
+from animalcat.service.rpc.requests import Requests
+from animalcat.service.session.engines import Engines
+from animalcat.v1 import sessions_pb2, sessions_pb2_grpc
+
+MAX_FILE_BYTES = 1024 * 1024
+"""Largest arena file."""
+MAX_TABLE_BYTES = 16 * 1024 * 1024
+"""Largest table of meta-features."""
+MAX_PATH = 500
+"""Longest path of an arena file."""
+
+
+class Batteries(sessions_pb2_grpc.BatteriesServicer):
+    """Item banks."""
+
+    def __init__(
+        self,
+        library: BatteryLibrary,
+        engines: Engines,
+        operations: Operations,
+        requests: Requests,
+        settings: Settings,
+    ) -> None:
+        self._library = library
+        self._engines = engines
+        self._operations = operations
+        self._requests = requests
+        self._settings = settings
+
+    async def ImportBattery(  # noqa: N802
+        self, request_iterator: Any, context: Any
+    ) -> sessions_pb2.ImportBatteryResponse:
+        """Store arenas as a battery."""
+        first: Any = await context.read()
+        if first is grpc.aio.EOF or first.WhichOneof("frame") != "header":
+            raise ServiceError(Code.BAD_FRAME, "the first frame must be the header")
+        battery = names.check_component(first.header.name, "battery")
+        request_id = checked_id(first.header.request_id)
+        asked = hashlib.sha256(first.header.SerializeToString(deterministic=True))
+        files: list[ArenaFile] = []
+        size, table = 0, ""
+        while (frame := await context.read()) is not grpc.aio.EOF:
+            if frame.WhichOneof("frame") == "table":
+                if table:
+                    raise ServiceError(Code.BAD_FRAME, "a battery has one table at most")
+                table = _text(frame.table.content)
+                size += len(frame.table.content)
+            elif frame.WhichOneof("frame") != "file":
+                raise ServiceError(Code.BAD_FRAME, "only files and a table may follow the header")
+            else:
+                files.append(_arena_file(frame.file))
+                size += len(frame.file.content)
+            asked.update(frame.SerializeToString(deterministic=True))
+            if len(files) > self._settings.max_battery_files:
+                raise ServiceError(
+                    Code.TOO_LARGE, f"more than {self._settings.max_battery_files} files"
+                )
+            if size > self._settings.max_battery_bytes:
+                raise ServiceError(
+                    Code.TOO_LARGE, f"more than {self._settings.max_battery_bytes} bytes"
+                )
+
+        async def work(tick: Tick) -> str:
+            await self._library.import_files(battery, first.header.seed, files, table, tick)
+            return names.battery_name(battery)
+
+        begun = self._operations.begin(
+            Kind.IMPORT_BATTERY, names.battery_name(battery), work, request_id, asked.hexdigest()
+        )
+        return sessions_pb2.ImportBatteryResponse(operation=operation_to_proto(begun))
+
+    async def BuildBattery(  # noqa: N802
+        self, request: sessions_pb2.BuildBatteryRequest, context: Any
+    ) -> sessions_pb2.BuildBatteryResponse:
+        """Build a battery from a family."""
+        name = names.check_component(request.name or request.family, "battery")
+        instances = request.instances if request.HasField("instances") else FAMILY_SIZE
+        check_family(request.family, instances)
+
+        async def work(tick: Tick) -> str:
+            await self._library.build(name, request.family, instances, request.seed, tick)
+            return names.battery_name(name)
+
+        begun = self._operations.begin(
+            Kind.BUILD_BATTERY,
+            names.battery_name(name),
+            work,
+            checked_id(request.request_id),
+            hashlib.sha256(request.SerializeToString(deterministic=True)).hexdigest(),
+        )
+        return sessions_pb2.BuildBatteryResponse(operation=operation_to_proto(begun))
+
+    async def GetBattery(  # noqa: N802
+        self, request: sessions_pb2.GetBatteryRequest, context: Any
+    ) -> sessions_pb2.GetBatteryResponse:
+        """One battery, with the meta-features that its instances may have."""
+        record = await self._library.get(names.parse_battery(request.name))
+        battery = await self._engines.battery(record.digest)
+        return sessions_pb2.GetBatteryResponse(
+            battery=battery_to_proto(record),
+            features=features_to_proto(battery),
+        )
+
+    async def ListInstances(  # noqa: N802
+        self, request: sessions_pb2.ListInstancesRequest, context: Any
+    ) -> sessions_pb2.ListInstancesResponse:
+        """The instances of a battery, by name."""
+        record = await self._library.get(names.parse_battery(request.parent))
+        battery = await self._engines.battery(record.digest)
+        page = paged(battery.instances, lambda instance: instance.name, request)
+        return sessions_pb2.ListInstancesResponse(
+            instances=map(instance_to_proto, page.items), next_page_token=page.next_token
+        )
+
+    async def DeleteBattery(  # noqa: N802
+        self, request: sessions_pb2.DeleteBatteryRequest, context: Any
+    ) -> sessions_pb2.DeleteBatteryResponse:
+        """Forget a battery that nothing was made with."""
+        battery = names.parse_battery(request.name)
+        await self._requests.once(request, partial(self._library.delete, battery))
+        return sessions_pb2.DeleteBatteryResponse()
+
+    async def ListBatteries(  # noqa: N802
+        self, request: sessions_pb2.ListBatteriesRequest, context: Any
+    ) -> sessions_pb2.ListBatteriesResponse:
+        """All batteries of this server."""
+        records = [one for one in await self._library.all() if request.contains in one.id]
+        page = paged(records, lambda record: record.id, request)
+        return sessions_pb2.ListBatteriesResponse(
+            batteries=map(battery_to_proto, page.items), next_page_token=page.next_token
+        )
+
+
+def _text(table: bytes) -> str:
+    if len(table) > MAX_TABLE_BYTES:
+        raise ServiceError(Code.TOO_LARGE, f"the table has more than {MAX_TABLE_BYTES} bytes")
+    if not table.strip():
+        raise ServiceError(Code.INVALID_REQUEST, "the table is empty")
+    try:
+        return table.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = table[: error.start].count(b"\n") + 1
+        raise ServiceError(Code.INVALID_REQUEST, f"table, line {line}: not UTF-8 text") from error
+
+
+def _arena_file(file: sessions_pb2.ArenaFile) -> ArenaFile:
+    """A file, checked; its path is only ever a name, never opened."""
+    path = file.path
+    parts = path.split("/")
+    if not 1 <= len(path) <= MAX_PATH or not path.isprintable() or {"", ".", ".."} & set(parts):
+        raise ServiceError(
+            Code.INVALID_REQUEST, f"path {path[:120]!r} is not a relative path of a file"
+        )
+    if len(file.content) > MAX_FILE_BYTES:
+        raise ServiceError(Code.TOO_LARGE, f"{path} has more than {MAX_FILE_BYTES} bytes")
+    try:
+        return ArenaFile(path, file.content.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        line = file.content[: error.start].count(b"\n") + 1
+        raise ServiceError(Code.INVALID_ARENA, f"{path}:{line}: not UTF-8 text") from error

@@ -1,0 +1,272 @@
+"""The servicer of campaigns: create, get, list, end, delete."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from typing import Any, Final
+
+from animalcat import names
+from animalcat.layouts.adaptive.campaign import Allocation, common_instances
+from animalcat.layouts.adaptive.plan import StoppingRule
+from animalcat.layouts.inference.randomness import rng
+from animalcat.service.batteries.battery import Tick
+from animalcat.service.campaigns.conductor import Conductors
+from animalcat.service.converters import (
+    MAX_EPISODES,
+    checked_id,
+    given,
+    operation_to_proto,
+    session_to_proto,
+    spec_of_session_from_proto,
+    spec_of_session_to_proto,
+)
+from animalcat.service.errors import Code, ServiceError, unknown
+from animalcat.service.ids import campaign_id, session_id
+from animalcat.service.model import Campaign, CampaignSpec, SessionSpec
+from animalcat.service.operations import Kind, Operations
+from animalcat.service.rpc import paging
+from animalcat.service.rpc.requests import Requests
+from animalcat.service.rpc.sessions import Sessions
+from animalcat.service.session.engines import Engines
+from animalcat.service.storage.base import InUseError
+from animalcat.service.storage.listing import BadPageError, CampaignFilter
+from animalcat.v1 import campaigns_pb2, campaigns_pb2_grpc, sessions_pb2
+
+MAX_AGENTS: Final = 100
+"""Most agents of one campaign."""
+
+
+class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
+    """Several agents on one battery."""
+
+    def __init__(
+        self,
+        engines: Engines,
+        sessions: Sessions,
+        conductors: Conductors,
+        operations: Operations,
+        requests: Requests,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._engines = engines
+        self._sessions = sessions
+        self._conductors = conductors
+        self._operations = operations
+        self._requests = requests
+        self._clock = clock
+
+    async def CreateCampaign(  # noqa: N802
+        self, request: campaigns_pb2.CreateCampaignRequest, context: Any
+    ) -> campaigns_pb2.CreateCampaignResponse:
+        """Create a campaign and its sessions; the same again gives the same."""
+        checked_id(request.request_id)  # the same spec again gives the same campaign in any case
+        spec = spec_of_campaign_from_proto(request.spec)
+        checked, measurement = await self._sessions.checked(
+            spec.session, request.spec.session.layout_definition
+        )
+        spec = replace(spec, session=checked)
+        campaign = campaign_id(spec)
+        candidates = measurement.candidates
+        order = _common(spec, candidates)
+        made: list[str] = []
+        for k, agent in enumerate(spec.agents):
+            plan = _plan(spec, agent, order)
+            session = await asyncio.to_thread(
+                self._engines.parts.store.create_session,
+                session_id(plan),
+                plan,
+                self._clock(),
+                f"campaigns/{campaign}/{k}",
+                len(order),
+            )
+            made.append(session.id)
+        stored = await asyncio.to_thread(
+            self._engines.parts.store.create_campaign,
+            Campaign(campaign, spec, tuple(made), self._clock()),
+        )
+        self._conductors.start(stored)
+        return campaigns_pb2.CreateCampaignResponse(campaign=await self._to_proto(stored))
+
+    async def GetCampaign(  # noqa: N802
+        self, request: campaigns_pb2.GetCampaignRequest, context: Any
+    ) -> campaigns_pb2.GetCampaignResponse:
+        """One campaign."""
+        campaign = await self._stored(names.parse_campaign(request.name))
+        return campaigns_pb2.GetCampaignResponse(campaign=await self._to_proto(campaign))
+
+    async def ListCampaigns(  # noqa: N802
+        self, request: campaigns_pb2.ListCampaignsRequest, context: Any
+    ) -> campaigns_pb2.ListCampaignsResponse:
+        """The campaigns that are asked for, newest first."""
+        wanted = CampaignFilter(
+            battery=names.parse_battery(request.battery) if request.battery else "",
+            going_on=request.going_on if request.HasField("going_on") else None,
+        )
+        try:
+            found = await asyncio.to_thread(
+                self._engines.parts.store.campaigns, wanted, paging.stored(request)
+            )
+        except BadPageError as error:
+            raise ServiceError(Code.BAD_PAGE, str(error)) from error
+        return campaigns_pb2.ListCampaignsResponse(
+            campaigns=[await self._to_proto(campaign) for campaign in found],
+            next_page_token=found.next,
+        )
+
+    async def DeleteCampaign(  # noqa: N802
+        self, request: campaigns_pb2.DeleteCampaignRequest, context: Any
+    ) -> campaigns_pb2.DeleteCampaignResponse:
+        """Forget a campaign; its sessions stay."""
+        await self._requests.once(request, partial(self._delete, request.name))
+        return campaigns_pb2.DeleteCampaignResponse()
+
+    async def _delete(self, name: str) -> None:
+        campaign = await self._stored(names.parse_campaign(name))
+        try:
+            await asyncio.to_thread(self._engines.parts.store.delete_campaign, campaign.id)
+        except InUseError as error:
+            raise ServiceError(Code.IN_USE, str(error)) from error
+
+    async def EndCampaign(  # noqa: N802
+        self, request: campaigns_pb2.EndCampaignRequest, context: Any
+    ) -> campaigns_pb2.EndCampaignResponse:
+        """End a campaign; each session that was played has its profile."""
+        campaign = await self._stored(names.parse_campaign(request.name))
+        if campaign.unreadable:
+            raise ServiceError(
+                Code.UNREADABLE,
+                f"campaign {campaign.id} is {campaign.unreadable}. Update animalcat if a newer one "
+                "wrote it; else cancel its sessions and delete it",
+            )
+
+        async def work(tick: Tick) -> str:
+            await self._end(campaign, tick)
+            return names.campaign_name(campaign.id)
+
+        begun = self._operations.begin(
+            Kind.END_CAMPAIGN,
+            names.campaign_name(campaign.id),
+            work,
+            checked_id(request.request_id),
+            campaign.id,
+        )
+        return campaigns_pb2.EndCampaignResponse(operation=operation_to_proto(begun))
+
+    async def _end(self, campaign: Campaign, tick: Tick) -> None:
+        """End a campaign, and tell how many of its sessions are over."""
+
+        async def count() -> None:
+            with self._engines.parts.bus.watch(*campaign.sessions) as events:
+                while True:
+                    sessions = [await self._engines.session(one) for one in campaign.sessions]
+                    over = sum(session.state.over for session in sessions)
+                    tick(over, len(sessions), "making profiles")
+                    await events.get()
+
+        counting = asyncio.create_task(count())
+        try:
+            await self._conductors.end(campaign, "the campaign was ended")
+        finally:
+            counting.cancel()
+
+    async def _stored(self, campaign: str) -> Campaign:
+        store = self._engines.parts.store
+        found = await asyncio.to_thread(store.campaign, campaign)
+        if found is None:
+            known = await asyncio.to_thread(store.campaigns)
+            raise unknown(
+                Code.UNKNOWN_CAMPAIGN,
+                "campaign",
+                names.campaign_name(campaign),
+                [names.campaign_name(one.id) for one in known],
+            )
+        return found
+
+    async def _to_proto(self, campaign: Campaign) -> campaigns_pb2.Campaign:
+        message = campaigns_pb2.Campaign(
+            name=names.campaign_name(campaign.id),
+            spec=spec_of_campaign_to_proto(campaign.spec),
+            sessions=[
+                session_to_proto(await self._engines.session(session))
+                for session in campaign.sessions
+            ],
+            reason=campaign.unreadable or campaign.reason,
+        )
+        message.create_time.FromDatetime(campaign.created)
+        return message
+
+
+def spec_of_campaign_to_proto(spec: CampaignSpec) -> campaigns_pb2.CampaignSpec:
+    """The wire form of what defines a campaign."""
+    rule = spec.allocation
+    return campaigns_pb2.CampaignSpec(
+        agents=spec.agents,
+        session=spec_of_session_to_proto(spec.session),
+        budget=rule.budget,
+        common=rule.common,
+        block=rule.block,
+        at_once=rule.at_once,
+        alike=rule.alike,
+        confidence=rule.confidence,
+    )
+
+
+def spec_of_campaign_from_proto(message: campaigns_pb2.CampaignSpec) -> CampaignSpec:
+    """What defines a campaign, checked; what is left out gets its default.
+
+    Raises:
+        ServiceError: A value is out of its range; the message says which and what is right.
+        animalcat.names.BadNameError: The battery's name does not parse.
+    """
+    agents = tuple(message.agents)
+    if not 2 <= len(agents) <= MAX_AGENTS or len(set(agents)) != len(agents):
+        raise _bad(f"agents: give 2 to {MAX_AGENTS} of them, each once")
+    if not all(1 <= len(agent) <= 200 for agent in agents):
+        raise _bad("agents: a name has 1 to 200 characters")
+    if not 1 <= message.budget <= MAX_EPISODES:
+        raise _bad(f"budget: give 1 to {MAX_EPISODES} episodes")
+    template = sessions_pb2.SessionSpec()
+    template.CopyFrom(message.session)
+    template.agent = agents[0]
+    rule = sessions_pb2.StoppingRule(max_episodes=message.budget, target_sd=0.0, futility=0.0)
+    template.stop.CopyFrom(rule)
+    session = replace(spec_of_session_from_proto(template), slots=1)
+    if session.policy.order:
+        raise _bad("policy: what comes first is drawn by the campaign; leave out the list")
+    chosen = given(message, "common", "block", "at_once", "alike", "confidence")
+    try:
+        allocation = Allocation(message.budget, **chosen)
+    except ValueError as error:
+        raise _bad(str(error)) from error
+    if allocation.budget < allocation.common * len(agents):
+        raise _bad(
+            f"budget: {allocation.budget} episodes are less than the {allocation.common} that each "
+            f"of the {len(agents)} agents plays in common; give {allocation.common * len(agents)} "
+            "at least, or fewer in common"
+        )
+    return CampaignSpec(agents, session, allocation)
+
+
+def _plan(spec: CampaignSpec, agent: str, order: tuple[str, ...]) -> SessionSpec:
+    """What the session of an agent is made with; it ends when the campaign does."""
+    return replace(
+        spec.session,
+        agent=agent,
+        policy=replace(spec.session.policy, order=order),
+        stop=StoppingRule(max_episodes=spec.allocation.budget, target_sd=0.0, futility=0.0),
+    )
+
+
+def _common(spec: CampaignSpec, candidates: dict[str, str]) -> tuple[str, ...]:
+    instances = list(candidates)
+    generator = rng(spec.session.seed, "common", 0)
+    rows = common_instances(list(candidates.values()), spec.allocation.common, generator)
+    return tuple(instances[row] for row in rows)
+
+
+def _bad(message: str) -> ServiceError:
+    return ServiceError(Code.INVALID_REQUEST, message)

@@ -1,0 +1,86 @@
+"""The servicer of recorded episodes: list, stream."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from animalcat import names
+from animalcat.service.converters import episode_to_proto
+from animalcat.service.errors import Code, ServiceError
+from animalcat.service.person import recordings
+from animalcat.service.recording import RecordingError, read_episode
+from animalcat.service.rpc.paging import paged
+from animalcat.service.session.engines import Engines
+from animalcat.service.session.play import recording_path
+from animalcat.v1 import results_pb2, results_pb2_grpc, sessions_pb2
+
+
+class Episodes(results_pb2_grpc.EpisodesServicer):
+    """Recorded episodes."""
+
+    def __init__(self, engines: Engines) -> None:
+        self._engines = engines
+
+    async def ListEpisodes(  # noqa: N802
+        self, request: results_pb2.ListEpisodesRequest, context: Any
+    ) -> results_pb2.ListEpisodesResponse:
+        """The episodes of a session, a person's too, or of all; in order, all attempts."""
+        if request.parent != names.EVERY_SESSION:
+            sessions = [names.parse_session(request.parent)]
+        else:
+            known = [session.id for session in reversed(await self._engines.sessions())]
+            played = await asyncio.to_thread(recordings.sessions, self._engines.parts.data)
+            sessions = [*known, *(one for one in played if one not in known)]
+        found = [
+            episode
+            for session in sessions
+            for episode in await self._episodes(session)
+            if not request.outcomes or episode.outcome in request.outcomes
+        ]
+        page = paged(found, lambda episode: episode.name, request)
+        return results_pb2.ListEpisodesResponse(
+            episodes=page.items, next_page_token=page.next_token
+        )
+
+    # The stub of the generated code knows generators only; gRPC takes coroutines as well.
+    async def StreamEpisode(  # noqa: N802  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, request: results_pb2.StreamEpisodeRequest, context: Any
+    ) -> None:
+        """The steps of one recorded episode; of a damaged one what is right, then an error."""
+        session, number, attempt = names.parse_episode(request.name)
+        episodes = await self._episodes(session)
+        if attempt is None:
+            attempt = max((e.attempt for e in episodes if e.episode == number), default=0)
+        path = recording_path(self._engines.parts.data, session, number, attempt)
+        try:
+            recording = await asyncio.to_thread(read_episode, path)
+        except FileNotFoundError:
+            raise ServiceError(
+                Code.UNKNOWN_EPISODE,
+                f"{request.name} has no recording; list the session's episodes",
+            ) from None
+        except RecordingError as error:
+            raise ServiceError(Code.RECORDING_DAMAGED, str(error)) from error
+        await context.write(results_pb2.StreamEpisodeResponse(header=recording.header))
+        for step in recording.steps:
+            await context.write(results_pb2.StreamEpisodeResponse(step=step))
+        if recording.footer is not None:
+            await context.write(results_pb2.StreamEpisodeResponse(footer=recording.footer))
+        if recording.damage:
+            raise ServiceError(Code.RECORDING_DAMAGED, f"{path} is damaged: {recording.damage}")
+
+    async def _episodes(self, session: str) -> list[sessions_pb2.EpisodeSummary]:
+        """Those of a session of the store, or else of a person's.
+
+        Raises:
+            ServiceError: There is no such session.
+        """
+        parts = self._engines.parts
+        if await asyncio.to_thread(parts.store.session, session) is None:
+            played = await asyncio.to_thread(recordings.episodes, parts.data, session)
+            if played:
+                return played
+        await self._engines.session(session)
+        found = await asyncio.to_thread(parts.store.episodes, session)
+        return [episode_to_proto(episode) for episode in found]

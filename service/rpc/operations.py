@@ -1,0 +1,63 @@
+"""The servicer of operations: get, list, watch, cancel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from animalcat import names
+from animalcat.service.converters import operation_to_proto
+from animalcat.service.operations import Operations
+from animalcat.service.rpc.paging import paged
+from animalcat.service.rpc.requests import Requests
+from animalcat.v1 import operations_pb2, operations_pb2_grpc
+
+
+class OperationCalls(operations_pb2_grpc.OperationsServicer):
+    """What takes long."""
+
+    def __init__(self, operations: Operations, requests: Requests) -> None:
+        self._operations = operations
+        self._requests = requests
+
+    async def GetOperation(  # noqa: N802
+        self, request: operations_pb2.GetOperationRequest, context: Any
+    ) -> operations_pb2.GetOperationResponse:
+        """One operation."""
+        found = self._operations.get(names.parse_operation(request.name))
+        return operations_pb2.GetOperationResponse(operation=operation_to_proto(found))
+
+    async def ListOperations(  # noqa: N802
+        self, request: operations_pb2.ListOperationsRequest, context: Any
+    ) -> operations_pb2.ListOperationsResponse:
+        """The operations of this server, newest first."""
+        found = [
+            one
+            for one in self._operations.all()
+            if not request.states or int(one.state) in request.states
+        ]
+        page = paged(found, lambda one: one.id, request)
+        return operations_pb2.ListOperationsResponse(
+            operations=map(operation_to_proto, page.items), next_page_token=page.next_token
+        )
+
+    # The stub of the generated code knows generators only; gRPC takes coroutines as well.
+    async def WatchOperation(  # noqa: N802  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, request: operations_pb2.WatchOperationRequest, context: Any
+    ) -> None:
+        """An operation as it goes on, until it is over."""
+        async for found in self._operations.watch(names.parse_operation(request.name)):
+            message = operation_to_proto(found)
+            await context.write(operations_pb2.WatchOperationResponse(operation=message))
+
+    async def CancelOperation(  # noqa: N802
+        self, request: operations_pb2.CancelOperationRequest, context: Any
+    ) -> operations_pb2.CancelOperationResponse:
+        """Ask an operation to stop."""
+        operation = names.parse_operation(request.name)
+
+        async def cancel() -> None:
+            self._operations.cancel(operation)
+
+        await self._requests.once(request, cancel)
+        found = self._operations.get(operation)
+        return operations_pb2.CancelOperationResponse(operation=operation_to_proto(found))

@@ -1,0 +1,213 @@
+"""The servicer of sessions: create, get, list, watch, cancel, pause, resume, delete."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from typing import Any, Final
+
+from animalcat import names
+from animalcat.layouts.adaptive.learner import RULES
+from animalcat.layouts.model.spec import Layout
+from animalcat.service.converters import (
+    checked_id,
+    episode_to_proto,
+    session_to_proto,
+    spec_of_session_from_proto,
+    state_from_proto,
+)
+from animalcat.service.errors import Code, ServiceError
+from animalcat.service.ids import session_id
+from animalcat.service.library.batteries import BatteryLibrary
+from animalcat.service.library.layouts import own_layout, record_of, shipped_layout
+from animalcat.service.measuring.measurement import Measurement
+from animalcat.service.model import SessionSpec
+from animalcat.service.rpc.paging import stored
+from animalcat.service.rpc.requests import Requests
+from animalcat.service.session.engines import Engines
+from animalcat.service.storage.listing import SessionFilter
+from animalcat.v1 import sessions_pb2, sessions_pb2_grpc
+
+MAX_REASON: Final = 1000
+"""Most characters of the reason why an outcome is invalid."""
+
+
+class Sessions(sessions_pb2_grpc.SessionsServicer):
+    """Test sessions."""
+
+    def __init__(
+        self,
+        engines: Engines,
+        library: BatteryLibrary,
+        requests: Requests,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._engines = engines
+        self._library = library
+        self._requests = requests
+        self._clock = clock
+
+    async def CreateSession(  # noqa: N802
+        self, request: sessions_pb2.CreateSessionRequest, context: Any
+    ) -> sessions_pb2.CreateSessionResponse:
+        """Create a session that waits for its agent."""
+        checked_id(request.request_id)
+        spec, _ = await self.checked(
+            spec_of_session_from_proto(request.spec), request.spec.layout_definition
+        )
+        try:
+            session = await asyncio.to_thread(
+                self._engines.parts.store.create_session,
+                session_id(spec),
+                spec,
+                self._clock(),
+                request.request_id,
+            )
+        except ValueError as error:
+            raise ServiceError(Code.REQUEST_ID_REUSED, str(error)) from error
+        return sessions_pb2.CreateSessionResponse(session=session_to_proto(session))
+
+    async def GetSession(  # noqa: N802
+        self, request: sessions_pb2.GetSessionRequest, context: Any
+    ) -> sessions_pb2.GetSessionResponse:
+        """One session."""
+        session = await self._engines.session(names.parse_session(request.name))
+        return sessions_pb2.GetSessionResponse(session=session_to_proto(session))
+
+    async def ListSessions(  # noqa: N802
+        self, request: sessions_pb2.ListSessionsRequest, context: Any
+    ) -> sessions_pb2.ListSessionsResponse:
+        """The sessions that are asked for, newest first."""
+        wanted = SessionFilter(
+            agent=request.agent,
+            battery=names.parse_battery(request.battery) if request.battery else "",
+            states=tuple(map(state_from_proto, request.states)),
+        )
+        sessions = await self._engines.sessions(wanted, stored(request))
+        return sessions_pb2.ListSessionsResponse(
+            sessions=map(session_to_proto, sessions), next_page_token=sessions.next
+        )
+
+    # The stub of the generated code knows generators only; gRPC takes coroutines as well.
+    async def WatchSession(  # noqa: N802  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, request: sessions_pb2.WatchSessionRequest, context: Any
+    ) -> None:
+        """Progress as it happens, until the session is over."""
+        name = names.parse_session(request.name)
+        session = await self._engines.session(name)
+        seen: set[tuple[int, int]] = set()
+        with self._engines.parts.bus.watch(name) as events:
+            # Watching began before reading, so that nothing falls between; what is read twice is
+            # dropped.
+            if request.from_start:
+                for episode in await asyncio.to_thread(self._engines.parts.store.episodes, name):
+                    if episode.outcome is not None:
+                        seen.add((episode.number, episode.attempt))
+                        await context.write(
+                            sessions_pb2.WatchSessionResponse(
+                                session=session_to_proto(session),
+                                episode=episode_to_proto(episode),
+                            )
+                        )
+            session = await self._engines.session(name)
+            await context.write(
+                sessions_pb2.WatchSessionResponse(session=session_to_proto(session))
+            )
+            while not session.state.over:
+                session, episode = await events.get()
+                if episode is not None and (episode.number, episode.attempt) in seen:
+                    continue
+                await context.write(
+                    sessions_pb2.WatchSessionResponse(
+                        session=session_to_proto(session),
+                        episode=None if episode is None else episode_to_proto(episode),
+                    )
+                )
+
+    async def CancelSession(  # noqa: N802
+        self, request: sessions_pb2.CancelSessionRequest, context: Any
+    ) -> sessions_pb2.CancelSessionResponse:
+        """End a session; what it learnt stays."""
+        engine = await self._engines.get(names.parse_session(request.name))
+        await self._requests.once(request, engine.cancel)
+        return sessions_pb2.CancelSessionResponse(session=session_to_proto(engine.session))
+
+    async def PauseSession(  # noqa: N802
+        self, request: sessions_pb2.PauseSessionRequest, context: Any
+    ) -> sessions_pb2.PauseSessionResponse:
+        """Begin no further episode until the session is resumed."""
+        engine = await self._engines.get(names.parse_session(request.name))
+        await self._requests.once(request, engine.pause)
+        return sessions_pb2.PauseSessionResponse(session=session_to_proto(engine.session))
+
+    async def ResumeSession(  # noqa: N802
+        self, request: sessions_pb2.ResumeSessionRequest, context: Any
+    ) -> sessions_pb2.ResumeSessionResponse:
+        """Go on with a session that was paused."""
+        engine = await self._engines.get(names.parse_session(request.name))
+        await self._requests.once(request, engine.resume)
+        return sessions_pb2.ResumeSessionResponse(session=session_to_proto(engine.session))
+
+    async def InvalidateEpisode(  # noqa: N802
+        self, request: sessions_pb2.InvalidateEpisodeRequest, context: Any
+    ) -> sessions_pb2.InvalidateEpisodeResponse:
+        """Declare the outcome of an episode invalid."""
+        if not 1 <= len(request.reason.strip()) <= MAX_REASON:
+            raise ServiceError(
+                Code.INVALID_REQUEST, f"reason: say why, in 1 to {MAX_REASON} characters"
+            )
+        session, number, attempt = names.parse_episode(request.name)
+        engine = await self._engines.get(session)
+        # To do it again changes nothing, so that the request id need not be looked at.
+        checked_id(request.request_id)
+        episode = await engine.invalidate(number, attempt, request.reason)
+        return sessions_pb2.InvalidateEpisodeResponse(episode=episode_to_proto(episode))
+
+    async def DeleteSession(  # noqa: N802
+        self, request: sessions_pb2.DeleteSessionRequest, context: Any
+    ) -> sessions_pb2.DeleteSessionResponse:
+        """Forget a session, its episodes and their recordings."""
+        session = names.parse_session(request.name)
+        await self._requests.once(request, partial(self._engines.delete, session))
+        return sessions_pb2.DeleteSessionResponse()
+
+    async def checked(
+        self, spec: SessionSpec, definition: str = ""
+    ) -> tuple[SessionSpec, Measurement]:
+        """A spec with the digests of battery and layout, and the measurement that it stands for.
+
+        The layout is kept from then on.
+
+        Args:
+            spec: What is asked for.
+            definition: Text of a layout of the caller's own; empty: a shipped one is named.
+
+        Raises:
+            ServiceError: Backend, battery, layout or policy are unknown or refused; nothing is
+                covered.
+        """
+        await asyncio.to_thread(self._engines.parts.workers.check, spec.backend)
+        record = await self._library.find(spec.battery)
+        layout = await asyncio.to_thread(_layout, spec, definition)
+        spec = replace(
+            spec,
+            battery_digest=record.digest,
+            layout=layout.name,
+            layout_variant=layout.variant if definition else spec.layout_variant,
+            layout_digest=layout.identity,
+            rules=RULES,
+        )
+        battery = await self._engines.battery(record.digest)
+        measurement = await asyncio.to_thread(Measurement, spec, battery, layout)
+        kept = record_of(layout, definition)
+        await asyncio.to_thread(self._engines.parts.store.put_layout, kept)
+        return spec, measurement
+
+
+def _layout(spec: SessionSpec, definition: str) -> Layout:
+    if definition:
+        return own_layout(definition, spec.layout_variant)
+    return shipped_layout(spec.layout, spec.layout_variant)

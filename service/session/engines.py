@@ -1,0 +1,184 @@
+"""The engines of a server, one a session, made when they are wanted."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from animalcat import names
+from animalcat.service.batteries import battery as batteries
+from animalcat.service.batteries.battery import Battery
+from animalcat.service.errors import Code, ServiceError, unknown
+from animalcat.service.measuring.certificates import CERTIFICATES
+from animalcat.service.model import Episode, Session, SessionState
+from animalcat.service.session.engine import SessionEngine
+from animalcat.service.session.events import Event
+from animalcat.service.session.parts import Parts
+from animalcat.service.session.play import RECORDINGS
+from animalcat.service.storage.base import InUseError, readable
+from animalcat.service.storage.listing import BadPageError, Listing, Page, SessionFilter
+
+
+class Engines:
+    """Gives out engines; used on one event loop only.
+
+    It holds each session's engine, so that a session has one writer, until the session is over.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        self._engines: dict[str, SessionEngine] = {}
+        self._batteries: dict[str, Battery] = {}
+        self._making = asyncio.Lock()
+
+    @property
+    def battery_folder(self) -> Path:
+        """Where batteries are kept by digest."""
+        return self.parts.data / "batteries"
+
+    async def get(self, session: str) -> SessionEngine:
+        """The engine of a session.
+
+        Raises:
+            ServiceError: No such session.
+        """
+        async with self._making:
+            engine = self._engines.get(session)
+            if engine is None:
+                stored = await self.stored(session)
+                engine = SessionEngine(
+                    stored, await self.battery(stored.spec.battery_digest), self.parts
+                )
+                self._forget()
+                self._engines[session] = engine
+        return engine
+
+    async def stored(self, session: str) -> Session:
+        """A session as the store has it, which can be read.
+
+        Raises:
+            ServiceError: No such session, or it cannot be read.
+        """
+        found = await self._found(session)
+        if found.state is SessionState.UNREADABLE:
+            raise ServiceError(
+                Code.UNREADABLE,
+                f"session {session} is {found.reason}. Update animalcat if a newer one wrote it; "
+                "else delete the session and create it anew",
+            )
+        return found
+
+    async def episodes(self, session: str) -> list[Episode]:
+        """All attempts of a session, by number and attempt, which can all be read.
+
+        Raises:
+            UnreadableError: One cannot be read.
+        """
+        return readable(await asyncio.to_thread(self.parts.store.episodes, session))
+
+    async def _found(self, session: str) -> Session:
+        found = await asyncio.to_thread(self.parts.store.session, session)
+        if found is None:
+            known = await asyncio.to_thread(self.parts.store.sessions)
+            raise unknown(
+                Code.UNKNOWN_SESSION,
+                "session",
+                names.session_name(session),
+                [names.session_name(s.id) for s in known],
+            )
+        return found
+
+    async def session(self, session: str) -> Session:
+        """A session as it stands, from its engine where it has one, readable or not.
+
+        Raises:
+            ServiceError: No such session.
+        """
+        engine = self._engines.get(session)
+        return engine.session if engine is not None else await self._found(session)
+
+    async def sessions(
+        self, wanted: SessionFilter = SessionFilter(), page: Page = Page()
+    ) -> Listing[Session]:
+        """Sessions, newest first, from their engines where they have one.
+
+        Raises:
+            ServiceError: The page's token is none.
+        """
+        try:
+            stored = await asyncio.to_thread(self.parts.store.sessions, wanted, page)
+        except BadPageError as error:
+            raise ServiceError(Code.BAD_PAGE, str(error)) from error
+        shown = (self._engines[s.id].session if s.id in self._engines else s for s in stored)
+        return Listing(shown, stored.next)
+
+    async def delete(self, session: str) -> None:
+        """Delete a session that is over or waits: records, recordings, certificates and draws.
+
+        Raises:
+            ServiceError: No such session; it is being played, or a campaign has it.
+        """
+        async with self._making:
+            stored = await self.session(session)
+            engine = self._engines.get(session)
+            if engine is not None and engine.playing:
+                raise ServiceError(
+                    Code.IN_USE, f"session {session} is being played; cancel it first"
+                )
+            if engine is not None:
+                del self._engines[session]
+                await engine.stop()
+            try:
+                await asyncio.to_thread(
+                    self.parts.store.delete_session, session, partial(self._remove_files, session)
+                )
+            except InUseError as error:
+                raise ServiceError(Code.IN_USE, str(error)) from error
+        if not stored.state.over:  # whoever watches it need not wait for more
+            gone = replace(stored, state=SessionState.CANCELLED, reason="the session was deleted")
+            self.parts.bus.publish(Event(gone, None))
+
+    def _remove_files(self, session: str) -> None:
+        for kind in (RECORDINGS, CERTIFICATES):
+            with suppress(FileNotFoundError):
+                shutil.rmtree(self.parts.data / kind / session)
+
+    async def waiting(self) -> list[str]:
+        """Ids of the sessions that wait for an agent."""
+        waiting = SessionFilter(states=(SessionState.WAITING,))
+        return [s.id for s in await self.sessions(waiting)]
+
+    async def allow(self, episodes: Mapping[str, int]) -> None:
+        """Let so many episodes begin in all, by session; a failure leaves all as they were.
+
+        Raises:
+            ServiceError: No such session.
+        """
+        engines = [await self.get(session) for session in episodes]
+        await asyncio.to_thread(self.parts.store.allow, episodes)
+        for engine, allowed in zip(engines, episodes.values(), strict=True):
+            await engine.allow(allowed)
+
+    async def battery(self, digest: str) -> Battery:
+        """A battery by its digest, kept in memory once read."""
+        if digest not in self._batteries:
+            self._batteries[digest] = await asyncio.to_thread(
+                batteries.load, digest, self.battery_folder
+            )
+        return self._batteries[digest]
+
+    async def close(self) -> None:
+        """Let every agent go and wait until all is stored."""
+        await asyncio.gather(*(engine.stop() for engine in self._engines.values()))
+        await self.parts.workers.close()
+
+    def _forget(self) -> None:
+        """Drop the engines of sessions that are over."""
+        for session, engine in list(self._engines.items()):
+            if engine.session.state.over and not engine.playing:
+                del self._engines[session]

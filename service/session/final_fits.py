@@ -1,0 +1,72 @@
+"""The fits by NUTS that end one session, and the compiling that they wait for."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from animalcat.layouts.adaptive.learner import Data, Learner
+from animalcat.layouts.inference.fit import FitError, FitRequest, FitResult
+from animalcat.layouts.model.spec import Layout
+from animalcat.service.measuring.certificates import fit_again, fit_seed
+from animalcat.service.measuring.report import SecondReading
+from animalcat.service.model import Session
+from animalcat.service.session.parts import Parts
+
+log = logging.getLogger(__name__)
+
+
+class FinalFits:
+    """Fits of a session's outcomes, reproducible from what is stored."""
+
+    def __init__(self, session: Session, parts: Parts) -> None:
+        self._id, self._spec = session.id, session.spec
+        self._fitter = parts.fitter
+        self._warming: dict[str, asyncio.Task[None]] = {}
+        self._fitting: asyncio.Task[FitResult] | None = None
+
+    def warm(self, layout: Layout) -> None:
+        """Have a layout compiled, once, before its first fit is wanted: that takes seconds."""
+        if layout.digest not in self._warming:
+            self._warming[layout.digest] = asyncio.create_task(self._warm(layout))
+
+    async def profile(self, learner: Learner) -> FitResult:
+        """The posterior that the profile is made of.
+
+        Raises:
+            FitError: It cannot be had, here or at all.
+        """
+        return await self._fit(learner.layout, learner.data(), "profile")
+
+    async def second_reading(self, learner: Learner) -> SecondReading | None:
+        """After an alarm: the profile with the contradicted part widened, or why there is none."""
+        if not learner.misfit:
+            return None
+        widened = learner.widened()
+        if widened is None:
+            return SecondReading("", None, "no stratum stands out, so there is no part to widen")
+        try:
+            fitted = await self._fit(widened.layout, widened.data, "widened")
+        except FitError as error:
+            return SecondReading(widened.where, None, f"the fit failed: {error}")
+        return SecondReading(widened.where, fitted)
+
+    def close(self) -> None:
+        """Drop what is under way; whoever waits for a fit is cancelled."""
+        for task in (*self._warming.values(), self._fitting):
+            if task is not None:
+                task.cancel()
+
+    async def _warm(self, layout: Layout) -> None:
+        try:
+            await self._fitter.start(layout)
+            if self._spec.policy.exposures != 1:  # repeats may come, which have weights
+                await self._fitter.start(layout, weighted=True)
+        except FitError as error:
+            log.warning("session %s: %s", self._id, error)  # the fit itself will say so
+
+    async def _fit(self, layout: Layout, data: Data, purpose: str) -> FitResult:
+        seed = fit_seed(self._spec.seed, purpose, len(data.outcomes))
+        request = FitRequest(layout, data.features, data.outcomes, seed, weights=data.weights)
+        self._fitting = asyncio.create_task(fit_again(self._fitter, request))
+        return await self._fitting

@@ -1,0 +1,166 @@
+"""What was played in a session and is being played, and what follows from it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from animalcat.service.batteries.battery import Instance
+from animalcat.service.model import Cause, Decision, Episode, Outcome
+from animalcat.service.session.play import Course
+
+MAX_FAULTS: Final = 3
+"""Backend faults of an instance after which it is set aside."""
+MAX_FAULTS_IN_A_ROW: Final = 9
+"""Backend faults in a row, whatever the instance, after which the session pauses."""
+
+
+class Ledger:
+    """The attempts of one session. Episodes are numbered in the order in which they were begun.
+
+    Attributes:
+        attempts: Those that are over.
+        playing: Numbers that are being played.
+        untold: The lowest number whose outcome was not told.
+    """
+
+    def __init__(self, attempts: Sequence[Episode] = ()) -> None:
+        """Start with what the store has.
+
+        Args:
+            attempts: In order of number and attempt, all of them over.
+        """
+        self.attempts: list[Episode] = []
+        self.playing: set[int] = set()
+        self.untold = 0
+        self._told: set[int] = set()
+        self._counted: dict[int, Episode] = {}
+        self._open: set[int] = set()
+        self._decisions: dict[int, Decision] = {}
+        self._tries: Counter[int] = Counter()
+        self._faults: Counter[str] = Counter()
+        for episode in attempts:
+            self.begin(episode)
+            self.end(episode)
+
+    @property
+    def begun(self) -> int:
+        """How many numbers were begun; the next new one."""
+        return len(self._decisions)
+
+    @property
+    def idle(self) -> int | None:
+        """The lowest number that was begun, does not count, and is not being played."""
+        return min(self._open - self.playing, default=None)
+
+    @property
+    def seconds(self) -> float:
+        """How long was played, attempts that did not count among it."""
+        return sum(episode.seconds for episode in self.attempts)
+
+    @property
+    def set_aside(self) -> set[str]:
+        """Instances whose backend failed too often."""
+        return {name for name, count in self._faults.items() if count >= MAX_FAULTS}
+
+    @property
+    def backend_fails(self) -> bool:
+        """Whether the latest attempts failed one after another."""
+        latest = self.attempts[-MAX_FAULTS_IN_A_ROW:]
+        return len(latest) == MAX_FAULTS_IN_A_ROW and all(e.backend_fault for e in latest)
+
+    @property
+    def counted(self) -> list[Episode]:
+        """Episodes that count, by number."""
+        return [self._counted[number] for number in sorted(self._counted)]
+
+    @property
+    def rest(self) -> list[Episode]:
+        """Of those, the ones that were not told."""
+        return [episode for episode in self.counted if episode.number not in self._told]
+
+    def outcome(self, number: int) -> Episode | None:
+        """The attempt that counts, if one does."""
+        return self._counted.get(number)
+
+    def tries(self, number: int) -> int:
+        """How many attempts at a number were begun."""
+        return self._tries[number]
+
+    def decision(self, number: int) -> Decision | None:
+        """What was decided for a number, unless its instance was set aside since."""
+        decision = self._decisions[number]
+        return None if decision.instance in self.set_aside else decision
+
+    def pending(self, number: int) -> list[str]:
+        """Instances of all other numbers whose outcomes were not told."""
+        return [
+            self._decisions[k].instance
+            for k in range(self.untold, self.begun)
+            if k != number
+            and k not in self._told
+            and (k in self._counted or self.decision(k) is not None)
+        ]
+
+    def tell(self, number: int) -> None:
+        """The outcome of a number is told."""
+        self._told.add(number)
+        while self.untold in self._told:
+            self.untold += 1
+
+    def begin(self, episode: Episode) -> None:
+        """An attempt begins; it is stored."""
+        self._decisions[episode.number] = episode.decision
+        self._tries[episode.number] += 1
+        self._open.add(episode.number)
+        self.playing.add(episode.number)
+
+    def end(self, episode: Episode) -> None:
+        """An attempt is over; it is stored."""
+        self.playing.discard(episode.number)
+        self.attempts.append(episode)
+        if episode.counts:
+            self._counted[episode.number] = episode
+            self._open.discard(episode.number)
+        elif episode.backend_fault:
+            self._faults[episode.decision.instance] += 1
+
+    def drop(self, number: int) -> None:
+        """An attempt ends whose end could not be stored."""
+        self.playing.discard(number)
+
+    def judged(
+        self, episode: Episode, course: Course, instance: Instance, physics_steps: int
+    ) -> Episode:
+        """What became of an attempt."""
+        cause, outcomes = "", dict[str, float]()
+        if course.fault:
+            outcome, cause = Outcome.FAULT, f"backend: {course.fault}"
+        elif course.left is not None and course.left.blameless:
+            outcome, cause = Outcome.FAULT, course.left.value
+        elif course.left is Cause.CANCELLED or course.left is Cause.WITHDREW:
+            outcome, cause = Outcome.VOID, course.left.value
+        elif course.left is not None:
+            before = any(
+                e.agents_void
+                for e in self.attempts
+                if e.number == episode.number and e.decision.instance == instance.name
+            )
+            outcome, cause = Outcome.VOID, course.left.value
+            if before:
+                outcome, outcomes = Outcome.FAILURE, {"success": 0.0}
+                cause = f"{course.left.value}, for the second time: it counts as a failure"
+        else:
+            outcomes = course.watch.outcomes(course.episode_return, physics_steps)
+            outcome = Outcome.SUCCESS if outcomes["success"] else Outcome.FAILURE
+        return replace(
+            episode,
+            outcome=outcome,
+            episode_return=course.episode_return,
+            steps=course.steps,
+            ended_by=course.ended_by,
+            cause=cause,
+            outcomes=outcomes,
+        )
