@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from animalcat.envs.sim.builds import Build
-    from animalcat.envs.sim.physics import Vector
+    from animalcat.envs.sim.vector import Vector
 
 FLOOR_TRACES: Final = ("flat-floor", "flat-floor-2")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,8 @@ ALLOWED = {
     "service": {"arena_configs", "envs", "layouts"},
 }
 MAY_SEE_PROTOBUF = {"animalcat", "service"}
+HOUSES = ("layouts", "service", "animalcat/cli")
+"""Folders of packages that have arrows between them."""
 
 
 def imports(path: Path) -> set[str]:
@@ -60,6 +63,58 @@ def test_no_folder_is_imported_by_its_bare_name(folder: str) -> None:
         if name.split(".")[0] == folder
     ]
     assert not wrong
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    parts = parts if parts[0] == "animalcat" else ("animalcat", *parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def circle(arrows: dict[str, set[str]]) -> list[str]:
+    """Nodes from which one comes back to where one was, if there are any."""
+    try:
+        graphlib.TopologicalSorter(arrows).prepare()
+    except graphlib.CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    """Imports for the type checker alone count as well."""
+    places = (*FOLDERS, "animalcat", "benchmarks")
+    known = {module_name(path): path for place in places for path in modules(place)}
+    arrows = {name: imports(path) & known.keys() - {name} for name, path in known.items()}
+    # A package's own page is imported with any of its modules; that is no arrow.
+    packages = {name for name, path in known.items() if path.name == "__init__.py"}
+    assert circle({name: to - packages for name, to in arrows.items()}) == []
+
+
+@pytest.mark.parametrize("house", HOUSES)
+def test_arrows_between_packages_point_one_way(house: str) -> None:
+    base = module_name(ROOT / house / "__init__.py") + "."
+    arrows = dict[str, set[str]]()
+    for path in modules(house):
+        name = module_name(path)
+        if name + "." == base:
+            continue
+        room = name.removeprefix(base).split(".")[0]
+        to = {other.removeprefix(base).split(".")[0] for other in imports(path) if base in other}
+        arrows.setdefault(room, set()).update(to - {room})
+    assert circle(arrows) == []
+
+
+@pytest.mark.parametrize("house", ["layouts", "service"])
+def test_every_package_says_what_lives_there(house: str) -> None:
+    silent = list[str]()
+    for page in sorted((ROOT / house).rglob("__init__.py")):
+        if "migrations" in page.parts:
+            continue  # steps by number
+        text = ast.get_docstring(ast.parse(page.read_text())) or ""
+        rooms = [p.stem for p in page.parent.glob("*.py") if p.stem != "__init__"]
+        rooms += [p.parent.name for p in page.parent.glob("*/__init__.py")]
+        silent += [f"{page.relative_to(ROOT)}: {room}" for room in rooms if f"`{room}`" not in text]
+    assert not silent
 
 
 def test_protobuf_classes_stay_at_the_border() -> None:

@@ -14,9 +14,10 @@ from animalcat.arena_configs.model import Point
 from animalcat.arena_configs.signs import Picture, picture
 from animalcat.envs.sim.ground import Ground
 from animalcat.envs.sim.looks import look_index
-from animalcat.envs.sim.physics import Ball, Body, Box, Collider, Hull, Surface, Vector
+from animalcat.envs.sim.physics import Ball, Body, Box, Collider, Hull, Surface
 from animalcat.envs.sim.rules import Pickup
 from animalcat.envs.sim.scene import Primitive, Shape, Style, tag_index
+from animalcat.envs.sim.vector import Vector
 from animalcat.envs.sim.zones import Zone
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from animalcat.envs.sim.scene import Shape
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from animalcat.envs.sim.physics import Vector
     from animalcat.envs.sim.scene import Scene
     from animalcat.envs.sim.stage import Prop, Stage
+    from animalcat.envs.sim.vector import Vector
 
 _IMMOVABLE: Final = RAY_TAGS.index("Immovable")
 _LARGEST: Final = 8.0

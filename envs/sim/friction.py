@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from animalcat.envs.sim.physics import Vector
+    from animalcat.envs.sim.vector import Vector
 
     Matrix = npt.NDArray[np.floating[Any]]
 

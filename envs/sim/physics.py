@@ -12,13 +12,11 @@ import numpy.typing as npt
 
 from animalcat.envs.sim.engine import Entity, Pose, Scene, physx
 from animalcat.envs.sim.friction import FIXED, Grip, give
+from animalcat.envs.sim.vector import Vector
 from animalcat.envs.types import PHYSICS_STEP
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-Vector = tuple[float, float, float]
-"""x right, y up, z forward, in metres or metres per second."""
 
 GRAVITY: Final = 9.81
 FRICTION: Final = 0.6

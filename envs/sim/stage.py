@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from animalcat.arena_configs.placement import PlacedObject, Placement
-    from animalcat.envs.sim.physics import Vector
     from animalcat.envs.sim.rules import Pickup
     from animalcat.envs.sim.scene import Primitive
+    from animalcat.envs.sim.vector import Vector
 
 _SLACK: Final = 0.6
 """Metres added when asking what may be touched soon: a ball may be hit by another meanwhile."""

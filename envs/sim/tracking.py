@@ -15,8 +15,9 @@ from animalcat.envs.sim.scene import Shape
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from animalcat.envs.sim.physics import Physics, Vector
+    from animalcat.envs.sim.physics import Physics
     from animalcat.envs.sim.scene import Scene
+    from animalcat.envs.sim.vector import Vector
 
 _STILL: Final = -1
 

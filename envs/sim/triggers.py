@@ -12,7 +12,7 @@ from animalcat.envs.types import PHYSICS_STEP
 
 if TYPE_CHECKING:
     from animalcat.arena_configs.placement import PlacedObject
-    from animalcat.envs.sim.physics import Vector
+    from animalcat.envs.sim.vector import Vector
 
 _FACE_CENTER: Final = (0.3, 0.59, 0.0)
 _FACE_HALF: Final = (0.05, 0.25, 0.29)

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from animalcat.arena_configs.placement import PlacedObject, Placement
     from animalcat.envs.sim.builds import Build
     from animalcat.envs.sim.movement import Agent
-    from animalcat.envs.sim.physics import Vector
     from animalcat.envs.sim.scene import Scene
+    from animalcat.envs.sim.vector import Vector
     from animalcat.envs.sim.zones import Zone
 
 _AGENT_AFAR: Final = Item(name="Agent", positions=(Vector3(x=1, y=1e6, z=1),), rotations=(0.0,))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from animalcat.envs.sim.physics import AGENT_RADIUS
 
 if TYPE_CHECKING:
-    from animalcat.envs.sim.physics import Vector
+    from animalcat.envs.sim.vector import Vector
 
 
 @dataclass(frozen=True, slots=True)

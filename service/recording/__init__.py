@@ -1,4 +1,8 @@
-"""Recordings of episodes: one mcap file each, written while it plays, read, and verified."""
+"""Recordings of episodes: one mcap file each, written while it plays, read, and verified.
+
+`writer` and `reader` share the form of the file (`channels`) and its check sums (`sums`);
+`verify` plays a recording again.
+"""
 
 from animalcat.service.recording.reader import Recording, RecordingError, read_episode
 from animalcat.service.recording.verify import Course, Difference, Verification, frames, verify

@@ -1,1 +1,4 @@
-"""Suites that any implementation of a service contract can be held against."""
+"""Suites that any implementation of a service contract can be held against.
+
+`storage_suite` is that of stores.
+"""

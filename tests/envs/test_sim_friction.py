@@ -7,7 +7,8 @@ import pytest
 
 from animalcat.benchmarks import movement
 from animalcat.envs.sim.friction import FIXED, Grip, give, rub
-from animalcat.envs.sim.physics import FLOOR, Body, Box, Physics, Vector
+from animalcat.envs.sim.physics import FLOOR, Body, Box, Physics
+from animalcat.envs.sim.vector import Vector
 
 AGENT = (20.0, 0.49, 5.0)
 POINT = (20.4, 10.3, 19.2)

@@ -1,0 +1,8 @@
+"""The vector of the simulator."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+Vector: TypeAlias = tuple[float, float, float]
+"""x right, y up, z forward, in metres or metres per second."""
