@@ -33,6 +33,8 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "unity.md"
 PATIENCE = 200
 """Seconds after which a loop that does not end fails its test."""
 EPISODES = 8
+UNTIL_SPENT: Any = {"max_episodes": EPISODES, "target_sd": 0.0, "futility": 0.0}
+"""A session that ends by its budget, never because it knows enough."""
 
 Row = tuple[object, ...]
 
@@ -87,7 +89,7 @@ def by_grpc(server: Server) -> list[Row]:
     """The episodes of the same agent over gRPC, with the same seed."""
     with animalcat.connect(server.address) as client:
         session = client.create_session(
-            agent="over gRPC", battery="navigation", max_episodes=EPISODES, certify=False, seed=5
+            agent="over gRPC", battery="navigation", certify=False, seed=5, **UNTIL_SPENT
         )
         client.evaluate(load_agent(f"{EXAMPLE}:AnimalAIBraitenberg"), session)
         return rows(client.episodes(session))
@@ -102,7 +104,7 @@ def test_a_loop_that_knows_nothing_is_tested_as_an_agent_over_grpc_is(
     tmp_path: Path,
     name: str,
 ) -> None:
-    session = make_session(max_episodes=EPISODES, seed=5)
+    session = make_session(seed=5, **UNTIL_SPENT)
     id_ = session.name.removeprefix("sessions/")
     printed, err, code = run(name, tmp_path, server.address, id_)
     assert (printed.pop(), code) == ({"ended": "UnityCommunicatorStoppedException"}, 0), err
