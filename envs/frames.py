@@ -40,7 +40,6 @@ class Kind(IntEnum):
     """JSON {arena, seed}: arena is YAML with one arena; answered by STEPS with one step."""
     STEP = 3
     """One byte an action; answered by STEPS, fewer than the actions where one is LAST."""
-    HEALTH = 4
     """Nothing; answered by DONE."""
     DONE = 16
     """Nothing; upon OPEN, JSON of what else than this installation plays: name -> version."""

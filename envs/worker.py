@@ -87,8 +87,6 @@ def _answer(environment: Environment | None, kind: Kind, body: bytes) -> tuple[K
     if kind is Kind.OPEN:
         # Only backends that stand on more than this installation have versions of their own.
         return Kind.DONE, json.dumps(getattr(environment, "versions", {})).encode()
-    if kind is Kind.HEALTH:
-        return Kind.DONE, b""
     if kind is Kind.LOAD:
         request = json.loads(body)
         arena = merged(load_text(request["arena"], "worker").config)

@@ -138,16 +138,6 @@ class WorkerClient:
             raise WorkerFault("no worker is running; load an arena first")
         return self._unpacked(await self._ask(Kind.STEP, actions))
 
-    async def health(self) -> None:
-        """Return when the worker has answered.
-
-        Raises:
-            WorkerFault: It is not running or does not answer.
-        """
-        if self._process is None:
-            raise WorkerFault("no worker is running")
-        await self._ask(Kind.HEALTH, b"")
-
     async def close(self) -> None:
         """End the process; calling it twice is fine."""
         process, self._process = self._process, None

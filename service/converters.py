@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import UTC
 from typing import Any, Final
 
 from google.protobuf.message import Message
 
 from animalcat import names
 from animalcat.arena_configs.features import FEATURES
-from animalcat.arena_configs.outcome import MarkedPlace
-from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.protocol import PROTOCOL
 from animalcat.service.batteries.battery import Battery, Instance
@@ -31,7 +28,7 @@ from animalcat.service.model import (
 )
 from animalcat.service.operations import Operation
 from animalcat.v1 import operations_pb2, results_pb2, sessions_pb2, types_pb2
-from animalcat.wire import ended_by_from_proto, ended_by_to_proto, spec_from_proto, spec_to_proto
+from animalcat.wire import ended_by_to_proto, spec_from_proto, spec_to_proto
 from animalcat.words import COMBINES, POLICIES, REASONS, STATUSES, word
 
 _MEASURED: Final[Mapping[str, sessions_pb2.MeasuredBy.ValueType]] = {
@@ -76,23 +73,6 @@ def decision_to_proto(decision: Decision) -> sessions_pb2.Decision:
     )
 
 
-def decision_from_proto(message: sessions_pb2.Decision) -> Decision:
-    """The decision that a message holds."""
-    return Decision(
-        instance=message.instance,
-        score=message.score,
-        propensity=message.propensity,
-        predicted=message.predicted,
-        margins=dict(message.margins),
-        reason=word(message.reason, REASONS),
-        alternatives=tuple((other.instance, other.score) for other in message.alternatives),
-        because=message.because,
-        made=_made_from_proto(message) if message.HasField("made") else None,
-        pending=message.pending,
-        peers=_peers_from_proto(message.peers) if message.HasField("peers") else None,
-    )
-
-
 def cause_kind(outcome: Outcome | None, cause: str) -> types_pb2.Cause.ValueType:
     """The kind of what kept an attempt from its end, from its words."""
     for kind, number in _CAUSES.items():
@@ -119,29 +99,6 @@ def episode_to_proto(episode: Episode) -> sessions_pb2.EpisodeSummary:
         versions=episode.versions,
         cause_kind=cause_kind(episode.outcome, episode.cause),
         invalid=episode.invalid,
-    )
-
-
-def episode_from_proto(message: sessions_pb2.EpisodeSummary) -> Episode:
-    """The attempt that a message holds.
-
-    Raises:
-        animalcat.names.BadNameError: Its name does not parse.
-    """
-    return Episode(
-        session=names.parse_episode(message.name).session,
-        number=message.episode,
-        attempt=message.attempt,
-        decision=decision_from_proto(message.decision),
-        outcome=Outcome(message.outcome) if message.outcome else None,
-        episode_return=message.episode_return,
-        steps=message.steps,
-        ended_by=ended_by_from_proto(message.ended_by),
-        cause=message.cause,
-        seconds=message.seconds,
-        outcomes=dict(message.outcomes),
-        versions=dict(message.versions),
-        invalid=message.invalid,
     )
 
 
@@ -220,20 +177,6 @@ def capability_to_proto(status: CapabilityStatus) -> sessions_pb2.CapabilityStat
     )
 
 
-def capability_from_proto(message: sessions_pb2.CapabilityStatus) -> CapabilityStatus:
-    """How well a capability is known, as a message says."""
-    return CapabilityStatus(
-        name=message.name,
-        mean=message.mean,
-        sd=message.sd,
-        unit=message.unit,
-        status=word(message.status, STATUSES),
-        episodes_needed=message.episodes_needed if message.HasField("episodes_needed") else None,
-        best_sd=message.best_sd if message.HasField("best_sd") else None,
-        limit=message.limit,
-    )
-
-
 def session_to_proto(session: Session) -> sessions_pb2.Session:
     """The wire form of a session."""
     message = sessions_pb2.Session(
@@ -250,28 +193,6 @@ def session_to_proto(session: Session) -> sessions_pb2.Session:
     )
     message.create_time.FromDatetime(session.created)
     return message
-
-
-def session_from_proto(message: sessions_pb2.Session) -> Session:
-    """The session that a message holds.
-
-    Raises:
-        ServiceError: Its spec is out of range.
-        animalcat.names.BadNameError: Its name does not parse.
-    """
-    return Session(
-        id=names.parse_session(message.name),
-        spec=spec_of_session_from_proto(message.spec),
-        state=SessionState(message.state),
-        reason=message.reason,
-        created=message.create_time.ToDatetime(UTC),
-        episodes=message.episodes,
-        successes=message.successes,
-        capabilities=tuple(capability_from_proto(status) for status in message.capabilities),
-        misfit=message.misfit,
-        allowed=message.allowed if message.HasField("allowed") else None,
-        paused=message.paused,
-    )
 
 
 def state_from_proto(number: int) -> SessionState:
@@ -293,20 +214,6 @@ def battery_to_proto(battery: BatteryRecord) -> sessions_pb2.Battery:
         digest=battery.digest,
         instances=battery.instances,
         problems=battery.problems,
-    )
-
-
-def battery_from_proto(message: sessions_pb2.Battery) -> BatteryRecord:
-    """The battery that a message holds.
-
-    Raises:
-        animalcat.names.BadNameError: Its name does not parse.
-    """
-    return BatteryRecord(
-        names.parse_battery(message.name),
-        message.digest,
-        message.instances,
-        tuple(message.problems),
     )
 
 
@@ -406,10 +313,6 @@ def episode_header(
     )
 
 
-def _peers_from_proto(peers: sessions_pb2.Peers) -> Peers:
-    return Peers(peers.left, peers.propensity, peers.predicted, peers.open)
-
-
 def _made_to_proto(made: Made) -> sessions_pb2.MadeInstance:
     instance = made.instance
     return sessions_pb2.MadeInstance(
@@ -427,22 +330,6 @@ def _made_to_proto(made: Made) -> sessions_pb2.MadeInstance:
 
 def _places_to_proto(instance: Instance) -> list[sessions_pb2.MarkedPlace]:
     return [sessions_pb2.MarkedPlace(**place._asdict()) for place in instance.places]
-
-
-def _made_from_proto(decision: sessions_pb2.Decision) -> Made:
-    made = decision.made
-    instance = Instance(
-        name=decision.instance,
-        paradigm=made.paradigm,
-        features=dict(made.features),
-        pass_mark=made.pass_mark,
-        time_limit_steps=made.time_limit_steps,
-        seed=made.seed,
-        arena="",
-        missing=dict(made.missing),
-        places=tuple(MarkedPlace(p.right, p.x, p.z, p.radius) for p in made.places),
-    )
-    return Made(made.offer, instance, made.arena_yaml)
 
 
 def _policy_to_proto(policy: Policy) -> sessions_pb2.SelectionPolicy:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final, TypeAlias
 
@@ -134,26 +134,6 @@ class Chooser:
             peers=self._peers(history, index, chances, scores.predicted),
             offered=bool(self.bank.offered[index]),
         )
-
-    def choose_several(
-        self, posterior: LivePosterior, history: History, episode: int, count: int
-    ) -> list[Choice]:
-        """Choose for several slots at once; each counts on those before it being played.
-
-        Args:
-            posterior: What is known.
-            history: What was played and what is being.
-            episode: Number of the first episode to come.
-            count: How many at most.
-        """
-        made: list[Choice] = []
-        for number in range(episode, episode + count):
-            pending = (*history.pending, *(choice.index for choice in made))
-            choice = self.choose(posterior, replace(history, pending=pending), number)
-            if choice is None:
-                break
-            made.append(choice)
-        return made
 
     def propensities(
         self, posterior: LivePosterior, history: History, *, distrust: bool = False

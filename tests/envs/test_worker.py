@@ -144,7 +144,6 @@ async def test_a_worker_answers_as_its_environment_does(point: WorkerClient) -> 
     for actions in (b"\x03", b"\x00\x03"):
         for there, action in zip(await point.step(actions), actions, strict=True):
             assert same(there, here.step(action))
-    await point.health()
 
 
 async def test_steps_stop_at_the_end_of_the_episode(point: WorkerClient) -> None:
@@ -288,7 +287,7 @@ async def test_the_simulator_behind_a_worker_is_the_simulator() -> None:
         # Ctrl-C in a terminal reaches the worker too, and is for its parent to act on.
         assert worker.pid is not None
         os.kill(worker.pid, signal.SIGINT)
-        await worker.health()
+        assert same(await worker.load(ARENA, 6), make_environment("sim", spec).load(arena, 6))
         for step, action in zip(there, actions, strict=False):
             assert same(step, here.step(action))
     finally:

@@ -43,6 +43,8 @@ from animalcat.words import (
     STATUSES,
 )
 
+from .from_proto import battery_from_proto, episode_from_proto, session_from_proto
+
 text = st.text(max_size=30)
 component = st.text("abcXYZ0189._-", min_size=1, max_size=30).filter(lambda t: t not in (".", ".."))
 number = st.floats(allow_nan=False, allow_infinity=False)
@@ -178,17 +180,17 @@ batteries = st.builds(BatteryRecord, component, text, count, st.lists(text, max_
 
 @given(episodes)
 def test_episodes(value: Episode) -> None:
-    assert converters.episode_from_proto(converters.episode_to_proto(value)) == value
+    assert episode_from_proto(converters.episode_to_proto(value)) == value
 
 
 @given(sessions)
 def test_sessions(value: Session) -> None:
-    assert converters.session_from_proto(converters.session_to_proto(value)) == value
+    assert session_from_proto(converters.session_to_proto(value)) == value
 
 
 @given(batteries)
 def test_batteries(value: BatteryRecord) -> None:
-    assert converters.battery_from_proto(converters.battery_to_proto(value)) == value
+    assert battery_from_proto(converters.battery_to_proto(value)) == value
 
 
 @pytest.mark.parametrize(

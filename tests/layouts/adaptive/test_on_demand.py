@@ -16,6 +16,8 @@ from animalcat.layouts.adaptive.stopping import Stopper
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.model.spec import Layout
 
+from .several import choose_several
+
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]
 
@@ -93,7 +95,7 @@ def test_each_offer_is_made_once_and_several_at_a_time_differ(
     bank: Bank, posterior: LivePosterior
 ) -> None:
     chooser = Chooser(bank, ASKING)
-    made = chooser.choose_several(posterior, History(), 0, 4)
+    made = choose_several(chooser, posterior, History(), 0, 4)
     assert len({choice.index for choice in made}) == 4
 
 

@@ -31,6 +31,8 @@ from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.spec import Layout
 
+from .several import choose_several
+
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]
 Play = Callable[[Floats, list[float], int], Floats]
@@ -227,11 +229,11 @@ def test_pending_episodes_count(
 
 
 def test_several_slots_get_different_instances(chooser: Chooser, posterior: LivePosterior) -> None:
-    choices = chooser.choose_several(posterior, History([1]), 2, 4)
+    choices = choose_several(chooser, posterior, History([1]), 2, 4)
     rows = [choice.index for choice in choices]
     assert len(set(rows)) == 4
     assert 1 not in rows
-    assert len(chooser.choose_several(posterior, History(list(range(8))), 9, 4)) == 2
+    assert len(choose_several(chooser, posterior, History(list(range(8))), 9, 4)) == 2
 
 
 @pytest.mark.parametrize("layout", ["aaio", "object-permanence"])

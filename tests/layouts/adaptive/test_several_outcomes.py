@@ -22,6 +22,8 @@ from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.spec import Layout, from_dict, to_dict
 
+from .several import choose_several
+
 Floats = npt.NDArray[np.float64]
 NAN = float("nan")
 
@@ -189,7 +191,7 @@ def test_a_session_of_several_outcomes(name: Any) -> None:
     alarm, played = Alarm(schemes(bank.paradigms, {})), list[int]()
     before = [n.sd for n in posterior.summary()]
     for episode in range(1, 16):
-        one, two = chooser.choose_several(posterior, History(played), episode, 2)
+        one, two = choose_several(chooser, posterior, History(played), episode, 2)
         assert one.index != two.index
         assert 0.0 <= one.predicted <= 1.0
         columns = bank.evaluator.columns(features[[one.index]])
