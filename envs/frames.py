@@ -32,7 +32,7 @@ _STEP: Final = struct.Struct("<BB6xdd3f3f")
 
 
 class Kind(IntEnum):
-    """What a frame is; the first four are requests, the others answers."""
+    """What a frame is; the first three are requests, the others answers."""
 
     OPEN = 1
     """JSON {backend, spec}: make the environment; answered by DONE with its versions."""
@@ -40,7 +40,6 @@ class Kind(IntEnum):
     """JSON {arena, seed}: arena is YAML with one arena; answered by STEPS with one step."""
     STEP = 3
     """One byte an action; answered by STEPS, fewer than the actions where one is LAST."""
-    """Nothing; answered by DONE."""
     DONE = 16
     """Nothing; upon OPEN, JSON of what else than this installation plays: name -> version."""
     STEPS = 17
