@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import graphlib
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -154,3 +155,30 @@ def test_a_light_import_stays_light(module: str, unwanted: list[str]) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd="/"
     )
     assert run.stdout.strip() == "[]"
+
+
+def test_a_checkout_that_keeps_no_links_is_imported(tmp_path: Path) -> None:
+    """As git leaves it on Windows: a link is a file that holds its target."""
+    links = [path for path in (ROOT / "animalcat").iterdir() if path.is_symlink()]
+    assert {path.name for path in links} >= set(FOLDERS)
+
+    def plain(folder: str, names: list[str]) -> set[str]:
+        return {name for name in names if (Path(folder) / name).is_symlink()}
+
+    shutil.copytree(ROOT / "animalcat", tmp_path / "animalcat", ignore=plain)
+    for link in links:
+        (tmp_path / "animalcat" / link.name).write_text(str(link.readlink()))
+    for folder in FOLDERS:
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    code = (
+        "import animalcat.client, animalcat.layouts.library as library;"
+        "print(animalcat.client.__file__, library.__file__, library.load_layout('aaio').name)"
+    )
+    command = [sys.executable, "-P", "-c", code]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, env={"PYTHONPATH": str(tmp_path)}
+    )
+    client, layouts, name = done.stdout.split()
+    assert client == str(tmp_path / "animalcat" / "client.py")
+    assert layouts == str(tmp_path / "layouts" / "library" / "__init__.py")
+    assert name == "aaio"

@@ -13,6 +13,7 @@ from rich.progress import Progress
 from rich.table import Table
 from typer.testing import CliRunner
 
+import animalcat
 from animalcat.cli.main import COMMANDS, build
 from animalcat.cli.shared import output
 
@@ -46,6 +47,23 @@ def test_every_noun_has_help() -> None:
     for name in COMMANDS:
         done = CliRunner().invoke(build([name]), [name, "--help"])
         assert done.exit_code == 0, f"{name}: {done.output}"
+
+
+def test_the_version_and_short_help() -> None:
+    assert run("--version").stdout == f"animalcat {animalcat.__version__}\n"
+    assert run("-h").stdout == run("--help").stdout
+    assert run("battery", "build", "-h").stdout == run("battery", "build", "--help").stdout
+
+
+def test_a_shell_completes_nouns_verbs_and_options() -> None:
+    def completed(words: str) -> list[str]:
+        env = {"_ANIMALCAT_COMPLETE": "complete_bash", "COMP_WORDS": words}
+        env["COMP_CWORD"] = str(len(words.split()) - 1)
+        return run(env=env).stdout.split()
+
+    assert completed("animalcat se") == ["serve", "session"]
+    assert completed("animalcat session re") == ["reanalyse", "resume"]
+    assert completed("animalcat session run --max-e") == ["--max-episodes"]
 
 
 def test_unknown_command_is_an_error() -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from types import ModuleType
-from typing import Final
+from typing import Annotated, Final
 
 import typer
 
 from animalcat.cli.shared.output import MISSING, complain
+from animalcat.protocol import version
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "demo": ("animalcat.cli.demo", "The main job, end to end, on this machine."),
@@ -44,10 +46,11 @@ def build(argv: list[str]) -> typer.Typer:
     app = typer.Typer(
         help="Computerised adaptive testing for agents in Animal-AI.",
         no_args_is_help=True,
-        add_completion=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
     )
+    app.callback()(_options)
     wanted = next((word for word in argv if not word.startswith("-")), None)
     for name, (path, text) in COMMANDS.items():
         module = _load(name, path) if name == wanted else None
@@ -60,7 +63,9 @@ def build(argv: list[str]) -> typer.Typer:
 
 def main() -> None:
     """Run the command line."""
-    build(sys.argv[1:])(prog_name="animalcat")
+    # A shell that asks for completions hands the words over in the environment.
+    words = os.environ.get("COMP_WORDS", "").split() or sys.argv
+    build(words[1:])(prog_name="animalcat")
 
 
 def _load(name: str, path: str) -> ModuleType:
@@ -75,6 +80,21 @@ def _load(name: str, path: str) -> ModuleType:
             "Install the server extra: pip install 'animalcat[server]'"
         )
         raise SystemExit(MISSING) from None
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"animalcat {version()}")
+        raise typer.Exit
+
+
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", is_eager=True, callback=_version, help="Show the version."),
+    ] = False,
+) -> None:
+    """Computerised adaptive testing for agents in Animal-AI."""
 
 
 def _unused() -> None:
