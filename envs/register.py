@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 import gymnasium
+
+if TYPE_CHECKING:
+    from animalcat.envs.gym import ArenaEnv
 
 ARENA_ID: Final = "animalcat/Arena-v0"
 """Name of `animalcat.envs.gym.ArenaEnv` for `gymnasium.make`."""
@@ -14,5 +17,25 @@ def register_environments() -> None:
     """Register the environment; its module and the simulator load when it is made."""
     if ARENA_ID not in gymnasium.registry:
         gymnasium.register(  # pyright: ignore[reportUnknownMemberType]
-            id=ARENA_ID, entry_point="animalcat.envs.gym:ArenaEnv"
+            id=ARENA_ID, entry_point="animalcat.envs.register:make_arena"
         )
+
+
+def make_arena(**options: Any) -> ArenaEnv:
+    """The environment, with the options of `ArenaEnv`.
+
+    Raises:
+        ModuleNotFoundError: The simulator is not installed; the message says how to get it.
+    """
+    try:
+        from animalcat.envs.gym import ArenaEnv
+    except ModuleNotFoundError as error:
+        package = (error.name or "").split(".")[0]
+        if package in ("", "animalcat"):
+            raise
+        raise ModuleNotFoundError(
+            f"{ARENA_ID} needs the package {package}, which is not installed. Install the server "
+            "extra: pip install 'animalcat[server]'; or play on a server with animalcat.RemoteEnv",
+            name=error.name,
+        ) from None
+    return ArenaEnv(**options)

@@ -12,7 +12,8 @@ from animalcat import names
 from animalcat.arena_configs.features import FEATURES
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.protocol import PROTOCOL
-from animalcat.service.batteries.battery import Battery, Instance
+from animalcat.service.batteries.battery import Battery
+from animalcat.service.batteries.instance import Instance
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.model import (
     BatteryRecord,

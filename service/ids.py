@@ -18,8 +18,7 @@ from pydantic_core import to_json
 
 from animalcat import names
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
-from animalcat.layouts.adaptive.campaign import Allocation
-from animalcat.layouts.adaptive.plan import Policy, StoppingRule
+from animalcat.layouts.adaptive.plan import Allocation, Policy, StoppingRule
 from animalcat.layouts.library import LAYOUTS
 from animalcat.service.model import CampaignSpec, SessionSpec
 

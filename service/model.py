@@ -9,10 +9,9 @@ from enum import IntEnum, StrEnum
 from typing import Any
 
 from animalcat.envs.types import EndedBy, ObservationSpec
-from animalcat.layouts.adaptive.campaign import Allocation
 from animalcat.layouts.adaptive.peers import Peers
-from animalcat.layouts.adaptive.plan import Policy, StoppingRule
-from animalcat.service.batteries.battery import Instance
+from animalcat.layouts.adaptive.plan import Allocation, Policy, StoppingRule
+from animalcat.service.batteries.instance import Instance
 
 
 class SessionState(IntEnum):

@@ -17,16 +17,6 @@ import animalcat
 from animalcat.cli.main import COMMANDS, build
 from animalcat.cli.shared import output
 
-BLOCK = """
-import sys
-EXTRA = set('sapien numba pymc pydantic_settings sqlalchemy yaml mcap'.split())
-class Block:
-    def find_spec(self, name, path=None, target=None):
-        if name.split('.')[0] in EXTRA:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-sys.meta_path.insert(0, Block())
-"""
-
 
 def run(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -68,20 +58,6 @@ def test_a_shell_completes_nouns_verbs_and_options() -> None:
 
 def test_unknown_command_is_an_error() -> None:
     assert run("sesion").returncode == 2
-
-
-def test_a_missing_extra_is_named(tmp_path: Path) -> None:
-    (tmp_path / "sitecustomize.py").write_text(BLOCK)
-    for name in ("serve", "session", "arena", "layout"):
-        done = run(name, "--help", env={"PYTHONPATH": str(tmp_path)})
-        assert done.returncode == 3
-        assert "animalcat[server]" in done.stderr
-
-
-def test_the_client_runs_without_the_extra(tmp_path: Path) -> None:
-    (tmp_path / "sitecustomize.py").write_text(BLOCK)
-    done = run("agent", "run", "--help", env={"PYTHONPATH": str(tmp_path)})
-    assert done.returncode == 0, done.stderr
 
 
 def test_doctor_lists_what_it_looked_for() -> None:

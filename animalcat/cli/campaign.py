@@ -25,7 +25,6 @@ from animalcat.cli.session.options import (
     parse_backend,
 )
 from animalcat.cli.session.plan import policy_name
-from animalcat.cli.shared.agent_comparison import compare_agents, print_comparison
 from animalcat.cli.shared.agent_process import GRACE_SECONDS, AgentProcess, check_reference
 from animalcat.cli.shared.operation_progress import progress
 from animalcat.cli.shared.output import (
@@ -40,8 +39,7 @@ from animalcat.cli.shared.output import (
 from animalcat.cli.shared.remote import AllowBuild, AsJson, Data, Server, client_for, session_row
 from animalcat.client import Client, named_layout
 from animalcat.errors import AnimalcatError
-from animalcat.layouts.adaptive.campaign import Allocation
-from animalcat.layouts.checking.compare import Posterior
+from animalcat.layouts.adaptive.plan import Allocation
 from animalcat.v1 import campaigns_pb2, sessions_pb2, types_pb2
 from animalcat.wire import spec_to_proto
 from animalcat.words import is_over
@@ -261,6 +259,10 @@ def _followed(
 
 
 def _show(client: Client, campaign: campaigns_pb2.Campaign, as_json: bool) -> None:
+    # To compare needs the server extra; to list does not.
+    from animalcat.cli.shared.agent_comparison import compare_agents, print_comparison
+    from animalcat.layouts.checking.compare import Posterior
+
     played = [session for session in campaign.sessions if session.episodes]
     profiles = [(session.spec.agent, client.profile(session)) for session in played]
     posteriors = [Posterior.of_profile(agent, profile) for agent, profile in profiles]

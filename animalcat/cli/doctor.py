@@ -71,9 +71,21 @@ def command(
         print_rows(
             [asdict(f) for f in findings], ["item", "status", "found", "remedy"], as_json=False
         )
-        typer.echo(f"{len(missing)} missing" if missing else "Nothing is missing.")
+        typer.echo(_sum(findings))
     if missing:
         raise typer.Exit(MISSING)
+
+
+def _sum(findings: Sequence[Finding]) -> str:
+    missing = sum(finding.status == "missing" for finding in findings)
+    if missing:
+        return f"{missing} missing"
+    if any(f.status == "absent" and f.item in SERVER for f in findings):
+        return (
+            "Nothing is missing for a client of a server elsewhere. To serve, simulate or fit "
+            f"here: {SERVER_EXTRA}"
+        )
+    return "Nothing is missing."
 
 
 def _warm(*, as_json: bool) -> None:

@@ -23,7 +23,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     ),
     "campaign": ("animalcat.cli.campaign", "Measure several agents and compare them."),
     "profile": ("animalcat.cli.profile", "Show and export cognitive profiles."),
-    "episode": ("animalcat.cli.episode", "List and replay recorded episodes."),
+    "episode": ("animalcat.cli.episode.commands", "List and replay recorded episodes."),
     "agent": ("animalcat.cli.agent", "Run an agent against a server."),
     "arena": ("animalcat.cli.arena.commands", "Check, measure, draw and play arena files."),
     "battery": ("animalcat.cli.battery", "List, build and import batteries."),
@@ -65,21 +65,29 @@ def main() -> None:
     """Run the command line."""
     # A shell that asks for completions hands the words over in the environment.
     words = os.environ.get("COMP_WORDS", "").split() or sys.argv
-    build(words[1:])(prog_name="animalcat")
+    try:
+        build(words[1:])(prog_name="animalcat")
+    except ModuleNotFoundError as error:
+        raise SystemExit(_missing("this command", error)) from None
 
 
 def _load(name: str, path: str) -> ModuleType:
     try:
         return importlib.import_module(path)
     except ModuleNotFoundError as error:
-        package = (error.name or "").split(".")[0]
-        if package in ("", "animalcat"):
-            raise
-        complain(
-            f"`animalcat {name}` needs the package {package}, which is not installed. "
-            "Install the server extra: pip install 'animalcat[server]'"
-        )
-        raise SystemExit(MISSING) from None
+        raise SystemExit(_missing(f"`animalcat {name}`", error)) from None
+
+
+def _missing(what: str, error: ModuleNotFoundError) -> int:
+    """Complain of a package that is not installed; the exit code. Our own are no such matter."""
+    package = (error.name or "").split(".")[0]
+    if package in ("", "animalcat"):
+        raise error
+    complain(
+        f"{what} needs the package {package}, which is not installed. Install the server extra: "
+        "pip install 'animalcat[server]'; or let a server do it, if the command has --server"
+    )
+    return MISSING
 
 
 def _version(wanted: bool) -> None:

@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
+from animalcat.layouts.adaptive.plan import Allocation
+
 Floats: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
@@ -43,36 +45,6 @@ class Standing:
         gained = np.maximum(self.sd**-2.0 - self.prior**-2.0, 0.0)
         odds = gained * more / max(1, self.episodes) * self.sd**2
         return self.sd * np.sqrt(odds / (1.0 + odds))
-
-
-@dataclass(frozen=True, slots=True)
-class Allocation:
-    """How the episodes of a campaign are handed out.
-
-    Attributes:
-        budget: Episodes of all agents together.
-        common: How many random instances all agents play, the same and first.
-        block: Episodes that an agent is given at once.
-        at_once: How many agents are given some at once.
-        alike: Two agents need not be told apart that differ by less than this share of the range.
-        confidence: Probability with which an order must be known, or that two are alike.
-    """
-
-    budget: int
-    common: int = 12
-    block: int = 4
-    at_once: int = 2
-    alike: float = 0.05
-    confidence: float = 0.95
-
-    def __post_init__(self) -> None:
-        for what in ("budget", "common", "block", "at_once"):
-            if getattr(self, what) < 1:
-                raise ValueError(f"{what} {getattr(self, what)} must be 1 at least")
-        if not 0.0 <= self.alike < 1.0:
-            raise ValueError(f"alike {self.alike} is not in [0, 1)")
-        if not 0.5 < self.confidence < 1.0:
-            raise ValueError(f"confidence {self.confidence} is not between 0.5 and 1")
 
 
 def overlapping(standings: Sequence[Standing], rule: Allocation) -> Mask:

@@ -1,4 +1,5 @@
 """Item banks: arenas with their meta-features.
 
-`battery` makes, reads and writes them; `feature_table` reads columns of one's own.
+`battery` makes, reads and writes them, an `instance` is one arena of one; `feature_table` reads
+columns of one's own.
 """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import shutil
 import tempfile
@@ -22,10 +21,11 @@ from animalcat.arena_configs.families import generate
 from animalcat.arena_configs.features import FEATURES, measure
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import STEPS_PER_UNIT, Arena, ArenaError
-from animalcat.arena_configs.outcome import MarkedPlace, Task
+from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.arena_configs.placement import fix, place
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.service.batteries.feature_table import FeatureTable, read_table
+from animalcat.service.batteries.instance import Instance
 
 USUAL_STEPS: Final = 250 * STEPS_PER_UNIT
 """Physics steps until the time limit that most arenas of the Animal-AI Olympics have."""
@@ -49,47 +49,6 @@ class ArenaFile(NamedTuple):
 
     path: str
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Instance:
-    """One arena with every value fixed.
-
-    Attributes:
-        name: Path of its file without the suffix, or what its family calls it.
-        paradigm: What kind of task it is; selection is balanced over them.
-        features: Meta-features, in the units of the battery's table.
-        pass_mark: Return that an episode must exceed to be a success.
-        time_limit_steps: Physics steps until the time limit; 0: none.
-        seed: Seed of its episodes, so that the same instance plays the same.
-        arena: Its file in the battery's folder.
-        missing: Why a meta-feature that batteries have does not apply to it, by name.
-        places: Places that are choices, right or wrong ones; the first that the agent reaches
-            decides.
-    """
-
-    name: str
-    paradigm: str
-    features: Mapping[str, float]
-    pass_mark: float
-    time_limit_steps: int
-    seed: int
-    arena: str
-    missing: Mapping[str, str] = field(default_factory=dict[str, str])
-    places: tuple[MarkedPlace, ...] = ()
-
-    @property
-    def task(self) -> Task:
-        """What can be observed of its episodes."""
-        known = self.features
-        return Task(
-            self.pass_mark,
-            self.time_limit_steps,
-            known.get("leastReturn", math.nan),
-            known.get("greatestReturn", math.nan),
-            known.get("rewards", math.nan),
-            self.places,
-        )
 
 
 @dataclass(frozen=True)

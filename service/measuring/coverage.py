@@ -13,7 +13,8 @@ import numpy as np
 from animalcat.arena_configs.features import FEATURES
 from animalcat.layouts.model.expressions import ONE
 from animalcat.layouts.model.spec import Layout
-from animalcat.service.batteries.battery import Battery, Instance
+from animalcat.service.batteries.battery import Battery
+from animalcat.service.batteries.instance import Instance
 from animalcat.service.errors import Code, ServiceError
 
 _ONCE_COVERED: Final = {"aaio": ("01-0[1-9]-*", "01-1[0-7]-*", "07-0[1-6]-*", "navigation-*")}

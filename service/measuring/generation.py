@@ -27,13 +27,8 @@ from animalcat.arena_configs.placement import place
 from animalcat.layouts.adaptive.offers import Offers, Source
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.spec import Layout
-from animalcat.service.batteries.battery import (
-    Battery,
-    Draft,
-    Instance,
-    fixed_instance,
-    instance_seed,
-)
+from animalcat.service.batteries.battery import Battery, Draft, fixed_instance, instance_seed
+from animalcat.service.batteries.instance import Instance
 from animalcat.service.model import Decision, Made
 
 DISTANCES: Final = 16

@@ -13,7 +13,8 @@ from animalcat.layouts.adaptive.bound import Reach
 from animalcat.layouts.adaptive.learner import Learner, RulesError
 from animalcat.layouts.adaptive.stopping import Verdict
 from animalcat.layouts.model.spec import Layout
-from animalcat.service.batteries.battery import Battery, Instance
+from animalcat.service.batteries.battery import Battery
+from animalcat.service.batteries.instance import Instance
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.library.layouts import shipped_layout
 from animalcat.service.measuring.coverage import covered_features

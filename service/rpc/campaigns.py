@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any, Final
 
 from animalcat import names
-from animalcat.layouts.adaptive.campaign import Allocation, common_instances
-from animalcat.layouts.adaptive.plan import StoppingRule
+from animalcat.layouts.adaptive.campaign import common_instances
+from animalcat.layouts.adaptive.plan import Allocation, StoppingRule
 from animalcat.layouts.inference.randomness import rng
 from animalcat.service.batteries.battery import Tick
 from animalcat.service.campaigns.conductor import Conductors

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from animalcat.service.batteries.battery import Instance
+from animalcat.service.batteries.instance import Instance
 from animalcat.service.model import Cause, Decision, Episode, Outcome
 from animalcat.service.session.play import Course
 

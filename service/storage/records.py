@@ -22,10 +22,9 @@ from pydantic_core import from_json, to_json
 from animalcat import names
 from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
-from animalcat.layouts.adaptive.campaign import Allocation
 from animalcat.layouts.adaptive.peers import Peers
-from animalcat.layouts.adaptive.plan import Name, Policy, StoppingRule
-from animalcat.service.batteries.battery import Instance
+from animalcat.layouts.adaptive.plan import Allocation, Name, Policy, StoppingRule
+from animalcat.service.batteries.instance import Instance
 from animalcat.service.model import (
     CampaignSpec,
     CapabilityStatus,

@@ -27,8 +27,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from animalcat import names
 from animalcat.envs.types import EndedBy
-from animalcat.layouts.adaptive.campaign import Allocation
-from animalcat.layouts.adaptive.plan import Policy, StoppingRule
+from animalcat.layouts.adaptive.plan import Allocation, Policy, StoppingRule
 from animalcat.service.ids import asked_for
 from animalcat.service.model import (
     BatteryRecord,

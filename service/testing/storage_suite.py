@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from animalcat.envs.types import CameraSpec, EndedBy, ObservationSpec
-from animalcat.layouts.adaptive.campaign import Allocation
-from animalcat.layouts.adaptive.plan import Policy, StoppingRule
+from animalcat.layouts.adaptive.plan import Allocation, Policy, StoppingRule
 from animalcat.service.model import (
     BatteryRecord,
     Campaign,

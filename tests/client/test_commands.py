@@ -12,7 +12,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from animalcat.arena_configs.model import Arena
-from animalcat.cli.episode import app
+from animalcat.cli.episode.commands import app
 from animalcat.envs.backends import make_environment
 from animalcat.envs.replay import replay
 from animalcat.envs.testing import start, thing

@@ -7,7 +7,7 @@ from datetime import UTC
 from animalcat import names
 from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.layouts.adaptive.peers import Peers
-from animalcat.service.batteries.battery import Instance
+from animalcat.service.batteries.instance import Instance
 from animalcat.service.converters import spec_of_session_from_proto
 from animalcat.service.model import (
     BatteryRecord,

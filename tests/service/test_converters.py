@@ -17,7 +17,7 @@ from animalcat.envs.types import CameraSpec, EndedBy, ObservationSpec, RaySpec
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.service import converters
-from animalcat.service.batteries.battery import Instance
+from animalcat.service.batteries.instance import Instance
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.model import (
     BatteryRecord,

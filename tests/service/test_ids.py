@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
-from animalcat.layouts.adaptive.campaign import Allocation
-from animalcat.layouts.adaptive.plan import Policy, StoppingRule
+from animalcat.layouts.adaptive.plan import Allocation, Policy, StoppingRule
 from animalcat.service.ids import asked_for, campaign_id, session_id
 from animalcat.service.model import CampaignSpec, SessionSpec
 

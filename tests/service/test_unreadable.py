@@ -15,10 +15,9 @@ import pytest
 
 from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
-from animalcat.layouts.adaptive.campaign import Allocation
 from animalcat.layouts.adaptive.peers import Peers
-from animalcat.layouts.adaptive.plan import Policy, StoppingRule
-from animalcat.service.batteries.battery import Instance
+from animalcat.layouts.adaptive.plan import Allocation, Policy, StoppingRule
+from animalcat.service.batteries.instance import Instance
 from animalcat.service.model import (
     Campaign,
     CampaignSpec,

@@ -29,12 +29,12 @@ from animalcat.cli.shared.remote import (
     Server,
     SessionArgument,
     client_for,
+    data_folder,
     session_row,
 )
 from animalcat.cli.shared.tables import print_profile
 from animalcat.client import Client
 from animalcat.errors import AnimalcatError
-from animalcat.service.host.settings import Settings
 from animalcat.v1 import sessions_pb2
 from animalcat.words import OUTCOMES, is_over, word
 
@@ -215,7 +215,7 @@ def _report(
     """What was learnt, and where it is."""
     name = names.parse_session(session.name)
     profile = client.profile(session.name)
-    recordings = None if server else str((data or Settings().home) / "recordings" / name)
+    recordings = None if server else str(data_folder(data) / "recordings" / name)
     if as_json:
         print_json({**session_row(session), "profile": profile, "recordings": recordings})
     else:

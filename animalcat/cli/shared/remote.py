@@ -39,6 +39,15 @@ AllowBuild = Annotated[
 SessionArgument = Annotated[str, typer.Argument(metavar="SESSION", help="Id of a session.")]
 
 
+def data_folder(data: Path | None) -> Path:
+    """The data directory that is meant: the one given, else that of the settings."""
+    if data is not None:
+        return data
+    from animalcat.service.host.settings import Settings
+
+    return Settings().home
+
+
 @contextmanager
 def client_for(
     server: str | None, data: Path | None, *, builds: Sequence[Path] = ()

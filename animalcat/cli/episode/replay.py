@@ -1,20 +1,20 @@
-"""`animalcat episode`: list recorded episodes, and play them again."""
+"""`animalcat episode replay`: shows recordings, and plays them again."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import typer
 from PIL import Image
 
 from animalcat import names
-from animalcat.cli.shared.output import BAD_INPUT, FAILED, UNREACHABLE, fail, print_json, print_rows
-from animalcat.cli.shared.remote import AsJson, Data, Server, client_for
+from animalcat.cli.episode.words import ended_by_word, outcome_word
+from animalcat.cli.shared.output import BAD_INPUT, FAILED, UNREACHABLE, fail, print_json
+from animalcat.cli.shared.remote import data_folder
 from animalcat.client import Client, connect
 from animalcat.errors import AnimalcatError
-from animalcat.service.host.settings import Settings
 from animalcat.service.recording import (
     Recording,
     RecordingError,
@@ -23,10 +23,7 @@ from animalcat.service.recording import (
     read_episode,
     verify,
 )
-from animalcat.v1 import results_pb2, sessions_pb2, types_pb2
-from animalcat.words import REASONS, word
-
-app = typer.Typer(help="List and replay recorded episodes.", no_args_is_help=True)
+from animalcat.v1 import results_pb2
 
 
 class Source(NamedTuple):
@@ -36,62 +33,19 @@ class Source(NamedTuple):
     recording: Recording
 
 
-@app.command("list")
-def list_(
-    session: Annotated[
-        str, typer.Argument(help="Session, also one of `arena play`; all where left out.")
-    ] = "",
-    server: Server = None,
-    data: Data = None,
-    as_json: AsJson = False,
+def play_again(
+    what: str,
+    episode: str,
+    *,
+    check: bool,
+    pictures: Path | None,
+    resolution: int,
+    backend: str,
+    server: str | None,
+    data: Path | None,
+    as_json: bool,
 ) -> None:
-    """List the episodes of a session in the order they were played, all attempts.
-
-    What a person played has the reason "person".
-    """
-    with client_for(server, data) as client:
-        rows = [_row(episode) for episode in client.episodes(session or None)]
-    columns = [
-        "session",
-        "episode",
-        "attempt",
-        "instance",
-        "outcome",
-        "return",
-        "steps",
-        "ended_by",
-        "reason",
-    ]
-    print_rows(rows, columns, as_json=as_json)
-
-
-@app.command()
-def replay(
-    what: Annotated[str, typer.Argument(metavar="FILE.mcap|SESSION", help="What to play again.")],
-    episode: Annotated[
-        str, typer.Argument(help="NUMBER, or NUMBER-ATTEMPT; all of the session where left out.")
-    ] = "",
-    check: Annotated[
-        bool, typer.Option("--verify", help="Compare every recorded number; 1 if one differs.")
-    ] = False,
-    pictures: Annotated[
-        Path | None, typer.Option("--frames", help="Folder for what the agent saw, as PNG.")
-    ] = None,
-    resolution: Annotated[
-        int, typer.Option(min=4, max=512, help="Side of the pictures in pixels.")
-    ] = 84,
-    backend: Annotated[
-        str,
-        typer.Option(help="What plays it again; by default its own, and sim for a Unity build's."),
-    ] = "",
-    server: Server = None,
-    data: Data = None,
-    as_json: AsJson = False,
-) -> None:
-    """Show recorded episodes; verify them or render them by playing them again.
-
-    Exits with 1 where a recording is damaged, or does not come out again under --verify.
-    """
+    """Show recordings, and verify or render them; the parameters are the command's options."""
     rows: list[dict[str, Any]] = []
     bad = False
     try:
@@ -132,7 +86,7 @@ def _sources(what: str, episode: str, server: str | None, data: Path | None) -> 
                 )
     else:
         session = names.parse_session(what) if "/" in what else names.check_component(what)
-        folder = (data or Settings().home) / "recordings" / session
+        folder = data_folder(data) / "recordings" / session
         for path in _from_folder(folder, session, episode):
             yield Source(f"{session}/{path.stem}", read_episode(path))
 
@@ -198,25 +152,6 @@ def _render(source: Source, folder: Path, resolution: int, backend: str) -> str:
     return str(folder / f"{stem}-*.png")
 
 
-def _row(episode: sessions_pb2.EpisodeSummary) -> dict[str, Any]:
-    return {
-        "session": names.parse_episode(episode.name).session,
-        "episode": episode.episode,
-        "attempt": episode.attempt,
-        "instance": episode.instance,
-        "outcome": _outcome(episode.outcome),
-        "return": episode.episode_return,
-        "steps": episode.steps,
-        "ended_by": _ended_by(episode.ended_by),
-        "reason": word(episode.decision.reason, REASONS),
-        "score": episode.decision.score,
-        "propensity": episode.decision.propensity,
-        "predicted": episode.decision.predicted,
-        "margins": dict(episode.decision.margins),
-        "cause": episode.cause,
-    }
-
-
 def _summary(source: Source) -> dict[str, Any]:
     header, footer = source.recording.header, source.recording.footer
     return {
@@ -230,10 +165,10 @@ def _summary(source: Source) -> dict[str, Any]:
         "complete": source.recording.complete,
         "damage": source.recording.damage,
         "checked": source.recording.checked,
-        "outcome": _outcome(footer.outcome) if footer else "open",
+        "outcome": outcome_word(footer.outcome) if footer else "open",
         "return": footer.episode_return if footer else None,
         "steps": max(0, len(source.recording.steps) - 1),
-        "ended_by": _ended_by(footer.ended_by) if footer else "",
+        "ended_by": ended_by_word(footer.ended_by) if footer else "",
     }
 
 
@@ -300,11 +235,3 @@ def _show(row: dict[str, Any]) -> None:
             )
     if "frames" in row:
         typer.echo(f"  pictures: {row['frames']}")
-
-
-def _outcome(value: types_pb2.Outcome.ValueType) -> str:
-    return types_pb2.Outcome.Name(value).removeprefix("OUTCOME_").lower() if value else "open"
-
-
-def _ended_by(value: types_pb2.EndedBy.ValueType) -> str:
-    return types_pb2.EndedBy.Name(value).removeprefix("ENDED_BY_").lower() if value else ""

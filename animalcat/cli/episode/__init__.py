@@ -1,0 +1,1 @@
+"""`animalcat episode`: `commands` are its verbs; `replay` plays recordings again."""

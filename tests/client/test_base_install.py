@@ -1,0 +1,113 @@
+"""What is installed on an agent's machine: the client, without the server extra."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from .conftest import MakeSession, Server
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULES = {"pyyaml": "yaml", "pillow": "PIL", "mlagents-envs-aai": "mlagents_envs"}
+# Typer needs pydantic itself, so the client has it as well.
+ALSO_BASE = {"pydantic"}
+BLOCK = """
+import importlib.metadata, sys
+EXTRA, PACKAGES = {extra!r}, {packages!r}
+found = importlib.metadata.version
+def version(name):
+    if name in PACKAGES:
+        raise importlib.metadata.PackageNotFoundError(name)
+    return found(name)
+importlib.metadata.version = version
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in EXTRA:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Block())
+"""
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """An environment in which the packages of the server extra cannot be imported."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = project["optional-dependencies"]["server"]
+    names = {one.split(";")[0].split(">")[0].strip() for one in wanted}
+    extra = {MODULES.get(name, name.replace("-", "_")) for name in names - ALSO_BASE}
+    assert {"scipy", "sqlalchemy", "pydantic_settings", "yaml", "numba"} <= extra
+    folder = tmp_path_factory.mktemp("base")
+    (folder / "sitecustomize.py").write_text(BLOCK.format(extra=extra, packages=names))
+    return {**os.environ, "PYTHONPATH": str(folder)}
+
+
+def run(base: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "animalcat", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=base)
+
+
+def test_it_talks_to_any_server(
+    base: dict[str, str], server: Server, make_session: MakeSession
+) -> None:
+    session = make_session(agent="builtin:forward", max_episodes=1)
+    id_ = session.name.removeprefix("sessions/")
+    played = run(
+        base,
+        *("agent", "run", "--connect", server.address, "--session", id_),
+        *("--agent", "builtin:forward", "--json"),
+    )
+    assert played.returncode == 0, played.stderr
+    for words in (
+        ["session", "list"],
+        ["session", "show", id_],
+        ["episode", "list", id_],
+        ["profile", "show", id_],
+        ["battery", "list"],
+        ["battery", "features", "navigation"],
+        ["campaign", "list"],
+    ):
+        done = run(base, *words, "--server", server.address, "--json")
+        assert done.returncode == 0, (words, done.stderr)
+        assert json.loads(done.stdout) is not None, words
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["serve"],
+        ["demo"],
+        ["battery", "list"],
+        ["profile", "show", "one"],
+        ["arena", "check", "."],
+        ["layout", "list"],
+        ["bench", "simulator"],
+        ["episode", "replay", "one.mcap"],
+    ],
+)
+def test_what_needs_the_extra_names_it(base: dict[str, str], words: list[str]) -> None:
+    done = run(base, *words)
+    assert done.returncode == 3, done.stderr
+    assert "pip install 'animalcat[server]'" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_doctor_says_what_it_is(base: dict[str, str]) -> None:
+    done = run(base, "doctor")
+    assert done.returncode == 0, done.stdout
+    assert "Nothing is missing for a client" in done.stdout
+    assert "pip install 'animalcat[server]'" in done.stdout.splitlines()[-1]
+
+
+def test_gymnasium_names_it_too(base: dict[str, str]) -> None:
+    code = "import animalcat, gymnasium; gymnasium.make('animalcat/Arena-v0')"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=base
+    )
+    assert "animalcat/Arena-v0 needs the package" in done.stderr
+    assert "pip install 'animalcat[server]'" in done.stderr
