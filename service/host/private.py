@@ -20,6 +20,9 @@ STOP_SECONDS: Final = 30.0
 STARTING_SECONDS: Final = 20.0
 """How long to wait for a server that holds the directory and does not yet answer."""
 
+MOST_LOG_BYTES: Final = 1024 * 1024
+"""Size beyond which the log of private servers is begun anew."""
+
 
 @contextmanager
 def server_for(
@@ -30,7 +33,8 @@ def server_for(
     A given address, else the server that works on the data directory, else a private server on a
     free port of this machine. The private one is a process in a session of its own that ends with
     its standard input: Ctrl-C reaches the command alone, which leaves this block and so lets the
-    server store what is open; and when the command is killed, the server stops the same way.
+    server store what is open; and when the command is killed, the server stops the same way. Of two
+    commands that start at once one has the server, and the other joins it.
 
     Args:
         address: Host and port of a server, if one was given.
@@ -49,10 +53,18 @@ def server_for(
         yield found
         return
     home.mkdir(parents=True, exist_ok=True)
-    with (home / "server.log").open("w+b") as log:
+    # Appended to: where two commands start at once, both servers write, and one gives way.
+    with (home / "server.log").open("a+b") as log:
+        if log.tell() > MOST_LOG_BYTES:
+            log.truncate(0)
         process = _start(home, log, builds)
         try:
-            yield _address(process, log)
+            try:
+                ours = _address(process, log)
+            except AnimalcatError:
+                if not (ours := _found(home)):
+                    raise
+            yield ours
         finally:
             assert process.stdin is not None  # a pipe
             process.stdin.close()
@@ -88,10 +100,11 @@ def _start(home: Path, log: IO[bytes], builds: Sequence[Path]) -> subprocess.Pop
 
 def _address(process: subprocess.Popen[bytes], log: IO[bytes]) -> str:
     assert process.stdout is not None  # a pipe
+    before = log.tell()
     line = process.stdout.readline()
     if not line:
         process.wait()
-        log.seek(0)
+        log.seek(before)
         printed = log.read().decode(errors="replace").strip().splitlines()
         last = printed[-1].removeprefix("error: ") if printed else "it printed nothing"
         raise AnimalcatError(f"the private server did not start: {last}", "UNAVAILABLE")
