@@ -158,11 +158,13 @@ def play(client: Client, session: sessions_pb2.Session, reference: str) -> sessi
         console=console,
         transient=True,
     ) as progress:
-        task = progress.add_task("starting", total=session.spec.stop.max_episodes)
-
+        most = session.spec.stop.max_episodes
+        task = progress.add_task("starting", total=most)
         said: set[str] = set()
+        tenths = 10 * session.episodes // most
 
         def tell(event: sessions_pb2.WatchSessionResponse) -> None:
+            nonlocal tenths
             now = event.session
             for c in now.capabilities:
                 if c.limit and c.name not in said:
@@ -170,6 +172,10 @@ def play(client: Client, session: sessions_pb2.Session, reference: str) -> sessi
                     typer.echo(f"note: {unreachable(c)}", err=True)
             known = "  ".join(f"{c.name} {c.mean:.2f} ± {c.sd:.2f}" for c in now.capabilities)
             progress.update(task, completed=now.episodes, description=known or "starting")
+            if console.quiet and 10 * now.episodes // most > tenths:
+                # A pipe has no bar; a line now and then says that it goes on.
+                tenths = 10 * now.episodes // most
+                typer.echo(f"{now.episodes} of {most} episodes: {known}", err=True)
             if event.HasField("episode"):
                 progress.console.print(_line(event.episode), highlight=False)
 
