@@ -162,6 +162,7 @@ def test_entrants_of_the_contest(kind: Kind) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_entrants_are_found() -> None:
     """All with the fewer scores of the weaker ones, which take less time to fit."""
     layout = load_layout("melting-pot")
