@@ -236,7 +236,8 @@ def test_wrong_tells_change_nothing(aaio: Layout, draw_instances: Draw) -> None:
 
 def test_the_path_of_an_episode_never_imports_pymc() -> None:
     modules = (
-        *("live", "fit", "fitter", "certificate", "profile", "library"),
+        *("inference.live", "inference.fit", "inference.fitter", "inference.certificate"),
+        *("reporting.profile", "library"),
         *("adaptive.policy", "adaptive.stopping", "adaptive.alarm", "adaptive.bound"),
     )
     code = (
