@@ -38,6 +38,7 @@ STATUSES: Final[Mapping[str, sessions_pb2.MeasuringStatus.ValueType]] = {
     "limited by noise": sessions_pb2.MEASURING_STATUS_LIMITED_BY_NOISE,
     "cancelled": sessions_pb2.MEASURING_STATUS_CANCELLED,
     "layout contradicted": sessions_pb2.MEASURING_STATUS_LAYOUT_CONTRADICTED,
+    "not to be read": sessions_pb2.MEASURING_STATUS_NOT_READ,
 }
 """Where measuring a capability stands."""
 REASONS: Final[Mapping[str, sessions_pb2.Reason.ValueType]] = {

@@ -176,6 +176,8 @@ class _MeasuringStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Measu
     """The session was cancelled first."""
     MEASURING_STATUS_LAYOUT_CONTRADICTED: _MeasuringStatus.ValueType  # 7
     """The layout does not describe the agent, so the estimate does not stand."""
+    MEASURING_STATUS_NOT_READ: _MeasuringStatus.ValueType  # 8
+    """The layout predicts held-out scores too badly for its estimates to be read."""
 
 class MeasuringStatus(_MeasuringStatus, metaclass=_MeasuringStatusEnumTypeWrapper):
     """Where measuring a capability stands."""
@@ -196,6 +198,8 @@ MEASURING_STATUS_CANCELLED: MeasuringStatus.ValueType  # 6
 """The session was cancelled first."""
 MEASURING_STATUS_LAYOUT_CONTRADICTED: MeasuringStatus.ValueType  # 7
 """The layout does not describe the agent, so the estimate does not stand."""
+MEASURING_STATUS_NOT_READ: MeasuringStatus.ValueType  # 8
+"""The layout predicts held-out scores too badly for its estimates to be read."""
 Global___MeasuringStatus: _TypeAlias = MeasuringStatus  # noqa: Y015
 
 class _Reason:

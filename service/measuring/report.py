@@ -14,6 +14,7 @@ from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reporting.profile import Profile
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.measuring.coverage import covered_features
+from animalcat.service.measuring.gate import through_gate
 from animalcat.service.measuring.generation import played_instance
 from animalcat.service.measuring.measurement import CERTIFICATE_DELAY, Measurement
 from animalcat.service.model import (
@@ -102,6 +103,7 @@ def exported_profile(
         profile = replace(profile, diagnostics={**profile.diagnostics, "reasons": reasons})
     else:
         profile = Profile.of_fit(fitted, status, about)
+    profile = through_gate(profile, measurement.learner, session.spec.seed)
     content = profile.to_dict()
     if second is not None:
         content["second_reading"] = second.to_dict()
