@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import time
 from typing import Any
@@ -112,4 +113,6 @@ def main(plan_path: str, seen_path: str) -> None:
 
 
 if __name__ == "__main__":
+    # A shell that starts tests in the background has its children ignore Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     main(*sys.argv[1:])
