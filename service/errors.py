@@ -14,7 +14,8 @@ from grpc import StatusCode
 
 from animalcat.errors import CODE_METADATA
 from animalcat.names import BadNameError
-from animalcat.service.storage.base import UnreadableError
+from animalcat.service.storage.base import InUseError, UnreadableError
+from animalcat.service.storage.listing import BadPageError
 
 log = logging.getLogger(__name__)
 
@@ -133,6 +134,15 @@ CATALOGUE: Final[dict[Code, Public]] = {
 }
 
 
+_CODES: Final[dict[type[Exception], Code]] = {
+    BadNameError: Code.INVALID_NAME,
+    BadPageError: Code.BAD_PAGE,
+    InUseError: Code.IN_USE,
+    UnreadableError: Code.UNREADABLE,
+}
+"""Errors of other parts whose text was written for the caller."""
+
+
 class ServiceError(Exception):
     """An error that the caller can understand and act on.
 
@@ -170,10 +180,9 @@ def public(error: Exception) -> ServiceError:
     """What of an exception may travel. Anything unforeseen is logged here and becomes INTERNAL."""
     if isinstance(error, ServiceError):
         return error
-    if isinstance(error, BadNameError):
-        return ServiceError(Code.INVALID_NAME, str(error))
-    if isinstance(error, UnreadableError):
-        return ServiceError(Code.UNREADABLE, str(error))
+    for kind, code in _CODES.items():
+        if isinstance(error, kind):
+            return ServiceError(code, str(error))
     log.error("a request failed", exc_info=error)
     return ServiceError(Code.INTERNAL)
 

@@ -22,7 +22,7 @@ from animalcat.service.batteries.battery import (
 )
 from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.model import BatteryRecord
-from animalcat.service.storage.base import InUseError, SessionStore
+from animalcat.service.storage.base import SessionStore
 
 FAMILY_SIZE: Final = 450
 """Instances of a battery that is built from its family because a session names it."""
@@ -71,17 +71,15 @@ class BatteryLibrary:
         """Delete a battery that no session was made with, and its arenas with the last name of it.
 
         Raises:
-            ServiceError: No such battery, or it is in use.
+            ServiceError: There is no such battery.
+            InUseError: A session or a campaign was made with it.
         """
         async with self._building:
             record = await asyncio.to_thread(self._store.battery, battery)
             if record is None:
                 known = [b.id for b in await asyncio.to_thread(self._store.batteries)]
                 raise unknown(Code.UNKNOWN_BATTERY, "battery", battery, known)
-            try:
-                last = await asyncio.to_thread(self._store.delete_battery, battery)
-            except InUseError as error:
-                raise ServiceError(Code.IN_USE, str(error)) from error
+            last = await asyncio.to_thread(self._store.delete_battery, battery)
             if last:
                 with suppress(FileNotFoundError):
                     await asyncio.to_thread(shutil.rmtree, self._folder / record.digest)

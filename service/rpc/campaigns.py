@@ -32,8 +32,7 @@ from animalcat.service.rpc import paging
 from animalcat.service.rpc.requests import Requests
 from animalcat.service.rpc.sessions import Sessions
 from animalcat.service.session.engines import Engines
-from animalcat.service.storage.base import InUseError
-from animalcat.service.storage.listing import BadPageError, CampaignFilter
+from animalcat.service.storage.listing import CampaignFilter
 from animalcat.v1 import campaigns_pb2, campaigns_pb2_grpc, sessions_pb2
 
 MAX_AGENTS: Final = 100
@@ -106,12 +105,9 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
             battery=names.parse_battery(request.battery) if request.battery else "",
             going_on=request.going_on if request.HasField("going_on") else None,
         )
-        try:
-            found = await asyncio.to_thread(
-                self._engines.parts.store.campaigns, wanted, paging.stored(request)
-            )
-        except BadPageError as error:
-            raise ServiceError(Code.BAD_PAGE, str(error)) from error
+        found = await asyncio.to_thread(
+            self._engines.parts.store.campaigns, wanted, paging.stored(request)
+        )
         return campaigns_pb2.ListCampaignsResponse(
             campaigns=[await self._to_proto(campaign) for campaign in found],
             next_page_token=found.next,
@@ -126,10 +122,7 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
 
     async def _delete(self, name: str) -> None:
         campaign = await self._stored(names.parse_campaign(name))
-        try:
-            await asyncio.to_thread(self._engines.parts.store.delete_campaign, campaign.id)
-        except InUseError as error:
-            raise ServiceError(Code.IN_USE, str(error)) from error
+        await asyncio.to_thread(self._engines.parts.store.delete_campaign, campaign.id)
 
     async def EndCampaign(  # noqa: N802
         self, request: campaigns_pb2.EndCampaignRequest, context: Any

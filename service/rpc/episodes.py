@@ -8,11 +8,13 @@ from typing import Any
 from animalcat import names
 from animalcat.service.converters import episode_to_proto
 from animalcat.service.errors import Code, ServiceError
+from animalcat.service.model import Outcome
 from animalcat.service.person import recordings
 from animalcat.service.recording import RecordingError, read_episode
-from animalcat.service.rpc.paging import paged
+from animalcat.service.rpc import paging
 from animalcat.service.session.engines import Engines
 from animalcat.service.session.play import recording_path
+from animalcat.service.storage.listing import EpisodeFilter
 from animalcat.v1 import results_pb2, results_pb2_grpc, sessions_pb2
 
 
@@ -26,21 +28,30 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
         self, request: results_pb2.ListEpisodesRequest, context: Any
     ) -> results_pb2.ListEpisodesResponse:
         """The episodes of a session, a person's too, or of all; in order, all attempts."""
+        wanted = EpisodeFilter(outcomes=_outcomes(request))
+        parts = self._engines.parts
         if request.parent != names.EVERY_SESSION:
             sessions = [names.parse_session(request.parent)]
+            if await asyncio.to_thread(parts.store.session, sessions[0]) is not None:
+                page = await asyncio.to_thread(
+                    parts.store.episodes, sessions[0], wanted, paging.stored(request)
+                )
+                return results_pb2.ListEpisodesResponse(
+                    episodes=[episode_to_proto(one) for one in page], next_page_token=page.next
+                )
         else:
             known = [session.id for session in reversed(await self._engines.sessions())]
-            played = await asyncio.to_thread(recordings.sessions, self._engines.parts.data)
+            played = await asyncio.to_thread(recordings.sessions, parts.data)
             sessions = [*known, *(one for one in played if one not in known)]
         found = [
             episode
             for session in sessions
             for episode in await self._episodes(session)
-            if not request.outcomes or episode.outcome in request.outcomes
+            if not wanted.outcomes or episode.outcome in request.outcomes
         ]
-        page = paged(found, lambda episode: episode.name, request)
+        shown = paging.paged(found, lambda episode: episode.name, request)
         return results_pb2.ListEpisodesResponse(
-            episodes=page.items, next_page_token=page.next_token
+            episodes=shown.items, next_page_token=shown.next_token
         )
 
     # The stub of the generated code knows generators only; gRPC takes coroutines as well.
@@ -84,3 +95,18 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
         await self._engines.session(session)
         found = await asyncio.to_thread(parts.store.episodes, session)
         return [episode_to_proto(episode) for episode in found]
+
+
+def _outcomes(request: results_pb2.ListEpisodesRequest) -> tuple[Outcome, ...]:
+    """The outcomes that a list is restricted to.
+
+    Raises:
+        ServiceError: A number stands for no outcome.
+    """
+    try:
+        return tuple(Outcome(number) for number in request.outcomes)
+    except ValueError as error:
+        raise ServiceError(
+            Code.INVALID_REQUEST,
+            f"outcomes: {error}; give numbers of animalcat.v1.Outcome, but for 0",
+        ) from error

@@ -11,8 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from animalcat import names
-from animalcat.service.batteries import battery as batteries
-from animalcat.service.batteries.battery import Battery
+from animalcat.service.batteries.battery import Battery, load
 from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.measuring.certificates import CERTIFICATES
 from animalcat.service.model import Episode, Session, SessionState
@@ -20,8 +19,8 @@ from animalcat.service.session.engine import SessionEngine
 from animalcat.service.session.events import Event
 from animalcat.service.session.parts import Parts
 from animalcat.service.session.play import RECORDINGS
-from animalcat.service.storage.base import InUseError, readable
-from animalcat.service.storage.listing import BadPageError, Listing, Page, SessionFilter
+from animalcat.service.storage.base import readable
+from animalcat.service.storage.listing import Listing, Page, SessionFilter
 
 
 class Engines:
@@ -108,12 +107,9 @@ class Engines:
         """Sessions, newest first, from their engines where they have one.
 
         Raises:
-            ServiceError: The page's token is none.
+            BadPageError: No list of the store gave the page's token.
         """
-        try:
-            stored = await asyncio.to_thread(self.parts.store.sessions, wanted, page)
-        except BadPageError as error:
-            raise ServiceError(Code.BAD_PAGE, str(error)) from error
+        stored = await asyncio.to_thread(self.parts.store.sessions, wanted, page)
         shown = (self._engines[s.id].session if s.id in self._engines else s for s in stored)
         return Listing(shown, stored.next)
 
@@ -121,7 +117,8 @@ class Engines:
         """Delete a session that is over or waits: records, recordings, certificates and draws.
 
         Raises:
-            ServiceError: No such session; it is being played, or a campaign has it.
+            ServiceError: There is no such session, or it is being played.
+            InUseError: A campaign has it.
         """
         async with self._making:
             stored = await self.session(session)
@@ -133,12 +130,9 @@ class Engines:
             if engine is not None:
                 del self._engines[session]
                 await engine.stop()
-            try:
-                await asyncio.to_thread(
-                    self.parts.store.delete_session, session, partial(self._remove_files, session)
-                )
-            except InUseError as error:
-                raise ServiceError(Code.IN_USE, str(error)) from error
+            await asyncio.to_thread(
+                self.parts.store.delete_session, session, partial(self._remove_files, session)
+            )
         if not stored.state.over:  # whoever watches it need not wait for more
             gone = replace(stored, state=SessionState.CANCELLED, reason="the session was deleted")
             self.parts.bus.publish(Event(gone, None))
@@ -167,9 +161,7 @@ class Engines:
     async def battery(self, digest: str) -> Battery:
         """A battery by its digest, kept in memory once read."""
         if digest not in self._batteries:
-            self._batteries[digest] = await asyncio.to_thread(
-                batteries.load, digest, self.battery_folder
-            )
+            self._batteries[digest] = await asyncio.to_thread(load, digest, self.battery_folder)
         return self._batteries[digest]
 
     async def close(self) -> None:

@@ -12,7 +12,7 @@ from animalcat.layouts.library import LAYOUTS, load_layout
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.model import LayoutRecord
 from animalcat.service.rpc.paging import MOST, PAGE, paged
-from animalcat.v1 import layouts_pb2, results_pb2, sessions_pb2
+from animalcat.v1 import layouts_pb2, results_pb2, sessions_pb2, types_pb2
 
 from .conftest import FILES, Service
 
@@ -156,13 +156,25 @@ async def test_sessions_are_listed_by_what_is_asked_for(service: Service) -> Non
 async def test_episodes_come_in_pages(service: Service) -> None:
     session = await service.create(5, agent="lists:episodes")
     await service.play(session, agent="lists:episodes")
-    request = results_pb2.ListEpisodesRequest(parent=session, page_size=2)
-    found: list[int] = []
-    while True:
-        answer = await service.episodes.ListEpisodes(request)
-        assert len(answer.episodes) <= 2
-        found += [one.episode for one in answer.episodes]
-        request.page_token = answer.next_page_token
-        if not request.page_token:
-            break
-    assert found == [0, 1, 2, 3, 4]
+
+    async def pages(**asked: Any) -> list[list[tuple[int, int]]]:
+        request = results_pb2.ListEpisodesRequest(parent=session, page_size=2, **asked)
+        found: list[list[tuple[int, int]]] = []
+        while True:
+            answer = await service.episodes.ListEpisodes(request)
+            found.append([(one.episode, one.outcome) for one in answer.episodes])
+            request.page_token = answer.next_page_token
+            if not request.page_token:
+                return found
+
+    every = await pages()
+    assert [[number for number, _ in page] for page in every] == [[0, 1], [2, 3], [4]]
+    both = [types_pb2.OUTCOME_SUCCESS, types_pb2.OUTCOME_FAILURE]
+    assert {outcome for page in every for _, outcome in page} == set(both)
+    for outcome in both:
+        listed = [one for page in await pages(outcomes=[outcome]) for one in page]
+        assert listed == [one for page in every for one in page if one[1] == outcome]
+    for bad in ({"page_token": "nonsense"}, {"outcomes": [7]}):
+        with pytest.raises(grpc.aio.AioRpcError) as error:
+            await pages(**bad)
+        assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT
