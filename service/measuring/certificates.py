@@ -19,7 +19,7 @@ from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.errors import Code, ServiceError
-from animalcat.service.measuring.measurement import CERTIFICATE_DELAY, is_checkpoint
+from animalcat.service.measuring.measurement import CERTIFICATE_DELAY, OneAtATime, is_checkpoint
 from animalcat.service.model import Session, StoredCertificate
 from animalcat.service.storage.base import SessionStore
 
@@ -67,14 +67,14 @@ class Certifier:
         self,
         session: Session,
         learner: Learner,
-        thinking: asyncio.Lock,
+        think: OneAtATime,
         store: SessionStore,
         fitter: Fitter,
         data: Path,
     ) -> None:
         self._session = session
         self._learner = learner
-        self._thinking = thinking
+        self._think = think
         self._store = store
         self._fitter = fitter
         self._data = data
@@ -95,10 +95,7 @@ class Certifier:
         """
         n = self._learner.n
         if is_checkpoint(n) and n not in self._stored:
-            async with self._thinking:
-                live = await asyncio.to_thread(self._learner.summary)
-                data = self._learner.data()
-            self._asked[n] = live, data
+            self._asked[n] = await self._think(self._known)
             self._begin(n)
         begun = n - CERTIFICATE_DELAY
         if is_checkpoint(begun):
@@ -120,6 +117,9 @@ class Certifier:
         """Give up fits that are under way."""
         for task in self._fits.values():
             task.cancel()
+
+    def _known(self) -> tuple[list[NodeSummary], Data]:
+        return self._learner.summary(), self._learner.data()
 
     def _begin(self, n: int) -> None:
         task = asyncio.create_task(self._check(n, *self._asked[n]))
@@ -170,9 +170,8 @@ class Certifier:
         draws = self._stored[n].draws
         if draws:
             # Read back also where they have just been written: the same path as after a restart.
-            async with self._thinking:
-                loaded = await asyncio.to_thread(_load, self._data / draws)
-                await asyncio.to_thread(self._learner.reseed, loaded, n)
+            loaded = await asyncio.to_thread(_load, self._data / draws)
+            await self._think(self._learner.reseed, loaded, n)
 
 
 async def fit_again(fitter: Fitter, request: FitRequest) -> FitResult:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from animalcat.service.measuring.coverage import covered_features
 from animalcat.service.measuring.generation import InstanceSource, source_for
 from animalcat.service.model import CapabilityStatus, Decision, Episode, Outcome, SessionSpec
 
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
 FIRST_CHECKPOINT: Final = 16
 """Episodes before the first certificate; the next ones are at twice as many each."""
 CERTIFICATE_DELAY: Final = 8
@@ -30,6 +34,18 @@ CERTIFICATE_DELAY: Final = 8
 def is_checkpoint(n: int) -> bool:
     """Whether NUTS looks at the first n episodes: n = 16, 32, 64, ..."""
     return n >= FIRST_CHECKPOINT and n & (n - 1) == 0
+
+
+class OneAtATime:
+    """Calls functions in threads, one at a time: what they share needs no other lock."""
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+
+    async def __call__(self, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        """What the function gives, once those that were called before it have ended."""
+        async with self._lock:
+            return await asyncio.to_thread(function, *args, **kwargs)
 
 
 class Measurement:

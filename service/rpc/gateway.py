@@ -110,8 +110,8 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
 class GrpcLink(AgentLink):
     """An agent at the other end of a stream."""
 
-    def __init__(self, stream: Stream, instance: str, timeout: float) -> None:
-        self.instance = instance
+    def __init__(self, stream: Stream, process: str, timeout: float) -> None:
+        self.process = process
         self._stream = stream
         self._timeout = timeout
         self._notes: list[Note] = []

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
-from animalcat.service.batteries.instance import Instance
-from animalcat.service.model import Cause, Decision, Episode, Outcome
-from animalcat.service.session.play import Course
+from animalcat.service.model import Decision, Episode
 
 MAX_FAULTS: Final = 3
 """Backend faults of an instance after which it is set aside."""
@@ -131,36 +128,10 @@ class Ledger:
         """An attempt ends whose end could not be stored."""
         self.playing.discard(number)
 
-    def judged(
-        self, episode: Episode, course: Course, instance: Instance, physics_steps: int
-    ) -> Episode:
-        """What became of an attempt."""
-        cause, outcomes = "", dict[str, float]()
-        if course.fault:
-            outcome, cause = Outcome.FAULT, f"backend: {course.fault}"
-        elif course.left is not None and course.left.blameless:
-            outcome, cause = Outcome.FAULT, course.left.value
-        elif course.left is Cause.CANCELLED or course.left is Cause.WITHDREW:
-            outcome, cause = Outcome.VOID, course.left.value
-        elif course.left is not None:
-            before = any(
-                e.agents_void
-                for e in self.attempts
-                if e.number == episode.number and e.decision.instance == instance.name
-            )
-            outcome, cause = Outcome.VOID, course.left.value
-            if before:
-                outcome, outcomes = Outcome.FAILURE, {"success": 0.0}
-                cause = f"{course.left.value}, for the second time: it counts as a failure"
-        else:
-            outcomes = course.watch.outcomes(course.episode_return, physics_steps)
-            outcome = Outcome.SUCCESS if outcomes["success"] else Outcome.FAILURE
-        return replace(
-            episode,
-            outcome=outcome,
-            episode_return=course.episode_return,
-            steps=course.steps,
-            ended_by=course.ended_by,
-            cause=cause,
-            outcomes=outcomes,
+    def voided_before(self, episode: Episode) -> bool:
+        """Whether the agent voided an earlier attempt at the number on the same instance."""
+        return any(
+            e.agents_void
+            for e in self.attempts
+            if e.number == episode.number and e.decision.instance == episode.decision.instance
         )

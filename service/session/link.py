@@ -42,10 +42,10 @@ class AgentLink(ABC):
     The engine is interrupted nowhere but in these calls.
 
     Attributes:
-        instance: Unique to the agent's process.
+        process: Unique to the agent's process.
     """
 
-    instance: str
+    process: str
 
     @abstractmethod
     async def welcome(self, session: Session) -> None:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from animalcat.arena_configs.model import ArenaError
-from animalcat.arena_configs.outcome import Task, Watch
+from animalcat.arena_configs.outcome import Watch
 from animalcat.envs.types import EndedBy, Phase, Step
 from animalcat.envs.worker_client import WorkerClient, WorkerFault
-from animalcat.service.model import Cause
+from animalcat.layouts.inference.randomness import rng
+from animalcat.service.batteries.battery import Battery
+from animalcat.service.converters import episode_header
+from animalcat.service.measuring.generation import played_arena, played_instance
+from animalcat.service.model import Cause, Episode, Outcome, SessionSpec
 from animalcat.service.recording import EpisodeRecorder
 from animalcat.service.session.link import AgentLeftError, AgentLink, EpisodeOpening
+from animalcat.service.session.parts import Parts
 
 BATCH: Final = 100
 """Actions that a worker is given at once; with a camera ten, since each brings an image."""
@@ -23,7 +29,7 @@ RECORDINGS: Final = "recordings"
 
 
 @dataclass(slots=True)
-class Course:
+class Playthrough:
     """How an attempt went.
 
     Attributes:
@@ -62,41 +68,110 @@ class Course:
                 self.fault = "the backend ended the episode with a fault"
 
 
-async def play(
+async def play_attempt(
+    episode: Episode,
+    spec: SessionSpec,
+    battery: Battery,
+    parts: Parts,
     link: AgentLink,
     worker: WorkerClient,
-    recorder: EpisodeRecorder,
-    opening: EpisodeOpening,
-    arena_yaml: str,
-    seed: int,
-    task: Task,
-) -> Course:
-    """Play until the arena ends the episode, the backend fails, or the agent leaves.
+    *,
+    second_chance: bool,
+) -> tuple[Episode, Playthrough]:
+    """Play an attempt until the arena ends it, the backend fails, or the agent leaves.
 
-    The recorder has every step, and is left open; the agent has not been told of the end.
+    The recording is on disk when this returns. The agent has not been told of the end.
 
     Args:
+        episode: The attempt, which was begun.
+        spec: Of the session.
+        battery: Of the session.
+        parts: Of the server.
         link: The agent.
         worker: What plays the arena.
-        recorder: Where every step goes.
-        opening: What the agent is told first.
-        arena_yaml: The arena, fixed.
-        seed: Seed of the episode.
-        task: What can be observed of it.
+        second_chance: Whether the agent voided an attempt at it before; it does so only once.
+
+    Returns:
+        The attempt with its outcome, and how it went.
     """
-    course = Course(Watch(task))
+    instance = played_instance(battery, episode.decision)
+    arena_yaml = await asyncio.to_thread(played_arena, battery, episode.decision)
+    versions = {**parts.versions, **worker.versions}
+    recorder = await asyncio.to_thread(
+        EpisodeRecorder,
+        recording_path(parts.data, episode.session, episode.number, episode.attempt),
+        episode_header(episode, spec, arena_yaml, instance.seed, versions),
+    )
+    opening = EpisodeOpening(
+        episode.number,
+        instance.time_limit_steps,
+        int(rng(spec.seed, "agent", episode.number).integers(2**63)),
+    )
+    began = parts.monotonic()
+    played = Playthrough(Watch(instance.task))
     try:
-        await _play(course, link, worker, recorder, opening, arena_yaml, seed)
+        await _play(played, link, worker, recorder, opening, arena_yaml, instance.seed)
     except AgentLeftError as left:
-        course.left = left.cause
+        played.left = left.cause
     except (WorkerFault, ArenaError) as fault:
-        course.fault = str(fault)
-        course.ended_by = EndedBy.FAULT
-    return course
+        played.fault = str(fault)
+        played.ended_by = EndedBy.FAULT
+    seconds = parts.monotonic() - began
+    verdict = judge(played, spec.observation_spec.decision_period, second_chance=second_chance)
+    finished = replace(
+        episode,
+        outcome=verdict.outcome,
+        episode_return=played.episode_return,
+        steps=played.steps,
+        ended_by=played.ended_by,
+        cause=verdict.cause,
+        outcomes=verdict.outcomes,
+        seconds=seconds,
+        versions=versions,
+    )
+    await asyncio.to_thread(recorder.finish, verdict.outcome, verdict.outcomes)
+    return finished, played
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What became of an attempt.
+
+    Attributes:
+        outcome: Its outcome.
+        cause: Why it was voided, a fault, or lost on the second chance; empty otherwise.
+        outcomes: What was observed, by source.
+    """
+
+    outcome: Outcome
+    cause: str = ""
+    outcomes: Mapping[str, float] = field(default_factory=dict[str, float])
+
+
+def judge(played: Playthrough, decision_period: int, *, second_chance: bool) -> Judgement:
+    """What became of an attempt.
+
+    Args:
+        played: How it went.
+        decision_period: Physics steps of a decision.
+        second_chance: Whether the agent voided an attempt at it before: then it fails.
+    """
+    left = played.left
+    if played.fault:
+        return Judgement(Outcome.FAULT, f"backend: {played.fault}")
+    if left is None:
+        seen = played.watch.outcomes(played.episode_return, played.steps * decision_period)
+        return Judgement(Outcome.SUCCESS if seen["success"] else Outcome.FAILURE, outcomes=seen)
+    if left.blameless:
+        return Judgement(Outcome.FAULT, left.value)
+    if second_chance and left not in (Cause.CANCELLED, Cause.WITHDREW):
+        cause = f"{left.value}, for the second time: it counts as a failure"
+        return Judgement(Outcome.FAILURE, cause, {"success": 0.0})
+    return Judgement(Outcome.VOID, left.value)
 
 
 async def _play(
-    course: Course,
+    played: Playthrough,
     link: AgentLink,
     worker: WorkerClient,
     recorder: EpisodeRecorder,
@@ -106,28 +181,28 @@ async def _play(
 ) -> None:
     batch = BATCH if worker.spec.camera is None else BATCH // 10
     step = await worker.load(arena_yaml, seed)
-    course.last = step
+    played.last = step
     recorder.step(step, None)
     await link.begin(opening, step)
     while True:
-        actions = await link.actions(course.steps)
+        actions = await link.actions(played.steps)
         notes = link.take_notes()
-        course.reward = 0.0
+        played.reward = 0.0
         for start in range(0, len(actions), batch):
             part = actions[start : start + batch]
             steps = await worker.step(part)
-            course.take(steps)
-            more = course.ended_by is None and start + batch < len(actions)
+            played.take(steps)
+            more = played.ended_by is None and start + batch < len(actions)
             try:
-                if course.ended_by is None and not more:
-                    await link.ask(course.steps, course.reward, steps[-1])
+                if played.ended_by is None and not more:
+                    await link.ask(played.steps, played.reward, steps[-1])
             finally:
                 # While the agent thinks. The worker stops at the episode's end, so there may be
                 # fewer steps than actions.
                 for action, step in zip(part, steps, strict=False):
                     recorder.step(step, action, notes)
                     notes = []
-            if course.ended_by is not None:
+            if played.ended_by is not None:
                 return
 
 

@@ -1,0 +1,102 @@
+"""Ending: a session is left with a profile by NUTS, or with what the live posterior knows."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from typing import Any
+
+from animalcat.layouts.inference.fit import FitError
+from animalcat.service.measuring.report import Report
+from animalcat.service.model import Cause, Session, SessionState
+from animalcat.service.session.final_fits import FinalFits
+from animalcat.service.session.parts import Parts
+from animalcat.service.session.record import SessionRecord
+from animalcat.service.session.scheduling import Schedule
+
+log = logging.getLogger(__name__)
+
+
+class Ending:
+    """Ends one session once, whoever asks for it first."""
+
+    def __init__(self, record: SessionRecord, schedule: Schedule, parts: Parts) -> None:
+        self._record = record
+        self._schedule = schedule
+        self._parts = parts
+        self._fits = FinalFits(record.session, parts)
+        self._task: asyncio.Task[Session] | None = None
+
+    def warm(self) -> None:
+        """Have the layouts compiled, beside the episodes, that the last fits will want."""
+        learner = self._schedule.evidence.measurement.learner
+        self._fits.warm(learner.layout)
+        if learner.misfit:
+            self._fits.warm(learner.widened_layout)
+
+    def close(self) -> None:
+        """Drop the fits that are under way, as the server is to stop."""
+        self._fits.close()
+
+    async def finish(self) -> Session:
+        """Fit by NUTS, store the profile, end the session."""
+        return await self._once(self._finish)
+
+    async def cancel(self) -> Session:
+        """End the session with what the live posterior knows, as it is cancelled."""
+        return await self._once(self._cancel)
+
+    async def fail(self, reason: str) -> None:
+        """End the session with what the live posterior knows, as it cannot go on."""
+        await self._end_live(SessionState.FAILED, reason)
+
+    async def live_report(self, session: Session | None = None) -> Report:
+        """The profile as the live posterior has it now.
+
+        Args:
+            session: What the profile says of the session; None: as it stands.
+        """
+        return await self._schedule.evidence.live_report(session or self._record.session)
+
+    async def _once(self, end: Callable[[], Coroutine[Any, Any, Session]]) -> Session:
+        """End the session, or wait until whoever came first has ended it."""
+        if self._task is None:
+            self._task = asyncio.create_task(end())
+            self._task.add_done_callback(self._look)
+        return await asyncio.shield(self._task)
+
+    def _look(self, task: asyncio.Task[Session]) -> None:
+        if task.cancelled() or task.exception() is not None:
+            self._task = None  # the next agent tries again
+
+    async def _finish(self) -> Session:
+        await self._schedule.settle(certify=self._record.session.spec.certify)
+        evidence, session = self._schedule.evidence, self._record.session
+        learner = evidence.measurement.learner
+        await evidence.wait_for_reach()
+        try:
+            fit = await self._fits.profile(learner)
+        except FitError as error:
+            # All is played: what is known is kept, and says that it is not certified.
+            log.warning("session %s ends without its last fit: %s", session.id, error)
+            fit = error
+        second = await self._fits.second_reading(learner)
+        certificates = await asyncio.to_thread(self._parts.store.certificates, session.id)
+        reason = (await evidence.verdict()).reason or self._schedule.conclusion
+        report = await evidence.exported_report(
+            replace(self._record.session, reason=reason), fit, certificates, second
+        )
+        await self._record.end(SessionState.FINISHED, reason, report, learner.misfit)
+        return self._record.session
+
+    async def _cancel(self) -> Session:
+        await self._schedule.settle(certify=False)
+        return await self._end_live(SessionState.CANCELLED, Cause.CANCELLED.value)
+
+    async def _end_live(self, state: SessionState, reason: str) -> Session:
+        report = await self.live_report(replace(self._record.session, state=state, reason=reason))
+        misfit = self._schedule.evidence.measurement.learner.misfit
+        await self._record.end(state, reason, report, misfit)
+        return self._record.session
