@@ -11,8 +11,14 @@ PACKAGES: Final = ("animalcat", "numba", "numpy", "nutpie", "pymc", "sapien")
 """Packages whose version is kept."""
 
 
-class Difference(NamedTuple):
-    """One version that differs: what was recorded, and what is here ("" where it is absent)."""
+class ChangedVersion(NamedTuple):
+    """A version that is not what it was.
+
+    Attributes:
+        name: Of the package.
+        recorded: The version that was recorded; empty where there was none.
+        here: The version of this installation; empty where there is none.
+    """
 
     name: str
     recorded: str
@@ -27,9 +33,9 @@ def versions() -> dict[str, str]:
     return found
 
 
-def differences(
+def changed_versions(
     recorded: Mapping[str, str], here: Mapping[str, str] | None = None
-) -> tuple[Difference, ...]:
+) -> tuple[ChangedVersion, ...]:
     """Where recorded versions differ from those here, by name.
 
     Args:
@@ -38,7 +44,7 @@ def differences(
     """
     here = versions() if here is None else here
     return tuple(
-        Difference(name, recorded.get(name, ""), here.get(name, ""))
+        ChangedVersion(name, recorded.get(name, ""), here.get(name, ""))
         for name in sorted({*recorded, *here})
         if recorded.get(name, "") != here.get(name, "")
     )

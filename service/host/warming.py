@@ -64,14 +64,16 @@ class Part(NamedTuple):
 
 def parts() -> Iterator[Part]:
     """Everything that is compiled on first use and kept."""
-    yield Part("simulator with rays", lambda: play(ObservationSpec(None, RaySpec(1))))
-    yield Part("simulator with a camera", lambda: play(ObservationSpec(CameraSpec(16), None)))
+    yield Part("simulator with rays", lambda: play_briefly(ObservationSpec(None, RaySpec(1))))
+    yield Part(
+        "simulator with a camera", lambda: play_briefly(ObservationSpec(CameraSpec(16), None))
+    )
     for name in LAYOUTS:
         layout = load_layout(name)
         yield Part(f"layout {name}", lambda layout=layout: measure(layout))
 
 
-def play(spec: ObservationSpec) -> None:
+def play_briefly(spec: ObservationSpec) -> None:
     """Play a few steps of an arena."""
     environment = make_environment("sim", spec)
     try:

@@ -31,7 +31,7 @@ QUIT: Final = ("\x03", "\x04", "x", "")
 HELP: Final = "arrows or WASD move, Q/E ahead and turn, space waits, R restarts, X leaves"
 
 
-def play(game: Game, keys: Iterable[str], write: Callable[[str], None]) -> None:
+def play_in_terminal(game: Game, keys: Iterable[str], write: Callable[[str], None]) -> None:
     """Play until a key or the end of the keys says to leave.
 
     Args:

@@ -5,18 +5,24 @@
 """
 
 from animalcat.service.recording.reader import Recording, RecordingError, read_episode
-from animalcat.service.recording.verify import Course, Difference, Verification, frames, verify
+from animalcat.service.recording.verify import (
+    Comparison,
+    FirstDifference,
+    Verification,
+    camera_images,
+    verify,
+)
 from animalcat.service.recording.writer import EpisodeRecorder, compact
 
 __all__ = [
-    "Course",
-    "Difference",
+    "Comparison",
     "EpisodeRecorder",
+    "FirstDifference",
     "Recording",
     "RecordingError",
     "Verification",
+    "camera_images",
     "compact",
-    "frames",
     "read_episode",
     "verify",
 ]

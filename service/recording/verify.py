@@ -18,9 +18,7 @@ from animalcat.envs.types import CameraSpec, EndedBy, Environment, ObservationSp
 from animalcat.envs.unity.late import LateSimEnvironment
 from animalcat.service.recording.reader import Recording
 from animalcat.service.recording.writer import recorded_step
-from animalcat.service.versions import Difference as VersionDifference
-from animalcat.service.versions import differences as version_differences
-from animalcat.service.versions import versions
+from animalcat.service.versions import ChangedVersion, changed_versions, versions
 from animalcat.v1 import results_pb2, types_pb2
 from animalcat.wire import ended_by_from_proto, spec_from_proto
 
@@ -33,7 +31,7 @@ _SEEN_FIELDS: Final = ("health", "velocity", "position", "rays", "camera")
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class FirstDifference:
     """Where a replay first departs from its recording.
 
     Attributes:
@@ -58,18 +56,18 @@ class Verification:
         difference: The first difference; None where every recorded number came out again.
         versions: Versions that differ between the recording and what played it again.
         backend: What played it again.
-        course: How far apart the two courses are, where something else played than is recorded.
+        comparison: How far apart the two are, where something else played than is recorded.
     """
 
     steps: int
-    difference: Difference | None
-    versions: tuple[VersionDifference, ...]
+    difference: FirstDifference | None
+    versions: tuple[ChangedVersion, ...]
     backend: str
-    course: Course | None = None
+    comparison: Comparison | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class Comparison:
     """An episode played again on another backend, beside its recording.
 
     Attributes:
@@ -104,12 +102,12 @@ def verify(recording: Recording, make: Make = make_environment, backend: str = "
     here = {**versions(), **getattr(environment, "versions", {})}
     total = 0.0
     compared = 0
-    found: Difference | None = None
+    found: FirstDifference | None = None
     for number, (recorded, step) in enumerate(
         zip_longest(recording.steps, _replayed(recording, environment))
     ):
         if recorded is None or step is None:
-            found = Difference(number, "step", _there(recorded), _there(step))
+            found = FirstDifference(number, "step", _there(recorded), _there(step))
             break
         action = recorded.action if recorded.HasField("action") else None
         again = recorded_step(number, step, action, pixels=header.pixels)
@@ -120,12 +118,12 @@ def verify(recording: Recording, make: Make = make_environment, backend: str = "
         compared += 1
     if found is None and recording.footer is not None:
         found = _compare_footer(recording.footer, compared, total)
-    course = None
+    comparison = None
     if chosen != header.backend:
         again = _replayed(recording, _environment(header, chosen, spec, make))
-        course = _course(recording, list(again))
-    differences = version_differences(header.versions, here)
-    return Verification(compared, found, differences, chosen, course)
+        comparison = _compare_courses(recording, list(again))
+    differences = changed_versions(header.versions, here)
+    return Verification(compared, found, differences, chosen, comparison)
 
 
 def stage(header: results_pb2.EpisodeHeader, backend: str = "") -> str:
@@ -139,7 +137,7 @@ def stage(header: results_pb2.EpisodeHeader, backend: str = "") -> str:
     return SIMULATOR if header.backend.startswith("unity:") else header.backend
 
 
-def frames(
+def camera_images(
     recording: Recording, resolution: int, make: Make = make_environment, backend: str = ""
 ) -> Iterator[np.ndarray[Any, np.dtype[np.uint8]]]:
     """What the agent's camera shows at every step, by playing the episode again.
@@ -179,14 +177,14 @@ def _environment(
     return make(backend, spec)
 
 
-def _course(recording: Recording, replayed: Sequence[Step]) -> Course:
+def _compare_courses(recording: Recording, replayed: Sequence[Step]) -> Comparison:
     recorded = recording.steps
     metres = 0.0
     for one, two in zip(recorded, replayed, strict=False):
         gap = np.subtract(one.observation.position, two.observation.position)
         metres = max(metres, float(np.linalg.norm(gap)))
     last = replayed[-1].ended_by if replayed else None
-    return Course(
+    return Comparison(
         metres,
         (ended_by_from_proto(recorded[-1].ended_by) if recorded else None, last),
         (sum(step.reward for step in recorded), sum(step.reward for step in replayed)),
@@ -205,7 +203,7 @@ def _replayed(recording: Recording, environment: Environment) -> Iterator[Step]:
 
 def _compare_steps(
     number: int, recorded: results_pb2.RecordedStep, again: results_pb2.RecordedStep
-) -> Difference | None:
+) -> FirstDifference | None:
     for place, fields, a, b in (
         ("", _STEP_FIELDS, recorded, again),
         ("observation.", _SEEN_FIELDS, recorded.observation, again.observation),
@@ -219,32 +217,32 @@ def _compare_steps(
 
 def _compare_footer(
     footer: results_pb2.EpisodeFooter, steps: int, total: float
-) -> Difference | None:
+) -> FirstDifference | None:
     last = max(0, steps - 1)
     if footer.steps != last:
-        return Difference(last, "footer.steps", str(footer.steps), str(last))
+        return FirstDifference(last, "footer.steps", str(footer.steps), str(last))
     return _compare(last, "footer.episode_return", footer.episode_return, total)
 
 
-def _compare(step: int, field: str, recorded: Any, again: Any) -> Difference | None:
+def _compare(step: int, field: str, recorded: Any, again: Any) -> FirstDifference | None:
     """The first number of a field that differs, if one does."""
     if field == "ended_by":
         names = types_pb2.EndedBy.Name
         same = recorded == again
-        return None if same else Difference(step, field, names(recorded), names(again))
+        return None if same else FirstDifference(step, field, names(recorded), names(again))
     if field == "camera_digest":
         same = recorded == again
-        return None if same else Difference(step, field, recorded.hex(), again.hex())
+        return None if same else FirstDifference(step, field, recorded.hex(), again.hex())
     a, b = _numbers(field, recorded), _numbers(field, again)
     if a.shape != b.shape:
-        return Difference(step, field, f"{a.size} numbers", f"{b.size} numbers")
+        return FirstDifference(step, field, f"{a.size} numbers", f"{b.size} numbers")
     # By bits: -0.0 is not 0.0, and a NaN equals itself.
     (different,) = np.nonzero(a.view(f"u{a.itemsize}") != b.view(f"u{b.itemsize}"))
     if not different.size:
         return None
     first = int(different[0])
     place = f"{field}[{first}]" if a.size > 1 else field
-    return Difference(step, place, repr(a[first].item()), repr(b[first].item()))
+    return FirstDifference(step, place, repr(a[first].item()), repr(b[first].item()))
 
 
 def _numbers(field: str, value: Any) -> np.ndarray[Any, Any]:

@@ -24,7 +24,7 @@ from animalcat.service.recording import (
     EpisodeRecorder,
     Recording,
     RecordingError,
-    frames,
+    camera_images,
     read_episode,
     verify,
 )
@@ -406,7 +406,7 @@ def test_verification_says_which_versions_differ(rays: Played) -> None:
 
 def test_frames_show_an_episode_that_had_no_camera(rays: Played) -> None:
     recording = read_episode(rays.path)
-    images = list(frames(recording, 24))
+    images = list(camera_images(recording, 24))
     assert len(images) == len(recording.steps)
     assert {image.shape for image in images} == {(24, 24, 3)}
     assert not np.array_equal(images[0], images[-1])

@@ -75,8 +75,8 @@ async def test_the_same_session_on_simulator_and_build(serve: Serve) -> None:
     found = verify(recording)
     assert (found.backend, found.difference) == ("sim", None)
     assert "unity-build" in {name for name, *_ in found.versions}
-    assert found.course is not None
-    assert found.course.metres == 0.0
+    assert found.comparison is not None
+    assert found.comparison.metres == 0.0
 
 
 async def test_a_build_that_dies_is_started_again_and_the_episode_repeated(
@@ -103,8 +103,8 @@ async def test_a_build_that_dies_is_started_again_and_the_episode_repeated(
     other.steps[4].observation.position[0] += 0.5
     found = verify(other)
     assert found.difference is not None
-    assert found.course is not None
-    assert found.course.metres == pytest.approx(0.5)
+    assert found.comparison is not None
+    assert found.comparison.metres == pytest.approx(0.5)
 
 
 async def test_a_server_runs_only_builds_that_it_was_told_of(serve: Serve, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from animalcat.cli.shared.output import MISSING, fail
 from animalcat.service.host.settings import Settings
 from animalcat.service.person import Game, PageServer
 from animalcat.service.person.recordings import SESSION_PREFIX
-from animalcat.service.person.terminal import play as play_keys
+from animalcat.service.person.terminal import play_in_terminal
 
 _KEY: Final = re.compile(r"\x1b\[[A-D]|.", re.DOTALL)
 
@@ -111,7 +111,7 @@ def _in_terminal(game: Callable[[], Game]) -> None:
             sys.stdout.write(text)
             sys.stdout.flush()
 
-        play_keys(playing, keys, write)
+        play_in_terminal(playing, keys, write)
     typer.echo("")
 
 

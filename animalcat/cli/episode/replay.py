@@ -19,7 +19,7 @@ from animalcat.service.recording import (
     Recording,
     RecordingError,
     Verification,
-    frames,
+    camera_images,
     read_episode,
     verify,
 )
@@ -147,7 +147,7 @@ def _render(source: Source, folder: Path, resolution: int, backend: str) -> str:
     """Write a picture a step; the pattern of their names."""
     folder.mkdir(parents=True, exist_ok=True)
     stem = Path(source.label).stem
-    for number, image in enumerate(frames(source.recording, resolution, backend=backend)):
+    for number, image in enumerate(camera_images(source.recording, resolution, backend=backend)):
         Image.fromarray(image).save(folder / f"{stem}-{number:04}.png")
     return str(folder / f"{stem}-*.png")
 
@@ -184,12 +184,12 @@ def _found(found: Verification) -> dict[str, Any]:
             "replayed": found.difference.replayed,
         },
         "backend": found.backend,
-        "course": found.course
+        "course": found.comparison
         and {
-            "metres": found.course.metres,
-            "ended_by": [end and end.name.lower() for end in found.course.ended_by],
-            "return": list(found.course.episode_return),
-            "steps": list(found.course.steps),
+            "metres": found.comparison.metres,
+            "ended_by": [end and end.name.lower() for end in found.comparison.ended_by],
+            "return": list(found.comparison.episode_return),
+            "steps": list(found.comparison.steps),
         },
         "versions": {v.name: {"recorded": v.recorded, "here": v.here} for v in found.versions},
     }
