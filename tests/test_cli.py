@@ -5,10 +5,14 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import pytest
+import typer
 from rich.progress import Progress
 from rich.table import Table
 from typer.testing import CliRunner
@@ -45,15 +49,64 @@ def test_the_version_and_short_help() -> None:
     assert run("battery", "build", "-h").stdout == run("battery", "build", "--help").stdout
 
 
-def test_a_shell_completes_nouns_verbs_and_options() -> None:
+def line_so_far(shell: str, words: str) -> dict[str, str]:
+    """What the shell's script hands over in the environment when a word is to be completed."""
+    env = {"_ANIMALCAT_COMPLETE": f"complete_{shell}"}
+    if shell == "bash":
+        return env | {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    env["_TYPER_COMPLETE_ARGS"] = words
+    env["_TYPER_COMPLETE_FISH_ACTION"] = "get-args"
+    env["_TYPER_COMPLETE_WORD_TO_COMPLETE"] = words.split()[-1]
+    return env
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
+def test_a_shell_completes_nouns_verbs_and_options(shell: str) -> None:
     def completed(words: str) -> list[str]:
-        env = {"_ANIMALCAT_COMPLETE": "complete_bash", "COMP_WORDS": words}
-        env["COMP_CWORD"] = str(len(words.split()) - 1)
-        return run(env=env).stdout.split()
+        offered = run(env=line_so_far(shell, words)).stdout
+        if shell == "zsh":
+            return re.findall(r'"([^"]+)":"', offered)
+        return [re.split("\t|:::", line)[0] for line in offered.splitlines()]
 
     assert completed("animalcat se") == ["serve", "session"]
     assert completed("animalcat session re") == ["reanalyse", "resume"]
     assert completed("animalcat session run --max-e") == ["--max-episodes"]
+    assert completed("animalcat layout fit --pass") == ["--pass-marks"]
+
+
+def test_words_of_a_completion_count_only_where_one_is_asked_for() -> None:
+    left = {"COMP_WORDS": "animalcat session", "_TYPER_COMPLETE_ARGS": "animalcat session"}
+    done = run("battery", "build", "-h", env=left)
+    assert done.returncode == 0
+    assert "FAMILY" in done.stdout
+
+
+def test_help_says_what_everything_stands_for() -> None:
+    """No type where a person expects a word, but where it lists the choices."""
+    for noun in COMMANDS:
+        root: Any = typer.main.get_command(build([noun]))
+        for verb in getattr(root.commands[noun], "commands", {None: None}):
+            words = [noun, verb] if verb else [noun]
+            done = CliRunner().invoke(build(words), [*words, "--help"])
+            assert done.exit_code == 0, done.output
+            assert not re.findall(
+                r"<[a-z ]+(?:\[.*\])?>|\{|\b(?:TEXT|INTEGER|FLOAT)\b", done.stdout
+            )
+            usage, about, *_ = re.split(r"\n\n", done.stdout)
+            assert usage.startswith(f"Usage: root {' '.join(words)} [OPTIONS]")
+            assert about.strip().endswith("."), words
+
+
+def test_many_options_come_in_groups_few_do_not() -> None:
+    def groups(*words: str) -> list[str]:
+        text = CliRunner().invoke(build([*words]), [*words, "--help"]).stdout
+        return [line[:-1] for line in text.splitlines() if line.endswith(":") and line[0] != " "]
+
+    assert groups("session", "run") == [
+        *("Agent", "What is played", "How arenas are chosen", "When it ends"),
+        *("How it is played and checked", "Server and output", "Options"),
+    ]
+    assert groups("session", "list") == ["Options"]
 
 
 def test_unknown_command_is_an_error() -> None:

@@ -1,27 +1,84 @@
-"""The documentation names only commands, options and files that exist."""
+"""The documentation names only what exists, and shows as output only what a run prints.
+
+A block marked `text` is the output of the block of commands before it. It is compared with a run,
+unless an HTML comment `seen DATE, MACHINE` right before it says where such a long run was seen.
+"""
 
 from __future__ import annotations
 
+import builtins
 import re
 import shlex
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from animalcat.cli.main import build
+from tests.layouts.test_notebook import person
+from tests.printed import agrees
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+README = ROOT / "README.md"
+PAGES = [README, ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+SEEN = re.compile(r"<!-- seen \d{4}-\d\d-\d\d, \S.* -->")
+PLAYED_ELSEWHERE = {"unity.md"}
+"""Pages that tests/unity/test_page.py follows word by word, with clients of animalai."""
 
 
-def commands(page: Path) -> list[str]:
-    blocks = re.findall(r"```\n(.*?)```", page.read_text(), flags=re.DOTALL)
-    lines = [line for block in blocks for line in block.splitlines()]
-    return [line for line in lines if line.startswith("animalcat ")]
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: its language ("" for none), its text, and the line of text before it."""
+
+    language: str
+    text: str
+    before: str
+
+    @property
+    def commands(self) -> list[str]:
+        lines = [line.removeprefix(".venv/bin/") for line in self.text.splitlines()]
+        plain = self.language in {"", "sh"}
+        return [line for line in lines if plain and line.startswith("animalcat ")]
 
 
-COMMANDS = sorted({line for page in PAGES for line in commands(page)})
+def blocks(page: Path) -> Iterator[Block]:
+    language, text, before = None, "", ""
+    for line in page.read_text().splitlines(keepends=True):
+        if language is None and line.startswith("```"):
+            language, text = line[3:].strip(), ""
+        elif line.startswith("```"):
+            yield Block(language or "", text, before)
+            language = None
+        elif language is not None:
+            text += line
+        elif line.strip():
+            before = line.strip()
+
+
+def outputs() -> Iterator[tuple[Path, str, Block]]:
+    """Every block of output, with the command that prints it."""
+    for page in PAGES:
+        command = ""
+        for block in blocks(page):
+            if block.language == "text":
+                yield page, command, block
+            command = block.commands[-1] if block.commands else ""
+
+
+def slug(heading: str) -> str:
+    """The anchor that GitHub gives a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+COMMANDS = sorted({line for page in PAGES for block in blocks(page) for line in block.commands})
+OUTPUTS = [row for row in outputs() if row[0].name not in PLAYED_ELSEWHERE]
 
 
 @pytest.mark.parametrize("line", COMMANDS)
@@ -36,6 +93,93 @@ def test_documented_commands_exist(line: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
-    targets = re.findall(r"\]\(([^)#]+)", page.read_text())
-    lost = [t for t in targets if "://" not in t and not (page.parent / t).exists()]
+    lost: list[str] = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        name, _, anchor = target.partition("#")
+        file = page.parent / name if name else page
+        if "://" in target:
+            continue
+        if not file.exists():
+            lost.append(target)
+        elif anchor:
+            headings = re.findall(r"^#+ (.*)$", file.read_text(), re.MULTILINE)
+            if anchor not in map(slug, headings):
+                lost.append(target)
     assert not lost
+
+
+def test_the_index_names_every_page() -> None:
+    index = (ROOT / "docs" / "README.md").read_text()
+    pages = [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "design").glob("*.md")]
+    names = {page.relative_to(ROOT / "docs").as_posix() for page in pages} - {"README.md"}
+    assert names == set(re.findall(r"\]\(([^)]+\.md)\)", index))
+
+
+@pytest.mark.parametrize(
+    ("page", "command", "block"), OUTPUTS, ids=[f"{row[0].name}: {row[1]}" for row in OUTPUTS]
+)
+def test_what_is_shown_is_what_a_run_prints(
+    page: Path, command: str, block: Block, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert command, f"{page.name}: this output belongs to no command:\n{block.text}"
+    if not SEEN.fullmatch(block.before):
+        monkeypatch.chdir(ROOT)
+        words = shlex.split(command, comments=True)[1:]
+        seen = CliRunner().invoke(build(words), words).stdout
+        assert agrees(block.text, seen), f"{page.name} shows\n{block.text}but this is\n{seen}"
+
+
+def test_some_output_is_compared() -> None:
+    assert any(not SEEN.fullmatch(block.before) for _, _, block in OUTPUTS)
+
+
+def test_the_learners_fifteen_lines_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (code,) = (b for b in blocks(ROOT / "docs" / "learner.md") if b.language == "python")
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(builtins, "input", person)
+    exec(compile(code.text, "learner.md", "exec"), {"__name__": "page"})
+    assert '"carrying"' in capsys.readouterr().out
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("localhost", 0))
+        return int(listener.getsockname()[1])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_readme_can_be_followed(tmp_path: Path, port: int) -> None:
+    """Every command of the README runs as it stands there, but for the port."""
+    (script,) = (block for block in blocks(README) if block.language == "python")
+    (tmp_path / "my_agent.py").write_text(script.text)
+    commands = [line for block in blocks(README) for line in block.commands]
+    assert len(commands) > 8
+    program = Path(sys.executable).with_name("animalcat")
+
+    def words(line: str) -> list[str | Path]:
+        return [program, *shlex.split(line.replace("50051", str(port)), comments=True)[1:]]
+
+    serve = words(commands[0])
+    assert "serve" in serve
+    # What plays and shows in this folder finds the server of this folder: one for all commands.
+    with subprocess.Popen(serve, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            assert str(port) in server.stdout.readline()
+            for line in commands[1:]:
+                run = subprocess.run(
+                    words(line),
+                    cwd=tmp_path,
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                )
+                assert run.returncode == 0, f"{line}\n{run.stdout}\n{run.stderr}"
+        finally:
+            server.send_signal(signal.SIGINT)
+    assert (tmp_path / "profile.html").stat().st_size > 1000
+    assert list((tmp_path / "shots").rglob("*.png"))

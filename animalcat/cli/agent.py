@@ -31,19 +31,37 @@ def agent() -> None:
 
 @app.command()
 def run(
-    server: Annotated[str, typer.Option("--connect", metavar="HOST:PORT", help="The server.")],
+    server: Annotated[
+        str, typer.Option("--connect", metavar="HOST:PORT", help="The server to play on.")
+    ],
     reference: Annotated[
-        str, typer.Option("--agent", help="builtin:NAME, or path/to/file.py:Class.")
+        str,
+        typer.Option(
+            "--agent",
+            metavar="REFERENCE",
+            help="The agent: builtin:NAME, or path/to/file.py:Class. The file is run, so name "
+            "only one that you trust.",
+        ),
     ],
     session: Annotated[
-        str, typer.Option(help="Session to play; may be left out where one waits for an agent.")
+        str,
+        typer.Option(
+            metavar="SESSION",
+            help="The session to play. It may be left out when one session alone waits for an "
+            "agent.",
+        ),
     ] = "",
     name: Annotated[
-        str, typer.Option(help="Name of the agent; by default what --agent says.")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="The name of the agent, which must be the one that the session is for.",
+            show_default="what --agent says",
+        ),
     ] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Play a session to its end. The file that --agent names is run: use what you trust."""
+    """Play a session to its end, on a server that runs already."""
     progress = progress_console()
 
     def tell(episode: PlayedEpisode) -> None:

@@ -22,7 +22,13 @@ app = typer.Typer(
     help="List, build and import batteries, and show their features.", no_args_is_help=True
 )
 
-Seed = Annotated[int, typer.Option(min=0, help="Seed of what is left to chance.")]
+Seed = Annotated[
+    int,
+    typer.Option(metavar="NUMBER", min=0, help="The seed of everything that is left to chance."),
+]
+BatteryArgument = Annotated[
+    str, typer.Argument(metavar="BATTERY", help="The name of a battery, from `battery list`.")
+]
 
 
 @app.command("list")
@@ -37,17 +43,26 @@ def list_batteries(server: Server = None, data: Data = None, as_json: AsJson = F
 
 @app.command()
 def build(
-    family: Annotated[str, typer.Argument(help="Family of arenas, for example navigation.")],
+    family: Annotated[
+        str,
+        typer.Argument(metavar="FAMILY", help="A family of arenas, for example navigation."),
+    ],
     instances: Annotated[
-        int | None, typer.Option(min=1, help="How many.", show_default="450")
+        int | None,
+        typer.Option(metavar="NUMBER", min=1, help="How many arenas to make.", show_default="450"),
     ] = None,
     seed: Seed = 0,
-    name: Annotated[str, typer.Option(help="Name of the battery; the family's if not given.")] = "",
+    name: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="The name of the battery.", show_default="that of the family"
+        ),
+    ] = "",
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """Build a battery from a family of arenas."""
+    """Make a battery of arenas that are drawn from a family."""
     with client_for(server, data) as client:
         with progress(f"building {name or family}") as tell:
             made = client.build_battery(family, instances, seed=seed, name=name, on_progress=tell)
@@ -56,22 +71,33 @@ def build(
 
 @app.command("import")
 def import_(
-    path: Annotated[Path, typer.Argument(help="A folder of arena files, or one file.")],
-    name: Annotated[str, typer.Option(help="Name; made from the path if not given.")] = "",
+    path: Annotated[
+        Path, typer.Argument(metavar="PATH", help="A folder of arena files, or one arena file.")
+    ],
+    name: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="The name of the battery.", show_default="made from the path"
+        ),
+    ] = "",
     seed: Seed = 0,
     features: Annotated[
         Path | None,
         typer.Option(
             metavar="TABLE.csv",
-            help="Meta-features of your own: a column `instance`, and one each, with its unit in "
-            "brackets, as in `noise [dB]`; `choices` marks places that are choices.",
+            help="A table with meta-features of your own. It has a column `instance` and one "
+            "column for each feature, with the unit in brackets as in `noise [dB]`. A column "
+            "`choices` says which places are choices.",
         ),
     ] = None,
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a battery of arena files; the same content gives the same battery."""
+    """Make a battery of your own arena files.
+
+    The same content always gives the same battery.
+    """
     if not path.exists():
         fail(f"{path}: no such file or folder")
     with client_for(server, data) as client:
@@ -84,18 +110,20 @@ def import_(
 
 @app.command()
 def features(
-    name: Annotated[str, typer.Argument(help="Name of a battery.")],
+    name: BatteryArgument,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write a CSV file here.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE.csv", help="Write a CSV file here."),
     ] = None,
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the meta-features of a battery's instances, and why some have none.
+    """Show the meta-features of a battery's arenas.
 
-    The table on the screen leaves out what no instance has. A CSV file is of the form that
-    `battery import --features` takes.
+    What no arena could be measured for is said with the reason. The table on the screen leaves out
+    features that no arena has. The CSV file has all of them, in the form that `battery import
+    --features` reads.
     """
     with client_for(server, data) as client:
         known = client.get_battery(name).features

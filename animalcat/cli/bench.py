@@ -23,29 +23,45 @@ def command(
     parts: Annotated[
         list[str] | None,
         typer.Argument(
-            help=f"Parts to measure: {', '.join(PARTS)}; default all but slots, which takes some "
-            "minutes, and adaptive, which takes half an hour (--quick: 3 minutes)."
+            metavar="PART",
+            help=f"What to measure: {', '.join(PARTS)}. Without a name, all but the last two are "
+            "measured: slots takes some minutes, and adaptive half an hour (3 minutes with "
+            "--quick).",
+            show_default=False,
         ),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer repetitions.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Repeat less often, and so be less precise.")
+    ] = False,
     outcomes: Annotated[
         Path | None,
         typer.Option(
-            help="With adaptive: replay these outcomes instead, 0 and 1. CSV with a row an "
-            "instance: its meta-features, and a column of outcomes an agent."
+            metavar="TABLE.csv",
+            help="With the part adaptive: use these recorded outcomes, 0 and 1, instead of "
+            "simulated agents. The table has one row for each arena, its meta-features, and one "
+            "column of outcomes for each agent.",
         ),
     ] = None,
     agent: Annotated[
-        list[str] | None, typer.Option(help="With --outcomes: a column of outcomes; repeat it.")
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="With --outcomes: the column of an agent's outcomes. Repeat it for several.",
+        ),
     ] = None,
-    layout: Annotated[str, typer.Option(help="With --outcomes: the layout.")] = "aaio",
+    layout: Annotated[
+        str, typer.Option(metavar="NAME_OR_FILE", help="With --outcomes: the measurement layout.")
+    ] = "aaio",
     keep: Annotated[
         Path | None,
-        typer.Option(help="With adaptive: a folder that rows, seeds and curves are written to."),
+        typer.Option(
+            metavar="FOLDER",
+            help="With the part adaptive: write all rows, seeds and curves to this folder.",
+        ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Measure the named parts and print medians, baselines and ratios."""
+    """Measure how fast each part is, beside what it is compared with."""
     unknown = set(parts or ()) - set(PARTS)
     if unknown:
         fail(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")

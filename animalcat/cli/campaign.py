@@ -12,6 +12,7 @@ from animalcat import names
 from animalcat.cli.session.options import (
     ActionTimeout,
     Backend,
+    Battery,
     Camera,
     Certify,
     DecisionPeriod,
@@ -20,12 +21,14 @@ from animalcat.cli.session.options import (
     PolicyName,
     RandomShare,
     Seed,
+    Variant,
     find_battery,
     observation,
     parse_backend,
 )
 from animalcat.cli.session.plan import policy_name
 from animalcat.cli.shared.agent_process import GRACE_SECONDS, AgentProcess, check_reference
+from animalcat.cli.shared.command_help import AGENT
 from animalcat.cli.shared.operation_progress import progress
 from animalcat.cli.shared.output import (
     FAILED,
@@ -44,9 +47,15 @@ from animalcat.v1 import campaigns_pb2, sessions_pb2, types_pb2
 from animalcat.wire import spec_to_proto
 from animalcat.words import is_over
 
-app = typer.Typer(help="Measure several agents and compare them.", no_args_is_help=True)
+app = typer.Typer(
+    help="Measure several agents on one battery and compare them.", no_args_is_help=True
+)
 
-CampaignArgument = Annotated[str, typer.Argument(metavar="CAMPAIGN", help="Id of a campaign.")]
+CampaignArgument = Annotated[
+    str, typer.Argument(metavar="CAMPAIGN", help="The id of a campaign, from `campaign list`.")
+]
+SHARES: Final = "How episodes are shared out"
+"""A group of options."""
 
 _POLL_SECONDS: Final = 0.5
 RULE: Final = Allocation(1)
@@ -57,60 +66,85 @@ RULE: Final = Allocation(1)
 def run(
     agent: Annotated[
         list[str],
-        typer.Option(help="builtin:NAME, or path/to/file.py:Class; give it twice or more."),
+        typer.Option(
+            metavar="REFERENCE",
+            help="An agent to measure: builtin:NAME, or path/to/file.py:Class. Give it twice or "
+            "more.",
+            rich_help_panel=AGENT,
+        ),
     ],
-    battery: Annotated[
-        str, typer.Option(help="Name of a battery or a family, or a folder of arena files.")
+    battery: Battery,
+    budget: Annotated[
+        int,
+        typer.Option(
+            metavar="EPISODES",
+            min=1,
+            help="How many episodes all agents together may play.",
+            rich_help_panel=SHARES,
+        ),
     ],
-    budget: Annotated[int, typer.Option(min=1, help="Episodes of all agents together.")],
-    layout: Layout = "",
-    variant: Annotated[str, typer.Option(help="Variant of the layout.")] = "",
+    camera: Camera = None,
+    decision_period: DecisionPeriod = None,
+    action_timeout: ActionTimeout = None,
     features: Features = None,
+    layout: Layout = "",
+    variant: Variant = "",
     common: Annotated[
         int | None,
         typer.Option(
+            metavar="ARENAS",
             min=1,
-            help="Random arenas that all agents play, the same and first.",
+            help="How many random arenas all agents play first, the same ones.",
             show_default=str(RULE.common),
+            rich_help_panel=SHARES,
         ),
     ] = None,
     block: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Episodes that are handed out at once.", show_default=str(RULE.block)
+            metavar="EPISODES",
+            min=1,
+            help="How many episodes an agent gets at a time after these.",
+            show_default=str(RULE.block),
+            rich_help_panel=SHARES,
         ),
     ] = None,
     at_once: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Agents that are given some at once.", show_default=str(RULE.at_once)
+            metavar="AGENTS",
+            min=1,
+            help="How many agents get episodes at the same time.",
+            show_default=str(RULE.at_once),
+            rich_help_panel=SHARES,
         ),
     ] = None,
     alike: Annotated[
         float | None,
         typer.Option(
+            metavar="SHARE",
             min=0,
             max=1,
-            help="Differences below this share of the range are none.",
+            help="Two agents need not be told apart when they differ by less than this share of a "
+            "capability's range.",
             show_default=str(RULE.alike),
+            rich_help_panel=SHARES,
         ),
     ] = None,
     policy: PolicyName = "",
     random_share: RandomShare = None,
-    seed: Seed = None,
     backend: Backend = "",
-    camera: Camera = None,
-    decision_period: DecisionPeriod = None,
-    action_timeout: ActionTimeout = None,
+    seed: Seed = None,
     certify: Certify = None,
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure agents until they are told apart, or the budget is spent.
+    """Measure several agents and compare them.
 
-    All play some random arenas in common first. Then episodes go to the agents whose profiles
-    overlap. The same command again goes on with the same campaign.
+    It ends when the agents are told apart, or when the budget is spent. All agents play the same
+    random arenas first. After that, episodes go to the agents whose profiles still overlap. The
+    same command again goes on with the same campaign.
     """
     for reference in agent:
         check_reference(reference)
@@ -154,7 +188,10 @@ def resume(
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """Go on with a campaign where it stopped; nothing that was stored is played again."""
+    """Go on with a campaign where it stopped.
+
+    Nothing is played twice.
+    """
     builds = [build.absolute() for build in allow_build or ()]
     with client_for(server, data, builds=builds) as client:
         found = client.get_campaign(campaign)
@@ -178,7 +215,7 @@ def list_campaigns(server: Server = None, data: Data = None, as_json: AsJson = F
 def show(
     campaign: CampaignArgument, server: Server = None, data: Data = None, as_json: AsJson = False
 ) -> None:
-    """Show profiles, ranks with their uncertainty, and differences with intervals."""
+    """Show the profiles of agents, their ranks, and how they differ."""
     with client_for(server, data) as client:
         _show(client, client.get_campaign(campaign), as_json)
 
@@ -187,7 +224,10 @@ def show(
 def end(
     campaign: CampaignArgument, server: Server = None, data: Data = None, as_json: AsJson = False
 ) -> None:
-    """End a campaign before its budget is used up; what was learnt stays."""
+    """End a campaign before its budget is spent.
+
+    What it has found out stays.
+    """
     with client_for(server, data) as client:
         with progress("profiles are being made") as tell:
             found = client.end_campaign(campaign, tell)

@@ -19,11 +19,24 @@ AGENT: Final = "builtin:braitenberg"
 
 
 def command(
-    data: Annotated[Path, typer.Option(help="Where everything goes.")] = Path("animalcat-demo"),
-    max_episodes: Annotated[int, typer.Option(min=1, help="Most episodes.")] = 40,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the whole session.")] = 0,
+    data: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Everything is written to this folder.")
+    ] = Path("animalcat-demo"),
+    max_episodes: Annotated[
+        int, typer.Option(metavar="NUMBER", min=1, help="End after so many episodes.")
+    ] = 40,
+    seed: Annotated[
+        int,
+        typer.Option(
+            metavar="NUMBER", min=0, help="The seed of everything that is left to chance."
+        ),
+    ] = 0,
 ) -> None:
-    """Serve, connect an agent, test it adaptively, export its profile, replay its episodes."""
+    """Measure a simple agent from start to end: the quickest way to see what animalcat does.
+
+    A server is started and an agent connected. Its profile is written to a file, and its episodes
+    are played again.
+    """
     with client_for(None, data) as client:
         typer.echo(f"server {client.address}, data in {data}/")
         session = client.create_session(

@@ -55,11 +55,14 @@ def examine() -> Iterator[Finding]:
 
 def command(
     warm: Annotated[
-        bool, typer.Option("--warm", help="Compile ahead what is compiled on first use.")
+        bool, typer.Option("--warm", help="Compile now what would be compiled on first use.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Say what is there, what is missing, and how to get it; exit code 3 when something is."""
+    """Look for everything that animalcat needs, and say how to get what is missing.
+
+    The exit code is 3 when something is missing.
+    """
     if warm:
         _warm(as_json=as_json)
         return

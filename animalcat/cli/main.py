@@ -10,31 +10,47 @@ from typing import Annotated, Final
 
 import typer
 
+from animalcat.cli.shared.command_help import GroupedCommand, unused
 from animalcat.cli.shared.output import MISSING, complain
 from animalcat.protocol import version
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
-    "demo": ("animalcat.cli.demo", "The main job, end to end, on this machine."),
-    "doctor": ("animalcat.cli.doctor", "What is there, what is missing, and how to get it."),
-    "serve": ("animalcat.cli.serve", "Start the gRPC server."),
+    "demo": (
+        "animalcat.cli.demo",
+        "Measure a simple agent from start to end, as a first look.",
+    ),
+    "doctor": (
+        "animalcat.cli.doctor",
+        "Look for everything that animalcat needs, and say how to get it.",
+    ),
+    "serve": ("animalcat.cli.serve", "Serve a data directory to agents, operators and viewers."),
     "session": (
         "animalcat.cli.session.commands",
-        "Run, create, list, show, resume and cancel test sessions.",
+        "Measure an agent, and list, show, resume and cancel sessions.",
     ),
-    "campaign": ("animalcat.cli.campaign", "Measure several agents and compare them."),
-    "profile": ("animalcat.cli.profile", "Show and export cognitive profiles."),
+    "campaign": (
+        "animalcat.cli.campaign",
+        "Measure several agents on one battery and compare them.",
+    ),
+    "profile": ("animalcat.cli.profile", "Show and export what sessions have found out."),
     "episode": ("animalcat.cli.episode.commands", "List and replay recorded episodes."),
-    "agent": ("animalcat.cli.agent", "Run an agent against a server."),
+    "agent": ("animalcat.cli.agent", "Run an agent against a server elsewhere."),
     "arena": ("animalcat.cli.arena.commands", "Check, measure, draw and play arena files."),
-    "battery": ("animalcat.cli.battery", "List, build and import batteries."),
+    "battery": (
+        "animalcat.cli.battery",
+        "List, build and import batteries, which are sets of arenas.",
+    ),
     "layout": (
         "animalcat.cli.layout.commands",
         "Show, fit, check and compare measurement layouts.",
     ),
-    "unity": ("animalcat.cli.unity.commands", "Set up, show and try the Unity backend."),
-    "bench": ("animalcat.cli.bench", "Measure speed."),
+    "unity": ("animalcat.cli.unity.commands", "Set up, show and try real Unity builds."),
+    "bench": ("animalcat.cli.bench", "Measure how fast each part is."),
 }
-"""Command -> its module, which holds a Typer `app` of verbs or one `command`; and its help line."""
+"""Command -> its module, and its help line.
+
+A module holds one `command`, or a Typer `app` of verbs, or `app_for` that makes one for a verb.
+"""
 
 
 def build(argv: list[str]) -> typer.Typer:
@@ -44,31 +60,45 @@ def build(argv: list[str]) -> typer.Typer:
         argv: Arguments after the program's name.
     """
     app = typer.Typer(
-        help="Computerised adaptive testing for agents in Animal-AI.",
+        help="Measure what agents can do in Animal-AI, by computerised adaptive testing.",
         no_args_is_help=True,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
     )
     app.callback()(_options)
-    wanted = next((word for word in argv if not word.startswith("-")), None)
+    noun, verb = [*(word for word in argv if not word.startswith("-")), "", ""][:2]
     for name, (path, text) in COMMANDS.items():
-        module = _load(name, path) if name == wanted else None
-        if module is not None and hasattr(module, "app"):
-            app.add_typer(module.app, name=name, help=text)
+        module = _load(name, path) if name == noun else None
+        if module is None:
+            app.command(name, help=text)(unused)
+        elif hasattr(module, "command"):
+            app.command(name, cls=GroupedCommand)(module.command)
         else:
-            app.command(name, help=text)(module.command if module is not None else _unused)
+            verbs = module.app_for(verb) if hasattr(module, "app_for") else module.app
+            for command in verbs.registered_commands:
+                command.cls = GroupedCommand
+            app.add_typer(verbs, name=name, help=text)
     return app
 
 
 def main() -> None:
     """Run the command line."""
-    # A shell that asks for completions hands the words over in the environment.
-    words = os.environ.get("COMP_WORDS", "").split() or sys.argv
     try:
-        build(words[1:])(prog_name="animalcat")
+        build(_words())(prog_name="animalcat")
     except ModuleNotFoundError as error:
         raise SystemExit(_missing("this command", error)) from None
+
+
+def _words() -> list[str]:
+    """Arguments of this call, or those that a shell wants to have completed.
+
+    Bash hands them over in a variable of its own, zsh, fish and PowerShell in one of typer's.
+    """
+    if "_ANIMALCAT_COMPLETE" not in os.environ:
+        return sys.argv[1:]
+    asked = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")
+    return asked.split()[1:]
 
 
 def _load(name: str, path: str) -> ModuleType:
@@ -102,8 +132,4 @@ def _options(
         typer.Option("--version", is_eager=True, callback=_version, help="Show the version."),
     ] = False,
 ) -> None:
-    """Computerised adaptive testing for agents in Animal-AI."""
-
-
-def _unused() -> None:
-    """Stands for a noun that this call does not name."""
+    """Options of the whole command line."""

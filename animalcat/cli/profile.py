@@ -12,14 +12,20 @@ from animalcat.cli.shared.output import print_json
 from animalcat.cli.shared.remote import AsJson, Data, Server, SessionArgument, client_for
 from animalcat.cli.shared.tables import print_profile
 
-app = typer.Typer(help="Show and export cognitive profiles.", no_args_is_help=True)
+app = typer.Typer(
+    help="Show and export what sessions have found out: cognitive profiles and outcomes.",
+    no_args_is_help=True,
+)
 
 
 @app.command()
 def show(
     session: SessionArgument, server: Server = None, data: Data = None, as_json: AsJson = False
 ) -> None:
-    """Show a session's profile: the certified one when it is finished, else the live one."""
+    """Show what a session has found out about its agent.
+
+    A finished session has a certified profile; before that, the estimate so far is shown.
+    """
     with client_for(server, data) as client:
         profile = client.profile(session)
     if as_json:
@@ -41,16 +47,20 @@ def export(
         Literal["json", "html", "csv", "reanalysis"],
         typer.Option(
             "--format",
-            help="csv: the table of outcomes; reanalysis: as `session reanalyse --json`.",
+            help="json and html are the profile. csv is the table of outcomes, and reanalysis "
+            "what `session reanalyse --json` prints.",
         ),
     ] = "json",
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File; standard output if not given.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write to this file, not to standard output."
+        ),
     ] = None,
     server: Server = None,
     data: Data = None,
 ) -> None:
-    """Write a session's profile to a file."""
+    """Write a session's profile or outcomes to a file."""
     with client_for(server, data) as client:
         content = client.export_profile(session, form)
         if output is not None:

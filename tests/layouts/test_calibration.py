@@ -11,7 +11,7 @@ from scipy.special import betainc, gammaln
 from typer.testing import CliRunner, Result
 
 from animalcat.cli.layout.calibration import PARTICLES
-from animalcat.cli.layout.commands import app
+from animalcat.cli.layout.commands import app_for
 from animalcat.layouts.checking.calibration import Calibration, calibrate, problems, spread
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.library import LAYOUTS, load_layout, variants
@@ -120,7 +120,7 @@ def test_what_a_score_at_the_edge_says(a: float, b: float) -> None:
 
 
 def check(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["check", *map(str, arguments)])
+    return CliRunner().invoke(app_for("check"), ["check", *map(str, arguments)])
 
 
 def test_the_command() -> None:

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 from typer.testing import CliRunner, Result
 
-from animalcat.cli.layout.commands import app
+from animalcat.cli.layout.commands import app_for
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.reporting.profile import Profile
@@ -20,7 +20,7 @@ LAYOUT, TABLE = EXAMPLES / "reading.yaml", EXAMPLES / "reading.csv"
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(a) for a in arguments])
+    return CliRunner().invoke(app_for(str(arguments[0])), [str(a) for a in arguments])
 
 
 @pytest.mark.parametrize(

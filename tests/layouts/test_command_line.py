@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import spearmanr
 from typer.testing import CliRunner, Result
 
-from animalcat.cli.layout.commands import app
+from animalcat.cli.layout.commands import app_for
 from animalcat.layouts.library import LAYOUTS, variants
 from animalcat.layouts.reproduce.olympics import INSTANCES
 
@@ -70,7 +70,7 @@ arenas:
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(a) for a in arguments])
+    return CliRunner().invoke(app_for(str(arguments[0])), [str(a) for a in arguments])
 
 
 def schema() -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from animalcat.cli.layout.commands import app
+from animalcat.cli.layout.commands import app_for
 from animalcat.layouts.checking.predict import LayoutAssessor
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances, OutcomeTable
@@ -37,7 +37,7 @@ from animalcat.layouts.simulation.synthetic import (
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["reproduce", *map(str, arguments)])
+    return CliRunner().invoke(app_for("reproduce"), ["reproduce", *map(str, arguments)])
 
 
 def test_what_the_paper_prints() -> None:

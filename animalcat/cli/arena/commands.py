@@ -29,6 +29,7 @@ from animalcat.cli.shared.output import (
     print_rows,
     progress_console,
 )
+from animalcat.cli.shared.remote import Data
 from animalcat.cli.shared.tables import there
 from animalcat.envs.types import CameraSpec, ObservationSpec
 
@@ -42,10 +43,24 @@ MOST_ROWS: Final = 40
 """Problems that are listed one by one; more are grouped by kind."""
 
 Paths = Annotated[
-    list[Path], typer.Argument(help="Arena files, or folders of them.", show_default=False)
+    list[Path],
+    typer.Argument(metavar="PATH", help="Arena files, or folders of them.", show_default=False),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of what an arena leaves to chance.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+Seed = Annotated[
+    int,
+    typer.Option(metavar="NUMBER", min=0, help="The seed of what an arena leaves to chance."),
+]
+File = Annotated[Path, typer.Argument(metavar="FILE", help="An arena file.", show_default=False)]
+Number = Annotated[
+    int | None,
+    typer.Option(
+        "--arena",
+        metavar="NUMBER",
+        help="The arena of this number in the file.",
+        show_default="the first",
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +81,8 @@ class FeatureRow:
 def check_files(
     paths: Paths,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Take every leniency of the loader for an error.")
+        bool,
+        typer.Option("--strict", help="Refuse what the loader otherwise puts up with."),
     ] = False,
     seed: Seed = 0,
     every: Annotated[
@@ -74,9 +90,10 @@ def check_files(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say what is wrong or doubtful in arena files; exit code 1 when there is an error.
+    """Say what is wrong or doubtful in arena files.
 
-    More than 40 problems are grouped by kind, each with an example; --all lists them all.
+    More than 40 problems are grouped by kind, each with an example, unless --all is given. The
+    exit code is 1 when there is an error.
     """
     looked = track(_files(paths), "checking", console=progress_console(), transient=True)
     results = [_checked(path, strict, seed) for path in looked]
@@ -110,14 +127,16 @@ def features(
     paths: Paths,
     seed: Seed = 0,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write a CSV file here.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE.csv", help="Write a CSV file here."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure the meta-features of arenas: the nearest reward, and what else stands there.
+    """Measure the meta-features of arenas.
 
-    What an arena leaves to chance is drawn from the seed first; exit code 1 when an arena cannot
-    be read or built. The table leaves out what no arena has.
+    These are for example the distance of the nearest reward and what stands before it. What an
+    arena leaves to chance is drawn from the seed first. The table on the screen leaves out features
+    that no arena has. The exit code is 1 when an arena cannot be read or built.
     """
     rows = [row for path in _files(paths) for row in _feature_rows(path, seed)]
     if output:
@@ -136,24 +155,34 @@ def features(
 
 @app.command()
 def show(
-    file: Annotated[Path, typer.Argument(help="An arena file.", show_default=False)],
-    number: Annotated[
-        int | None, typer.Option("--arena", help="Its number in the file; the first if omitted.")
-    ] = None,
+    file: File,
+    number: Number = None,
     seed: Seed = 0,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Draw a map (PNG, SVG or PDF) here.")
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Draw a map, as FILE.png, FILE.svg or FILE.pdf.",
+        ),
     ] = None,
     first_person: Annotated[
         bool,
-        typer.Option("--first-person", help="Draw what the agent sees after one step instead."),
+        typer.Option("--first-person", help="Draw what the agent sees after one step, not a map."),
     ] = False,
     resolution: Annotated[
-        int, typer.Option(min=4, max=512, help="Side of that picture in pixels.")
+        int,
+        typer.Option(
+            metavar="PIXELS",
+            min=4,
+            max=512,
+            help="With --first-person: how long the sides of the picture are.",
+        ),
     ] = 512,
     as_json: AsJson = False,
 ) -> None:
-    """Show what stands where in an arena."""
+    """Show what stands where in an arena, or draw it."""
     if first_person and output is None:
         fail("--first-person draws a picture: say where it goes, for example -o frame.png")
     arena = _arena(_load(file), number)
@@ -181,27 +210,34 @@ def show(
 
 @app.command()
 def play(
-    file: Annotated[Path, typer.Argument(help="An arena file.", show_default=False)],
-    number: Annotated[
-        int | None, typer.Option("--arena", help="Its number in the file; the first if omitted.")
-    ] = None,
+    file: File,
+    number: Number = None,
     seed: Seed = 0,
     resolution: Annotated[
-        int, typer.Option(min=8, max=512, help="Side of the picture in pixels.")
+        int,
+        typer.Option(
+            metavar="PIXELS", min=8, max=512, help="How long the sides of the picture are."
+        ),
     ] = 256,
-    data: Annotated[
-        Path | None,
-        typer.Option("--data", help="Data directory; else ANIMALCAT_HOME, else .animalcat."),
-    ] = None,
+    data: Data = None,
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port of 127.0.0.1; 0: any free one.")
+        int,
+        typer.Option(
+            metavar="PORT",
+            min=0,
+            max=65535,
+            help="The port of the page on this machine. 0 takes any free one.",
+        ),
     ] = 0,
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
     terminal: Annotated[
         bool, typer.Option("--terminal", help="Play in this terminal instead.")
     ] = False,
 ) -> None:
-    """Play an arena yourself, with the keyboard; each episode is recorded."""
+    """Play an arena yourself, with the keyboard.
+
+    Every episode is recorded.
+    """
     try:
         arena = merged(_load(file), number)
     except ArenaError as error:

@@ -20,15 +20,21 @@ app = typer.Typer(help="List and replay recorded episodes.", no_args_is_help=Tru
 @app.command("list")
 def list_(
     session: Annotated[
-        str, typer.Argument(help="Session, also one of `arena play`; all where left out.")
+        str,
+        typer.Argument(
+            metavar="SESSION",
+            help="The id of a session, or of one that `arena play` recorded.",
+            show_default="every session",
+        ),
     ] = "",
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the episodes of a session in the order they were played, all attempts.
+    """List the episodes of a session in the order they were played.
 
-    What a person played has the reason "person".
+    An episode that was repeated has several attempts, and all are listed. What a person played has
+    the reason "person".
     """
     with client_for(server, data) as client:
         rows = [_row(episode) for episode in client.episodes(session or None)]
@@ -48,30 +54,53 @@ def list_(
 
 @app.command()
 def replay(
-    what: Annotated[str, typer.Argument(metavar="FILE.mcap|SESSION", help="What to play again.")],
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="SESSION|FILE.mcap", help="The id of a session, or the file of one recording."
+        ),
+    ],
     episode: Annotated[
-        str, typer.Argument(help="NUMBER, or NUMBER-ATTEMPT; all of the session where left out.")
+        str,
+        typer.Argument(
+            metavar="NUMBER[-ATTEMPT]",
+            help="Only this episode of the session; its last attempt if none is named.",
+            show_default="every episode",
+        ),
     ] = "",
     check: Annotated[
-        bool, typer.Option("--verify", help="Compare every recorded number; 1 if one differs.")
+        bool, typer.Option("--verify", help="Play it again and compare every recorded number.")
     ] = False,
     pictures: Annotated[
-        Path | None, typer.Option("--frames", help="Folder for what the agent saw, as PNG.")
+        Path | None,
+        typer.Option(
+            "--frames",
+            metavar="FOLDER",
+            help="Draw what the agent saw, as PNG files in this folder.",
+        ),
     ] = None,
     resolution: Annotated[
-        int, typer.Option(min=4, max=512, help="Side of the pictures in pixels.")
+        int,
+        typer.Option(
+            metavar="PIXELS", min=4, max=512, help="How long the sides of the pictures are."
+        ),
     ] = 84,
     backend: Annotated[
         str,
-        typer.Option(help="What plays it again; by default its own, and sim for a Unity build's."),
+        typer.Option(
+            metavar="NAME",
+            help="What plays it again: sim, unity:auto or unity:PATH.",
+            show_default="as recorded, and sim for a Unity build",
+        ),
     ] = "",
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show recorded episodes; verify them or render them by playing them again.
+    """Show recorded episodes, and play them again.
 
-    Exits with 1 where a recording is damaged, or does not come out again under --verify.
+    They are played again to verify them (--verify) or to draw pictures (--frames). The exit code is
+    1 when a recording is damaged, or when it does not come out the same under --verify.
     """
     # Lists need neither recordings nor a simulator, which come with the server extra.
     from animalcat.cli.episode.replay import play_again

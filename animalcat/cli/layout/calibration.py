@@ -19,19 +19,43 @@ from animalcat.layouts.checking.calibration import (
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.spec import Layout
 
+SIMULATED: Final = "Simulated agents"
+"""A group of options."""
 Simulated = Annotated[
-    int, typer.Option(min=0, help="Measure so many agents drawn from the prior; 1,000 say much.")
+    int,
+    typer.Option(
+        metavar="AGENTS",
+        min=0,
+        help="How many agents are drawn from the prior and measured. 1000 tell much.",
+        rich_help_panel=SIMULATED,
+    ),
 ]
-Played = Annotated[int, typer.Option(min=1, help="Outcomes of each simulated agent.")]
+Played = Annotated[
+    int,
+    typer.Option(
+        metavar="NUMBER",
+        min=1,
+        help="How many outcomes each simulated agent has.",
+        rich_help_panel=SIMULATED,
+    ),
+]
 Missing = Annotated[
     float,
     typer.Option(
-        min=0.0, max=0.99, help="Share of a simulated agent's outcomes that get lost, of several."
+        metavar="SHARE",
+        min=0.0,
+        max=0.99,
+        help="What share of the outcomes gets lost, where an episode has several.",
+        rich_help_panel=SIMULATED,
     ),
 ]
 Engine = Annotated[
     EngineName,
-    typer.Option(help="What measures simulated agents: live (quick), or nuts."),
+    typer.Option(
+        help="What measures simulated agents: live is quick and used within sessions, nuts is "
+        "slow and exact.",
+        rich_help_panel=SIMULATED,
+    ),
 ]
 PARTICLES: Final = 2000
 """Of the live posterior, as in a session."""

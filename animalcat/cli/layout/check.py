@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -17,7 +16,15 @@ from animalcat.cli.layout.calibration import (
     Simulated,
     check_calibration,
 )
-from animalcat.cli.layout.outcomes import Agents, Seed, fit_layouts, read_table, warn_of_bad_fits
+from animalcat.cli.layout.outcomes import (
+    OUTCOMES,
+    Agents,
+    Seed,
+    Table,
+    fit_layouts,
+    read_table,
+    warn_of_bad_fits,
+)
 from animalcat.cli.layout.show import Json, Name, Variant, every_variant, load
 from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, progress_console
 from animalcat.layouts.checking.checks import posterior_predictive, prior_predictive, residuals
@@ -39,21 +46,26 @@ Report = dict[str, Any]
 
 def command(
     name: Name,
-    table: Annotated[
-        Path | None,
-        typer.Option(
-            help="CSV with a row an instance: its meta-features, and a column of outcomes an "
-            "agent. Columns `instance` and `paradigm` may name it.",
-        ),
-    ] = None,
+    table: Table = None,
     variant: Variant = "",
     agent: Agents = None,
     by: Annotated[
         list[str] | None,
-        typer.Option(help="Group residuals by this column only; repeat it. All if not given."),
+        typer.Option(
+            metavar="COLUMN",
+            help="Group residuals by this column. Repeat it for several.",
+            show_default="every column",
+            rich_help_panel=OUTCOMES,
+        ),
     ] = None,
     repeats: Annotated[
-        int, typer.Option(min=0, help="How often 20 % of the outcomes are held out.")
+        int,
+        typer.Option(
+            metavar="TIMES",
+            min=0,
+            help="How often 20 % of the outcomes are held out and predicted.",
+            rich_help_panel=OUTCOMES,
+        ),
     ] = 5,
     simulated: Simulated = 0,
     episodes: Played = 60,
@@ -62,12 +74,16 @@ def command(
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Check a layout against outcomes, or against itself; exit code 1 when it fails.
+    """Check whether a layout describes the outcomes of agents, or whether it is calibrated.
 
-    With --table: predictive checks say whether the layout makes up outcomes like these, residuals
-    where it does not, and held-out outcomes how well it predicts. With --simulated: agents drawn
-    from the prior are measured, and intervals must hold the truth as often as they say; with
-    --variant all in every variant, whose p-values are corrected together.
+    With --table, predictive checks say whether the layout makes up outcomes like these. Residuals
+    say where it does not, and held-out outcomes say how well it predicts.
+
+    With --simulated, agents are drawn from the layout's prior and measured, and the intervals must
+    hold the truth as often as they claim. --variant all does so for every variant, and corrects
+    the p-values for all of them together.
+
+    The exit code is 1 when the layout fails a check.
     """
     if (table is None) == (simulated == 0):
         fail("give --table CSV for outcomes, or --simulated AGENTS for calibration")

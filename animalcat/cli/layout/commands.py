@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import Final
+
 import typer
 
-from animalcat.cli.layout import check as layout_check
-from animalcat.cli.layout import compare as layout_compare
-from animalcat.cli.layout import fit as layout_fit
-from animalcat.cli.layout import reproduce as layout_reproduce
-from animalcat.cli.layout import show as layout_show
+from animalcat.cli.shared.command_help import unused
 
-app = typer.Typer(help="Show, fit, check and compare measurement layouts.", no_args_is_help=True)
-app.command("list")(layout_show.list_layouts)
-app.command("show")(layout_show.show)
-app.command("fit")(layout_fit.command)
-app.command("check")(layout_check.command)
-app.command("compare")(layout_compare.command)
-app.command("reproduce")(layout_reproduce.command)
+VERBS: Final[dict[str, tuple[str, str, str]]] = {
+    "list": ("show", "list_layouts", "List the shipped layouts, and those that sessions brought."),
+    "show": ("show", "show", "Show what a layout says, or draw it."),
+    "fit": ("fit", "command", "Work out profiles from outcomes that you already have."),
+    "check": ("check", "command", "Check whether a layout describes outcomes, or is calibrated."),
+    "compare": ("compare", "command", "Compare agents with each other, or layouts."),
+    "reproduce": ("reproduce", "command", "Work out a paper's tables beside the printed ones."),
+}
+"""Verb -> its module in this package, the function there, and its help line."""
+
+
+def app_for(verb: str) -> typer.Typer:
+    """The verbs of layouts; only the module of the one that is named is imported.
+
+    To fit and to check need seconds of imports, which a list does without.
+
+    Args:
+        verb: The one that the call names; empty: none.
+    """
+    app = typer.Typer(
+        help="Show, fit, check and compare measurement layouts.", no_args_is_help=True
+    )
+    for name, (module, function, text) in VERBS.items():
+        if name == verb:
+            found = importlib.import_module(f"animalcat.cli.layout.{module}")
+            app.command(name)(getattr(found, function))
+        else:
+            app.command(name, help=text)(unused)
+    return app

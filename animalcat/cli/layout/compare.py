@@ -20,6 +20,7 @@ from animalcat.cli.layout.outcomes import (
 )
 from animalcat.cli.layout.show import Json, load
 from animalcat.cli.shared.agent_comparison import compare_agents, print_comparison
+from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows
 from animalcat.layouts.checking.compare import Posterior, plot_trajectory, trajectory
 from animalcat.layouts.checking.loo import compare_layouts, loo
@@ -32,31 +33,45 @@ Report = dict[str, Any]
 def command(
     profiles: Annotated[
         list[Path] | None,
-        typer.Argument(help="Profiles as `profile export` or `layout fit -o` write them."),
+        typer.Argument(
+            metavar="PROFILE.json", help="Profiles that `profile export` or `layout fit -o` wrote."
+        ),
     ] = None,
     table: Table = None,
     layout: Annotated[
         list[str] | None,
         typer.Option(
-            help="Layout (NAME or FILE.yaml, :VARIANT may follow) for --table; repeat it."
+            metavar="LAYOUT[:VARIANT]",
+            help="With --table: fit this layout, a name or a YAML file. Repeat it for several.",
         ),
     ] = None,
     agent: Agents = None,
     steps: Annotated[
         str,
-        typer.Option(help="The agents are checkpoints, taken at these steps: 0,1000,5000."),
+        typer.Option(
+            metavar="STEP,STEP,...",
+            help="The agents are checkpoints of one agent, taken at these steps of its training, "
+            "for example 0,1000,5000.",
+        ),
     ] = "",
     seed: Seed = 0,
     as_json: Json = False,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Draw the checkpoints here: FILE.svg, .png or .pdf."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="With --steps: draw how capabilities change, as FILE.svg, FILE.png or FILE.pdf.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = None,
 ) -> None:
-    """Compare agents: differences from the first one, ranks, and layouts by PSIS-LOO.
+    """Compare agents with each other, or layouts by how well they describe the same outcomes.
 
-    Agents come as profiles, or as a table of outcomes that is fitted here. With several layouts
-    each agent's are compared, and agents by the first.
+    Give profiles, or a table of outcomes that is fitted here (--table, --layout and --agent). The
+    agents are ranked, and each is compared with the first. With several layouts, these are compared
+    for each agent by leave-one-out (PSIS-LOO), and the agents by the first layout.
     """
     bad = False
     if table is not None:

@@ -12,6 +12,7 @@ import typer
 
 from animalcat.arena_configs.outcome import success
 from animalcat.cli.layout.outcomes import (
+    OUTCOMES,
     Agents,
     Seed,
     Table,
@@ -21,6 +22,7 @@ from animalcat.cli.layout.outcomes import (
 )
 from animalcat.cli.layout.show import Json, Name, Variant, load
 from animalcat.cli.layout.table import covered_instances
+from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.outcome_table import read_pass_marks, read_rewards
 from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows
 from animalcat.layouts.inference.fit import FitResult
@@ -32,27 +34,52 @@ from animalcat.layouts.reporting.profile import Profile
 def command(
     name: Name,
     battery: Annotated[
-        Path | None, typer.Option(help="Folder of arena files, INSTANCE.yaml.")
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="The arenas that were played, in files that are called INSTANCE.yaml.",
+            rich_help_panel=OUTCOMES,
+        ),
     ] = None,
     outcomes: Annotated[
         Path | None,
-        typer.Option(help="CSV of final rewards: a column `instance`, one for each agent."),
+        typer.Option(
+            metavar="TABLE.csv",
+            help="The final rewards on these arenas: a column `instance`, and one column for each "
+            "agent.",
+            rich_help_panel=OUTCOMES,
+        ),
     ] = None,
     pass_marks: Annotated[
         Path | None,
-        typer.Option(help="CSV of `instance`, `pass_mark`; the arenas' own if not given."),
+        typer.Option(
+            metavar="TABLE.csv",
+            help="The reward above which an arena is passed: columns `instance` and `pass_mark`.",
+            show_default="what the arena files say",
+            rich_help_panel=OUTCOMES,
+        ),
     ] = None,
     table: Table = None,
     variant: Variant = "",
     agent: Agents = None,
     seed: Seed = 0,
     as_json: Json = False,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write JSON here.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE.json",
+            help="Write the profiles to this file, as JSON.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
 ) -> None:
-    """Fit a layout to outcomes of agents; exit code 1 when a fit has not converged.
+    """Work out profiles from outcomes that you already have.
 
-    Outcomes come as final rewards on arenas (--battery, --outcomes), of all agents or those named;
-    or as a table of meta-features and outcomes (--table, --agent).
+    Give the outcomes as a table of meta-features and outcomes (--table and --agent), or as final
+    rewards on arena files (--battery and --outcomes). The exit code is 1 when a fit has not
+    converged.
     """
     layout = load(name, variant)
     if table is not None:

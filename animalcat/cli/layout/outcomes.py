@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.progress import Progress
@@ -14,17 +14,30 @@ from animalcat.layouts.inference.fit import FitRequest, FitResult, fit
 from animalcat.layouts.model.instances import OutcomeTable, TableError, read_csv
 from animalcat.layouts.model.spec import Layout
 
+OUTCOMES: Final = "Outcomes"
+"""A group of options."""
 Table = Annotated[
     Path | None,
     typer.Option(
-        help="CSV with a row an instance: its meta-features, and a column of outcomes an agent. "
-        "Columns `instance` and `paradigm` may name it.",
+        metavar="TABLE.csv",
+        help="A table with one row for each arena: its meta-features, and one column of outcomes "
+        "for each agent. Columns `instance` and `paradigm` may name the arena and its kind.",
+        rich_help_panel=OUTCOMES,
     ),
 ]
 Agents = Annotated[
-    list[str] | None, typer.Option("--agent", help="Column of an agent's outcomes; repeat it.")
+    list[str] | None,
+    typer.Option(
+        "--agent",
+        metavar="COLUMN",
+        help="The column of an agent's outcomes. Repeat it for several agents.",
+        rich_help_panel=OUTCOMES,
+    ),
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Everything follows from it.")]
+Seed = Annotated[
+    int,
+    typer.Option(metavar="NUMBER", min=0, help="The seed of everything that is left to chance."),
+]
 
 
 def read_table(path: Path, agents: Sequence[str]) -> OutcomeTable:

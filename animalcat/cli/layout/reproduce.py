@@ -15,7 +15,9 @@ from rich.progress import Progress
 
 from animalcat.arena_configs.outcome import success
 from animalcat.cli.layout.recovered import print_recovered, recovered
+from animalcat.cli.layout.show import Json
 from animalcat.cli.layout.table import covered_instances
+from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.outcome_table import read_pass_marks, read_rewards
 from animalcat.cli.shared.output import fail, print_json, print_rows, progress_console
 from animalcat.layouts.library import load_layout
@@ -50,6 +52,8 @@ OLYMPICS: Final = ("figure-9", "scaled", "metres-15")
 """Variants of aaio for the figures: the first for Figure 9, all for Figure 6a."""
 PERMANENCE: Final = ("refined", "by-task")
 """Variants of object-permanence for the tables."""
+BURDEN: Final = "burden2023"
+"""A group of options."""
 DATA: Final = "ANIMALCAT_DATA"
 """Environment variable that names the folder of published outcomes and arenas."""
 
@@ -57,53 +61,108 @@ Report = dict[str, Any]
 
 
 def command(
-    paper: Annotated[str, typer.Argument(help=f"Which paper: {', '.join(PAPERS)}.")],
+    paper: Annotated[str, typer.Argument(metavar="PAPER", help=f"One of {', '.join(PAPERS)}.")],
     part: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"Of burden2023 only this: {', '.join(PARTS)} (Tables 1 and 8 are one run)."
+            metavar="PART",
+            help=f"Only this part: {', '.join(PARTS)} (which are Tables 1 and 8). Repeat it for "
+            "several.",
+            rich_help_panel=BURDEN,
         ),
     ] = None,
     data: Annotated[
         Path | None,
         typer.Option(
             envvar=DATA,
-            help="Folder with aaio/ (outcomes of the entrants) and animal-ai-competition/ "
-            f"(arenas); the variable {DATA} if not given.",
+            metavar="FOLDER",
+            help="The folder with aaio/ (outcomes of the entrants) and animal-ai-competition/ "
+            "(arenas).",
+            rich_help_panel=BURDEN,
         ),
     ] = None,
     olympics: Annotated[
         list[str] | None,
         typer.Option(
-            help="Variant of the layout aaio; repeat it. The first is for Figure 9, all are for "
-            f"Figure 6a. By default {', '.join(OLYMPICS)}."
+            metavar="VARIANT",
+            help="A variant of the layout aaio. Repeat it for several: the first is used for "
+            "Figure 9, and all for Figure 6a.",
+            show_default=", ".join(OLYMPICS),
+            rich_help_panel=BURDEN,
         ),
     ] = None,
     permanence: Annotated[
         list[str] | None,
         typer.Option(
-            help="Variant of the layout object-permanence for the tables; repeat it. By default "
-            f"{', '.join(PERMANENCE)}."
+            metavar="VARIANT",
+            help="A variant of the layout object-permanence, for the tables. Repeat it for "
+            "several.",
+            show_default=", ".join(PERMANENCE),
+            rich_help_panel=BURDEN,
         ),
     ] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="Splits of Figure 6a.")] = REPEATS,
+    repeats: Annotated[
+        int,
+        typer.Option(
+            metavar="TIMES",
+            min=1,
+            help="How often outcomes are held out for Figure 6a.",
+            rich_help_panel=BURDEN,
+        ),
+    ] = REPEATS,
     draws: Annotated[
         int,
-        typer.Option("--regenerations", min=1, help="How often the synthetic agents are drawn."),
+        typer.Option(
+            "--regenerations",
+            metavar="TIMES",
+            min=1,
+            help="How often the synthetic agents of the tables are drawn.",
+            rich_help_panel=BURDEN,
+        ),
     ] = REGENERATIONS,
     processes: Annotated[
-        int, typer.Option(min=1, help="How many processes work out the tables.")
+        int,
+        typer.Option(
+            metavar="NUMBER",
+            min=1,
+            help="How many processes work out the tables.",
+            show_default="all cores",
+            rich_help_panel=BURDEN,
+        ),
     ] = os.cpu_count() or 1,
     entrants: Annotated[
-        int, typer.Option(min=3, help="Of tesic2025: entrants in each simulated population.")
+        int,
+        typer.Option(
+            metavar="NUMBER",
+            min=3,
+            help="How many entrants are in each simulated population.",
+            rich_help_panel="tesic2025",
+        ),
     ] = ENTRANTS,
-    seed: Annotated[int, typer.Option(min=0, help="Everything follows from it.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write JSON here.")] = None,
+    seed: Annotated[
+        int,
+        typer.Option(
+            metavar="NUMBER",
+            min=0,
+            help="The seed of everything that is left to chance.",
+        ),
+    ] = 0,
+    as_json: Json = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE.json",
+            help="Write everything to this file, as JSON.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
 ) -> None:
-    """Work out a paper's tables and print ours beside the printed ones; the tables take long.
+    """Work out a paper's figures and tables, and print them beside the printed ones.
 
-    Of tesic2025 the outcomes are not here: its layout measures simulated entrants of its contest.
+    The tables of burden2023 take long. The outcomes of tesic2025 are not at hand, so its layout
+    measures simulated entrants of its contest.
     """
     if paper not in PAPERS:
         fail(f"no paper {paper!r}; there are {', '.join(PAPERS)}")

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.output import fail, print_json, print_rows
 from animalcat.cli.shared.remote import Data, Server, client_for
 from animalcat.layouts.library import LAYOUTS, load_layout, parse_layout, variants
@@ -14,11 +15,19 @@ from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.spec import Feature, Layout, to_dict
 from animalcat.v1 import layouts_pb2
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Name = Annotated[
-    str, typer.Argument(help="Name of a layout (see `layout list`), or a file NAME.yaml.")
+Json = Annotated[
+    bool, typer.Option("--json", help="Print JSON instead of tables.", rich_help_panel=OUTPUT)
 ]
-Variant = Annotated[str, typer.Option(help="Variant of the layout; the default one if not given.")]
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="LAYOUT", help="The name of a layout, from `layout list`, or a YAML file."
+    ),
+]
+Variant = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="A variant of the layout.", show_default="the first"),
+]
 
 
 def load(name: str, variant: str = "") -> Layout:
@@ -38,9 +47,9 @@ def every_variant(name: str) -> list[Layout]:
 
 
 def list_layouts(server: Server = None, data: Data = None, as_json: Json = False) -> None:
-    """List the shipped layouts and their variants, and those that sessions brought along.
+    """List the shipped layouts with their variants, and layouts that sessions brought along.
 
-    The latter are those of the data directory or of a running server.
+    What sessions brought along is kept in the data directory, or by the server.
     """
     rows = [
         _listed(layout, layout.identity, "shipped")
@@ -57,23 +66,32 @@ def list_layouts(server: Server = None, data: Data = None, as_json: Json = False
 def show(
     name: Annotated[
         str | None,
-        typer.Argument(help="Name of a layout (see `layout list`), or a file NAME.yaml."),
+        typer.Argument(
+            metavar="LAYOUT", help="The name of a layout, from `layout list`, or a YAML file."
+        ),
     ] = None,
     variant: Variant = "",
     session: Annotated[
-        str | None, typer.Option(help="The layout of this session, as YAML.")
+        str | None,
+        typer.Option(metavar="SESSION", help="Show the layout of this session instead."),
     ] = None,
     server: Server = None,
     data: Data = None,
     as_json: Json = False,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Draw the graph here: FILE.svg, .png or .pdf."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Draw the layout as a graph, as FILE.svg, FILE.png or FILE.pdf.",
+        ),
     ] = None,
 ) -> None:
-    """Show a layout: nodes, units, priors, linking functions, what it does not cover.
+    """Show what a layout says: nodes, units, priors, linking functions, and what it leaves out.
 
-    With --session the text that the session was made with, which can be used as a file again.
+    With --session, the YAML text that the session was made with is printed. It can be used as a
+    layout file again.
     """
     if (name is None) == (session is None):
         fail("give the name of a layout or a file, or --session")

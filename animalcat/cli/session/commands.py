@@ -39,7 +39,7 @@ from animalcat.v1 import sessions_pb2
 from animalcat.words import OUTCOMES, is_over, word
 
 app = typer.Typer(
-    help="Run, create, list, show, resume, cancel and re-analyse test sessions.",
+    help="Measure an agent, and list, show, resume, cancel and re-analyse test sessions.",
     no_args_is_help=True,
 )
 app.command()(reanalyse)
@@ -48,7 +48,10 @@ app.command()(reanalyse)
 @app.command()
 @takes_plan
 def run(plan: Plan) -> None:
-    """Measure an agent: play until the layout's capabilities are known, or the budget is spent."""
+    """Measure an agent, and print its profile.
+
+    The agent plays until every capability of the layout is known, or until a limit is reached.
+    """
     check_reference(plan.agent)
     with plan.client() as client:
         session = plan.create(client)
@@ -60,8 +63,9 @@ def run(plan: Plan) -> None:
 def create(plan: Plan) -> None:
     """Create a session that waits for its agent, and print its id.
 
-    The agent may be any name; who connects gives the same. `animalcat agent run`, a RemoteEnv or
-    code for Animal-AI on the stand-in (ANIMALCAT_SESSION) can then play it.
+    The agent may have any name, and gives the same name when it connects. It can then play by
+    `animalcat agent run`, as a RemoteEnv, or as code for Animal-AI on the stand-in
+    (ANIMALCAT_SESSION).
     """
     with plan.client() as client:
         session = plan.create(client)
@@ -75,14 +79,22 @@ def create(plan: Plan) -> None:
 def resume(
     session: SessionArgument,
     agent: Annotated[
-        str, typer.Option(help="What to run; by default what the session was started with.")
+        str,
+        typer.Option(
+            metavar="REFERENCE",
+            help="The agent to run: builtin:NAME, or path/to/file.py:Class.",
+            show_default="the one of the session",
+        ),
     ] = "",
     allow_build: AllowBuild = None,
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """Go on with a session where it stopped; nothing that was stored is played again."""
+    """Go on with a session where it stopped.
+
+    Nothing is played twice.
+    """
     builds = [build.absolute() for build in allow_build or ()]
     with client_for(server, data, builds=builds) as client:
         found = client.get_session(session)
@@ -107,12 +119,15 @@ def list_sessions(server: Server = None, data: Data = None, as_json: AsJson = Fa
 @app.command()
 def show(
     session: SessionArgument,
-    last: Annotated[int, typer.Option(min=0, help="How many of the last choices to explain.")] = 3,
+    last: Annotated[
+        int,
+        typer.Option(metavar="NUMBER", min=0, help="How many of the last choices to explain."),
+    ] = 3,
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show where a session stands, and why it chose the last arenas."""
+    """Show how far a session is, and why it chose the last arenas."""
     with client_for(server, data) as client:
         _show(client.get_session(session), as_json)
         if last and not as_json:
@@ -124,7 +139,10 @@ def show(
 def cancel(
     session: SessionArgument, server: Server = None, data: Data = None, as_json: AsJson = False
 ) -> None:
-    """End a session; what it learnt stays."""
+    """End a session before it is over.
+
+    What it has found out stays.
+    """
     with client_for(server, data) as client:
         _show(client.cancel_session(session), as_json)
 

@@ -13,6 +13,7 @@ import typer
 
 from animalcat import names
 from animalcat.cli.session.plan import combine, policy_name, stopping_rule
+from animalcat.cli.shared.command_help import AGENT, CHOICE, END, PLAYED, RUNNING
 from animalcat.cli.shared.operation_progress import progress
 from animalcat.cli.shared.output import fail
 from animalcat.cli.shared.remote import AsJson, Data, Server, client_for
@@ -28,63 +29,124 @@ DEFAULT: Final = Policy()
 RULE: Final = StoppingRule()
 """What holds for stopping where nothing else is said."""
 
+SPEC: Final = SessionSpec("", "")
+"""What holds for a session where nothing else is said."""
+
+Battery = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME_OR_PATH",
+        help="The arenas to choose from: the name of a battery, a family of arenas such as "
+        "navigation, or a path to a folder of arena files.",
+        rich_help_panel=PLAYED,
+    ),
+]
 Features = Annotated[
     Path | None,
     typer.Option(
         metavar="TABLE.csv",
-        help="Meta-features of your own for the folder of arena files: a column `instance`, and "
-        "one each, its unit in brackets.",
+        help="A table with meta-features of your own for the arena files in --battery. It has a "
+        "column `instance` and one column for each feature, with the unit in brackets.",
+        rich_help_panel=PLAYED,
     ),
 ]
-SPEC: Final = SessionSpec("", "")
-"""What holds for a session where nothing else is said."""
-
 Layout = Annotated[
-    str, typer.Option(help="Name of a layout, or a file NAME.yaml.", show_default=SPEC.layout)
+    str,
+    typer.Option(
+        metavar="NAME_OR_FILE",
+        help="The measurement layout: a name from `layout list`, or a YAML file.",
+        show_default=SPEC.layout,
+        rich_help_panel=PLAYED,
+    ),
+]
+Variant = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="A variant of the layout.",
+        show_default="the first",
+        rich_help_panel=PLAYED,
+    ),
 ]
 PolicyName = Annotated[
     str,
     typer.Option(
-        help="variance, information, threshold, stratified, random or listed.",
+        metavar="NAME",
+        help="How the next arena is chosen: variance, information, threshold, stratified, random "
+        "or listed.",
         show_default=DEFAULT.name,
+        rich_help_panel=CHOICE,
     ),
 ]
 RandomShare = Annotated[
     float | None,
     typer.Option(
-        min=0, max=1, help="Share drawn at random.", show_default=str(DEFAULT.random_share)
+        metavar="SHARE",
+        min=0,
+        max=1,
+        help="This share of the arenas is drawn at random, so that a wrong layout shows.",
+        show_default=str(DEFAULT.random_share),
+        rich_help_panel=CHOICE,
     ),
 ]
 Backend = Annotated[
     str,
     typer.Option(
-        help="What plays: sim, unity:auto, or unity:PATH of a Unity build.",
+        metavar="NAME",
+        help="What simulates the arenas: sim is the built-in simulator, unity:auto the Unity "
+        "build of `animalcat unity setup`, and unity:PATH any other build.",
         show_default=SPEC.backend,
+        rich_help_panel=RUNNING,
     ),
 ]
 Seed = Annotated[
     int | None,
-    typer.Option(min=0, help="Seed of the whole session.", show_default=str(SPEC.seed)),
+    typer.Option(
+        metavar="NUMBER",
+        min=0,
+        help="The seed of everything that is left to chance.",
+        show_default=str(SPEC.seed),
+        rich_help_panel=RUNNING,
+    ),
 ]
 Certify = Annotated[
     bool | None,
-    typer.Option(help="Check live posteriors by NUTS.", show_default="certify"),
+    typer.Option(
+        help="Check the quick estimates against a full fit (NUTS) from time to time.",
+        show_default="certify",
+        rich_help_panel=RUNNING,
+    ),
 ]
 Camera = Annotated[
-    int | None, typer.Option(min=4, max=512, help="Side of a camera image; none if not given.")
+    int | None,
+    typer.Option(
+        metavar="PIXELS",
+        min=4,
+        max=512,
+        help="The agent sees camera images with sides of this length. Without it there is no "
+        "camera.",
+        rich_help_panel=AGENT,
+    ),
 ]
 DecisionPeriod = Annotated[
     int | None,
     typer.Option(
+        metavar="STEPS",
         min=1,
         max=20,
-        help="Physics steps.",
+        help="How many steps of the physics go by from one decision to the next.",
         show_default=str(SPEC.observation_spec.decision_period),
+        rich_help_panel=AGENT,
     ),
 ]
 ActionTimeout = Annotated[
     float | None,
-    typer.Option(help="Seconds for one action.", show_default=f"{SPEC.action_timeout_seconds:g}"),
+    typer.Option(
+        metavar="SECONDS",
+        help="The longest that the agent may take for one action.",
+        show_default=f"{SPEC.action_timeout_seconds:g}",
+        rich_help_panel=AGENT,
+    ),
 ]
 
 
@@ -125,124 +187,235 @@ class Plan:
 
 
 def _plan(
-    agent: Annotated[str, typer.Option(help="builtin:NAME, or path/to/file.py:Class.")],
-    battery: Annotated[
-        str, typer.Option(help="Name of a battery or a family, or a folder of arena files.")
+    agent: Annotated[
+        str,
+        typer.Option(
+            metavar="REFERENCE",
+            help="The agent to measure: builtin:NAME, or path/to/file.py:Class.",
+            rich_help_panel=AGENT,
+        ),
     ],
-    layout: Layout = "",
-    variant: Annotated[str, typer.Option(help="Variant of the layout.")] = "",
+    battery: Battery,
+    camera: Camera = None,
+    decision_period: DecisionPeriod = None,
+    action_timeout: ActionTimeout = None,
+    slots: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            min=1,
+            max=64,
+            help="How many copies of the agent play at once, each in a process of its own.",
+            show_default=str(SPEC.slots),
+            rich_help_panel=AGENT,
+        ),
+    ] = None,
     features: Features = None,
-    preset: Annotated[
-        str,
-        typer.Option(help="Stopping rule: quick, standard or thorough.", show_default="standard"),
-    ] = "",
-    max_episodes: Annotated[int | None, typer.Option(min=1, help="Most episodes.")] = None,
-    target_sd: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, help="Enough at this SD, a share of the range; 0: never."),
-    ] = None,
-    target: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=SHARE", help="Target of one capability; may be repeated."),
-    ] = None,
-    target_width: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, help="Greatest width of 90 % intervals, a share of the range."),
-    ] = None,
-    futility: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, help="Enough when 25 more would gain less; 0: never."),
-    ] = None,
-    max_seconds: Annotated[float | None, typer.Option(min=0, help="Most seconds of play.")] = None,
-    stop: Annotated[
-        str,
-        typer.Option(help="any: what comes first; all: when all came.", show_default=RULE.combine),
-    ] = "",
-    stop_at_alarm: Annotated[
-        bool | None, typer.Option(help="Stop when the layout turns out not to describe the agent.")
-    ] = None,
+    layout: Layout = "",
+    variant: Variant = "",
     policy: PolicyName = "",
+    about: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CAPABILITY",
+            help="With --policy information: learn about this capability. Repeat it for several.",
+            show_default="all",
+            rich_help_panel=CHOICE,
+        ),
+    ] = None,
     random_share: RandomShare = None,
     sharpness: Annotated[
         float | None,
         typer.Option(
+            metavar="POWER",
             min=0,
             max=100,
-            help="Preference for what tells more; 0: always the most.",
+            help="How strongly arenas that tell more are preferred. Chances are proportional to "
+            "this power of what they tell. 0 always takes the one that tells most.",
             show_default=str(DEFAULT.sharpness),
+            rich_help_panel=CHOICE,
         ),
     ] = None,
-    repeats: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help="How often an arena may be played; 0: any number of times.",
-            show_default=str(DEFAULT.exposures),
-        ),
-    ] = None,
-    probes: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            max=1,
-            help="With --repeats: share that tells how random the agent is.",
-            show_default=str(DEFAULT.probes),
-        ),
-    ] = None,
-    generate: Annotated[
+    per_second: Annotated[
         bool | None,
-        typer.Option(help="Make arenas on demand where none of the battery would tell enough."),
-    ] = None,
-    enough: Annotated[
-        float | None,
         typer.Option(
-            min=0,
-            max=1,
-            help="An arena tells enough at this share of the best made.",
-            show_default=str(DEFAULT.enough),
+            help="Prefer what tells most per second of play, and so short episodes.",
+            show_default="no-per-second",
+            rich_help_panel=CHOICE,
         ),
     ] = None,
     balance: Annotated[
         int | None,
         typer.Option(
+            metavar="PLAYS",
             min=-1,
-            help="Plays that a paradigm may be ahead of the most owed one; -1: any number.",
-            show_default="any number",
+            help="How many plays a paradigm may be ahead of the one that is most behind its "
+            "share. -1 sets no limit.",
+            show_default="no limit",
+            rich_help_panel=CHOICE,
+        ),
+    ] = None,
+    repeats: Annotated[
+        int | None,
+        typer.Option(
+            metavar="TIMES",
+            min=0,
+            help="How often the same arena may be played. 0 sets no limit.",
+            show_default=str(DEFAULT.exposures),
+            rich_help_panel=CHOICE,
+        ),
+    ] = None,
+    probes: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            min=0,
+            max=1,
+            help="Where --repeats allows it: this share of the arenas is played again, until it "
+            "is known how random the agent is.",
+            show_default=str(DEFAULT.probes),
+            rich_help_panel=CHOICE,
         ),
     ] = None,
     cool_down: Annotated[
         int | None,
         typer.Option(
+            metavar="EPISODES",
             min=0,
-            help="Episodes in which arenas with the same demands do not return.",
+            help="For so many episodes no arena with the same demands is chosen again.",
             show_default=str(DEFAULT.cool_down),
+            rich_help_panel=CHOICE,
         ),
     ] = None,
     first: Annotated[
         list[str] | None,
         typer.Option(
-            help="Arena to begin with; may be repeated. --policy listed plays nothing else."
+            metavar="INSTANCE",
+            help="Begin with this arena. Repeat it for several; --policy listed plays only these.",
+            rich_help_panel=CHOICE,
         ),
     ] = None,
-    per_second: Annotated[bool | None, typer.Option(help="Prefer short episodes.")] = None,
-    about: Annotated[
-        list[str] | None,
-        typer.Option(help='Capability that "information" is about; may be repeated.'),
+    generate: Annotated[
+        bool | None,
+        typer.Option(
+            help="Make new arenas where none of the battery would tell enough.",
+            show_default="no-generate",
+            rich_help_panel=CHOICE,
+        ),
     ] = None,
-    seed: Seed = None,
-    backend: Backend = "",
-    camera: Camera = None,
-    decision_period: DecisionPeriod = None,
-    action_timeout: ActionTimeout = None,
-    record_pixels: Annotated[bool | None, typer.Option(help="Keep camera images.")] = None,
-    certify: Certify = None,
-    slots: Annotated[
+    enough: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            min=0,
+            max=1,
+            help="With --generate: an arena of the battery tells enough when it tells this share "
+            "of what the best new one would.",
+            show_default=str(DEFAULT.enough),
+            rich_help_panel=CHOICE,
+        ),
+    ] = None,
+    preset: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="A ready-made rule: quick (at most 30 episodes), standard (100) or thorough "
+            "(400). The options below change parts of it.",
+            show_default="standard",
+            rich_help_panel=END,
+        ),
+    ] = "",
+    max_episodes: Annotated[
         int | None,
         typer.Option(
+            metavar="NUMBER",
             min=1,
-            max=64,
-            help="Episodes at once, each by a process of its own.",
-            show_default=str(SPEC.slots),
+            help="End after so many episodes.",
+            show_default="by the preset",
+            rich_help_panel=END,
+        ),
+    ] = None,
+    max_seconds: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            min=0,
+            help="End after so many seconds of play. 0 sets no limit.",
+            show_default="no limit",
+            rich_help_panel=END,
+        ),
+    ] = None,
+    target_sd: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            min=0,
+            max=1,
+            help="A capability is known when its standard deviation is this share of its range. "
+            "0: never.",
+            show_default="by the preset",
+            rich_help_panel=END,
+        ),
+    ] = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CAPABILITY=SHARE",
+            help="As --target-sd, for one capability. Repeat it for several.",
+            rich_help_panel=END,
+        ),
+    ] = None,
+    target_width: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            min=0,
+            max=1,
+            help="A capability is known only when its 90 % interval is no wider than this share "
+            "of its range. 0 does not ask for it.",
+            show_default=f"{RULE.target_width:g}",
+            rich_help_panel=END,
+        ),
+    ] = None,
+    futility: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            min=0,
+            max=1,
+            help="Give a capability up when 25 more episodes would lower its standard deviation "
+            "by less than this share. 0: never.",
+            show_default="by the preset",
+            rich_help_panel=END,
+        ),
+    ] = None,
+    stop: Annotated[
+        str,
+        typer.Option(
+            metavar="any|all",
+            help="any ends the session at the first limit, or when every capability is known or "
+            "given up. all waits until all that is set has come.",
+            show_default=RULE.combine,
+            rich_help_panel=END,
+        ),
+    ] = "",
+    stop_at_alarm: Annotated[
+        bool | None,
+        typer.Option(
+            help="End when the layout turns out not to describe the agent.",
+            show_default="no-stop-at-alarm",
+            rich_help_panel=END,
+        ),
+    ] = None,
+    backend: Backend = "",
+    seed: Seed = None,
+    certify: Certify = None,
+    record_pixels: Annotated[
+        bool | None,
+        typer.Option(
+            help="Keep camera images in the recordings.",
+            show_default="no-record-pixels",
+            rich_help_panel=RUNNING,
         ),
     ] = None,
     server: Server = None,

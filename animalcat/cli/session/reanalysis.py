@@ -17,9 +17,11 @@ COLUMNS: Final = ("paradigm", "instances", "played", "of those passed", "of all"
 def reanalyse(
     session: SessionArgument, server: Server = None, data: Data = None, as_json: AsJson = False
 ) -> None:
-    """Estimate success on the whole battery, and check predictions, weighted by propensities.
+    """Estimate how much of the whole battery the agent would pass.
 
-    It holds also where the layout does not describe the agent.
+    The predictions of the session are checked as well. Each outcome is weighted by how probable it
+    was that its arena would be chosen. So the estimate holds even where the layout does not
+    describe the agent.
     """
     with client_for(server, data) as client:
         found: dict[str, Any] = json.loads(client.export_profile(session, "reanalysis"))

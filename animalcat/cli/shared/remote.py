@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from animalcat import names
+from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE, fail
 from animalcat.client import Client, connect
 from animalcat.errors import AnimalcatError
@@ -21,22 +22,36 @@ Server = Annotated[
     typer.Option(
         "--server",
         metavar="HOST:PORT",
-        help="Server; else the one of the data directory, else a private one.",
+        help="Ask this server. Without it, the server that works on the data directory is asked, "
+        "or a private one that ends with the command.",
+        rich_help_panel=OUTPUT,
     ),
 ]
 Data = Annotated[
     Path | None,
-    typer.Option("--data", help="Data directory; else ANIMALCAT_HOME, else .animalcat."),
+    typer.Option(
+        "--data",
+        metavar="FOLDER",
+        help="The data directory. Without it, ANIMALCAT_HOME names it, and otherwise it is "
+        ".animalcat.",
+        rich_help_panel=OUTPUT,
+    ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+AsJson = Annotated[
+    bool,
+    typer.Option("--json", help="Print JSON instead of tables.", rich_help_panel=OUTPUT),
+]
 AllowBuild = Annotated[
     list[Path] | None,
     typer.Option(
-        help="Unity build that sessions may name by path, and a private server then runs; may be "
-        "repeated."
+        metavar="PATH",
+        help="Let sessions run this Unity build. Repeat it for several.",
+        rich_help_panel=OUTPUT,
     ),
 ]
-SessionArgument = Annotated[str, typer.Argument(metavar="SESSION", help="Id of a session.")]
+SessionArgument = Annotated[
+    str, typer.Argument(metavar="SESSION", help="The id of a session, from `session list`.")
+]
 
 
 def data_folder(data: Path | None) -> Path:

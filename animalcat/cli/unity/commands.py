@@ -32,9 +32,9 @@ from animalcat.envs.unity.settings import (
 )
 from animalcat.envs.unity.setup import client_versions, download_build, make_interpreter
 
-app = typer.Typer(help="Set up, show and try the Unity backend.", no_args_is_help=True)
+app = typer.Typer(help="Set up, show and try real Unity builds.", no_args_is_help=True)
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of lines.")]
 FORWARD = 3
 
 
@@ -42,20 +42,35 @@ FORWARD = 3
 def setup(
     python: Annotated[
         Path | None,
-        typer.Option(help="Interpreter to make the environment from; by default this one."),
+        typer.Option(
+            metavar="PATH",
+            help="The Python interpreter that the environment is made from.",
+            show_default="this one",
+        ),
     ] = None,
     animalai: Annotated[
-        str, typer.Option(help="Version of animalai; by default the newest that the Python runs.")
+        str,
+        typer.Option(
+            metavar="VERSION",
+            help="The version of the package animalai.",
+            show_default="the newest that the interpreter runs",
+        ),
     ] = "",
     build: Annotated[
-        Path | None, typer.Option(help="Unity build that unity:auto is to mean.")
+        Path | None,
+        typer.Option(
+            metavar="PATH", help="The Unity build that unity:auto stands for from now on."
+        ),
     ] = None,
     download: Annotated[
-        bool, typer.Option(help="Download a build where none is found, some 400 MB.")
+        bool, typer.Option(help="Download a build of some 400 MB where none is found.")
     ] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Make the environment that drives builds, and find or download a build."""
+    """Make ready what plays arenas on Unity builds.
+
+    That is a Python environment that drives builds, and a build, which is found or downloaded.
+    """
     try:
         given = None if build is None else executable(build)
         with status("animalcat unity setup") as tell:
@@ -79,7 +94,10 @@ def setup(
 
 @app.command()
 def show(as_json: AsJson = False) -> None:
-    """Show what plays arenas on Unity builds, and what unity:auto means."""
+    """Show what plays arenas on Unity builds.
+
+    That is the Python environment that drives builds, and the build that unity:auto stands for.
+    """
     try:
         _report(UnitySettings(), as_json)
     except UnityError as error:
@@ -88,13 +106,24 @@ def show(as_json: AsJson = False) -> None:
 
 @app.command()
 def check(
-    backend: Annotated[str, typer.Argument(help="unity:auto, or unity:PATH.")] = AUTOMATIC,
+    backend: Annotated[
+        str, typer.Argument(metavar="BACKEND", help="The build to try: unity:auto, or unity:PATH.")
+    ] = AUTOMATIC,
     camera: Annotated[
-        int | None, typer.Option(min=4, max=512, help="Side of a camera image; none if not given.")
+        int | None,
+        typer.Option(
+            metavar="PIXELS",
+            min=4,
+            max=512,
+            help="Ask for camera images with sides of this length. Without it there is no camera.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Play one small arena on a build, and say what came of it."""
+    """Play one small arena on a Unity build.
+
+    It says whether the build works, and how fast.
+    """
     spec = ObservationSpec(CameraSpec(camera) if camera else None)
     if backend == "sim":
         fail(f"sim is not a Unity build; name one: {AUTOMATIC} or unity:PATH")
