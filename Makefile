@@ -12,7 +12,7 @@ export ANIMALCAT_DATA ?= ../shared/data
 # What Python compiles is kept: servers, fits and simulators are processes that import much.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test unity-clients sb3-env pymc6 lint types proto proto-check proto-image bench lock clean
+.PHONY: help setup demo test unity-clients sb3-env pymc6 packages lint types proto proto-check proto-image bench lock clean
 
 help:
 	@echo "make demo    set up and run the main job end to end"
@@ -20,6 +20,7 @@ help:
 	@echo "make unity-clients   set up old and new animalai clients, which the tests then play with"
 	@echo "make sb3-env   set up Stable-Baselines3 with PyTorch for CPUs, which the tests then train"
 	@echo "make pymc6   test the fits on PyMC 6 (Python 3.12)"
+	@echo "make packages   install wheel and sdist afresh on Python 3.11 to 3.14, and run the README's commands there"
 	@echo "make lint | types | proto | proto-check | proto-image | bench | lock | clean"
 
 setup: $(STAMP)
@@ -100,6 +101,12 @@ else
 	$(MAKE) --no-print-directory VENV=$(CLIENTS)/pymc6 PYTHON=$(PYTHON312) setup
 	$(CLIENTS)/pymc6/bin/python -m pytest $(TESTFLAGS) tests/layouts/test_fit.py tests/layouts/test_two_evaluators.py
 endif
+
+# Wheel and sdist on every Python there is, base and server. With CI=true a sample of it on one.
+PYTHON313 ?= $(call newest,3.13)
+
+packages: $(STAMP)
+	$(BIN)/python -m tests.packages $(if $(filter true,$(CI)),--sample $(PYTHON),$(PYTHON) $(PYTHON312) $(PYTHON313) $(PYTHON314))
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

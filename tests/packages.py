@@ -1,0 +1,178 @@
+"""Installs animalcat's own wheel and sdist afresh, and runs each command of the README in them.
+
+Run it by `make packages`, or by hand with the interpreters to try:
+`python -m tests.packages PYTHON...`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shlex
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, NamedTuple
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+FENCE: Final = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+README_PORT: Final = "50051"
+"""Port that the README's commands name; a free one takes its place."""
+BASE: Final = ("--version", "--help", "session list --help", "doctor")
+"""Commands of the base install that need no server."""
+
+
+class Done(NamedTuple):
+    """One command, and how long it took."""
+
+    where: str
+    command: str
+    seconds: float
+
+
+class Failed(Exception):  # noqa: N818  it is the answer
+    """A command failed."""
+
+
+def readme_commands() -> list[str]:
+    """The commands of the README that are animalcat's own, in order."""
+    text = (ROOT / "README.md").read_text("utf-8")
+    lines = [
+        line
+        for language, block in FENCE.findall(text)
+        if not language
+        for line in block.splitlines()
+    ]
+    return [line.split("  #")[0].strip() for line in lines if line.startswith("animalcat ")]
+
+
+def readme_agent() -> str:
+    """The agent that the README shows, which its commands call my_agent.py."""
+    text = (ROOT / "README.md").read_text("utf-8")
+    (code,) = [block for language, block in FENCE.findall(text) if language == "python"]
+    return code
+
+
+def build(folder: Path) -> tuple[Path, Path]:
+    """Build wheel and sdist; the wheel is made of the sdist, as an index would have it."""
+    run([uv(), "build", "--quiet", "--out-dir", str(folder), str(ROOT)], ROOT)
+    (wheel,), (sdist,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
+    return wheel, sdist
+
+
+def install(python: str, what: Path, extra: str, folder: Path) -> Path:
+    """A new environment with an artefact in it; its folder of commands."""
+    run([uv(), "venv", "--quiet", "--python", python, str(folder)], ROOT)
+    wanted = f"animalcat{extra} @ {what.as_uri()}"
+    locked = ["--constraint", str(ROOT / "requirements.lock")]
+    run([uv(), "pip", "install", "--quiet", "--python", str(folder), *locked, wanted], ROOT)
+    return folder / "bin"
+
+
+def uv() -> str:
+    """The uv that the Makefile set up, or the one on the path."""
+    own = ROOT / ".tools" / "bin" / "uv"
+    return str(own) if own.exists() else "uv"
+
+
+def run(command: Sequence[str], folder: Path, path: Path | None = None) -> str:
+    """Run a command in a folder, as on a machine that knows nothing of this checkout."""
+    done = subprocess.run(
+        command, cwd=folder, env=environment(path), capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise Failed(
+            f"{shlex.join(command)} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
+        )
+    return done.stdout
+
+
+def environment(path: Path | None) -> dict[str, str]:
+    """The environment of a command; without what would lead it back to this checkout."""
+    kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    return kept if path is None else kept | {"PATH": f"{path}{os.pathsep}{kept['PATH']}"}
+
+
+@contextmanager
+def serving(command: Sequence[str], folder: Path, path: Path) -> Iterator[None]:
+    """A server, from when it says that it serves until the others are done."""
+    with subprocess.Popen(
+        command, cwd=folder, env=environment(path), stdout=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdout is not None
+        try:
+            server.stdout.readline()
+            yield
+        finally:
+            server.terminate()
+
+
+def free_port() -> int:
+    """A port that nothing listens at."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def try_base(bin_: Path, folder: Path, where: str) -> Iterator[Done]:
+    """What an agent's machine has: the client, which says what it lacks."""
+    for words in BASE:
+        yield timed(["animalcat", *words.split()], folder, bin_, where)
+    code = "import animalcat; print(animalcat.__version__); animalcat.connect"
+    yield timed([str(bin_ / "python"), "-c", code], folder, bin_, where)
+
+
+def try_readme(bin_: Path, folder: Path, where: str) -> Iterator[Done]:
+    """Every command of the README, in its order."""
+    (folder / "my_agent.py").write_text(readme_agent())
+    port = str(free_port())
+    commands = [shlex.split(line.replace(README_PORT, port)) for line in readme_commands()]
+    (serve,) = [command for command in commands if command[1] == "serve"]
+    with serving([*serve, "--data", str(folder / "server")], folder, bin_):
+        for command in commands:
+            if command is not serve:
+                yield timed(command, folder, bin_, where)
+
+
+def timed(command: Sequence[str], folder: Path, path: Path, where: str) -> Done:
+    """Run a command and tell how long it took."""
+    began = time.monotonic()
+    run(command, folder, path)
+    return Done(where, shlex.join(command), time.monotonic() - began)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Try wheel and sdist on each interpreter, with and without the server extra."""
+    parser = argparse.ArgumentParser(prog="tests.packages", description=__doc__)
+    parser.add_argument("pythons", nargs="*", default=[sys.executable], help="interpreters to try")
+    parser.add_argument("--sample", action="store_true", help="try the sdist with the server alone")
+    wanted = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as place:
+        wheel, sdist = build(Path(place) / "dist")
+        tries = [(wheel, ""), (sdist, ""), (wheel, "[server]"), (sdist, "[server]")]
+        tries = tries[-1:] if wanted.sample else tries
+        for number, python in enumerate(wanted.pythons):
+            version = run([python, "-c", "import platform; print(platform.python_version())"], ROOT)
+            for what, extra in tries:
+                where = f"{version.strip()} {what.suffix.removeprefix('.')}{extra}"
+                folder = Path(place) / f"{number}{what.suffix}{extra.strip('[]')}"
+                (folder / "work").mkdir(parents=True)
+                try:
+                    bin_ = install(python, what, extra, folder / "env")
+                    attempt = try_readme if extra else try_base
+                    for done in attempt(bin_, folder / "work", where):
+                        print(f"{done.where:28} {done.seconds:7.1f} s  {done.command}", flush=True)
+                except Failed as error:
+                    print(f"{where}: {error}", file=sys.stderr)
+                    return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
