@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from animalcat.arena_configs.model import ArenaError
-from animalcat.arena_configs.outcome import Task, Watch
+from animalcat.arena_configs.outcome import EpisodeMonitor, OutcomeRules
 from animalcat.envs.types import EndedBy, Phase, Step
 from animalcat.envs.worker_client import WorkerClient, WorkerFault
 from animalcat.service.model import Cause
@@ -37,7 +37,7 @@ class Course:
         left: Why the agent can play no further; None where it can.
     """
 
-    watch: Watch
+    watch: EpisodeMonitor
     steps: int = 0
     episode_return: float = 0.0
     ended_by: EndedBy | None = None
@@ -69,7 +69,7 @@ async def play(
     opening: EpisodeOpening,
     arena_yaml: str,
     seed: int,
-    task: Task,
+    task: OutcomeRules,
 ) -> Course:
     """Play until the arena ends the episode, the backend fails, or the agent leaves.
 
@@ -84,7 +84,7 @@ async def play(
         seed: Seed of the episode.
         task: What can be observed of it.
     """
-    course = Course(Watch(task))
+    course = Course(EpisodeMonitor(task))
     try:
         await _play(course, link, worker, recorder, opening, arena_yaml, seed)
     except AgentLeftError as left:
