@@ -56,7 +56,7 @@ UNIT: Final = Point(1.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Collider:
     """One collider of an object, in the object's own frame before scaling.
 
     Attributes:
@@ -108,7 +108,7 @@ class ObjectKind:
 
     name: str
     tag: str
-    parts: tuple[Part, ...]
+    parts: tuple[Collider, ...]
     size_min: Point
     size_max: Point
     ratio: Point = UNIT
@@ -177,25 +177,25 @@ def _cube(side: float) -> Point:
     return Point(side, side, side)
 
 
-_BOX = (Part("box"),)
-_WEDGE = (Part("wedge", size=_cube(2.0)),)
-_SPHERE = (Part("sphere"),)
-_SHELL = (Part("shell", size=Point(2.08, 2.08, 2.0)),)
-_STANDING = (Part("box", Point(0.0, 0.5, 0.0)),)
-_HOLLOW = (Part("box", Point(-0.015, 0.852, 0.023), Point(2.095, 1.725, 2.037)),)
-_BOARD = (Part("box", Point(0.0, 1.0, 0.0), Point(0.1, 2.0, 3.0)),)
+_BOX = (Collider("box"),)
+_WEDGE = (Collider("wedge", size=_cube(2.0)),)
+_SPHERE = (Collider("sphere"),)
+_SHELL = (Collider("shell", size=Point(2.08, 2.08, 2.0)),)
+_STANDING = (Collider("box", Point(0.0, 0.5, 0.0)),)
+_HOLLOW = (Collider("box", Point(-0.015, 0.852, 0.023), Point(2.095, 1.725, 2.037)),)
+_BOARD = (Collider("box", Point(0.0, 1.0, 0.0), Point(0.1, 2.0, 3.0)),)
 _U_PARTS = (
-    Part("box", size=Point(1.003, 1.0, 12.0)),
-    Part("box", Point(1.502, 0.0, -5.499), Point(1.995, 1.0, 1.001)),
-    Part("box", Point(1.513, 0.0, 5.504), Point(2.003, 1.0, 0.991)),
+    Collider("box", size=Point(1.003, 1.0, 12.0)),
+    Collider("box", Point(1.502, 0.0, -5.499), Point(1.995, 1.0, 1.001)),
+    Collider("box", Point(1.513, 0.0, 5.504), Point(2.003, 1.0, 0.991)),
 )
 _L_PARTS = (
-    Part("box", Point(-0.017, 0.0, -0.5), Point(0.965, 1.0, 11.0)),
-    Part("box", Point(1.489, 0.0, -5.522), Point(2.021, 1.0, 0.955)),
+    Collider("box", Point(-0.017, 0.0, -0.5), Point(0.965, 1.0, 11.0)),
+    Collider("box", Point(1.489, 0.0, -5.522), Point(2.021, 1.0, 0.955)),
 )
 _J_PARTS = (
-    Part("box", Point(0.016, -0.032, -0.5), Point(0.991, 1.065, 11.0)),
-    Part("box", Point(-1.489, 0.0, -5.505), Point(2.022, 1.0, 0.991)),
+    Collider("box", Point(0.016, -0.032, -0.5), Point(0.991, 1.065, 11.0)),
+    Collider("box", Point(-1.489, 0.0, -5.505), Point(2.022, 1.0, 0.991)),
 )
 
 
@@ -227,16 +227,16 @@ def _goal(
     )
 
 
-def _metres(extent: Point, *parts: Part) -> tuple[Part, ...]:
+def _metres(extent: Point, *parts: Collider) -> tuple[Collider, ...]:
     """Parts given in metres, as shares of an object's fixed size."""
 
     def share(point: Point) -> Point:
         return Point(*(c / e for c, e in zip(point, extent, strict=True)))
 
-    return tuple(Part(part.shape, share(part.center), share(part.size)) for part in parts)
+    return tuple(Collider(part.shape, share(part.center), share(part.size)) for part in parts)
 
 
-def _housing(extent: Point) -> tuple[Part, ...]:
+def _housing(extent: Point) -> tuple[Collider, ...]:
     """Back, sides, lid and the front above the hatch: a goal of 1 m falls freely within.
 
     Thickness of the walls and height of the hatch are not in the mesh data read (inferred). The
@@ -247,18 +247,20 @@ def _housing(extent: Point) -> tuple[Part, ...]:
     over = height - HATCH_HEIGHT
     return _metres(
         extent,
-        Part("box", Point(0.0, height / 2, -side), Point(width, height, HOUSING_WALL)),
+        Collider("box", Point(0.0, height / 2, -side), Point(width, height, HOUSING_WALL)),
         *(
-            Part("box", Point(x, height / 2, 0.0), Point(HOUSING_WALL, height, inner))
+            Collider("box", Point(x, height / 2, 0.0), Point(HOUSING_WALL, height, inner))
             for x in (-side, side)
         ),
-        Part("box", Point(0.0, height - HOUSING_WALL / 2, 0.0), Point(inner, HOUSING_WALL, inner)),
-        Part("box", Point(0.0, height - over / 2, side), Point(width, over, HOUSING_WALL)),
+        Collider(
+            "box", Point(0.0, height - HOUSING_WALL / 2, 0.0), Point(inner, HOUSING_WALL, inner)
+        ),
+        Collider("box", Point(0.0, height - over / 2, side), Point(width, over, HOUSING_WALL)),
     )
 
 
 def _spawner(
-    name: str, extent: Point, color: tuple[float, float, float], parts: tuple[Part, ...]
+    name: str, extent: Point, color: tuple[float, float, float], parts: tuple[Collider, ...]
 ) -> ObjectKind:
     return ObjectKind(
         name,
@@ -275,7 +277,7 @@ def _spawner(
     )
 
 
-def _block(name: str, parts: tuple[Part, ...], mass: float, mass_3x: float) -> ObjectKind:
+def _block(name: str, parts: tuple[Collider, ...], mass: float, mass_3x: float) -> ObjectKind:
     cube = parts == _BOX
     return ObjectKind(
         name,
@@ -359,8 +361,8 @@ _GREY = _rgb(164, 177, 192)
 _TREE: Final = Point(5.19, 5.95, 5.02)
 _TREE_PARTS: Final = _metres(
     _TREE,
-    Part("box", Point(-0.1, 1.5, -0.1), Point(0.6, 3.0, 0.6)),
-    Part("sphere", Point(-0.1, 3.8, -0.1), Point(3.0, 3.0, 3.0)),
+    Collider("box", Point(-0.1, 1.5, -0.1), Point(0.6, 3.0, 0.6)),
+    Collider("sphere", Point(-0.1, 3.8, -0.1), Point(3.0, 3.0, 3.0)),
 )
 _PILLAR: Final = Point(0.5, 1.3, 0.64)
 """Metres: about 1.3 high; its button is on the side of +x (transforms in the prefab)."""

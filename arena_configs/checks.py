@@ -13,7 +13,7 @@ from pydantic.alias_generators import to_camel
 
 from animalcat.arena_configs.catalogue import KINDS, ObjectKind, canonical_name
 from animalcat.arena_configs.geometry import Solid, outside_by, overlaps
-from animalcat.arena_configs.loader import Loaded
+from animalcat.arena_configs.loader import LoadedConfig
 from animalcat.arena_configs.model import (
     ARENA_SIDE,
     Arena,
@@ -43,7 +43,7 @@ _OPERATED: Final = ("SpawnerButton", "DataZone")
 """What runs operations."""
 
 
-def check(
+def check_arena(
     arena: Arena, rng: np.random.Generator, *, file: str = "", path: str = ""
 ) -> tuple[Problem, ...]:
     """Look an arena over.
@@ -65,12 +65,14 @@ def check(
     )
 
 
-def check_loaded(loaded: Loaded, rng: np.random.Generator, *, file: str) -> tuple[Problem, ...]:
+def check_loaded(
+    loaded: LoadedConfig, rng: np.random.Generator, *, file: str
+) -> tuple[Problem, ...]:
     """Everything about a file: what its loader met, and what is found in its arenas.
 
     Args:
         loaded: What was read.
-        rng: As for `check`.
+        rng: As for `check_arena`.
         file: Its name, for the problems.
     """
     known = {(problem.field, problem.code) for problem in loaded.problems}
@@ -89,12 +91,12 @@ def check_config(
 
     Args:
         config: The configuration.
-        rng: As for `check`.
+        rng: As for `check_arena`.
         file: Name of its file, for the problems.
     """
     problems: list[Problem] = []
     for number, arena in sorted(config.arenas.items()):
-        problems.extend(check(arena, rng, file=file, path=f"arenas[{number}]"))
+        problems.extend(check_arena(arena, rng, file=file, path=f"arenas[{number}]"))
     last = max(config.arenas, default=None)
     if last is not None and config.arenas[last].merge_next_arena:
         message = "the last arena wants to merge with the next one, and there is none"
@@ -103,7 +105,7 @@ def check_config(
     return tuple(problems)
 
 
-def _line(loaded: Loaded, field: str) -> int | None:
+def _line(loaded: LoadedConfig, field: str) -> int | None:
     """Line of a field, or of the nearest thing around it that has one."""
     while field:
         if field in loaded.lines:

@@ -48,7 +48,7 @@ Reading: TypeAlias = float | str
 
 
 @dataclass(frozen=True, slots=True)
-class Feature:
+class FeatureDefinition:
     """What a meta-feature means, and how it is measured.
 
     Attributes:
@@ -72,7 +72,7 @@ class Feature:
     version: int = 1
 
 
-class Measured(NamedTuple):
+class MeasuredFeatures(NamedTuple):
     """Meta-features of one instance.
 
     Attributes:
@@ -84,14 +84,14 @@ class Measured(NamedTuple):
     missing: dict[str, str]
 
 
-def measure(placement: Placement) -> Measured:
+def measure_features(placement: Placement) -> MeasuredFeatures:
     """Every meta-feature of an instance, as it was placed.
 
     Args:
         placement: An arena with everything in its place.
     """
     readings = {name: feature.measure(placement) for name, feature in FEATURES.items()}
-    return Measured(
+    return MeasuredFeatures(
         {name: value for name, value in readings.items() if not isinstance(value, str)},
         {name: why for name, why in readings.items() if isinstance(why, str)},
     )
@@ -240,24 +240,24 @@ def _time_limit(placement: Placement) -> Reading:
     return placement.time_limit * SECONDS_PER_UNIT if placement.time_limit > 0 else "no time limit"
 
 
-FEATURES: Final[Mapping[str, Feature]] = MappingProxyType(
+FEATURES: Final[Mapping[str, FeatureDefinition]] = MappingProxyType(
     {
         feature.name: feature
         for feature in (
-            Feature(
+            FeatureDefinition(
                 "rewardDistance",
                 "m",
                 "Euclidean distance from the centre of the agent at its start to that of the "
                 "nearest reward",
                 _of_reward(_distance),
             ),
-            Feature(
+            FeatureDefinition(
                 "rewardSize",
                 "m",
                 "diameter of the nearest reward before Unity's 0.1 % off",
                 _of_reward(lambda _, reward: asked_size(reward)),
             ),
-            Feature(
+            FeatureDefinition(
                 "rewardBehind",
                 "",
                 "0: the nearest reward is in front (within 50 degrees of the heading), 1: behind "
@@ -265,7 +265,7 @@ FEATURES: Final[Mapping[str, Feature]] = MappingProxyType(
                 _of_reward(_behind),
                 high=1.0,
             ),
-            Feature(
+            FeatureDefinition(
                 "XPos",
                 "",
                 "-1: the nearest reward is to the left of the line of the heading, 1: to the "
@@ -274,139 +274,141 @@ FEATURES: Final[Mapping[str, Feature]] = MappingProxyType(
                 low=-1.0,
                 high=1.0,
             ),
-            Feature(
+            FeatureDefinition(
                 "wallsInWay",
                 "",
                 "solid objects that the agent's body meets on a straight way to the nearest reward",
                 _of_reward(_in_way(_is_solid)),
             ),
-            Feature(
+            FeatureDefinition(
                 "lavaInWay",
                 "",
                 "deadly zones on a straight way of the agent's body to the nearest reward",
                 _of_reward(_in_way(_is_lava)),
             ),
-            Feature(
+            FeatureDefinition(
                 "rewards",
                 "",
                 "goals that give a positive reward, at the start or later",
                 _count(_is_reward),
             ),
-            Feature(
+            FeatureDefinition(
                 "endingRewards",
                 "",
                 "of the rewards, those that end the episode whatever else is there",
                 _count(lambda thing: _is_reward(thing) and ends_alone(thing)),
             ),
-            Feature(
+            FeatureDefinition(
                 "rewardSum",
                 "",
                 "the most that the rewards give together, all of which no play need get",
                 _sum_of_rewards,
             ),
-            Feature(
+            FeatureDefinition(
                 "raisedRewards",
                 "",
                 "rewards that lie or hang above the floor at the start",
                 _count(_is_raised),
             ),
-            Feature(
+            FeatureDefinition(
                 "bouncingRewards",
                 "",
                 "rewards that move from the start on",
                 _count(lambda thing: _is_reward(thing) and thing.kind.bounce),
             ),
-            Feature(
+            FeatureDefinition(
                 "changingRewards",
                 "",
                 "goals whose value changes with time: they decay, ripen, grow or shrink",
                 _count(lambda thing: thing.kind.reward in CHANGING),
             ),
-            Feature(
+            FeatureDefinition(
                 "badGoals",
                 "",
                 "goals that take reward",
                 _count(lambda thing: thing.kind.reward == "bad"),
             ),
-            Feature(
+            FeatureDefinition(
                 "decoys",
                 "",
                 "goals that give nothing",
                 _count(lambda thing: thing.kind.reward == "decoy"),
             ),
-            Feature(
+            FeatureDefinition(
                 "leastReturn",
                 "",
                 "a bound: no episode returns less, few as little",
                 _least,
                 low=-math.inf,
             ),
-            Feature(
+            FeatureDefinition(
                 "greatestReturn",
                 "",
                 "a bound: no episode returns more, few as much",
                 _greatest,
                 low=-math.inf,
             ),
-            Feature(
+            FeatureDefinition(
                 "obstacles",
                 "",
                 "solid objects besides the fence of the arena, wherever they stand",
                 _count(_is_solid),
             ),
-            Feature(
+            FeatureDefinition(
                 "transparentWalls",
                 "",
                 "solid objects that can be seen through",
                 _count(lambda thing: _is_solid(thing) and thing.kind.alpha < 1.0),
             ),
-            Feature(
+            FeatureDefinition(
                 "movables",
                 "",
                 "blocks and boxes that the agent can push",
                 _count(lambda thing: _is_solid(thing) and 0.0 < thing.kind.mass < RAMP_MASS),
             ),
-            Feature("ramps", "", "ramps", _count(lambda thing: thing.name == "Ramp")),
-            Feature(
+            FeatureDefinition("ramps", "", "ramps", _count(lambda thing: thing.name == "Ramp")),
+            FeatureDefinition(
                 "tunnels",
                 "",
                 "cylinder tunnels",
                 _count(lambda thing: thing.name.startswith("CylinderTunnel")),
             ),
-            Feature("lava", "", "deadly zones", _count(_is_lava)),
-            Feature(
+            FeatureDefinition("lava", "", "deadly zones", _count(_is_lava)),
+            FeatureDefinition(
                 "hotZones",
                 "",
                 "zones that take reward as long as the agent is in them",
                 _count(lambda thing: thing.kind.reward == "hot"),
             ),
-            Feature(
+            FeatureDefinition(
                 "spawners",
                 "",
                 "trees, dispensers and containers that goals come out of",
                 _count(lambda thing: thing.kind.reward == "spawner"),
             ),
-            Feature(
+            FeatureDefinition(
                 "operated",
                 "",
                 "buttons and zones that do something when the agent gets to them",
                 _count(lambda thing: thing.kind.reward == "button" or bool(thing.item.operations)),
             ),
-            Feature(
+            FeatureDefinition(
                 "darkness",
                 "",
                 "share of the time until the time limit in which the light is out",
                 lambda placement: dark_share(placement.blackouts, placement.time_limit),
                 high=1.0,
             ),
-            Feature("timeLimit", "s", "time until the episode ends by itself", _time_limit),
-            Feature(
+            FeatureDefinition(
+                "timeLimit", "s", "time until the episode ends by itself", _time_limit
+            ),
+            FeatureDefinition(
                 "frozenTime",
                 "s",
                 "how long the agent cannot move at the start",
                 lambda placement: float(placement.agent.frozen_seconds),
             ),
-            Feature(
+            FeatureDefinition(
                 "agentHeight",
                 "m",
                 "how high above the floor the agent starts",

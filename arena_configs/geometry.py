@@ -32,7 +32,7 @@ class Solid:
     """A part of an object, placed.
 
     Attributes:
-        shape: box, sphere, wedge or shell; local axes as in `catalogue.Part`.
+        shape: box, sphere, wedge or shell; local axes as in `catalogue.Collider`.
         center: Centre, in metres, arena frame.
         half: Half extents along the local axes, in metres.
         yaw: Degrees clockwise seen from above.

@@ -62,7 +62,7 @@ _ITEM_IN_COMMENT: Final = re.compile(r"#.*-\s*!Item\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedConfig:
     """What a file holds.
 
     Attributes:
@@ -76,7 +76,7 @@ class Loaded:
     lines: Mapping[str, int]
 
 
-def load_config(source: Path, *, strict: bool = False) -> Loaded:
+def load_config(source: Path, *, strict: bool = False) -> LoadedConfig:
     """Read a file.
 
     Args:
@@ -99,7 +99,7 @@ def load_config(source: Path, *, strict: bool = False) -> Loaded:
     return load_text(text, name, strict=strict)
 
 
-def load_text(text: str, name: str, *, strict: bool = False) -> Loaded:
+def load_text(text: str, name: str, *, strict: bool = False) -> LoadedConfig:
     """Read a configuration.
 
     Args:
@@ -120,7 +120,7 @@ def load_text(text: str, name: str, *, strict: bool = False) -> Loaded:
     if errors:
         more = f" (and {len(errors) - 1} more errors)" if len(errors) > 1 else ""
         raise ArenaError(f"{errors[0]}{more}", problems)
-    return Loaded(config, problems, reader.lines)
+    return LoadedConfig(config, problems, reader.lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ class _Reader:
         self._lifted: dict[str, Any] = {}
 
     def read(self) -> ArenaConfig:
-        root, more = nodes.parse(self._text, self._name)
+        root, more = nodes.parse_yaml(self._text, self._name)
         if more is not None:
             self._warn(more, "", "second-document", "only the first YAML document is read")
         if root is None or not isinstance(root.value, list):

@@ -46,7 +46,7 @@ class _Open:
     children: list[Node]
 
 
-def parse(text: str, name: str) -> tuple[Node | None, int | None]:
+def parse_yaml(text: str, name: str) -> tuple[Node | None, int | None]:
     """Read the first document.
 
     Args:

@@ -45,7 +45,7 @@ class MarkedPlace(NamedTuple):
         return math.hypot(x - self.x, z - self.z) <= self.radius
 
 
-class Task(NamedTuple):
+class OutcomeRules(NamedTuple):
     """What an instance says of the outcomes that its episodes may have.
 
     Attributes:
@@ -78,10 +78,10 @@ class Task(NamedTuple):
         return frozenset(source for source, given in there.items() if given)
 
 
-class Watch:
+class EpisodeMonitor:
     """Watches an episode decision by decision, for what its sum of rewards does not tell."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: OutcomeRules) -> None:
         self._task = task
         self._rewards = 0
         self._choice: bool | None = None

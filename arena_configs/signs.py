@@ -78,7 +78,7 @@ def is_known(name: str) -> bool:
     return name in SYMBOLS or _squares(name) is not None
 
 
-def picture(name: str | None) -> Picture:
+def sign_picture(name: str | None) -> Picture:
     """The picture of a name.
 
     Args:

@@ -20,7 +20,7 @@ from animalcat.benchmarks import adaptive_precision as precision
 from animalcat.benchmarks.adaptive_sessions import Task, Trajectory, World, run_tasks
 from animalcat.cli.layout.reproduce import read_entrants
 from animalcat.cli.shared.output import print_rows, progress_console
-from animalcat.layouts.adaptive.offers import VectorSource
+from animalcat.layouts.adaptive.offers import DemandVectorGenerator
 from animalcat.layouts.checking.calibration import spread
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.library import load_layout
@@ -171,7 +171,7 @@ def _parts(name: str, op: World, count: int) -> _Made:
         case "precision":
             return {"op": op}, precision.large_tasks(op, count), precision.large_rows
         case "generated":
-            source = VectorSource(op.instances.features(op.layout), OFFERED)
+            source = DemandVectorGenerator(op.instances.features(op.layout), OFFERED)
             more = World(op.layout, op.instances, source)
             tasks = precision.generated_tasks("op", more, count)
             return {"op": more}, tasks, lambda rounds: precision.generated_rows("OP", more, rounds)

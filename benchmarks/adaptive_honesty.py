@@ -23,7 +23,7 @@ from animalcat.layouts.adaptive.plan import PRESETS, Policy
 from animalcat.layouts.adaptive.stopping import StoppingRule
 from animalcat.layouts.model.instances import OutcomeTable
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.simulation.simulate import Hidden, Lapses, LayoutAgent, Where
+from animalcat.layouts.simulation.simulate import FeatureRange, Hidden, Lapses, LayoutAgent
 from animalcat.layouts.simulation.synthetic import synthetic_agents
 
 AT: Final = (50, 100, 200, 400)
@@ -167,9 +167,11 @@ def unseen(world: World) -> list[Player]:
     """Kinds of misfit that the alarm was not tuned with: change, and lapses by what is unknown."""
     good, poor = (_at(world.layout, level, 0.05) for level in (0.9, 0.3))
     high, low = (agent.probability(world.instances) for agent in (good, poor))
-    blue = Where("occluderBlueness", 100.0)
+    blue = FeatureRange("occluderBlueness", 100.0)
     lapses = Lapses(good, 0.8, 0.1, blue).probability(world.instances)
-    colour = Hidden(good, Where("occluderGreenness", 150.0), 0.1).probability(world.instances)
+    colour = Hidden(good, FeatureRange("occluderGreenness", 150.0), 0.1).probability(
+        world.instances
+    )
     return [
         Player("tires", high, low, start=50, episodes=50),
         Player("learns", low, high, start=50, episodes=50),

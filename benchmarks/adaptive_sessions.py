@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
-from animalcat.layouts.adaptive.offers import Offers, Source
+from animalcat.layouts.adaptive.offers import InstanceGenerator, Offers
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.instances import Instances
@@ -45,7 +45,7 @@ class World:
 
     layout: Layout
     instances: Instances
-    source: Source | None = None
+    source: InstanceGenerator | None = None
 
     @cached_property
     def offers(self) -> Offers | None:

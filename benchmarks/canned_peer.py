@@ -11,9 +11,9 @@ from typing import Any
 import grpc
 
 from animalcat.benchmarks.simulator import arena
-from animalcat.envs.mlagents.arguments import parse
+from animalcat.envs.mlagents.arguments import parse_arguments
 from animalcat.envs.mlagents.encoding import Encoder
-from animalcat.envs.mlagents.greeting import greeting
+from animalcat.envs.mlagents.handshake import greeting
 from animalcat.envs.mlagents.link import METHOD
 from animalcat.envs.mlagents.peer import BEHAVIOUR, introduction
 from animalcat.envs.mlagents.v1 import communicator_pb2 as pb
@@ -22,7 +22,7 @@ from animalcat.envs.sim.environment import SimEnvironment
 
 def main() -> None:
     """Be a build in which nothing ever changes, until the client closes."""
-    arguments = parse(sys.argv[1:])
+    arguments = parse_arguments(sys.argv[1:])
     options = (("grpc.enable_http_proxy", 0),)
     with grpc.insecure_channel(f"localhost:{arguments.port}", options=options) as channel:
         exchange: Any = channel.unary_unary  # untyped for bytes

@@ -12,8 +12,8 @@ import numpy as np
 from animalcat.arena_configs.model import Arena
 from animalcat.benchmarks import camera, files, movement
 from animalcat.envs.sim.environment import SimEnvironment
-from animalcat.envs.sim.rules import Episode
-from animalcat.envs.testing import FORWARD, play, start, thing
+from animalcat.envs.sim.rules import EpisodeState
+from animalcat.envs.testing import FORWARD, play_episode, start, thing
 from animalcat.envs.types import ObservationSpec
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def data_folder() -> Path | None:
 
 def survived(time_limit: int) -> int:
     """Physics steps that an idle agent's health lasts."""
-    episode = Episode(time_limit, goals=1)
+    episode = EpisodeState(time_limit, goals=1)
     while episode.ended_by is None:
         episode.tick()
     return episode.steps
@@ -87,7 +87,9 @@ def pickups() -> set[float]:
     environment = SimEnvironment(ObservationSpec(rays=None))
     goal = thing("GoodGoal", 20, 0, 15, size=(4, 4, 4))
     arenas = (Arena(time_limit=500, items=(start(z=5 + i / 25), goal)) for i in range(25))
-    return {list(play(environment, arena, 0, [FORWARD] * 60))[-1].reward for arena in arenas}
+    return {
+        list(play_episode(environment, arena, 0, [FORWARD] * 60))[-1].reward for arena in arenas
+    }
 
 
 def _row(name: str, value: float, unit: str, target: str = "", note: str = "") -> Row:

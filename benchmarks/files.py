@@ -14,7 +14,7 @@ from animalcat.arena_configs.outcome import success
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.agents.load import load_agent
 from animalcat.envs.sim.environment import SimEnvironment
-from animalcat.envs.testing import play
+from animalcat.envs.testing import play_episode
 from animalcat.envs.types import ACTIONS, ObservationSpec, Phase
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def play_all(files: Sequence[Path], decisions: int) -> Played:
         played.files += 1
         for arena in load_config(file).config.arenas.values():
             played.arenas += 1
-            for step in play(environment, arena, 0, actions.tolist()):
+            for step in play_episode(environment, arena, 0, actions.tolist()):
                 environment.spec.validate(step.observation)
                 assert np.abs(step.observation.position).max() < 60, file.name
                 played.decisions += step.phase is not Phase.FIRST

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.inference.backend import compat
-from animalcat.layouts.inference.backend.engine import Engine, Settings
+from animalcat.layouts.inference.backend.engine import Engine, SamplerSettings
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.library import load_layout
@@ -77,7 +77,7 @@ def _nuts(layout: Layout, features: Floats, target: float, repeats: int) -> list
         (agent,) = prior_agents(layout, 1, np.random.default_rng(seed))
         p = Evaluator(layout).probability(agent.theta[np.newaxis], features)[0]
         outcomes = (np.random.default_rng([seed, 1]).random(len(p)) < p).astype(np.float64)
-        settings = Settings(seed, 2, DRAWS, DRAWS, 0.8, 2)
+        settings = SamplerSettings(seed, 2, DRAWS, DRAWS, 0.8, 2)
         start = time.perf_counter()
         trace = engine.sample(layout, features, outcomes, settings)
         quick.append(_least_ess(trace.draws) / (time.perf_counter() - start))
@@ -103,13 +103,13 @@ def _nuts(layout: Layout, features: Floats, target: float, repeats: int) -> list
     ]
 
 
-def _plain(layout: Layout, features: Floats, outcomes: Floats, settings: Settings) -> float:
+def _plain(layout: Layout, features: Floats, outcomes: Floats, settings: SamplerSettings) -> float:
     """Least effective draws a second that PyMC spends on sampling; compiling does not count."""
     import pymc as pm
 
-    from animalcat.layouts.inference.backend.graph import build
+    from animalcat.layouts.inference.backend.graph import build_model
 
-    graph = build(layout)
+    graph = build_model(layout)
     with graph.model:
         pm.set_data(graph.data(features, outcomes))
         result = pm.sample(

@@ -21,7 +21,7 @@ from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.placement import place
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.benchmarks import fidelity, files
-from animalcat.envs.sim.builder import build
+from animalcat.envs.sim.builder import build_level
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.sim.physics import Physics
 from animalcat.envs.testing import start, thing
@@ -155,7 +155,7 @@ def _player(spec: ObservationSpec) -> Callable[[], Callable[[int], object]]:
 
 def _bare() -> Callable[[int], object]:
     placement = place(arena(), np.random.default_rng(0))
-    physics = Physics(placement.agent.position, build(placement).bodies)
+    physics = Physics(placement.agent.position, build_level(placement).bodies)
 
     def decide(action: int) -> None:
         velocity = (0.0, 0.0, float(action))

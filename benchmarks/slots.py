@@ -17,7 +17,7 @@ import numpy as np
 
 import animalcat
 from animalcat.arena_configs.families import generate
-from animalcat.arena_configs.features import measure
+from animalcat.arena_configs.features import measure_features
 from animalcat.arena_configs.placement import place
 from animalcat.envs.agents.base import Agent, EpisodeInfo
 from animalcat.envs.agents.braitenberg import BraitenbergAgent
@@ -104,7 +104,7 @@ def _knowledge(agents: int) -> list[dict[str, Any]]:
     layout = load_layout("aaio")
     made = generate("navigation", 400, rng(0, "slots", 0))
     features: list[Mapping[str, float]] = [
-        measure(place(one.arena, rng(0, "slots", k))).values for k, one in enumerate(made)
+        measure_features(place(one.arena, rng(0, "slots", k))).values for k, one in enumerate(made)
     ]
     columns = layout.feature_names
     values = np.array([[row.get(name, np.nan) for name in columns] for row in features])

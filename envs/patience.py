@@ -43,7 +43,7 @@ class Patience:
         Args:
             pid: Of the process, which has just been asked something.
         """
-        watch = Watch(self, pid)
+        watch = Watchdog(self, pid)
         while not (reason := watch.look()):
             await asyncio.sleep(self.interval)
         return reason
@@ -62,7 +62,7 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-class Watch:
+class Watchdog:
     """Looks after a process that has been asked one thing."""
 
     __slots__ = ("_clock", "_cpu", "_first", "_looked", "_patience", "_pid", "_quiet", "_worked")

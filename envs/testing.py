@@ -79,7 +79,7 @@ class EnvironmentSuite:
     def test_observations_are_what_the_spec_says(self, make: Make, spec: ObservationSpec) -> None:
         environment = make(spec)
         assert environment.spec == spec
-        for step in play(environment, goal_arena(), 7, _random_actions(20)):
+        for step in play_episode(environment, goal_arena(), 7, _random_actions(20)):
             spec.validate(step.observation)
         environment.close()
 
@@ -110,7 +110,7 @@ class EnvironmentSuite:
                 spec.validate(replace(made, **{name: value}))
 
     def test_phases_run_from_first_over_mid_to_last(self, environment: Environment) -> None:
-        steps = list(play(environment, goal_arena(), 0, [FORWARD] * 100))
+        steps = list(play_episode(environment, goal_arena(), 0, [FORWARD] * 100))
         assert [step.phase for step in steps[:2]] == [Phase.FIRST, Phase.MID]
         assert steps[-1].phase is Phase.LAST
         assert all(step.phase is Phase.MID for step in steps[1:-1])
@@ -120,33 +120,35 @@ class EnvironmentSuite:
 
     def test_the_same_seed_and_actions_give_the_same_steps(self, make: Make) -> None:
         actions = _random_actions(60)
-        one, two = (list(play(make(SPECS[2]), random_arena(), 5, actions)) for _ in range(2))
+        one, two = (
+            list(play_episode(make(SPECS[2]), random_arena(), 5, actions)) for _ in range(2)
+        )
         assert_same_steps(one, two)
 
     def test_loading_again_gives_the_same_steps(self, environment: Environment) -> None:
         actions = _random_actions(40)
-        one = list(play(environment, random_arena(), 5, actions))
-        list(play(environment, goal_arena(), 1, actions[:9]))
-        assert_same_steps(one, list(play(environment, random_arena(), 5, actions)))
+        one = list(play_episode(environment, random_arena(), 5, actions))
+        list(play_episode(environment, goal_arena(), 1, actions[:9]))
+        assert_same_steps(one, list(play_episode(environment, random_arena(), 5, actions)))
 
     def test_seeds_place_what_is_left_to_chance(self, environment: Environment) -> None:
         one, two = (environment.load(random_arena(), seed).observation for seed in (1, 2))
         assert not np.array_equal(one.position, two.position)
 
     def test_reaching_the_goal_ends_by_goal(self, environment: Environment) -> None:
-        steps = list(play(environment, goal_arena(), 0, [FORWARD] * 100))
+        steps = list(play_episode(environment, goal_arena(), 0, [FORWARD] * 100))
         assert steps[-1].ended_by is EndedBy.GOAL
         assert 0.9 < sum(step.reward for step in steps) < 1.0
 
     def test_a_death_zone_ends_by_death(self, environment: Environment) -> None:
         arena = lone_arena("DeathZone", size=(10.0, 1.0, 4.0), z=20.0)
-        steps = list(play(environment, arena, 0, [FORWARD] * 100))
+        steps = list(play_episode(environment, arena, 0, [FORWARD] * 100))
         assert steps[-1].ended_by is EndedBy.DEATH
         assert -1.2 < sum(step.reward for step in steps) < -1.0
         assert steps[-1].observation.health == 0.0
 
     def test_time_runs_out_by_time_limit(self, environment: Environment) -> None:
-        steps = list(play(environment, lone_arena("Wall", time_limit=20), 0, [NOOP] * 100))
+        steps = list(play_episode(environment, lone_arena("Wall", time_limit=20), 0, [NOOP] * 100))
         assert steps[-1].ended_by is EndedBy.TIME_LIMIT
         assert len(steps) == 1 + -(-(100 - self.idle) // environment.spec.decision_period)
         assert sum(step.reward for step in steps) == pytest.approx(-1.0, abs=1e-5)
@@ -154,7 +156,7 @@ class EnvironmentSuite:
     def test_no_step_before_an_arena_nor_after_the_end(self, environment: Environment) -> None:
         with pytest.raises(RuntimeError):
             environment.step(NOOP)
-        list(play(environment, lone_arena("Wall", time_limit=5), 0, [NOOP] * 50))
+        list(play_episode(environment, lone_arena("Wall", time_limit=5), 0, [NOOP] * 50))
         with pytest.raises(RuntimeError):
             environment.step(NOOP)
         assert environment.load(goal_arena(), 0).phase is Phase.FIRST
@@ -209,7 +211,7 @@ class EnvironmentSuite:
         for seed in range(6):
             for arena in (deadly, goal_arena(), lone_arena("Wall", time_limit=20)):
                 actions = [FORWARD, *_random_actions(60 + seed)] if seed else [FORWARD] * 100
-                *mid, last = play(environment, arena, seed, actions)
+                *mid, last = play_episode(environment, arena, seed, actions)
                 assert all(step.ended_by is None for step in mid)
                 assert (last.ended_by is None) == (last.phase is not Phase.LAST)
                 ends.add(last.ended_by)
@@ -217,7 +219,7 @@ class EnvironmentSuite:
 
     def test_an_episode_replays_from_its_seed_and_actions(self, make: Make) -> None:
         actions = _random_actions(50)
-        steps = list(play(make(ObservationSpec()), random_arena(), 8, actions))
+        steps = list(play_episode(make(ObservationSpec()), random_arena(), 8, actions))
         again = replay(make(ObservationSpec()), random_arena(), 8, bytes(actions))
         assert_same_steps(steps, list(again))
 
@@ -237,7 +239,7 @@ class EnvironmentSuite:
         if not isinstance(environment, Restorable):
             pytest.skip("this backend has no snapshots")
         actions = _random_actions(60)
-        steps = list(play(environment, random_arena(), 4, actions[:30]))
+        steps = list(play_episode(environment, random_arena(), 4, actions[:30]))
         snapshot = environment.snapshot()
         onward = [environment.step(action) for action in actions[30:]]
         other = make(ObservationSpec())
@@ -246,7 +248,7 @@ class EnvironmentSuite:
         assert_same_steps([other.step(action) for action in actions[30:]], onward)
 
 
-def play(
+def play_episode(
     environment: Environment, arena: Arena, seed: int, actions: Iterable[int]
 ) -> Iterator[Step]:
     """The steps of an episode: FIRST, then one for each action until it is over."""

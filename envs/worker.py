@@ -20,7 +20,7 @@ from typing import Final
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.sequence import merged
-from animalcat.envs.frames import HEADER, Kind, pack_steps, spec_from_json
+from animalcat.envs.messages import HEADER, MessageKind, pack_steps, spec_from_json
 from animalcat.envs.types import Environment, ObservationSpec, Phase, Step
 
 GRACE_SECONDS: Final = 3.0
@@ -41,14 +41,14 @@ def serve(connection: socket.socket, make: Callable[[str, ObservationSpec], Envi
         while (frame := _receive(connection)) is not None:
             kind, body = frame
             try:
-                if kind is Kind.OPEN:
+                if kind is MessageKind.OPEN:
                     request = json.loads(body)
                     if environment is not None:
                         environment.close()
                     environment = make(request["backend"], spec_from_json(request["spec"]))
                 answer = _answer(environment, kind, body)
             except Exception as error:  # noqa: BLE001  whatever a backend raises is the answer
-                answer = Kind.ERROR, _error(error)
+                answer = MessageKind.ERROR, _error(error)
             connection.sendall(HEADER.pack(len(answer[1]), answer[0]) + answer[1])
     except (BrokenPipeError, ConnectionResetError):
         pass
@@ -81,22 +81,24 @@ def _end_with_parent(fd: int) -> None:
     os._exit(1)
 
 
-def _answer(environment: Environment | None, kind: Kind, body: bytes) -> tuple[Kind, bytes]:
+def _answer(
+    environment: Environment | None, kind: MessageKind, body: bytes
+) -> tuple[MessageKind, bytes]:
     if environment is None:
         raise RuntimeError("no environment is open")
-    if kind is Kind.OPEN:
+    if kind is MessageKind.OPEN:
         # Only backends that stand on more than this installation have versions of their own.
-        return Kind.DONE, json.dumps(getattr(environment, "versions", {})).encode()
-    if kind is Kind.LOAD:
+        return MessageKind.DONE, json.dumps(getattr(environment, "versions", {})).encode()
+    if kind is MessageKind.LOAD:
         request = json.loads(body)
         arena = merged(load_text(request["arena"], "worker").config)
-        return Kind.STEPS, pack_steps([environment.load(arena, request["seed"])])
+        return MessageKind.STEPS, pack_steps([environment.load(arena, request["seed"])])
     steps: list[Step] = []
     for action in body:
         steps.append(environment.step(action))
         if steps[-1].phase is Phase.LAST:
             break
-    return Kind.STEPS, pack_steps(steps)
+    return MessageKind.STEPS, pack_steps(steps)
 
 
 def _error(error: Exception) -> bytes:
@@ -104,7 +106,7 @@ def _error(error: Exception) -> bytes:
     return json.dumps({"arena": isinstance(error, ArenaError), "message": message}).encode()
 
 
-def _receive(connection: socket.socket) -> tuple[Kind, bytes] | None:
+def _receive(connection: socket.socket) -> tuple[MessageKind, bytes] | None:
     """The next frame; None when the other side has closed."""
     _await_a_moment(connection)
     header = _receive_exactly(connection, HEADER.size)
@@ -112,7 +114,7 @@ def _receive(connection: socket.socket) -> tuple[Kind, bytes] | None:
         return None
     length, kind = HEADER.unpack(header)
     body = _receive_exactly(connection, length)
-    return None if body is None else (Kind(kind), body)
+    return None if body is None else (MessageKind(kind), body)
 
 
 def _await_a_moment(connection: socket.socket) -> None:

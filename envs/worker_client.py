@@ -14,8 +14,8 @@ from typing import IO, Final
 
 from animalcat.arena_configs.model import ArenaError
 from animalcat.envs.bare import bare_environment
-from animalcat.envs.frames import HEADER, Kind, spec_to_json, unpack_steps
-from animalcat.envs.patience import Patience, Watch
+from animalcat.envs.messages import HEADER, MessageKind, spec_to_json, unpack_steps
+from animalcat.envs.patience import Patience, Watchdog
 from animalcat.envs.types import ACTIONS, ObservationSpec, Step
 
 UNITY_SECONDS: Final = 600.0
@@ -102,7 +102,7 @@ class WorkerClient:
         if self._process is None:
             self._process = await _Process.start(self._command)
             request = {"backend": self.backend, "spec": spec_to_json(self.spec)}
-            answer = await self._ask(Kind.OPEN, json.dumps(request).encode())
+            answer = await self._ask(MessageKind.OPEN, json.dumps(request).encode())
             self.versions = json.loads(answer or b"{}")
 
     async def load(self, arena_yaml: str, seed: int) -> Step:
@@ -118,7 +118,7 @@ class WorkerClient:
         """
         await self.open()
         body = json.dumps({"arena": arena_yaml, "seed": seed}).encode()
-        (step,) = self._unpacked(await self._ask(Kind.LOAD, body))
+        (step,) = self._unpacked(await self._ask(MessageKind.LOAD, body))
         return step
 
     async def step(self, actions: bytes) -> list[Step]:
@@ -136,7 +136,7 @@ class WorkerClient:
             raise ValueError(f"actions {list(actions)}: give at least one, each 0 to {ACTIONS - 1}")
         if self._process is None:
             raise WorkerFault("no worker is running; load an arena first")
-        return self._unpacked(await self._ask(Kind.STEP, actions))
+        return self._unpacked(await self._ask(MessageKind.STEP, actions))
 
     async def close(self) -> None:
         """End the process; calling it twice is fine."""
@@ -144,7 +144,7 @@ class WorkerClient:
         if process is not None:
             await process.close()
 
-    async def _ask(self, kind: Kind, body: bytes) -> bytes:
+    async def _ask(self, kind: MessageKind, body: bytes) -> bytes:
         """What the worker answers."""
         assert self._process is not None
         try:
@@ -156,7 +156,7 @@ class WorkerClient:
         except WorkerFault as fault:
             self._drop()
             raise WorkerFault(f"worker ({self.backend}): {fault}") from fault
-        if answer is Kind.ERROR:
+        if answer is MessageKind.ERROR:
             error = json.loads(data)
             if error["arena"]:
                 raise ArenaError(error["message"])
@@ -188,7 +188,7 @@ class _Process(asyncio.BufferedProtocol):
         self._log = log
         self._buffer = bytearray(1 << 16)
         self._filled = 0
-        self._answer: asyncio.Future[tuple[Kind, bytes]] | None = None
+        self._answer: asyncio.Future[tuple[MessageKind, bytes]] | None = None
         self._transport: asyncio.Transport | None = None
         self._next_look: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
@@ -226,15 +226,15 @@ class _Process(asyncio.BufferedProtocol):
         return self._transport is None
 
     def ask(
-        self, kind: Kind, body: bytes, patience: Patience
-    ) -> asyncio.Future[tuple[Kind, bytes]]:
+        self, kind: MessageKind, body: bytes, patience: Patience
+    ) -> asyncio.Future[tuple[MessageKind, bytes]]:
         """Send a request; the future is its answer, or a WorkerFault."""
         assert self._answer is None, "one request at a time"
         answer = self._answer = self._loop.create_future()
         if self._transport is None:
             self._fail(self._epitaph())
             return answer
-        self._look_again(Watch(patience, self._process.pid), patience.interval)
+        self._look_again(Watchdog(patience, self._process.pid), patience.interval)
         answer.add_done_callback(self._stop_looking)
         self._transport.write(HEADER.pack(len(body), kind) + body)
         return answer
@@ -278,17 +278,17 @@ class _Process(asyncio.BufferedProtocol):
         self._filled = 0
         answer, self._answer = self._answer, None
         if answer is not None and not answer.done():
-            answer.set_result((Kind(kind), body))
+            answer.set_result((MessageKind(kind), body))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
         if self._answer is not None:
             self._fail(self._epitaph())
 
-    def _look_again(self, watch: Watch, interval: float) -> None:
+    def _look_again(self, watch: Watchdog, interval: float) -> None:
         self._next_look = self._loop.call_later(interval, self._look, watch, interval)
 
-    def _look(self, watch: Watch, interval: float) -> None:
+    def _look(self, watch: Watchdog, interval: float) -> None:
         if reason := watch.look():
             self._fail(reason)
         else:

@@ -6,12 +6,12 @@ from animalcat.arena_configs.families.generate import (
     generate,
     load_family,
 )
-from animalcat.arena_configs.families.solve import Solved, distances, places, sizes, solve
+from animalcat.arena_configs.families.solve import SolvedArena, distances, places, sizes, solve
 
 __all__ = [
     "FAMILIES",
     "FamilyInstance",
-    "Solved",
+    "SolvedArena",
     "distances",
     "generate",
     "load_family",

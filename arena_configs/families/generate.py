@@ -13,8 +13,14 @@ import yaml
 from pydantic import ValidationError
 
 from animalcat.arena_configs.catalogue import SIZE_ADJUSTMENT
-from animalcat.arena_configs.checks import check
-from animalcat.arena_configs.families.templates import Family, NameChoice, Obstacle, Paradigm, draw
+from animalcat.arena_configs.checks import check_arena
+from animalcat.arena_configs.families.templates import (
+    Family,
+    NameChoice,
+    Obstacle,
+    Paradigm,
+    draw_value,
+)
 from animalcat.arena_configs.model import ARENA_SIDE, RGB, Arena, ArenaError, Item, Vector3
 from animalcat.arena_configs.placement import AGENT_RADIUS, Placement, fix, place
 
@@ -134,7 +140,7 @@ def _instance(
         placement = place(arena, rng)
         expected = 1 + len(paradigm.obstacles)
         complete = len(placement.objects) == expected and not placement.drawn
-        if complete and not check(arena, rng) and passable(placement):
+        if complete and not check_arena(arena, rng) and passable(placement):
             return arena
     raise ArenaError(
         f"family {family.name}, paradigm {paradigm.name}: found no arena in {TRIES} tries; "
@@ -146,9 +152,9 @@ def _candidate(
     family: Family, paradigm: Paradigm, mirrored: bool, rng: np.random.Generator
 ) -> Arena | None:
     """An arena by the template, or None where agent and goal do not fit."""
-    distance = draw(paradigm.distance or family.distance, rng)
-    size = draw(paradigm.size or family.size, rng)
-    angle = draw(paradigm.angle, rng) * (-1 if mirrored else 1)
+    distance = draw_value(paradigm.distance or family.distance, rng)
+    size = draw_value(paradigm.size or family.size, rng)
+    angle = draw_value(paradigm.angle, rng) * (-1 if mirrored else 1)
     if distance < AGENT_RADIUS + size / 2 + GAP:
         return None
     pose = _pose(distance, size, rng)
@@ -159,7 +165,7 @@ def _candidate(
     sin, cos = math.sin(math.radians(direction)), math.cos(math.radians(direction))
     obstacles: list[Item] = []
     for obstacle in paradigm.obstacles:
-        along, aside = draw(obstacle.along, rng) * distance, draw(obstacle.aside, rng)
+        along, aside = draw_value(obstacle.along, rng) * distance, draw_value(obstacle.aside, rng)
         at_x, at_z = x + along * sin + aside * cos, z + along * cos - aside * sin
         if not (0 <= at_x <= ARENA_SIDE and 0 <= at_z <= ARENA_SIDE):
             return None
@@ -220,12 +226,12 @@ def _obstacle(
     kind = obstacle.kind
     if isinstance(kind, NameChoice):
         kind = kind.choice[int(rng.integers(len(kind.choice)))]
-    width, height, depth = (_round(draw(extent, rng)) for extent in obstacle.size)
+    width, height, depth = (_round(draw_value(extent, rng)) for extent in obstacle.size)
     color = obstacle.color
     return Item(
         name=kind,
         positions=(Vector3(x=_round(x), z=_round(z)),),
-        rotations=(_round((direction + draw(obstacle.turn, rng)) % 360.0),),
+        rotations=(_round((direction + draw_value(obstacle.turn, rng)) % 360.0),),
         sizes=(Vector3(x=width, y=height, z=depth),),
         colors=(RGB(r=color[0], g=color[1], b=color[2]),) if color else (),
     )

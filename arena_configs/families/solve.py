@@ -19,7 +19,7 @@ from animalcat.arena_configs.families.generate import (
     load_family,
     open_arena,
 )
-from animalcat.arena_configs.families.templates import Family, Paradigm, bounds
+from animalcat.arena_configs.families.templates import Family, Paradigm, range_limits
 from animalcat.arena_configs.features import BEHIND, CENTRED, IN_FRONT, nearest_reward
 from animalcat.arena_configs.model import ARENA_SIDE, Arena, ArenaError, Item, Vector3
 from animalcat.arena_configs.placement import AGENT_RADIUS, place
@@ -35,7 +35,7 @@ _DIRECTIONS: Final = np.arange(0.0, 360.0, 0.5)
 """Directions that a way may have; those of the diagonals, where the longest ways fit, are there."""
 
 
-class Solved(NamedTuple):
+class SolvedArena(NamedTuple):
     """An arena for given demands.
 
     Attributes:
@@ -63,13 +63,15 @@ class Place(NamedTuple):
     angles: tuple[float, float]
 
 
-def solve(family: str | Family, demands: Mapping[str, float], rng: np.random.Generator) -> Solved:
+def solve(
+    family: str | Family, demands: Mapping[str, float], rng: np.random.Generator
+) -> SolvedArena:
     """An arena whose meta-features are the demands; pose and direction are drawn.
 
     Args:
         family: Name of a family, or a template; only its paradigms without obstacles are used.
         demands: `rewardDistance`, `rewardSize`, `rewardBehind` and `XPos`, as
-            `features.measure` gives them.
+            `features.measure_features` gives them.
         rng: Where everything is drawn from.
 
     Returns:
@@ -109,7 +111,7 @@ def solve(family: str | Family, demands: Mapping[str, float], rng: np.random.Gen
         arena = open_arena(template, paradigm, _pose(way, size, rng), way, size, angle)
         # Unity tests boxes: a large reward that is near fits in some directions only.
         if not place(arena, rng).skipped:
-            return Solved(arena, spot.paradigm)
+            return SolvedArena(arena, spot.paradigm)
     raise ArenaError(f"family {template.name}: found no arena for {dict(demands)} in {TRIES} tries")
 
 
@@ -125,7 +127,7 @@ def places(family: Family) -> tuple[Place, ...]:
 
 def sizes(family: Family) -> tuple[float, float]:
     """Least and greatest diameter of the reward in metres."""
-    return bounds(family.size)
+    return range_limits(family.size)
 
 
 def distances(family: Family, size: float) -> tuple[float, float]:
@@ -133,7 +135,7 @@ def distances(family: Family, size: float) -> tuple[float, float]:
 
     They are the family's, but agent and reward must not touch, and both must be in the arena.
     """
-    low, high = bounds(family.distance)
+    low, high = range_limits(family.distance)
     rise = _rise(family.goal, size)
     touching = AGENT_RADIUS + size / 2 + GAP
     across = ARENA_SIDE - (AGENT_RADIUS + GAP) - (size / 2 + GAP)
@@ -148,7 +150,7 @@ def _of_codes(family: Family, behind: float, side: float) -> Iterator[Place]:
     sector = {0.0: (0.0, IN_FRONT), 0.5: (IN_FRONT, BEHIND), 1.0: (BEHIND, 180.0)}[behind]
     aside = [(CENTRED, 180.0 - CENTRED)] if side else [(0.0, CENTRED), (180.0 - CENTRED, 180.0)]
     for paradigm, beside in product(filter(_is_open, family.paradigms), aside):
-        ends = zip(_shrunk(sector), _shrunk(beside), bounds(paradigm.angle), strict=True)
+        ends = zip(_shrunk(sector), _shrunk(beside), range_limits(paradigm.angle), strict=True)
         low, high = (pick(end) for pick, end in zip((max, min), ends, strict=True))
         if low < high:
             yield Place(behind, side, paradigm.name, (low, high))

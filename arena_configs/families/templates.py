@@ -17,30 +17,30 @@ class _Template(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class Uniform(_Template):
+class UniformRange(_Template):
     """Any number between two, all alike."""
 
     uniform: tuple[float, float]
 
     @field_validator("uniform")
     @classmethod
-    def _ordered(cls, bounds: tuple[float, float]) -> tuple[float, float]:
-        if bounds[0] > bounds[1]:
-            raise ValueError(f"the low end {bounds[0]:g} is above the high end {bounds[1]:g}")
-        return bounds
+    def _ordered(cls, ends: tuple[float, float]) -> tuple[float, float]:
+        if ends[0] > ends[1]:
+            raise ValueError(f"the low end {ends[0]:g} is above the high end {ends[1]:g}")
+        return ends
 
 
-class LogUniform(_Template):
+class LogUniformRange(_Template):
     """Any number between two positive ones, their logarithms all alike."""
 
     log_uniform: tuple[Annotated[float, Field(gt=0)], Annotated[float, Field(gt=0)]]
 
     @field_validator("log_uniform")
     @classmethod
-    def _ordered(cls, bounds: tuple[float, float]) -> tuple[float, float]:
-        if bounds[0] > bounds[1]:
-            raise ValueError(f"the low end {bounds[0]:g} is above the high end {bounds[1]:g}")
-        return bounds
+    def _ordered(cls, ends: tuple[float, float]) -> tuple[float, float]:
+        if ends[0] > ends[1]:
+            raise ValueError(f"the low end {ends[0]:g} is above the high end {ends[1]:g}")
+        return ends
 
 
 class NumberChoice(_Template):
@@ -55,16 +55,16 @@ class NameChoice(_Template):
     choice: tuple[str, ...] = Field(min_length=1)
 
 
-Range = float | Uniform | LogUniform | NumberChoice
+Range = float | UniformRange | LogUniformRange | NumberChoice
 """A number, or where one is drawn from."""
 
 
-def draw(value: Range, rng: np.random.Generator) -> float:
+def draw_value(value: Range, rng: np.random.Generator) -> float:
     """A number from a range."""
     match value:
-        case Uniform(uniform=(low, high)):
+        case UniformRange(uniform=(low, high)):
             return float(rng.uniform(low, high))
-        case LogUniform(log_uniform=(low, high)):
+        case LogUniformRange(log_uniform=(low, high)):
             return math.exp(rng.uniform(math.log(low), math.log(high)))
         case NumberChoice(choice=options):
             return options[int(rng.integers(len(options)))]
@@ -72,10 +72,10 @@ def draw(value: Range, rng: np.random.Generator) -> float:
             return float(value)
 
 
-def bounds(value: Range) -> tuple[float, float]:
+def range_limits(value: Range) -> tuple[float, float]:
     """Least and greatest number of a range."""
     match value:
-        case Uniform(uniform=ends) | LogUniform(log_uniform=ends):
+        case UniformRange(uniform=ends) | LogUniformRange(log_uniform=ends):
             return ends
         case NumberChoice(choice=options):
             return min(options), max(options)

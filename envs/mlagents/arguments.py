@@ -64,7 +64,7 @@ class Arguments:
     encoding: Encoding = "png"
 
 
-def parse(argv: Sequence[str]) -> Arguments:
+def parse_arguments(argv: Sequence[str]) -> Arguments:
     """Read a command line.
 
     What no build knows is left alone, as in Unity. An option of Animal-AI that comes twice is an

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 from uuid import UUID
 
-from animalcat.arena_configs.loader import Loaded, load_config, load_text
+from animalcat.arena_configs.loader import LoadedConfig, load_config, load_text
 
 ENGINE: Final = UUID("e951342c-4f7e-11ea-b238-784f4387d1f7")
 """Window, quality and speed of the engine: accepted, and without effect on a simulator."""
@@ -49,7 +49,7 @@ def messages(data: bytes) -> Iterator[tuple[UUID, bytes]]:
         start = body + length
 
 
-def read_arenas(content: bytes) -> Loaded:
+def read_arenas(content: bytes) -> LoadedConfig:
     """The configuration that a message of the channel `ARENAS` brings.
 
     Clients up to 5.x send the YAML text, later ones the path of a file; as builds do, the content

@@ -41,7 +41,7 @@ class ClientClosed(Exception):  # noqa: N818  an end, not an error
     """The client has closed its environment."""
 
 
-class Link:
+class ClientConnection:
     """A client at a port of this machine. A context manager."""
 
     def __init__(self, port: int) -> None:

@@ -19,8 +19,8 @@ from animalcat.envs.mlagents.v1 import communicator_pb2 as pb
 from animalcat.envs.types import Phase
 
 if TYPE_CHECKING:
-    from animalcat.envs.mlagents.greeting import Client, Connection
-    from animalcat.envs.mlagents.source import Source, Turn
+    from animalcat.envs.mlagents.handshake import ClientIdentity, Transport
+    from animalcat.envs.mlagents.source import EpisodeSource, Turn
     from animalcat.envs.types import ObservationSpec
 
 BEHAVIOUR: Final = "AnimalAI?team=0"
@@ -29,7 +29,7 @@ BRANCHES: Final = (3, 3)
 
 logger = logging.getLogger(__name__)
 
-MakeSource = Callable[["ObservationSpec", int], "Source"]
+MakeSource = Callable[["ObservationSpec", int], "EpisodeSource"]
 """Makes what is played, from what is perceived and the client's seed."""
 
 
@@ -38,8 +38,8 @@ class ClientError(ValueError):
 
 
 def converse(
-    connection: Connection,
-    client: Client,
+    connection: Transport,
+    client: ClientIdentity,
     arguments: Arguments,
     make_source: MakeSource,
 ) -> None:
@@ -81,7 +81,9 @@ def converse(
         source.close()
 
 
-def _play(connection: Connection, source: Source, encoder: Encoder, request: pb.RlInput) -> None:
+def _play(
+    connection: Transport, source: EpisodeSource, encoder: Encoder, request: pb.RlInput
+) -> None:
     turn: Turn | None = None
     introduced: pb.InitializationOutput | None = introduction()
     try:
@@ -101,7 +103,7 @@ def _play(connection: Connection, source: Source, encoder: Encoder, request: pb.
         raise
 
 
-def _turns(source: Source, turn: Turn | None, request: pb.RlInput) -> list[Turn]:
+def _turns(source: EpisodeSource, turn: Turn | None, request: pb.RlInput) -> list[Turn]:
     """What the client is told next: a step; or two, when an episode ends and one begins."""
     if turn is None or request.command == pb.COMMAND_RESET:
         turns = [source.reset()]
@@ -125,7 +127,7 @@ def _action(request: pb.RlInput) -> int:
     return 3 * choices[0] + choices[1]
 
 
-def _heed(side_channel: bytes, source: Source) -> None:
+def _heed(side_channel: bytes, source: EpisodeSource) -> None:
     for channel, content in channels.messages(side_channel):
         if channel == channels.ARENAS:
             loaded = channels.read_arenas(content)

@@ -54,7 +54,7 @@ class Turn(NamedTuple):
     due: bool = False
 
 
-class Source(Protocol):
+class EpisodeSource(Protocol):
     """Gives the episodes that a client plays, decision by decision."""
 
     def use(self, config: ArenaConfig) -> None:

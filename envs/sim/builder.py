@@ -11,7 +11,7 @@ import numpy as np
 
 from animalcat.arena_configs.geometry import SHELL_INNER, Solid, solids
 from animalcat.arena_configs.model import Point
-from animalcat.arena_configs.signs import Picture, picture
+from animalcat.arena_configs.signs import Picture, sign_picture
 from animalcat.envs.sim.ground import Ground
 from animalcat.envs.sim.looks import look_index
 from animalcat.envs.sim.physics import Ball, Body, Box, Collider, Hull, Surface
@@ -45,7 +45,7 @@ _GOAL_TAGS: Final = ("goodGoal", "goodGoalMulti")
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class BuiltObject:
     """One object ready to be simulated.
 
     Attributes:
@@ -90,7 +90,7 @@ class Level:
     skipped: tuple[tuple[str, str], ...]
 
 
-def build(placement: Placement) -> Level:
+def build_level(placement: Placement) -> Level:
     """Turn a placement into bodies, rules and primitives."""
     bodies: list[Body] = []
     goals: dict[int, Pickup] = {}
@@ -128,7 +128,7 @@ def build(placement: Placement) -> Level:
     )
 
 
-def make(thing: PlacedObject, origin: Point, mass: float) -> Built:
+def make(thing: PlacedObject, origin: Point, mass: float) -> BuiltObject:
     """Turn an object into body, rule and primitives.
 
     Args:
@@ -144,7 +144,7 @@ def make(thing: PlacedObject, origin: Point, mass: float) -> Built:
     zone = None
     if kind.reward in ("death", "hot"):
         zone = Zone(thing.position, parts[0].half, thing.yaw, kind.reward == "death")
-    return Built(
+    return BuiltObject(
         None if kind.zone else _body(thing, parts, origin, mass),
         _pickup(thing) if kind.goal else None,
         zone,
@@ -271,7 +271,7 @@ def _sign(thing: PlacedObject) -> Picture:
     if thing.kind.tag != "SignPoster":
         return Picture((), None)
     names = thing.item.symbol_names
-    return picture(names[0] if names else None)
+    return sign_picture(names[0] if names else None)
 
 
 def _style(kind: ObjectKind) -> Style:

@@ -43,7 +43,7 @@ _DEEP: Final = -1e-4
 """Metres: bodies deeper in each other than this at the start of a step are pushed apart in it."""
 
 
-class Agent:
+class AgentBody:
     """The agent's state and its movement in one arena.
 
     Attributes:

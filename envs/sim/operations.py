@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from animalcat.envs.sim.rules import Episode
+    from animalcat.envs.sim.rules import EpisodeState
     from animalcat.envs.sim.stage import Prop
 
 _ANYWHERE: Final = Vector3(x=-1.0, y=0.0, z=-1.0)
@@ -33,7 +33,7 @@ _ANYWHERE: Final = Vector3(x=-1.0, y=0.0, z=-1.0)
 class Host(Protocol):
     """What operations act on."""
 
-    episode: Episode
+    episode: EpisodeState
     rng: np.random.Generator
 
     def spawn_item(self, item: Item) -> list[Prop]:

@@ -41,7 +41,7 @@ class Pickup:
     needs: float | None = None
 
 
-class Episode:
+class EpisodeState:
     """Health and reward of one episode, in float32 with one rounding an operation, as in Unity.
 
     Source: reference/animal-ai.md sections 2.1, 4.1 to 4.4.

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
-from animalcat.envs.sim.builder import THINNEST, build, make
+from animalcat.envs.sim.builder import THINNEST, build_level, make
 from animalcat.envs.sim.ground import Ground
-from animalcat.envs.sim.movement import THRUST, Agent
+from animalcat.envs.sim.movement import THRUST, AgentBody
 from animalcat.envs.sim.physics import AGENT_RADIUS, CONTACT_GAP, GRAVITY, Ball, Body, Physics
 from animalcat.envs.sim.scene import Scene
 from animalcat.envs.sim.tracking import Tracker
@@ -85,9 +85,9 @@ class Stage:
     """
 
     def __init__(self, placement: Placement) -> None:
-        level = build(placement)
+        level = build_level(placement)
         self.physics = Physics(placement.agent.position, level.bodies)
-        self.agent = Agent(self.physics, placement.agent.yaw)
+        self.agent = AgentBody(self.physics, placement.agent.yaw)
         self.goals: dict[int, Pickup] = dict(level.goals)
         self.goal_count = level.goal_count
         self.scene = Scene.of(level.primitives)

@@ -14,7 +14,7 @@ from animalcat.arena_configs.placement import MAX_OBJECTS, OBJECT_TRIES, place
 from animalcat.envs.sim.builder import counts
 from animalcat.envs.sim.builds import in_build
 from animalcat.envs.sim.changing import Aging, Growing
-from animalcat.envs.sim.rules import Episode, is_dark
+from animalcat.envs.sim.rules import EpisodeState, is_dark
 from animalcat.envs.sim.scene import Shape
 from animalcat.envs.sim.spawners import Stockpiler, Tree
 from animalcat.envs.sim.stage import Prop, Stage
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from animalcat.arena_configs.catalogue import PartShape
     from animalcat.arena_configs.placement import PlacedObject, Placement
     from animalcat.envs.sim.builds import Build
-    from animalcat.envs.sim.movement import Agent
+    from animalcat.envs.sim.movement import AgentBody
     from animalcat.envs.sim.scene import Scene
     from animalcat.envs.sim.vector import Vector
     from animalcat.envs.sim.zones import Zone
@@ -60,13 +60,13 @@ class World:
             build: Which build of Animal-AI this is.
         """
         self.rng = rng
-        self.episode = Episode(placements[0].time_limit, 0)
+        self.episode = EpisodeState(placements[0].time_limit, 0)
         self._build: Build = build
         self._left = deque(placements)
         self._enter_next()
 
     @property
-    def agent(self) -> Agent:
+    def agent(self) -> AgentBody:
         """Where the agent is and how it moves."""
         return self._stage.agent
 

@@ -307,7 +307,7 @@ class Player:
                 traceback.print_exc()
                 answer = FAILED, json.dumps({"message": _sentence(error)}).encode()
             with contextlib.suppress(OSError):
-                send_frame(self._connection, *answer)
+                send_message(self._connection, *answer)
         for build in (self._build, self._spare):
             self._close(build)
         for thread in self._closing:
@@ -315,10 +315,10 @@ class Player:
 
     def _read(self) -> None:
         """Take requests; when the other side has closed, see to it that everything ends."""
-        frame = receive_frame(self._connection)
+        frame = receive_message(self._connection)
         while frame is not None:
             self._requests.put(frame)
-            frame = receive_frame(self._connection)
+            frame = receive_message(self._connection)
         self._requests.put(None)
         time.sleep(3 * CLOSE_SECONDS)  # a step may be under way, and never come back
         end_session()
@@ -330,9 +330,9 @@ class Player:
             return READY, json.dumps(versions()).encode()
         if kind == LOAD:
             request = json.loads(body)
-            return STEPPED, pack(self._load(request["arena"], request["seed"]))
+            return STEPPED, pack_observation(self._load(request["arena"], request["seed"]))
         assert self._build is not None, "load an arena first"
-        return STEPPED, pack(self._build.step(*body))
+        return STEPPED, pack_observation(self._build.step(*body))
 
     def _load(self, arena: str, seed: int) -> Seen:
         assert self._options is not None, "open first"
@@ -407,7 +407,7 @@ def find_build() -> dict[str, str]:
         return {"error": str(error).strip().split("\n\n")[0]}
 
 
-def pack(seen: Seen) -> bytes:
+def pack_observation(seen: Seen) -> bytes:
     """What a build sent as bytes."""
     shape = (0, 0, 0) if seen.camera is None else seen.camera.shape
     head = SEEN.pack(seen.over, seen.reward, len(seen.rays), *shape, *seen.vector.tolist())
@@ -415,8 +415,8 @@ def pack(seen: Seen) -> bytes:
     return head + seen.rays.tobytes() + camera
 
 
-def unpack(body: bytes) -> Seen:
-    """What `pack` packed; the arrays are their own."""
+def unpack_observation(body: bytes) -> Seen:
+    """What `pack_observation` packed; the arrays are their own."""
     import numpy as np
 
     over, reward, rays, height, width, channels, *vector = SEEN.unpack_from(body)
@@ -434,12 +434,12 @@ def unpack(body: bytes) -> Seen:
     )
 
 
-def send_frame(connection: socket.socket, kind: int, body: bytes) -> None:
+def send_message(connection: socket.socket, kind: int, body: bytes) -> None:
     """Send one frame."""
     connection.sendall(HEADER.pack(len(body), kind) + body)
 
 
-def receive_frame(connection: socket.socket) -> tuple[int, bytes] | None:
+def receive_message(connection: socket.socket) -> tuple[int, bytes] | None:
     """The next frame; None when the other side has closed."""
     head = _receive(connection, HEADER.size)
     if head is None:

@@ -84,7 +84,7 @@ class PlayerProcess:
         """
         body = json.dumps({"arena": arena, "seed": seed}).encode()
         # What was started for it may turn out dead, and then another is.
-        return player.unpack(self._ask(player.LOAD, body, self._options.start_seconds))
+        return player.unpack_observation(self._ask(player.LOAD, body, self._options.start_seconds))
 
     def step(self, move: int, turn: int) -> Seen:
         """What a decision led to.
@@ -92,7 +92,7 @@ class PlayerProcess:
         Raises:
             UnityFault: The build did not say.
         """
-        return player.unpack(
+        return player.unpack_observation(
             self._ask(player.STEP, bytes([move, turn]), self._options.step_seconds)
         )
 
@@ -113,8 +113,8 @@ class PlayerProcess:
     def _ask(self, kind: int, body: bytes, seconds: float) -> bytes:
         self._socket.settimeout(seconds + MARGIN_SECONDS)
         try:
-            player.send_frame(self._socket, kind, body)
-            answer = player.receive_frame(self._socket)
+            player.send_message(self._socket, kind, body)
+            answer = player.receive_message(self._socket)
         except OSError:
             answer = None
         if answer is None:

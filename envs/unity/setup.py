@@ -19,7 +19,7 @@ DOWNLOAD_SECONDS: Final = 3600
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class ClientRelease:
     """One version of `animalai` and how it is installed.
 
     Attributes:
@@ -36,13 +36,13 @@ class Client:
 
 
 CLIENTS: Final = {
-    "6.2.0": Client(
+    "6.2.0": ClientRelease(
         ("animalai==6.2.0", "mlagents-envs-aai==1.0.0"),
         ("grpcio>=1.78", "numpy>=2", "packaging", "pillow", "protobuf>=6.31", "tqdm"),
         "3.14",
         (11, 14),
     ),
-    "5.0.1": Client(
+    "5.0.1": ClientRelease(
         ("animalai==5.0.1", "mlagents-envs==1.1.0"),
         (
             *("cloudpickle", "filelock", "grpcio==1.48.2", "numpy==1.23.5", "pillow"),
@@ -51,7 +51,7 @@ CLIENTS: Final = {
         "3.10.12",
         (10, 10),
     ),
-    "4.1.0": Client(
+    "4.1.0": ClientRelease(
         ("animalai==4.1.0", "mlagents-envs==0.30.0"),
         ("cloudpickle", "grpcio==1.48.2", "numpy==1.21.2", "pillow", "protobuf==3.20.3", "pyyaml"),
         "3.9",
@@ -130,7 +130,7 @@ def download_build(python: Path) -> Path:
     return Path(answer["build"])
 
 
-def _commands(client: Client, base: Path, folder: Path, python: Path) -> list[list[str]]:
+def _commands(client: ClientRelease, base: Path, folder: Path, python: Path) -> list[list[str]]:
     """What makes an environment: by uv where it is there, else by venv and pip."""
     uv = shutil.which("uv")
     if uv:

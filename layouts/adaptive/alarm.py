@@ -1,12 +1,12 @@
-"""The alarm: does the layout describe this agent? An e-process on how well outcomes are predicted.
+"""The alarm: an e-process that shows when the layout does not describe the agent.
 
-Before each outcome, bets are laid against the prediction: that an agent succeeds more, or less,
-than the layout says, in some stratum of the instances. A stake is multiplied by how much likelier
-the bet made the outcome. If the layout is right, no stake is expected to grow, however instances
-are chosen and whenever one looks; so by Ville's inequality the mean of all stakes ever exceeds 20
-in at most 5 % of sessions (Ramdas et al. 2023, Game-theoretic statistics and safe anytime-valid
-inference). Of several outcomes of an episode each is bet on, one after another, and predicted with
-what the ones before it have told.
+Before each outcome, bets are laid against the layout's prediction: that the agent succeeds more
+often, or less often, than predicted in some stratum of the instances. A stake is multiplied by how
+much more likely the bet made the outcome than the prediction did. If the layout is right, no stake
+is expected to grow, however instances are chosen and whenever one looks. So by Ville's inequality
+the mean of all stakes ever exceeds 20 in at most 5 % of sessions (Ramdas et al. 2023,
+Game-theoretic statistics and safe anytime-valid inference). Where an episode has several outcomes,
+they are bet on one after another, each predicted with what the ones before it have told.
 """
 
 from __future__ import annotations
@@ -33,34 +33,37 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 LEVEL: Final = 20.0
 """Mean stake at which the alarm goes off: false alarms in at most 1 of 20 sessions."""
 SHIFTS: Final = np.array([-2.0, -1.0, 1.0, 2.0])
-"""Bets on success: by how much the logit is higher than predicted."""
+"""Bets on success or failure: each assumes a logit that is this much above the predicted one."""
 TILTS: Final = np.array([-0.9, -0.45, 0.45, 0.9])
-"""Bets on counts and scores: slope of the density of their place in the predicted distribution."""
+"""Bets on counts and scores: each is the slope of a linear density over the outcome's quantile in
+the predicted distribution."""
 QUIET: Final = 8
-"""First outcomes that no stake is laid on: they are predicted by the prior, and an agent that
-surprises the prior is no wrong layout. With 24 the alarm found 32 of 37 context-specific sessions
-within 200 episodes instead of 35."""
+"""The first outcomes, on which no stake is laid. They are predicted from the prior, and an agent
+that surprises the prior does not make the layout wrong. With 24 the alarm found 32 of 37
+context-specific sessions within 200 episodes instead of 35."""
 RESTARTS: Final = (16, 48, 112, 240)
-"""Episodes after which stakes on all instances together are laid anew, for agents that change."""
+"""Episodes after which new stakes on all instances together are laid, to notice agents that change.
+"""
 PARADIGM: Final = "paradigm"
-"""Name of the way that parts instances by paradigm."""
+"""Name of the stratification by paradigm."""
 FEW: Final = 6
-"""Values up to which a meta-feature has a stratum for each; else its range is cut into three."""
+"""A meta-feature with at most this many values has a stratum for each value; the range of any other
+is cut into three."""
 MOST: Final = 3
-"""Suspects that are named at most."""
+"""Greatest number of suspects that are named."""
 COMMON: Final = 0.2
-"""Share of the instances from which on a value has a stratum of its own also then: often it means
-that there is nothing to have the feature."""
+"""Share of the instances from which a single value of a many-valued meta-feature has its own
+stratum. Such a value often means that the thing which has the feature is absent."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scheme:
-    """One way to part instances into strata.
+class Stratification:
+    """One way to divide the instances into strata.
 
     Attributes:
-        name: What they are parted by.
+        name: What the strata are defined by: `PARADIGM`, or a meta-feature.
         strata: Names of the strata.
-        labels: (instances,): the stratum of each, by its place in `strata`.
+        labels: (instances,): the stratum of each instance, as an index into `strata`.
     """
 
     name: str
@@ -68,15 +71,19 @@ class Scheme:
     labels: Ints
 
 
-def schemes(paradigms: Sequence[str], outside: Mapping[str, npt.ArrayLike]) -> tuple[Scheme, ...]:
-    """Ways to part instances: by paradigm, and by every meta-feature that the layout does not know.
+def stratifications(
+    paradigms: Sequence[str], outside: Mapping[str, npt.ArrayLike]
+) -> tuple[Stratification, ...]:
+    """Stratify instances by paradigm, and by every meta-feature that the layout does not use.
+
+    A stratification with a single stratum is left out.
 
     Args:
         paradigms: The paradigm of each instance.
-        outside: Meta-features that are not in the layout, each (instances,); NaN: unknown.
+        outside: Meta-features that are not in the layout, each (instances,); NaN where unknown.
     """
     names, labels = np.unique(np.array(paradigms), return_inverse=True)
-    made = [Scheme(PARADIGM, tuple(map(str, names)), np.ravel(labels).astype(np.int64))]
+    made = [Stratification(PARADIGM, tuple(map(str, names)), np.ravel(labels).astype(np.int64))]
     made += [_by_feature(name, np.asarray(v, dtype=np.float64)) for name, v in outside.items()]
     return tuple(scheme for scheme in made if len(scheme.strata) > 1)
 
@@ -86,28 +93,31 @@ class Suspect:
     """A stratum in which predictions fail.
 
     Attributes:
-        scheme: What strata are parted by.
-        stratum: Which.
-        more: Whether the agent succeeds more than predicted there.
-        evidence: The largest stake on it.
+        stratification: What the strata are defined by.
+        stratum: Name of the stratum.
+        more: Whether the agent succeeds more often than predicted there.
+        evidence: The largest stake on the stratum.
     """
 
-    scheme: str
+    stratification: str
     stratum: str
     more: bool
     evidence: float
 
 
 class Alarm:
-    """Stakes against a layout. It stays raised once it is; whether it stands, hindsight tells."""
+    """The stakes against a layout, and whether they have raised the alarm.
 
-    def __init__(self, ways: Sequence[Scheme] = ()) -> None:
-        """Start with stakes of 1.
+    Once raised, the alarm stays raised; `stands` says whether hindsight confirms it.
+    """
+
+    def __init__(self, ways: Sequence[Stratification] = ()) -> None:
+        """Start with every stake at 1.
 
         Args:
-            ways: Ways to part instances, as `schemes` gave them.
+            ways: The stratifications to bet on, as `stratifications` returned them.
         """
-        self.schemes = tuple(ways)
+        self.stratifications = tuple(ways)
         self._logs = [np.zeros((len(way.strata), len(SHIFTS))) for way in ways]
         self._restarts = np.zeros((len(RESTARTS), len(SHIFTS)))
         self._episodes = 0
@@ -115,7 +125,7 @@ class Alarm:
 
     @property
     def evidence(self) -> float:
-        """The mean stake: e-value against the layout."""
+        """The mean stake, which is the e-value against the layout."""
         return float(np.exp(min(self._log_evidence(), 700.0)))
 
     @property
@@ -125,29 +135,30 @@ class Alarm:
 
     @property
     def raised_at(self) -> int | None:
-        """After how many outcomes it was raised; None: not yet."""
+        """Number of outcomes after which the alarm was raised; None if it was not."""
         return self._raised_at
 
     def update(self, row: int, log_factors: Floats) -> None:
         """Take in one episode.
 
         Args:
-            row: The instance.
-            log_factors: (bets,), as `log_factors` gave them before the posterior took it in.
+            row: Row of the instance that was played.
+            log_factors: (bets,), as `log_factors` returned them before the posterior knew the
+                outcome.
         """
         self._episodes += 1
         if self._episodes <= QUIET:
             return
-        for way, logs in zip(self.schemes, self._logs, strict=True):
+        for way, logs in zip(self.stratifications, self._logs, strict=True):
             logs[way.labels[row]] += log_factors
         self._restarts[np.array(RESTARTS) < self._episodes] += log_factors
         if self._raised_at is None and self._log_evidence() > np.log(LEVEL):
             self._raised_at = self._episodes
 
     def suspects(self, least: float = 3.0) -> list[Suspect]:
-        """Strata with a stake above `least`, the largest first."""
+        """Find the strata whose largest stake is above `least`, the largest first."""
         found: list[Suspect] = []
-        for way, logs in zip(self.schemes, self._logs, strict=True):
+        for way, logs in zip(self.stratifications, self._logs, strict=True):
             for stratum, row in zip(way.strata, logs, strict=True):
                 best = int(np.argmax(row))
                 if row[best] > np.log(least):
@@ -156,15 +167,20 @@ class Alarm:
         return sorted(found, key=lambda suspect: -suspect.evidence)
 
     def contradicted(self) -> tuple[Suspect, ...]:
-        """What to widen a layout in: of the strongest suspects those that are off the same way."""
+        """Choose the strata in which to widen the layout.
+
+        They are those of the strongest suspects that err in the same direction as the strongest
+        one.
+        """
         strongest = self.suspects()[:MOST]
         return tuple(suspect for suspect in strongest if suspect.more == strongest[0].more)
 
     def inside(self, suspects: Sequence[Suspect]) -> npt.NDArray[np.bool_]:
-        """Which instances are in one of the strata, (instances,)."""
-        places = {way.name: way for way in self.schemes}
+        """Mark the instances that are in one of the suspects' strata, (instances,)."""
+        places = {way.name: way for way in self.stratifications}
         masks = [
-            places[s.scheme].labels == places[s.scheme].strata.index(s.stratum) for s in suspects
+            places[s.stratification].labels == places[s.stratification].strata.index(s.stratum)
+            for s in suspects
         ]
         return np.logical_or.reduce(masks)
 
@@ -176,30 +192,32 @@ class Alarm:
         outcomes: Floats,
         rows: Ints,
     ) -> bool:
-        """Whether it is raised, and the layout fails in hindsight too.
+        """Whether the alarm is raised and the layout also fails in hindsight.
 
         Args:
-            posterior: What is known now.
-            evaluator: Of the same layout.
-            columns: (episodes, columns): the instances, as `evaluator.columns` gave them.
-            outcomes: (episodes,) or (episodes, outcomes), in the order played, without repeats;
-                NaN where one is missing.
-            rows: (episodes,): the instances.
+            posterior: The posterior after all of these episodes.
+            evaluator: Evaluator of the same layout.
+            columns: (episodes, columns): the instances played, as `evaluator.columns` returned
+                them.
+            outcomes: (episodes,) or (episodes, outcomes), in the order played, without repeats; NaN
+                where one is missing.
+            rows: (episodes,): the rows of the instances.
         """
-        ways = [way.labels[rows] for way in self.schemes]
+        ways = [way.labels[rows] for way in self.stratifications]
         return self.raised and fails(posterior, evaluator, columns, outcomes, ways)
 
     def _log_evidence(self) -> float:
-        """Half of the stake is on paradigms, a quarter on all meta-features, one on all instances.
+        """Logarithm of the weighted mean stake.
 
-        What there is nothing of leaves its part to the rest. Within a way, half is on single
-        strata, half on sets of them: strata do not overlap, so the product over them of
-        (1 + stake) / 2 is a stake too, the mean over all sets of the stake that all of a set are
-        off.
+        Half of the weight is on paradigms, a quarter on all meta-features together, and a quarter
+        on all instances together; the share of a part that does not exist goes to the others.
+        Within one stratification, half is on single strata and half on sets of strata. Strata do
+        not overlap, so the product over them of (1 + stake) / 2 is a stake too: the mean, over all
+        sets of strata, of the stake that predictions err in every stratum of the set.
         """
         parts = [(0.25, _log_mean(self._restarts.ravel()))]
         outside: list[float] = []
-        for way, scheme_logs in zip(self.schemes, self._logs, strict=True):
+        for way, scheme_logs in zip(self.stratifications, self._logs, strict=True):
             each = np.logaddexp.reduce(scheme_logs, axis=1) - np.log(len(SHIFTS))
             sets = float(np.sum(np.logaddexp(0.0, each) - np.log(2.0)))
             whole = _log_mean(np.array([_log_mean(each), sets]))
@@ -220,18 +238,18 @@ def log_factors(
     outcome: float | Sequence[float],
     episode: int,
 ) -> Floats:
-    """By how much each bet made what happened likelier than the prediction did.
+    """Compute by which factor each bet made the outcome more likely than the prediction did.
 
     Args:
-        posterior: What was known before the episode.
-        evaluator: Of the same layout.
-        columns: (1, columns): the instance, as `evaluator.columns` gave it.
-        outcome: What happened; of a layout with several outcomes all of them, NaN where one is
+        posterior: The posterior before the episode.
+        evaluator: Evaluator of the same layout.
+        columns: (1, columns): the instance, as `evaluator.columns` returned it.
+        outcome: The outcome; for a layout with several outcomes all of them, NaN where one is
             missing.
-        episode: Its number; it keys the randomness that makes counts continuous.
+        episode: Number of the episode; it keys the randomness that makes counts continuous.
 
     Returns:
-        (bets,), in logarithms.
+        (bets,), as logarithms.
     """
     theta, weights = posterior.particles, posterior.weights
     generator = rng(posterior.seed, "alarm", episode)
@@ -258,7 +276,7 @@ def _factors(
     outcome: float,
     generator: np.random.Generator,
 ) -> Floats:
-    """The same of one of the outcomes, the k-th."""
+    """Compute the logarithms of the factors for the k-th outcome alone, (bets,)."""
     p = evaluator.by_instance(theta, columns, np.float64, k)[0]
     if isinstance(evaluator.layout.outcomes[k].likelihood, Bernoulli):
         predicted = float(np.clip(weights @ p, 1e-6, 1.0 - 1e-6))
@@ -275,7 +293,7 @@ def _factors(
 def _ends(
     evaluator: Evaluator, theta: Floats, columns: Floats, p: Floats, k: int, outcome: float
 ) -> tuple[Floats, Floats]:
-    """Predicted probability of less than the outcome, and of at most the outcome."""
+    """Predicted probabilities of less than the outcome, and of at most the outcome."""
     likelihood = evaluator.layout.outcomes[k].likelihood
     if isinstance(likelihood, Binomial):
         trials = int(trials_of(evaluator.layout, likelihood, columns)[0])
@@ -293,7 +311,7 @@ def _ends(
     return less, np.ones_like(at) if outcome >= 1.0 - edge else at
 
 
-def _by_feature(name: str, values: Floats) -> Scheme:
+def _by_feature(name: str, values: Floats) -> Stratification:
     known = values[np.isfinite(values)]
     levels, counts = np.unique(known, return_counts=True)
     if len(levels) <= FEW:
@@ -316,7 +334,7 @@ def _by_feature(name: str, values: Floats) -> Scheme:
     if unknown.any():
         labels = np.where(unknown, len(strata), labels)
         strata.append("unknown")
-    return Scheme(name, tuple(strata), labels.astype(np.int64))
+    return Stratification(name, tuple(strata), labels.astype(np.int64))
 
 
 def _log_mean(logs: Floats) -> float:

@@ -1,4 +1,4 @@
-"""The instances of a battery, prepared once so that every episode can choose among them."""
+"""The item bank: the instances of a battery, prepared once so that choosing is quick."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.adaptive.alarm import Scheme, schemes
+from animalcat.layouts.adaptive.alarm import Stratification, stratifications
 from animalcat.layouts.adaptive.offers import Offers
 from animalcat.layouts.adaptive.retest import Retest
 from animalcat.layouts.inference.evaluator import Evaluator
@@ -24,25 +24,26 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 
 class Bank:
-    """Instances to choose from; they never change.
+    """The instances to choose from; a bank never changes.
 
-    Instances with equal features that give the same outcomes tell the same: what they tell is
-    worked out once for all of them. Those of the battery come first; what could be made on demand
-    stands behind them.
+    Instances with equal features that give the same outcomes are equally informative, so what they
+    tell is computed once for all of them. The battery's own instances come first; those that could
+    be made on demand follow.
 
     Attributes:
-        layout: What is measured.
+        layout: The layout that is measured.
         paradigms: The paradigm of each instance.
         names: The name of each instance.
         features: (instances, features), in the layout's order and units.
-        outside: Meta-features that the layout does not know, each (instances,); NaN: unknown.
-        variants: (instances,), the number of the group of variants that each is of.
-        seconds: (instances,), how long an episode is expected to take.
+        outside: Meta-features that the layout does not use, each (instances,); NaN where unknown.
+        variants: (instances,), the number of the group of variants to which each instance belongs.
+        seconds: (instances,), the expected duration of an episode.
         distinct: (distinct, columns): the prepared columns of each distinct instance.
-        gives: (distinct, outcomes): which outcomes each gives.
+        gives: (distinct, outcomes): which outcomes each distinct instance gives.
         place: (instances,): the row in `distinct` of each instance.
-        demands: (instances, capabilities): NaN where an instance demands nothing of a capability.
-        offered: (instances,): which could be made on demand, and are not in the battery.
+        demands: (instances, capabilities); NaN where an instance demands nothing of a capability.
+        offered: (instances,): whether an instance could be made on demand and is not in the
+            battery.
     """
 
     def __init__(
@@ -61,22 +62,22 @@ class Bank:
         """Prepare the instances.
 
         Args:
-            layout: What is measured.
+            layout: The layout that is measured.
             features: (instances, features), in the layout's order and units.
-            paradigms: The paradigm of each instance, for balance.
-            names: The name of each instance; empty: their numbers.
-            variants: The group of variants that each instance is of; empty: those are variants of
-                one another that have equal features, and differ in what the layout does not know.
-            seconds: (instances,), how long an episode is expected to take; by default all equal.
-            offers: What could be made on demand.
-            outside: Meta-features of the instances that the layout does not know, each
-                (instances,): the alarm looks for misfits by them.
+            paradigms: The paradigm of each instance, used for balance.
+            names: The name of each instance; their row numbers if empty.
+            variants: The group of variants to which each instance belongs. If empty, instances with
+                equal features are variants of one another: they differ only in what the layout does
+                not use.
+            seconds: (instances,), the expected duration of an episode; by default all equal.
+            offers: Instances that could be made on demand.
+            outside: Meta-features that the layout does not use, each (instances,). The alarm looks
+                for misfit by them.
             observes: (instances, outcomes), which of the layout's outcomes each instance gives; by
-                default all. What could be made on demand gives all.
+                default all. Instances made on demand give all.
 
         Raises:
-            ValueError: A feature is out of range, an instance gives no outcome, or the lengths
-                differ.
+            ValueError: A feature is out of range, an instance gives no outcome, or lengths differ.
         """
         self.layout = layout
         self.paradigms = tuple(paradigms)
@@ -129,10 +130,12 @@ class Bank:
 
     @classmethod
     def of(cls, layout: Layout, instances: Instances) -> Bank:
-        """A bank of a table of instances; what the layout does not know of them is `outside`.
+        """Make a bank from a table of instances.
+
+        The table's columns that the layout does not use become `outside`.
 
         Raises:
-            ValueError: A column is not there, or a value is missing or out of its range.
+            ValueError: A column is absent, or a value is missing or out of range.
         """
         known = layout.feature_names
         return cls(
@@ -144,7 +147,7 @@ class Bank:
         )
 
     def without(self, names: Collection[str]) -> Bank:
-        """The bank without some instances or offers."""
+        """Copy the bank without some instances or offers, given by name."""
         if not names:
             return self
         kept = np.array([name not in names for name in self.names])
@@ -172,7 +175,7 @@ class Bank:
         )
 
     def _outcomes_of(self, own: int, n: int, observes: npt.ArrayLike | None) -> Mask:
-        """Which outcomes each of n instances gives, of which the battery holds the first ones."""
+        """Which outcomes each of n instances gives, of which the first `own` are the battery's."""
         gives = np.ones((n, len(self.layout.outcomes)), dtype=np.bool_)
         if observes is None:
             return gives
@@ -191,32 +194,33 @@ class Bank:
         return len(self.paradigms)
 
     @cached_property
-    def schemes(self) -> tuple[Scheme, ...]:
-        """Ways to part the instances into strata: by paradigm, and by what is `outside`."""
-        return schemes(self.paradigms, self.outside)
+    def stratifications(self) -> tuple[Stratification, ...]:
+        """Stratifications of the instances by paradigm and by each meta-feature in `outside`."""
+        return stratifications(self.paradigms, self.outside)
 
     @cached_property
     def members(self) -> dict[str, Ints]:
-        """The battery's rows of each paradigm, the paradigms in order of their names."""
+        """The rows of the battery's instances by paradigm, in the order of the paradigms' names."""
         names = np.array(self.paradigms)
         own = ~self.offered
         return {str(name): np.flatnonzero((names == name) & own) for name in np.unique(names[own])}
 
     @cached_property
     def groups(self) -> tuple[Ints, ...]:
-        """Rows in `distinct` of each paradigm, and of what could be made on demand."""
+        """Rows in `distinct` of each paradigm, followed by those of the offers."""
         members = [*self.members.values(), np.flatnonzero(self.offered)]
         return tuple(np.unique(self.place[rows]) for rows in members if rows.size)
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What was played, in order, with repeats as often as they were played, and what is being.
+    """What was played, in order and including repeats, and what is being played now.
 
     Attributes:
-        played: Rows with a known outcome.
-        pending: Rows of episodes that are being played now.
-        retest: What repeats have told of how random the agent is; None: each counts as one.
+        played: Rows of the episodes with a known outcome.
+        pending: Rows of the episodes being played now.
+        retest: How random the agent is, as repeats have shown; if None, every repeat counts as one
+            outcome.
     """
 
     played: Sequence[int] = ()
@@ -225,19 +229,19 @@ class History:
 
     @property
     def started(self) -> tuple[int, ...]:
-        """Rows of every episode that was begun."""
+        """The row of every episode that was begun."""
         return (*self.played, *self.pending)
 
     def exposures(self, size: int) -> Ints:
-        """How often each instance was begun, (instances,)."""
+        """Count how often each instance was begun, (instances,)."""
         return np.bincount(np.array(self.started, dtype=np.int64), minlength=size)
 
     def weights(self, size: int) -> Floats:
-        """As how many outcomes one more play of each instance counts, (instances,)."""
+        """How many outcomes one more play of each instance would count as, (instances,)."""
         if self.retest is None:
             return np.ones(size)
         return self.retest.weights(self.exposures(size))
 
     def plays(self, bank: Bank) -> Counter[str]:
-        """How often each paradigm of the battery was begun."""
+        """Count how often each paradigm of the battery was begun."""
         return Counter(bank.paradigms[i] for i in self.started if not bank.offered[i])

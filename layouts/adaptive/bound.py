@@ -1,4 +1,4 @@
-"""What a whole battery can tell at most: said before anything is played."""
+"""An upper bound on what a whole battery can tell, computed before anything is played."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ from animalcat.layouts.model.spec import Beta, Layout
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 AGENTS: Final = 64
-"""Agents drawn from the prior that the bound is worked out for."""
+"""Number of agents drawn from the prior for which the bound is computed."""
 NODES: Final = 31
-"""Of the Gauss-Hermite quadrature."""
+"""Number of nodes of the Gauss-Hermite quadrature."""
 BEST: Final = 0.05
-"""Share of agents for whom the bound is lower than what is said to be the best."""
+"""Share of agents whose bound is below the one that is reported as the best."""
 WIDTH: Final = 3.29
-"""Width of a 90 % interval in standard deviations, as a normal posterior has it."""
+"""Width of a 90 % interval of a normal posterior, in standard deviations."""
 _ROWS: Final = 1024
-"""Instances taken at a time, so that arrays stay small."""
+"""Number of instances processed at a time, so that arrays stay small."""
 LEAST_SHARE: Final = 1e-9
-"""Nearest that what is expected comes to 0 and 1, where information has no end."""
+"""Least distance of an expected outcome from 0 and 1, where the information would be infinite."""
 STEP: Final = 1e-3
-"""Step of the differences that derivatives are taken by, in prior standard deviations."""
+"""Step of the finite differences for derivatives, in prior standard deviations."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
-    """How well a battery can tell a capability.
+class InformationBound:
+    """How precisely a battery can measure one capability at best.
 
     Attributes:
         name: The capability.
         unit: Its unit.
-        sd: Standard deviation that the whole battery leaves an agent of the prior, the median of
-            agents, in the unit.
-        share: The same in shares of the range.
-        best: The least that it leaves all but one of twenty agents, in the unit.
-        target: What is wanted, in the unit; 0: nothing.
+        sd: Posterior standard deviation after the whole battery, in the unit: the median over
+            agents drawn from the prior.
+        share: `sd` as a share of the capability's range.
+        best: The 5 % quantile of that standard deviation over agents, in the unit.
+        target: The standard deviation that is wanted, in the unit; 0 if there is no target.
         agents: Share of agents for whom the target can be reached.
     """
 
@@ -61,9 +61,9 @@ class Reach:
 
     @property
     def limit(self) -> str:
-        """In words, that the target cannot be reached; empty where it can, or there is none.
+        """That the target cannot be reached, as a sentence; empty if it can or there is none.
 
-        It can be where the bound allows it for more than one of twenty agents.
+        The target counts as reachable if the bound allows it for more than one agent in twenty.
         """
         if not self.target or self.best <= self.target:
             return ""
@@ -71,15 +71,16 @@ class Reach:
         return f"cannot be reached with this battery: at best SD {self.best:.2g}{unit}"
 
 
-def reach(bank: Bank, rule: StoppingRule, plays: int = 1) -> list[Reach]:
-    """The information bound of a battery, per capability.
+def information_bounds(bank: Bank, rule: StoppingRule, plays: int = 1) -> list[InformationBound]:
+    """Compute the information bound of a battery for every capability.
 
-    For each of some agents of the prior: the inverse of the Fisher information of all instances
-    plus the prior's own (in z-space, where priors are standard normal, that is the unit matrix).
+    For each of some agents drawn from the prior, it is the inverse of the Fisher information of all
+    instances plus that of the prior. In z-space, where priors are standard normal, the prior's
+    information is the unit matrix.
 
     Args:
         bank: The battery.
-        rule: Its targets.
+        rule: The stopping rule with its targets.
         plays: How often each instance may be played.
     """
     layout = bank.layout
@@ -99,13 +100,13 @@ def reach(bank: Bank, rule: StoppingRule, plays: int = 1) -> list[Reach]:
             "kuia,lvia,uvia,i->akl", slopes, slopes, metric, given, optimize=True
         )
     covariance = np.asarray(np.linalg.inv(information), np.float64)
-    made: list[Reach] = []
+    made: list[InformationBound] = []
     for k in layout.capabilities:
         node = layout.latents[k]
         sd = _in_units(node.prior, z[:, k], np.sqrt(covariance[:, k, k]))
         target = _target(rule, node.name) * node.prior.span
         made.append(
-            Reach(
+            InformationBound(
                 name=node.name,
                 unit=node.unit,
                 sd=float(np.median(sd)),
@@ -119,15 +120,16 @@ def reach(bank: Bank, rule: StoppingRule, plays: int = 1) -> list[Reach]:
 
 
 def _in_units(prior: Prior, z: Floats, sd: Floats) -> Floats:
-    """Posterior standard deviation in a node's unit.
+    """Convert posterior standard deviations from z-space to a node's unit, (agents,).
 
-    In z-space the posterior is about normal; its mean lies between the prior's, which is 0, and the
-    truth, the nearer to the truth the more is known. Without any outcome it is the prior.
+    In z-space the posterior is approximately normal. Its mean lies between the prior's mean, 0, and
+    the truth; the more is known, the nearer it is to the truth. Without any outcome it is the
+    prior.
 
     Args:
-        prior: Of the node.
-        z: (agents,): the truth.
-        sd: (agents,): posterior standard deviation in z-space.
+        prior: Prior of the node.
+        z: (agents,): the true values in z-space.
+        sd: (agents,): posterior standard deviations in z-space.
     """
     at, weights = np.polynomial.hermite_e.hermegauss(NODES)
     weights = weights / weights.sum()
@@ -138,22 +140,22 @@ def _in_units(prior: Prior, z: Floats, sd: Floats) -> Floats:
 
 
 def _target(rule: StoppingRule, name: str) -> float:
-    """Standard deviation that is wanted, in shares of the range; a width asks for one too."""
+    """The wanted standard deviation as a share of the range; a target width implies one too."""
     wanted = [rule.target(name), rule.target_width / WIDTH]
     return min((share for share in wanted if share > 0.0), default=0.0)
 
 
 def information_of(layout: Layout, columns: Floats, expected: Floats, outcome: int = 0) -> Floats:
-    """Fisher information of an outcome about what it is expected to be.
+    """Fisher information of an outcome about its expected value.
 
-    Of scores it is that of the Beta distribution itself: outcomes at the layout's edge tell a
-    little less, and a bound stays a bound.
+    For scores it is that of the Beta distribution itself. Outcomes at the layout's edge tell
+    slightly less, so the bound remains a bound.
 
     Args:
         layout: The layout.
-        columns: Of the instances.
-        expected: (1 or 2, instances, agents), as `_expected` gave it.
-        outcome: Which of the layout's outcomes.
+        columns: Columns of the instances.
+        expected: (1 or 2, instances, agents), as `_expected` returned it.
+        outcome: Index of the outcome in the layout.
 
     Returns:
         (1 or 2, 1 or 2, instances, agents).
@@ -171,7 +173,7 @@ def information_of(layout: Layout, columns: Floats, expected: Floats, outcome: i
 
 
 def _slope(evaluator: Evaluator, columns: Floats, z: Floats, latent: int, outcome: int) -> Floats:
-    """Change of what is expected with one latent node, (1 or 2, instances, agents)."""
+    """Derivative of the expected outcome by one latent, (1 or 2, instances, agents)."""
     step = np.zeros(z.shape[1])
     step[latent] = STEP
     high, low = (_expected(evaluator, columns, z + s * step, outcome) for s in (1.0, -1.0))

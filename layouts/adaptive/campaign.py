@@ -1,4 +1,4 @@
-"""Several agents on one battery: who plays next, so that those who overlap are told apart."""
+"""Campaigns: which of several agents plays next, so that overlapping agents are told apart."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Standing:
-    """What is known of one agent. Everything is in shares of the capabilities' ranges.
+    """What is known of one agent; all values are shares of the capabilities' ranges.
 
     Attributes:
         mean: (capabilities,), posterior means.
         sd: (capabilities,), posterior standard deviations.
         prior: (capabilities,), standard deviations before the first episode.
-        episodes: How many were played.
-        open: Whether it can play on.
+        episodes: How many episodes were played.
+        open: Whether the agent can still play.
     """
 
     mean: Floats
@@ -37,10 +37,14 @@ class Standing:
     open: bool = True
 
     def movement(self, more: int) -> Floats:
-        """(capabilities,): how far more episodes are expected to move the means (an SD).
+        """Standard deviation of the change that more episodes are expected to make to each mean.
 
-        What was learnt is taken as precision, and each further episode to bring as much of it as
-        those so far did on average: a capability of which the battery tells nothing will not move.
+        What has been learnt is measured as precision, and each further episode is assumed to add as
+        much as the episodes so far did on average. So a capability about which the battery tells
+        nothing does not move.
+
+        Returns:
+            (capabilities,).
         """
         gained = np.maximum(self.sd**-2.0 - self.prior**-2.0, 0.0)
         odds = gained * more / max(1, self.episodes) * self.sd**2
@@ -48,7 +52,11 @@ class Standing:
 
 
 def overlapping(standings: Sequence[Standing], rule: Allocation) -> Mask:
-    """(agents, agents, capabilities): which pairs are neither told apart nor known to be alike."""
+    """Which pairs of agents are neither told apart nor known to be equivalent.
+
+    Returns:
+        (agents, agents, capabilities).
+    """
     mean = np.stack([s.mean for s in standings])
     variance = np.stack([s.sd**2 for s in standings])
     gap = mean[:, np.newaxis] - mean
@@ -61,17 +69,18 @@ def overlapping(standings: Sequence[Standing], rule: Allocation) -> Mask:
 
 
 def worth(standings: Sequence[Standing], rule: Allocation, more: int) -> Floats:
-    """(agents,): what further episodes of each agent are expected to gain.
+    """Expected gain from further episodes of each agent, (agents,).
 
-    The loss of a pair, per capability, is by how much the one that is put first is the worse. What
-    observing one of the two takes from its expectation has a closed form, the knowledge gradient
-    (Frazier, Powell & Dayanik 2008): m psi(|gap| / m) with psi(z) = phi(z) - z Phi(-z), where m is
-    how far its mean is expected to move. Pairs that are settled are left out.
+    The loss of a pair, for one capability, is by how much the agent that is ranked first is the
+    worse one. The expected reduction of this loss from observing one of the two has a closed form,
+    the knowledge gradient (Frazier, Powell & Dayanik 2008): m psi(|gap| / m) with psi(z) = phi(z) -
+    z Phi(-z), where m is the standard deviation of the expected movement of its mean. Settled pairs
+    are left out.
 
     Args:
-        standings: One an agent.
+        standings: One for each agent.
         rule: Says which pairs are settled.
-        more: How many episodes each would play.
+        more: How many more episodes each agent would play.
     """
     mean = np.stack([s.mean for s in standings])
     move = np.stack([s.movement(more) for s in standings])[:, np.newaxis]
@@ -84,16 +93,16 @@ def worth(standings: Sequence[Standing], rule: Allocation, more: int) -> Floats:
 
 
 def next_round(standings: Sequence[Standing], rule: Allocation, left: int) -> dict[int, int]:
-    """How many episodes which agents are given next.
+    """Decide which agents are given how many episodes next.
 
     Args:
-        standings: One an agent, none of which is playing.
-        rule: How to hand out.
-        left: Episodes that were not handed out yet.
+        standings: One for each agent; none of them is playing.
+        rule: How episodes are allocated.
+        left: Episodes that have not been allocated yet.
 
     Returns:
-        Episodes by the agent's place; empty where the budget is used up, every pair is settled, or
-        none of those who overlap can play.
+        Number of episodes by the agent's index. Empty if the budget is used up, every pair is
+        settled, or no overlapping agent can play.
     """
     unsettled: Mask = np.any(overlapping(standings, rule), axis=(1, 2))
     able = [i for i, s in enumerate(standings) if s.open and unsettled[i]]
@@ -111,12 +120,12 @@ def next_round(standings: Sequence[Standing], rule: Allocation, left: int) -> di
 def common_instances(
     paradigms: Sequence[str], count: int, generator: np.random.Generator
 ) -> list[int]:
-    """Random instances for all agents, paradigms by their shares of the battery.
+    """Draw random instances that all agents play, paradigms in proportion to the battery.
 
     Args:
         paradigms: The paradigm of each instance.
-        count: How many; all, where there are fewer.
-        generator: Draws them.
+        count: How many to draw; all instances if there are fewer.
+        generator: Source of randomness.
 
     Returns:
         Their rows, in the order in which they are to be played.

@@ -1,10 +1,10 @@
-"""Hindsight: whether a layout still fails once it knows the agent, which confirms an alarm or not.
+"""Hindsight: whether a layout still fails once it knows the agent, which confirms an alarm.
 
 The alarm bets against what is predicted *before* each outcome. An agent that is rare in the prior,
-such as one that can do nearly everything, is predicted badly for tens of episodes by the right
-layout too. In hindsight, when all outcomes are known, the right layout explains them; a wrong one
-does not. So a raised alarm stands only while outcomes of some stratum, or of some part of the
-session, are further from what the posterior expects of them now than chance would have them.
+such as one that can do nearly everything, is predicted badly for tens of episodes even by the right
+layout. In hindsight, once all outcomes are known, the right layout explains them and a wrong one
+does not. So a raised alarm stands only while the outcomes of some stratum, or of some part of the
+session, are further from what the posterior now expects of them than chance allows.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 LEVEL: Final = 0.1
 """P-value, corrected for the number of strata (Bonferroni), below which a layout fails."""
 MATTERS: Final = 0.1
-"""Least mean residual of a stratum that counts, as a share of the most an outcome can be. An agent
-that never fails is predicted at 0.97 at best, which 400 episodes tell from 1: that is no reason to
-distrust its profile."""
+"""Least mean residual of a stratum that counts, as a share of an outcome's maximum. An agent that
+never fails is predicted at 0.97 at best, which 400 episodes distinguish from 1; that is no reason
+to distrust its profile."""
 PARTS: Final = 3
-"""Parts of the session that are looked at as strata are, for agents that change."""
+"""Number of parts into which the session is divided; each is tested like a stratum, to notice
+agents that change."""
 
 
 def fails(
@@ -41,15 +42,15 @@ def fails(
     outcomes: Floats,
     ways: Sequence[Ints],
 ) -> bool:
-    """Whether the layout fails on outcomes that its posterior knows.
+    """Test whether the layout fails on outcomes that its posterior already knows.
 
     Args:
-        posterior: What is known now.
-        evaluator: Of the same layout.
-        columns: (episodes, columns): the instances, as `evaluator.columns` gave them.
-        outcomes: (episodes,) or (episodes, outcomes), in the order played, NaN where one is
+        posterior: The posterior after all of these episodes.
+        evaluator: Evaluator of the same layout.
+        columns: (episodes, columns): the instances played, as `evaluator.columns` returned them.
+        outcomes: (episodes,) or (episodes, outcomes), in the order played; NaN where one is
             missing.
-        ways: Ways to part the episodes, each (episodes,): the number of the stratum.
+        ways: Stratifications of the episodes, each (episodes,): the index of the stratum.
     """
     parts = np.arange(len(outcomes)) * PARTS // max(1, len(outcomes))
     found: list[Floats] = []
@@ -62,10 +63,10 @@ def fails(
 
 
 def _by_stratum(apart: Floats, variance: Floats, strata: Ints) -> Floats:
-    """How far the outcomes of each stratum are from expected, in standard deviations.
+    """How far the outcomes of each stratum are from what is expected, in standard deviations.
 
-    It is 0 where that does not matter. Spread is what is expected or what is seen, whichever is
-    larger: a single outcome that was unlikely makes no misfit.
+    It is 0 where the difference is too small to matter. The larger of the expected and the observed
+    spread is used, so that a single unlikely outcome makes no misfit.
     """
     total, expected, seen = (np.bincount(strata, v) for v in (apart, variance, apart**2))
     count, spread = np.bincount(strata), np.maximum(expected, seen)
@@ -77,10 +78,7 @@ def _by_stratum(apart: Floats, variance: Floats, strata: Ints) -> Floats:
 def _residuals(
     posterior: LivePosterior, evaluator: Evaluator, columns: Floats, outcomes: Floats, outcome: int
 ) -> tuple[Floats, Floats]:
-    """Values of one outcome less what is expected of them, and their variance: both (episodes,).
-
-    Both as shares of the most that an outcome can be.
-    """
+    """Residuals of one outcome and their variances, both (episodes,), as shares of its maximum."""
     layout, theta, weights = evaluator.layout, posterior.particles, posterior.weights
     likelihood = layout.outcomes[outcome].likelihood
     most = trials_of(layout, likelihood, columns)

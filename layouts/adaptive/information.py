@@ -1,14 +1,14 @@
-"""What each instance would tell: the expected drop of variance, and the expected information.
+"""What each instance would tell: expected drop of variance, and expected information gain.
 
-An outcome y lowers the posterior variance of an ability by Var(E[ability | y]) on average. A guess
-of the ability that is linear in y has Cov(ability, y)^2 / Var(y) of it: all of it for success and
-failure, where y has but two values, and nearly that for counts. Of scores the best cubic guess is
-taken. Either is some weighted sums an instance, without logarithms. Bias and noise are
-marginalised by summing over whole particles.
+On average an outcome y lowers the posterior variance of an ability by Var(E[ability | y]). The best
+guess of the ability that is linear in y achieves Cov(ability, y)^2 / Var(y) of this. That is all of
+it for success and failure, where y has only two values, and nearly all of it for counts; for scores
+the best cubic guess is used instead. Either needs only a few weighted sums per instance and no
+logarithms. Bias and noise are marginalised by summing over whole particles.
 
-Of several outcomes the best guess that is linear in all of those together is taken, in their powers
-where they are scores. They are independent given the agent, so what any two of them have in common
-is what the particles say of both.
+For several outcomes, the best guess that is linear in all of them together is used, with their
+powers where they are scores. The outcomes are independent given the agent, so the covariance of any
+two is the covariance of their expectations over the particles.
 """
 
 from __future__ import annotations
@@ -35,45 +35,50 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 PARTICLES: Final = 1000
-"""Particles that scores are worked out with; the posterior's are thinned to about as many."""
+"""Number of particles for scoring; the posterior's are thinned to about as many."""
 
 LARGE: Final = 4000
-"""Distinct instances above which a first look with few particles picks those worth a second."""
+"""Number of distinct instances above which a first look with few particles selects those that get a
+second look."""
 TABLED: Final = 200
-"""Distinct instances whose counts or scores get a table of probabilities for `information`."""
+"""Number of distinct instances, of counts or scores, for which `information` makes a table of
+probabilities."""
 DEGREE: Final = 3
-"""Of the guess from a score. It has 0.65 to 1 of the drop, and ranks instances at least as well as
-a table of 64 drawn scores would, in a twentieth of the time."""
+"""Degree of the polynomial guess from a score. It achieves 0.65 to 1 of the drop, and ranks
+instances at least as well as a table of 64 drawn scores would, in a twentieth of the time."""
 FIRST_LOOK: Final = 250
 """Particles of the first look."""
 CELLS: Final = 16_000_000
-"""Probabilities of the first look, 64 MB; of more instances it takes fewer particles."""
+"""Number of probabilities in the first look (64 MB); with more instances it uses fewer particles.
+"""
 BLOCK: Final = 250_000
-"""Counts or scores, instances by particles, whose moments are worked out at once; some 15 MB."""
+"""Number of cells (instances times particles) of counts or scores whose moments are computed at
+once, about 15 MB."""
 LEAST_LOOK: Final = 32
-"""Particles of a first look at least, however many instances there are."""
+"""Least number of particles of a first look, however many instances there are."""
 SECOND_LOOK: Final = 1000
-"""Instances that get a second look, shared among the paradigms."""
+"""Number of instances that get a second look, shared among the paradigms."""
 
 PENDING_EXACT: Final = 3
-"""Pending episodes whose outcomes are all gone through; of more, 8 draws are taken."""
+"""Number of pending episodes up to which all combinations of outcomes are enumerated; for more, 8
+draws are taken."""
 BINS: Final = 8
-"""Quantile bins of an ability that information about it is worked out with."""
+"""Number of quantile bins of an ability when information about it is computed."""
 NODES: Final = 64
-"""Scores drawn from the prediction to stand for all."""
+"""Number of scores drawn from the prediction to represent it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scores:
-    """What every instance would tell, given a posterior.
+class ExpectedGains:
+    """What every instance is expected to tell, given a posterior.
 
     Attributes:
         drops: (instances, capabilities): expected drop of variance, in the unit squared.
-        total: (instances,): their sum in shares of the squared range.
+        total: (instances,): sum of the drops, each as a share of the squared range.
         predicted: (instances,): probability of success, or mean score, of the first outcome that
             the instance gives.
-        variance: (capabilities,): variance now, in the unit squared.
-        mean: (capabilities,): mean now, in the unit.
+        variance: (capabilities,): current variance, in the unit squared.
+        mean: (capabilities,): current mean, in the unit.
     """
 
     drops: Floats
@@ -82,8 +87,8 @@ class Scores:
     variance: Floats
     mean: Floats
 
-    def weighted(self, weights: Floats) -> Scores:
-        """The same where an outcome counts as less than one: what it tells shrinks with it.
+    def weighted(self, weights: Floats) -> ExpectedGains:
+        """Scale the gains for outcomes that count as less than one.
 
         Args:
             weights: (instances,), in [0, 1].
@@ -92,20 +97,21 @@ class Scores:
         return replace(self, drops=drops, total=self.total * weights)
 
 
-class Informant:
-    """Works scores out, once per state of the posterior. One thread at a time."""
+class GainEstimator:
+    """Computes expected gains, once for each state of the posterior. For one thread at a time."""
 
     def __init__(self, bank: Bank) -> None:
         self.bank = bank
         self._filled: list[tuple[Floats, int, Floats | npt.NDArray[np.float32]]] = []
-        self._scored: tuple[Floats, Floats, tuple[int, ...], Scores] | None = None
+        self._scored: tuple[Floats, Floats, tuple[int, ...], ExpectedGains] | None = None
 
-    def scores(self, posterior: LivePosterior, pending: Sequence[int] = ()) -> Scores:
-        """Expected drops of variance.
+    def scores(self, posterior: LivePosterior, pending: Sequence[int] = ()) -> ExpectedGains:
+        """Compute the expected drops of variance.
 
         Args:
-            posterior: What is known.
-            pending: Instances being played, whose outcomes will be known before this one's.
+            posterior: The current posterior.
+            pending: Rows of the instances being played, whose outcomes will be known before this
+                one's.
         """
         theta, weights, waiting = posterior.particles, posterior.weights, tuple(sorted(pending))
         kept = self._scored
@@ -114,8 +120,11 @@ class Informant:
             self._scored = kept = (theta, weights, waiting, made)
         return kept[3]
 
-    def noiseless(self, posterior: LivePosterior) -> Scores:
-        """The same if the agent had no noise: tells noise from a battery that cannot tell."""
+    def noiseless(self, posterior: LivePosterior) -> ExpectedGains:
+        """Compute the expected gains if the agent had no noise.
+
+        The comparison with `scores` tells a noisy agent from an uninformative battery.
+        """
         theta = posterior.particles.copy()
         for i, node in enumerate(self.bank.layout.latents):
             if node.kind == "robustness":
@@ -125,14 +134,14 @@ class Informant:
         return _expanded(made, self.bank.place)
 
     def information(self, posterior: LivePosterior, about: Sequence[int]) -> Floats:
-        """Expected information of what an instance gives about some capabilities, summed, in nats.
+        """Compute the expected information about some capabilities, summed, in nats.
 
-        Each ability is cut into bins of equal probability; what an outcome tells of the bin is at
-        most what it tells of the ability, and nearly that where outcomes change slowly with it.
+        Each ability is cut into bins of equal probability. The information about the bin is at most
+        that about the ability, and close to it where outcomes change slowly with the ability.
 
         Args:
-            posterior: What is known.
-            about: Places of the capabilities among the capabilities.
+            posterior: The current posterior.
+            about: Indices of the capabilities among the layout's capabilities.
 
         Returns:
             (instances,).
@@ -163,13 +172,13 @@ class Informant:
 
     @property
     def _binary(self) -> bool:
-        """Whether success or failure is all that is observed."""
+        """Whether success or failure is the only outcome of the layout."""
         outcomes = self.bank.layout.outcomes
         return len(outcomes) == 1 and isinstance(outcomes[0].likelihood, Bernoulli)
 
     @property
     def _looks(self) -> tuple[int, ...]:
-        """Particles of the first look at all, and of a second at some where there are many."""
+        """Numbers of particles of the first look at all instances, and of a second look at some."""
         count, binary = len(self.bank.distinct), self._binary
         if count <= (LARGE if binary else SECOND_LOOK):
             return (PARTICLES,)
@@ -177,14 +186,14 @@ class Informant:
         return min(FIRST_LOOK, max(cells // count, LEAST_LOOK)), PARTICLES
 
     def _worth_a_look(self, posterior: LivePosterior) -> tuple[Ints, Floats]:
-        """Distinct instances that tables are made for, and what the drops say of all."""
+        """The distinct instances for which tables are made, and the drops of all instances."""
         total = np.empty(len(self.bank.distinct))
         total[self.bank.place] = self.scores(posterior).total
         return _promising(total, self.bank, TABLED), total
 
     def _scores(
         self, theta: Floats, weights: Floats, pending: tuple[int, ...], seed: int
-    ) -> Scores:
+    ) -> ExpectedGains:
         bank = self.bank
         ability = theta[:, list(bank.layout.capabilities)]
         looks = self._looks
@@ -196,7 +205,7 @@ class Informant:
         total = np.minimum(first.total, second.total.min())
         drops, predicted = first.drops.copy("K"), first.predicted.copy()
         total[rows], drops[rows], predicted[rows] = second.total, second.drops, second.predicted
-        whole = Scores(drops, total, predicted, second.variance, second.mean)
+        whole = ExpectedGains(drops, total, predicted, second.variance, second.mean)
         return _expanded(whole, bank.place)
 
     def _marginal(
@@ -208,8 +217,8 @@ class Informant:
         rows: Ints | None,
         pending: tuple[int, ...],
         seed: int,
-    ) -> Scores:
-        """Scores averaged over the outcomes of pending episodes."""
+    ) -> ExpectedGains:
+        """Average the gains over the possible outcomes of pending episodes."""
         if not pending:
             return self._judge(theta, ability, weights, count, rows)
         futures = self._futures(theta, weights, pending, seed)
@@ -218,12 +227,14 @@ class Informant:
         def mean(name: str) -> Floats:
             return np.asarray(sum(share * getattr(part, name) for share, part in parts))
 
-        return Scores(*(mean(f) for f in ("drops", "total", "predicted", "variance", "mean")))
+        return ExpectedGains(
+            *(mean(f) for f in ("drops", "total", "predicted", "variance", "mean"))
+        )
 
     def _futures(
         self, theta: Floats, weights: Floats, pending: tuple[int, ...], seed: int
     ) -> list[tuple[float, Floats]]:
-        """What the weights may be once the pending outcomes are known, each with its share."""
+        """Possible weights once the pending outcomes are known, each with its probability."""
         rows = self.bank.place[list(pending)]
         columns = self.bank.distinct[rows]
         if not self._binary or len(pending) > PENDING_EXACT:
@@ -248,8 +259,8 @@ class Informant:
 
     def _judge(
         self, theta: Floats, ability: Floats, weights: Floats, count: int, rows: Ints | None
-    ) -> Scores:
-        """Scores of distinct instances (all, or some rows), with about `count` particles."""
+    ) -> ExpectedGains:
+        """Compute gains of all or some distinct instances with about `count` particles."""
         layout = self.bank.layout
         thin = _thinned(weights, count)
         thin = thin / thin.sum()
@@ -266,12 +277,12 @@ class Informant:
             chosen = np.arange(len(self.bank.distinct)) if rows is None else rows
             drops, predicted = _guessed(self.bank, _thinned(theta, count), chosen, weightings)
         spans = np.array([layout.latents[i].prior.span for i in layout.capabilities])
-        return Scores(drops, drops @ spans**-2.0, predicted, thin @ centred**2, mean)
+        return ExpectedGains(drops, drops @ spans**-2.0, predicted, thin @ centred**2, mean)
 
     def _probabilities(
         self, theta: Floats, count: int, rows: Ints | None = None
     ) -> npt.NDArray[np.float32]:
-        """(instances, particles); those of all instances are kept until the particles move."""
+        """(instances, particles); those of all instances are cached until the particles move."""
         columns = self.bank.distinct
         if rows is not None:
             columns = columns[rows]
@@ -287,7 +298,8 @@ class Informant:
 def _moments(bank: Bank, theta: Floats, columns: Floats, outcome: int) -> list[Floats]:
     """Moments of an outcome under every particle: E[y], E[y^2], ..., each (instances, particles).
 
-    Counts are taken as shares of the trials. Two moments for every degree of the guess.
+    Counts are expressed as shares of the trials. There are two moments for every degree of the
+    guess.
     """
     likelihood = bank.layout.outcomes[outcome].likelihood
     p = bank.evaluator.by_instance(theta, columns, np.float64, outcome)
@@ -306,13 +318,14 @@ def _moments(bank: Bank, theta: Floats, columns: Floats, outcome: int) -> list[F
 
 
 def _guessed(bank: Bank, theta: Floats, rows: Ints, weightings: Floats) -> tuple[Floats, Floats]:
-    """Drops of variance by the best guess from powers of the outcomes, and predicted means.
+    """Drops of variance by the best polynomial guess from the outcomes, and predicted means.
 
     Args:
         bank: The bank.
         theta: (particles, latents).
         rows: Some distinct instances.
-        weightings: (1 + capabilities, particles): weights; weights by each centred capability.
+        weightings: (1 + capabilities, particles): the weights, then the weights times each centred
+            capability.
 
     Returns:
         (instances, capabilities) and (instances,).
@@ -331,7 +344,7 @@ def _guessed(bank: Bank, theta: Floats, rows: Ints, weightings: Floats) -> tuple
 
 
 def _guess(moments: Sequence[Floats], weightings: Floats) -> tuple[Floats, Floats]:
-    """The same of a block of instances with one outcome, from what `_moments` gave."""
+    """`_guessed` for a block of instances with one outcome, from its `_moments`."""
     degree = len(moments) // 2
     powers = np.arange(1, degree + 1)
     known = [m @ weightings[0] for m in moments]
@@ -348,12 +361,12 @@ def _guess(moments: Sequence[Floats], weightings: Floats) -> tuple[Floats, Float
 def _guess_from_all(
     moments: Sequence[Sequence[Floats]], gives: Mask, weightings: Floats
 ) -> tuple[Floats, Floats]:
-    """The same of a block of instances with several outcomes.
+    """`_guessed` for a block of instances with several outcomes.
 
     Args:
-        moments: What `_moments` gave, of each outcome.
-        gives: (instances, outcomes): which each instance gives.
-        weightings: As of `_guessed`.
+        moments: The `_moments` of each outcome.
+        gives: (instances, outcomes): which outcomes each instance gives.
+        weightings: As for `_guessed`.
     """
     weights, each = weightings[0], weightings[1:].T
     guessed = [(k, power) for k, own in enumerate(moments) for power in range(1, len(own) // 2 + 1)]
@@ -383,12 +396,12 @@ def _guess_from_all(
 
 
 def _tables(bank: Bank, theta: Floats, weights: Floats, rows: Ints) -> Iterator[Floats]:
-    """Per distinct instance, how likely outcomes are: (outcomes, particles).
+    """For each distinct instance, a table of how likely outcomes are: (outcomes, particles).
 
-    For counts, every outcome (or 65 of more) and its probability. For scores, some outcomes drawn
-    from the prediction, and their densities by how likely the drawing was: their densities may have
-    poles at 0 and 1, where no fixed grid is fine enough. Several outcomes together are gone through
-    where they are few, else drawn.
+    For counts, it holds every outcome (or 65 of them if there are more) and its probability. For
+    scores, it holds outcomes drawn from the prediction, with their densities divided by the density
+    of the draw: scores may have poles at 0 and 1, where no fixed grid is fine enough. Several
+    outcomes together are enumerated if there are few combinations, and drawn otherwise.
     """
     layout, columns = bank.layout, bank.distinct[rows]
     outcomes = range(len(layout.outcomes))
@@ -415,13 +428,13 @@ def _tables(bank: Bank, theta: Floats, weights: Floats, rows: Ints) -> Iterator[
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Given:
-    """An outcome that one instance gives: its likelihood, and (1, particles) what it follows from.
+    """One outcome of one instance: its likelihood and that likelihood's parameters, (1, particles).
 
     Attributes:
-        likelihood: Of the outcome.
+        likelihood: The likelihood.
         p: Probability of success, or mean score.
-        size: Sample size of a score; None of what is none.
-        trials: (1,): the most that it can be.
+        size: Sample size of a score; None for other kinds.
+        trials: (1,): the outcome's maximum.
     """
 
     likelihood: Likelihood
@@ -455,14 +468,14 @@ def _table_of_all(given: Sequence[_Given], weights: Floats) -> Floats:
 
 
 def _importance(log_table: Floats, weights: Floats) -> Floats:
-    """Likelihoods of outcomes that were drawn from the prediction, each for what it stands for."""
+    """Importance-weighted likelihoods of outcomes that were drawn from the prediction."""
     log_table -= log_table.max(axis=1, keepdims=True)
     table = np.exp(log_table.astype(np.float32))
     return table / (len(table) * (table @ weights)[:, np.newaxis])
 
 
 def _drawn(given: Sequence[_Given], weights: Floats) -> list[Floats]:
-    """Outcomes drawn together from the prediction, each (draws,), the same way every time."""
+    """Outcomes drawn jointly from the prediction, each (draws,); the draws are deterministic."""
     steps = (np.arange(NODES) + 0.5) / NODES
     rows = np.minimum(np.digitize(steps, np.cumsum(weights)), len(weights) - 1)
     fixed = np.random.default_rng(0)
@@ -479,13 +492,13 @@ def _drawn(given: Sequence[_Given], weights: Floats) -> list[Floats]:
 
 
 def _counts(trials: int) -> tuple[Floats, Floats]:
-    """Counts that stand for all, and how many each stands for."""
+    """Counts that represent all possible ones, and how many counts each represents."""
     counts = np.unique(np.linspace(0, trials, min(trials + 1, 65)).round())
     return counts, np.gradient(counts) if len(counts) > 1 else np.ones(1)
 
 
 def _promising(total: Floats, bank: Bank, most: int) -> Ints:
-    """Distinct rows that score best, as many of each paradigm, and of what could be made."""
+    """The distinct rows with the highest scores, equally many from each paradigm and the offers."""
     if len(total) <= most:
         return np.arange(len(total))
     share = max(1, most // len(bank.groups))
@@ -496,14 +509,14 @@ def _promising(total: Floats, bank: Bank, most: int) -> Ints:
     return np.unique(np.concatenate(best))
 
 
-def _expanded(scores: Scores, place: Ints) -> Scores:
-    """From distinct instances to all."""
+def _expanded(scores: ExpectedGains, place: Ints) -> ExpectedGains:
+    """Expand gains from distinct instances to all instances."""
     if len(place) == len(scores.total):  # each is its own, in the same order
         return scores
     drops, total, predicted = (
         np.take(a, place, axis=-1) for a in (scores.drops.T, scores.total, scores.predicted)
     )
-    return Scores(drops.T, total, predicted, scores.variance, scores.mean)
+    return ExpectedGains(drops.T, total, predicted, scores.variance, scores.mean)
 
 
 def _sums(p: npt.NDArray[np.float32], weightings: Floats) -> Floats:
@@ -514,7 +527,7 @@ def _sums(p: npt.NDArray[np.float32], weightings: Floats) -> Floats:
 
 
 def _bins(ability: Floats, weights: Floats) -> list[Floats]:
-    """Masks of quantile bins, each of some weight."""
+    """Masks of the quantile bins of an ability; empty bins are left out."""
     order = np.argsort(ability, kind="stable")
     ranks = np.empty(len(order), np.int64)
     before = np.cumsum(weights[order]) - 0.5 * weights[order]
@@ -529,5 +542,8 @@ def _entropy(p: Floats) -> Floats:
 
 
 def _thinned(array: Floats, count: int) -> Floats:
-    """Every so manieth row; after systematic resampling equal particles lie side by side."""
+    """Thin an array to about `count` evenly spaced rows.
+
+    After systematic resampling equal particles lie side by side, so this keeps the distribution.
+    """
     return array[:: max(1, len(array) // count)]

@@ -15,12 +15,12 @@ import numpy.typing as npt
 from animalcat.layouts.adaptive import widening
 from animalcat.layouts.adaptive.alarm import MOST, Alarm, Suspect, log_factors
 from animalcat.layouts.adaptive.bank import Bank, History
-from animalcat.layouts.adaptive.bound import Reach, reach
-from animalcat.layouts.adaptive.evidence import Evidence, Outcome
+from animalcat.layouts.adaptive.bound import InformationBound, information_bounds
+from animalcat.layouts.adaptive.outcomes import Outcome, WeightedOutcomes
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import Choice, Chooser
 from animalcat.layouts.adaptive.stopping import Stopper, Verdict
-from animalcat.layouts.inference import frames
+from animalcat.layouts.inference import messages
 from animalcat.layouts.inference.live import LivePosterior, TellError
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.spec import Bernoulli, Beta, Layout
@@ -305,7 +305,7 @@ class Learner:
         self._posterior.reseed(made, n, self._evidence.first(n).weights)
         self._reseeds.append(_Reseed(made, n, self.n))
 
-    def reach(self) -> list[Reach]:
+    def information_bounds(self) -> list[InformationBound]:
         """What the bank's own instances can tell at most; it changes no choice.
 
         It may run beside other calls. Empty where instances are made on demand, which have no
@@ -314,7 +314,7 @@ class Learner:
         if self.policy.generate:
             return []
         plays = self.policy.exposures or self.rule.max_episodes
-        return reach(self._chooser.bank, self.rule, plays)
+        return information_bounds(self._chooser.bank, self.rule, plays)
 
     @property
     def misfit(self) -> str:
@@ -390,7 +390,7 @@ class Learner:
             "made": [(name, self._offer_of[name]) for name in self._made],
             "aside": sorted(self._aside),
         }
-        return frames.pack(message, {**reseeds, **made})
+        return messages.pack(message, {**reseeds, **made})
 
     def restore(self, saved: bytes) -> None:
         """Go on from what another learner saved that was made with the same.
@@ -404,9 +404,9 @@ class Learner:
             ValueError: It is damaged, or of a learner that was made with another layout, bank,
                 policy, rule or seed, or by other rules.
         """
-        text, payload = frames.lengths(saved[: frames.HEADER.size])
-        start = frames.HEADER.size
-        message, arrays = frames.unpack(
+        text, payload = messages.lengths(saved[: messages.HEADER.size])
+        start = messages.HEADER.size
+        message, arrays = messages.unpack(
             saved[start : start + text], saved[start + text : start + text + payload]
         )
         for what, value in self._made_with.items():
@@ -427,8 +427,8 @@ class Learner:
 
     def _begin(self) -> None:
         self._posterior = LivePosterior(self.layout, self.seed)
-        self._alarm = Alarm(self.bank.schemes)
-        self._evidence: Evidence[str] = Evidence()
+        self._alarm = Alarm(self.bank.stratifications)
+        self._evidence: WeightedOutcomes[str] = WeightedOutcomes()
         self._told: list[_Told] = []
         self._reseeds: list[_Reseed] = []
         self._contradicted = False
@@ -541,6 +541,7 @@ class Learner:
 
 def _named(suspects: Sequence[Suspect]) -> str:
     return "; ".join(
-        f"{'more' if s.more else 'less'} success than predicted where {s.scheme} is {s.stratum}"
+        f"{'more' if s.more else 'less'} success than predicted "
+        f"where {s.stratification} is {s.stratum}"
         for s in suspects
     )

@@ -1,8 +1,8 @@
-"""Instances that could be made: demands that a source offers, to be chosen among like a battery's.
+"""Instances that could be made on demand, to be chosen among like the battery's own.
 
-A layout knows no arenas. Whoever can make instances for given demands says which demands those are;
-the offers stand behind the battery's instances in the bank, and are chosen where no instance of the
-battery would tell enough (`Policy.generate`). What is chosen is then made by whoever offered it.
+A layout knows no arenas. Whatever can make instances for given demands says which demands those
+are. In the bank these offers follow the battery's instances, and they are chosen where no instance
+of the battery would tell enough (`Policy.generate`). The generator then makes the chosen one.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Offers:
-    """Demands that instances can be made for.
+    """Demands for which instances can be made.
 
     Attributes:
-        names: The name of each; no instance of the battery may have it.
+        names: The name of each; it must differ from all instances of the battery.
         features: (offers, features), in the layout's order and units.
-        paradigms: The kind of task of each. Balance over paradigms does not count them.
-        seconds: (offers,), how long an episode is expected to take, in the battery's measure; None:
-            all 1.
+        paradigms: The paradigm of each; balancing over paradigms does not count them.
+        seconds: (offers,), the expected duration of an episode, in the same measure as the
+            battery's; None if all are 1.
     """
 
     names: Sequence[str]
@@ -42,7 +42,7 @@ class Offers:
         return len(self.names)
 
     def without(self, names: Collection[str]) -> Offers:
-        """The others."""
+        """Copy the offers without those of some names."""
         kept = [k for k, name in enumerate(self.names) if name not in names]
         return Offers(
             [self.names[k] for k in kept],
@@ -52,11 +52,11 @@ class Offers:
         )
 
 
-class Source(Protocol):
-    """Whoever can make instances."""
+class InstanceGenerator(Protocol):
+    """Something that can make instances for given demands."""
 
     def offers(self, layout: Layout) -> Offers:
-        """What it can make, always the same for a layout.
+        """List what it can make; always the same for the same layout.
 
         Raises:
             ValueError: It can make nothing that the layout covers.
@@ -65,16 +65,16 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class VectorSource:
-    """A source for studies, in which an instance is its demands.
+class DemandVectorGenerator:
+    """A generator for simulation studies, in which an instance is just its vector of demands.
 
-    Features that the examples have as 0 or 1 alone are that; those that are whole numbers in them
-    are whole; the others lie anywhere in their range.
+    A feature that is only 0 or 1 in the examples is drawn from {0, 1}; one with only whole numbers
+    is drawn from the whole numbers of its range; any other is drawn uniformly from its range.
 
     Attributes:
         examples: (instances, features): the battery.
-        count: How many it offers.
-        seed: Seed of the drawing.
+        count: Number of offers.
+        seed: Seed of the draws.
     """
 
     examples: Floats
@@ -82,7 +82,7 @@ class VectorSource:
     seed: int = 0
 
     def offers(self, layout: Layout) -> Offers:
-        """Vectors drawn evenly over the ranges."""
+        """Draw vectors uniformly over the ranges of the features."""
         generator = rng(self.seed, "generated", 0)
         columns: list[Floats] = []
         for k, feature in enumerate(layout.features):

@@ -1,4 +1,4 @@
-"""What stood beside a chosen instance: plain data, kept with the decision."""
+"""The peers of a chosen instance: plain data that is kept with the decision."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Peers:
-    """The battery's instances of one paradigm that had not been begun when one was chosen.
+    """The instances of one paradigm that had not been begun when one of them was chosen.
 
-    What happens to the one that was chosen stands for all of them: `reanalysis` weights by it.
+    The outcome of the chosen one stands for all of them: `reanalysis` weights by this.
 
     Attributes:
-        left: How many they are, the chosen one among them.
-        propensity: Probability that one of them was chosen.
+        left: How many they are, including the chosen one.
+        propensity: Probability that any one of them was chosen.
         predicted: Their mean predicted probability of success, or mean score.
         open: Whether every one of them had a probability above 0.
     """

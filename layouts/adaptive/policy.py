@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.adaptive.bank import Bank, History
-from animalcat.layouts.adaptive.information import Informant, Scores
+from animalcat.layouts.adaptive.information import ExpectedGains, GainEstimator
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import Policy
 from animalcat.layouts.adaptive.selectors import (
@@ -20,7 +20,6 @@ from animalcat.layouts.adaptive.selectors import (
     Branch,
     CoolDown,
     Criterion,
-    Favour,
     First,
     Information,
     Listed,
@@ -28,11 +27,12 @@ from animalcat.layouts.adaptive.selectors import (
     OnDemand,
     PerSecond,
     Probe,
+    SelectionContext,
     Selector,
     Threshold,
-    Uniform,
+    UniformRandom,
     VarianceDrop,
-    View,
+    WorthProportional,
     propensities,
     stratified_random,
 )
@@ -92,7 +92,7 @@ class Chooser:
         """
         self.bank = bank
         self.policy = policy or Policy()
-        self.informant = Informant(bank)
+        self.gains = GainEstimator(bank)
         self._selector = selector_of(self.policy, bank)
         self._fallback = stratified_random()
 
@@ -141,9 +141,9 @@ class Chooser:
         """Probability with which each instance is chosen next, (instances,); 0 if none is left."""
         return propensities(self._branches(posterior, history, distrust), len(self.bank))
 
-    def scores(self, posterior: LivePosterior, history: History) -> Scores:
+    def scores(self, posterior: LivePosterior, history: History) -> ExpectedGains:
         """What each instance would tell now, pending episodes and repeats allowed for."""
-        return View(posterior, self.bank, history, self.informant).scores
+        return SelectionContext(posterior, self.bank, history, self.gains).scores
 
     def available(self, history: History, *, distrust: bool = False) -> Mask:
         """Which instances may be played or made now, (instances,), for what they tell or at random.
@@ -169,7 +169,7 @@ class Chooser:
         allowed = self.available(history, distrust=distrust)
         if not allowed.any():
             return ()
-        view = View(posterior, self.bank, history, self.informant)
+        view = SelectionContext(posterior, self.bank, history, self.gains)
         return (self._fallback if distrust else self._selector).branches(view, allowed)
 
     def _peers(
@@ -226,14 +226,14 @@ def selector_of(policy: Policy, bank: Bank) -> Selector:
         case "listed":
             return listed
         case "random":
-            made: Selector = Uniform()
+            made: Selector = UniformRandom()
         case "stratified":
             made = stratified_random()
         case _:
             criterion = _criterion(policy)
             made = Best(criterion)
             if policy.sharpness and policy.name != "threshold":
-                made = Favour(criterion, policy.sharpness)
+                made = WorthProportional(criterion, policy.sharpness)
             if policy.balance is not None:
                 made = Balanced(made, policy.balance)
             if policy.generate:

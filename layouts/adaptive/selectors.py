@@ -1,8 +1,8 @@
 """Selectors: each gives every instance a probability of being next; combinators wrap others.
 
-A selector sees a `View` and which instances are allowed, and answers with branches: alternatives
-among which chance decides. So the propensity of a choice is always the truth, however selectors
-are combined.
+A selector is given a `SelectionContext` and the instances that are allowed. It answers with
+branches: alternatives among which chance decides, each with its probability. So the propensity of
+a choice is exact, however selectors are combined.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.adaptive.bank import Bank, History
-from animalcat.layouts.adaptive.information import Informant, Scores
+from animalcat.layouts.adaptive.information import ExpectedGains, GainEstimator
 from animalcat.layouts.inference.live import LivePosterior
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -33,25 +33,25 @@ _ROUNDING: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class SelectionContext:
     """What a selector may look at.
 
     Attributes:
         posterior: What is known of the agent.
         bank: What can be played.
         history: What was played.
-        informant: Works out what each instance would tell.
+        gains: Works out what each instance would tell.
     """
 
     posterior: LivePosterior
     bank: Bank
     history: History
-    informant: Informant
+    gains: GainEstimator
 
     @property
-    def scores(self) -> Scores:
+    def scores(self) -> ExpectedGains:
         """What each instance would tell, pending episodes and repeats allowed for."""
-        scores = self.informant.scores(self.posterior, self.history.pending)
+        scores = self.gains.scores(self.posterior, self.history.pending)
         return scores if self.history.retest is None else scores.weighted(self.weights)
 
     @property
@@ -80,7 +80,7 @@ class Branch:
 class Selector(Protocol):
     """Whatever can choose the next instance."""
 
-    def branches(self, view: View, allowed: Mask) -> tuple[Branch, ...]:
+    def branches(self, view: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
         """How it would choose.
 
         Args:
@@ -96,7 +96,7 @@ class Selector(Protocol):
 class Criterion(Protocol):
     """How much each instance is worth: the larger, the better."""
 
-    def worth(self, view: View) -> Floats:
+    def worth(self, view: SelectionContext) -> Floats:
         """(instances,)."""
         ...
 
@@ -105,7 +105,7 @@ class Criterion(Protocol):
 class VarianceDrop:
     """Expected drop of the variance of all capabilities, each in shares of its range."""
 
-    def worth(self, view: View) -> Floats:
+    def worth(self, view: SelectionContext) -> Floats:
         """(instances,)."""
         return view.scores.total
 
@@ -120,7 +120,7 @@ class Information:
 
     about: tuple[str, ...] = ()
 
-    def worth(self, view: View) -> Floats:
+    def worth(self, view: SelectionContext) -> Floats:
         """(instances,).
 
         Raises:
@@ -131,7 +131,7 @@ class Information:
         if unknown := [name for name in self.about if name not in names]:
             raise ValueError(f"{unknown[0]!r} is no capability; there are: {', '.join(names)}")
         places = [k for k, name in enumerate(names) if not self.about or name in self.about]
-        return view.informant.information(view.posterior, places) * view.weights
+        return view.gains.information(view.posterior, places) * view.weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ class Threshold:
     The hardest demand is the one with the least margin, in shares of the capability's range.
     """
 
-    def worth(self, view: View) -> Floats:
+    def worth(self, view: SelectionContext) -> Floats:
         """(instances,): 0 where the margin is 0, less where it is not; least where none is."""
         layout = view.bank.layout
         spans = np.array([layout.latents[i].prior.span for i in layout.capabilities])
@@ -156,7 +156,7 @@ class PerSecond:
 
     criterion: Criterion
 
-    def worth(self, view: View) -> Floats:
+    def worth(self, view: SelectionContext) -> Floats:
         """(instances,)."""
         return self.criterion.worth(view) / view.bank.seconds
 
@@ -168,7 +168,7 @@ class Best:
     criterion: Criterion
     reason: str = "informative"
 
-    def branches(self, view: View, allowed: Mask) -> tuple[Branch, ...]:
+    def branches(self, view: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
         """One branch, on the best."""
         worth = np.where(allowed, self.criterion.worth(view), -np.inf)
         best = worth >= worth.max() - _TIE * abs(worth.max())
@@ -176,7 +176,7 @@ class Best:
 
 
 @dataclass(frozen=True, slots=True)
-class Favour:
+class WorthProportional:
     """Any instance, the likelier the more it is worth.
 
     What is worth most is where the layout is steepest, hence where it shows most when it is wrong.
@@ -192,7 +192,7 @@ class Favour:
     sharpness: float
     reason: str = "informative"
 
-    def branches(self, view: View, allowed: Mask) -> tuple[Branch, ...]:
+    def branches(self, view: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
         """One branch, on all that are allowed."""
         worth = np.where(allowed, self.criterion.worth(view), 0.0)
         most = worth.max()
@@ -203,12 +203,12 @@ class Favour:
 
 
 @dataclass(frozen=True, slots=True)
-class Uniform:
+class UniformRandom:
     """Any instance, all with the same probability."""
 
     reason: str = "random"
 
-    def branches(self, view: View, allowed: Mask) -> tuple[Branch, ...]:
+    def branches(self, view: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
         """One branch."""
         return (Branch(1.0, self.reason, _uniform(allowed)),)
 
@@ -224,7 +224,7 @@ class Listed:
     order: tuple[int, ...]
     reason: str = "listed"
 
-    def branches(self, view: View, allowed: Mask) -> tuple[Branch, ...]:
+    def branches(self, view: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
         """One branch on the next of the list; none after its end."""
         left = list(view.history.started)
         for row in self.order:
@@ -249,7 +249,7 @@ class Probe:
     exposures: int
     reason: str = "probe"
 
-    def branches(self, view: View, allowed: Mask) -> tuple[Branch, ...]:
+    def branches(self, view: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
         """One branch; none where nothing was played or enough is known.
 
         What repeats count as does not matter here, nor hence what is allowed.
@@ -281,7 +281,7 @@ class First:
     first: Selector
     then: Selector
 
-    def branches(self, view: View, allowed: Mask) -> tuple[Branch, ...]:
+    def branches(self, view: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
         """Those of the first, or else of the other."""
         return self.first.branches(view, allowed) or self.then.branches(view, allowed)
 
@@ -302,7 +302,7 @@ class Balanced:
     slack: int = 1
     evenly: bool = False
 
-    def branches(self, view: View, allowed: Mask) -> tuple[Branch, ...]:
+    def branches(self, view: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
         """The other selector's, among the paradigms that are due."""
         members, plays = view.bank.members, view.history.plays(view.bank)
         open_ones = [name for name, rows in members.items() if allowed[rows].any()]
@@ -335,7 +335,7 @@ class OnDemand:
     enough: float
     reason: str = "generated"
 
-    def branches(self, view: View, allowed: Mask) -> tuple[Branch, ...]:
+    def branches(self, view: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
         """The other's, or one branch on the best offer."""
         own, offered = allowed & ~view.bank.offered, allowed & view.bank.offered
         worth = self.criterion.worth(view)
@@ -365,7 +365,7 @@ class CoolDown:
     selector: Selector
     episodes: int = 5
 
-    def branches(self, view: View, allowed: Mask) -> tuple[Branch, ...]:
+    def branches(self, view: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
         """The other selector's, among what is rested."""
         last = view.history.started[-self.episodes :] if self.episodes else ()
         variants = view.bank.variants
@@ -388,7 +388,7 @@ class Mixture:
         if abs(total - 1.0) > 1e-9 or any(share < 0.0 for share, _ in self.parts):
             raise ValueError(f"shares of a mixture must be at least 0 and sum to 1, not {total}")
 
-    def branches(self, view: View, allowed: Mask) -> tuple[Branch, ...]:
+    def branches(self, view: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
         """Branches of all parts of some share."""
         offers = [(s, part.branches(view, allowed)) for s, part in self.parts if s > 0.0]
         kept = [(share, offer) for share, offer in offers if offer]
@@ -400,7 +400,7 @@ class Mixture:
 
 def stratified_random() -> Selector:
     """Any instance of the paradigms that are furthest behind what they are owed."""
-    return Balanced(Uniform(), slack=0, evenly=True)
+    return Balanced(UniformRandom(), slack=0, evenly=True)
 
 
 def propensities(branches: Sequence[Branch], size: int) -> Floats:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.adaptive.bank import History
-from animalcat.layouts.adaptive.information import Informant, Scores
+from animalcat.layouts.adaptive.information import ExpectedGains, GainEstimator
 from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.layouts.adaptive.policy import Chooser
 from animalcat.layouts.inference.live import LivePosterior
@@ -131,7 +131,7 @@ class Stopper:
         return Verdict(
             stop=bool(reason),
             reason=reason,
-            status=self._status(state, reason, contradicted, posterior, chooser.informant),
+            status=self._status(state, reason, contradicted, posterior, chooser.gains),
             expected_fall=dict(zip(self._names, fall.tolist(), strict=True)),
             episodes_needed={
                 name: 0 if measured[k] else needed(scores, left, k, target[k] * spans[k])
@@ -145,7 +145,7 @@ class Stopper:
         reason: str,
         contradicted: bool,
         posterior: LivePosterior,
-        informant: Informant,
+        gains: GainEstimator,
     ) -> dict[str, Status]:
         rest: list[Status] = ["measuring"] * len(self._names)
         if contradicted:
@@ -153,7 +153,7 @@ class Stopper:
         elif reason and (_episodes(state) or _seconds(state)):
             rest = ["budget"] * len(self._names)
         elif reason and not state.measured.all():
-            rest = _limits(posterior, informant)
+            rest = _limits(posterior, gains)
         return {
             name: "measured" if state.measured[k] else rest[k] for k, name in enumerate(self._names)
         }
@@ -194,19 +194,19 @@ def _reason(state: _State) -> str:
     return "; ".join(met) if all(met) else ""
 
 
-def _limits(posterior: LivePosterior, informant: Informant) -> list[Status]:
+def _limits(posterior: LivePosterior, gains: GainEstimator) -> list[Status]:
     """What stands in the way: the same battery would tell more about an agent without noise.
 
     The whole battery is asked, as it was before anything was played.
     """
-    everything = np.ones(len(informant.bank), dtype=np.bool_)
-    noisy = _expected_fall(informant.scores(posterior), everything)
-    clean = _expected_fall(informant.noiseless(posterior), everything)
+    everything = np.ones(len(gains.bank), dtype=np.bool_)
+    noisy = _expected_fall(gains.scores(posterior), everything)
+    clean = _expected_fall(gains.noiseless(posterior), everything)
     by_noise = (clean >= WORTHWHILE) & (clean > 2.0 * noisy)
     return ["limited by noise" if noise else "limited by the battery" for noise in by_noise]
 
 
-def needed(scores: Scores, left: Mask, capability: int, target: float) -> int | None:
+def needed(scores: ExpectedGains, left: Mask, capability: int, target: float) -> int | None:
     """How many of the best instances left lower a standard deviation to its target.
 
     Every drop is taken at today's posterior, as for futility. None where all of them do not.
@@ -228,7 +228,7 @@ def needed(scores: Scores, left: Mask, capability: int, target: float) -> int | 
         count *= 8
 
 
-def _expected_fall(scores: Scores, left: Mask) -> Floats:
+def _expected_fall(scores: ExpectedGains, left: Mask) -> Floats:
     """Share by which standard deviations fall if each capability's best instances are played.
 
     Every drop is taken at today's posterior, so it is somewhat hopeful: what is futile by it is.

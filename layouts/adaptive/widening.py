@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.model.links import Formula
-from animalcat.layouts.model.nodes import Derived, Feature, Latent, Outcome
+from animalcat.layouts.model.nodes import Derived, Feature, Latent, OutcomeNode
 from animalcat.layouts.model.priors import ScaledBeta
 from animalcat.layouts.model.spec import Beta, Layout
 
@@ -36,7 +36,7 @@ def widened(layout: Layout) -> Layout:
         Latent(share, "robustness", "1", unit, about="share of outcomes that have their own rate")
     ]
     derived: list[Derived] = []
-    outcomes: list[Outcome] = []
+    outcomes: list[OutcomeNode] = []
     for k, outcome in enumerate(layout.outcomes):
         number = "" if len(layout.outcomes) == 1 else str(k + 1)
         inner, rate = outcome.parents[0], f"contradictedRate{number}"

@@ -191,7 +191,7 @@ def residuals(
     names = tuple(by) or (("paradigm",) if instances.paradigms else ()) + instances.columns
     found: list[tuple[str, Check, int]] = []
     for name in names:
-        for group, mask in groups(instances, name).items():
+        for group, mask in group_instances(instances, name).items():
             made = made_up[mask].mean(axis=0)
             check = _check(group, float(y[mask].mean()), made, rng(seed, f"{name}={group}", 0))
             found.append((name, check, int(mask.sum())))
@@ -202,7 +202,7 @@ def residuals(
             check.name,
             count,
             check.observed,
-            float(p[groups(instances, name)[check.name]].mean()),
+            float(p[group_instances(instances, name)[check.name]].mean()),
             check.low,
             check.high,
             check.p_value,
@@ -213,7 +213,7 @@ def residuals(
     return sorted(rows, key=lambda row: (row.adjusted, row.p_value))
 
 
-def groups(instances: Instances, by: str) -> dict[str, npt.NDArray[np.bool_]]:
+def group_instances(instances: Instances, by: str) -> dict[str, npt.NDArray[np.bool_]]:
     """Group instances by paradigm or by a meta-feature: which instances each group holds.
 
     Raises:

@@ -94,7 +94,7 @@ class Posterior:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class NodeDifference:
     """One node of one agent less that of another.
 
     Attributes:
@@ -112,7 +112,7 @@ class Difference:
     more: float
 
 
-def differences(first: Posterior, second: Posterior, seed: int = 0) -> list[Difference]:
+def node_differences(first: Posterior, second: Posterior, seed: int = 0) -> list[NodeDifference]:
     """Compare two agents node by node; each was measured on its own.
 
     Raises:
@@ -122,7 +122,7 @@ def differences(first: Posterior, second: Posterior, seed: int = 0) -> list[Diff
     a, b = _paired(first, seed, 0), _paired(second, seed, 1)
     equal = np.full(len(a), 1.0 / len(a))
     return [
-        Difference(
+        NodeDifference(
             node,
             unit,
             float(first.column(node).mean() - second.column(node).mean()),
@@ -134,7 +134,7 @@ def differences(first: Posterior, second: Posterior, seed: int = 0) -> list[Diff
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class Rank:
     """One agent's place among several; 1 is the most.
 
     Attributes:
@@ -152,7 +152,7 @@ class Ranked:
     probabilities: tuple[float, ...]
 
 
-def ranking(posteriors: Sequence[Posterior], node: str, seed: int = 0) -> list[Ranked]:
+def ranking(posteriors: Sequence[Posterior], node: str, seed: int = 0) -> list[Rank]:
     """Rank agents by one node, the most first, with the uncertainty of every rank.
 
     Raises:
@@ -167,7 +167,7 @@ def ranking(posteriors: Sequence[Posterior], node: str, seed: int = 0) -> list[R
     np.put_along_axis(ranks, order, np.arange(1, len(posteriors) + 1)[:, np.newaxis], axis=0)
     tail = (1.0 - HDI_SHARE) / 2.0
     found = [
-        Ranked(
+        Rank(
             posterior.name,
             float(posterior.column(node).mean()),
             float(row.mean()),
@@ -183,7 +183,7 @@ def ranking(posteriors: Sequence[Posterior], node: str, seed: int = 0) -> list[R
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class Trajectory:
     """One node over checkpoints.
 
     Attributes:
@@ -205,7 +205,7 @@ class Path:
     rise: tuple[float | None, ...]
 
 
-def trajectory(posteriors: Sequence[Posterior], steps: Sequence[float]) -> list[Path]:
+def trajectory(posteriors: Sequence[Posterior], steps: Sequence[float]) -> list[Trajectory]:
     """How a profile changes over checkpoints, each measured on its own.
 
     Args:
@@ -218,13 +218,13 @@ def trajectory(posteriors: Sequence[Posterior], steps: Sequence[float]) -> list[
     _insist_one_layout(posteriors)
     if len(steps) != len(posteriors) or any(b <= a for a, b in itertools.pairwise(steps)):
         raise ValueError(f"{len(posteriors)} checkpoints want as many rising steps: {steps}")
-    paths: list[Path] = []
+    paths: list[Trajectory] = []
     for node, unit in zip(posteriors[0].nodes, posteriors[0].units, strict=True):
         columns = [posterior.column(node) for posterior in posteriors]
         intervals = [hdi(c, np.full(len(c), 1.0 / len(c))) for c in columns]
         rises = [_more(b, a) for a, b in itertools.pairwise(columns)]
         paths.append(
-            Path(
+            Trajectory(
                 node,
                 unit,
                 tuple(float(step) for step in steps),
@@ -237,7 +237,7 @@ def trajectory(posteriors: Sequence[Posterior], steps: Sequence[float]) -> list[
     return paths
 
 
-def plot_trajectory(paths: Sequence[Path], xlabel: str = "training steps") -> Figure:
+def plot_trajectory(paths: Sequence[Trajectory], xlabel: str = "training steps") -> Figure:
     """Draw paths, one panel a node: means with 90 % intervals."""
     from matplotlib.figure import Figure
 

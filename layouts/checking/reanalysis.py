@@ -68,7 +68,7 @@ class Drawn:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class WeightedEstimate:
     """A number and its 90 % interval.
 
     Attributes:
@@ -103,8 +103,8 @@ class ParadigmResult:
     instances: int
     played: int
     rate: float | None
-    success: Estimate
-    residual: Estimate
+    success: WeightedEstimate
+    residual: WeightedEstimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class Bin:
     low: float
     high: float
     predicted: float
-    observed: Estimate
+    observed: WeightedEstimate
     draws: int
 
 
@@ -194,7 +194,7 @@ def _paradigm(name: str, draws: Sequence[Drawn], count: int) -> ParadigmResult:
         done += 1.0
     rate = known / len(draws) if draws else None
     if len(draws) == count:  # all was played: nothing is left to estimate
-        success = Estimate(rate, 0.0, rate, rate, len(totals))
+        success = WeightedEstimate(rate, 0.0, rate, rate, len(totals))
     else:
         success = _mean(np.array(totals), np.array(weights), 0.0, 1.0)
     even = np.ones(len(residuals))
@@ -219,29 +219,31 @@ def _whole(paradigms: Sequence[ParadigmResult]) -> ParadigmResult:
     )
 
 
-def _mean(values: Floats, weights: Floats, least: float, most: float) -> Estimate:
+def _mean(values: Floats, weights: Floats, least: float, most: float) -> WeightedEstimate:
     """Weighted mean of martingale differences, and its interval by Student's t."""
     n = len(values)
     if not n:
-        return Estimate(None, None, None, None, 0)
+        return WeightedEstimate(None, None, None, None, 0)
     shares = weights / weights.sum()
     mean = float(shares @ values)
     effective = 1.0 / float(np.sum(shares**2))
     if effective < 2.0:
-        return Estimate(_clip(mean, least, most), None, None, None, n)
+        return WeightedEstimate(_clip(mean, least, most), None, None, None, n)
     variance = float(np.sum(shares**2 * (values - mean) ** 2)) * effective / (effective - 1.0)
     return _interval(mean, math.sqrt(variance), effective - 1.0, least, most, n)
 
 
-def _sum(parts: Sequence[Estimate], shares: Sequence[float], least: float, most: float) -> Estimate:
+def _sum(
+    parts: Sequence[WeightedEstimate], shares: Sequence[float], least: float, most: float
+) -> WeightedEstimate:
     draws = sum(p.draws for p in parts)
     values = [p.value for p in parts if p.value is not None]
     if not parts or len(values) < len(parts):
-        return Estimate(None, None, None, None, draws)
+        return WeightedEstimate(None, None, None, None, draws)
     mean = float(np.dot(shares, values))
     errors = [p.sd for p in parts if p.sd is not None]
     if len(errors) < len(parts):
-        return Estimate(_clip(mean, least, most), None, None, None, draws)
+        return WeightedEstimate(_clip(mean, least, most), None, None, None, draws)
     # As many degrees of freedom as the parts have together: their errors are independent.
     sd = math.sqrt(sum((share * error) ** 2 for share, error in zip(shares, errors, strict=True)))
     return _interval(mean, sd, max(draws - len(parts), 1.0), least, most, draws)
@@ -249,10 +251,10 @@ def _sum(parts: Sequence[Estimate], shares: Sequence[float], least: float, most:
 
 def _interval(
     mean: float, sd: float, freedom: float, least: float, most: float, draws: int
-) -> Estimate:
+) -> WeightedEstimate:
     half = _student(freedom) * sd
     value, low, high = (_clip(x, least, most) for x in (mean, mean - half, mean + half))
-    return Estimate(value, sd, low, high, draws)
+    return WeightedEstimate(value, sd, low, high, draws)
 
 
 def _student(freedom: float) -> float:

@@ -178,7 +178,7 @@ def r2(predicted: npt.ArrayLike, outcomes: npt.ArrayLike) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class PredictionScores:
     """All scores of one set of predictions; `auc` is NaN where it means nothing."""
 
     instances: int
@@ -191,12 +191,14 @@ class Scores:
     r2: float
 
 
-def score(predicted: npt.ArrayLike, outcomes: npt.ArrayLike, bins: int | None = 10) -> Scores:
+def score(
+    predicted: npt.ArrayLike, outcomes: npt.ArrayLike, bins: int | None = 10
+) -> PredictionScores:
     """All scores at once."""
     p, y = _checked(predicted, outcomes)
     parts = murphy(p, y, bins)
     binary = bool(np.isin(y, (0.0, 1.0)).all())
-    return Scores(
+    return PredictionScores(
         len(y),
         parts.brier,
         parts.calibration,

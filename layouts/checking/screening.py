@@ -63,7 +63,7 @@ class Screening:
         return tuple(d.name for d in self.demands if d.verdict == "kept")
 
 
-def screen(
+def screen_demands(
     instances: Instances,
     outcomes: npt.ArrayLike,
     demands: Sequence[str] = (),

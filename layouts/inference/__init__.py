@@ -4,6 +4,6 @@
 profile rests on, `fitter` the same in a process of its own, `certificate` the comparison of the
 two. `evaluator` works a layout out for many draws and instances at once; `program` and `kernels`
 are how. `summary` says mean, SD and intervals of draws. `backend` is the PyMC graph, which
-nothing on the path of an episode imports. `randomness` makes streams of numbers, `frames` speaks
+nothing on the path of an episode imports. `randomness` makes streams of numbers, `messages` speaks
 to the fitting process.
 """

@@ -128,14 +128,14 @@ def fit(request: FitRequest, engine: Engine | None = None, cores: int | None = N
     weights = _weights(request, len(outcomes))
     if not len(outcomes):
         return _prior(request)
-    from animalcat.layouts.inference.backend.engine import Settings, default_engine
+    from animalcat.layouts.inference.backend.engine import SamplerSettings, default_engine
 
     engine = engine or default_engine()
     sample = engine.sample if request.sampler == "nutpie" else engine.sample_plainly
     result = None
     for attempt in range(2):
         factor = 1 + attempt
-        settings = Settings(
+        settings = SamplerSettings(
             seed=_seed(request.seed, attempt),
             chains=request.chains,
             draws=request.draws * factor,

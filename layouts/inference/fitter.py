@@ -1,8 +1,8 @@
 """Fits in a process of their own, so that nothing on the path of an episode imports PyMC.
 
-`python -m animalcat.layouts.inference.fitter` reads frames (`inference.frames`) from its standard
-input and answers on its standard output, one answer a request, in order; it ends with its input,
-hence with its parent. `Fitter` starts it and talks to it.
+`python -m animalcat.layouts.inference.fitter` reads messages (`inference.messages`) from its
+standard input and writes one answer to each on its standard output, in order. It ends when its
+input does, hence with its parent. `Fitter` starts it and talks to it.
 
 Requests:
 - `{"op": "compile", "layout": ..., "weighted": ...}`
@@ -29,7 +29,7 @@ from typing import Any, BinaryIO, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.inference import frames
+from animalcat.layouts.inference import messages
 from animalcat.layouts.inference.fit import (
     FitError,
     FitInterruptedError,
@@ -40,7 +40,7 @@ from animalcat.layouts.inference.fit import (
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.spec import Layout, from_dict, to_dict
 
-Frame: TypeAlias = tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]
+Message: TypeAlias = tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]
 
 Watch: TypeAlias = Callable[[int], Coroutine[Any, Any, str]]
 """Given the id of a process that has been asked something, returns when it is to be given up, and
@@ -129,17 +129,17 @@ class Fitter:
         with contextlib.suppress(FitError):
             await self._ask(message, {})
 
-    async def _ask(self, message: Mapping[str, Any], arrays: frames.Arrays) -> Frame:
+    async def _ask(self, message: Mapping[str, Any], arrays: messages.Arrays) -> Message:
         async with self._turn:
             try:
                 process = await self._running()
                 answer = await self._in_time(
-                    process.pid, self._exchange(process, frames.pack(message, arrays))
+                    process.pid, self._exchange(process, messages.pack(message, arrays))
                 )
             except FitInterruptedError:
                 await self._end()
                 raise
-            except (asyncio.IncompleteReadError, ConnectionError, frames.FrameError) as error:
+            except (asyncio.IncompleteReadError, ConnectionError, messages.MessageError) as error:
                 await self._end()
                 tail = self._stderr.decode(errors="replace").strip() or repr(error)
                 raise FitInterruptedError(
@@ -155,7 +155,7 @@ class Fitter:
         self.compiles = int(answer[0]["compiles"])
         return answer
 
-    async def _in_time(self, pid: int, exchange: Coroutine[Any, Any, Frame]) -> Frame:
+    async def _in_time(self, pid: int, exchange: Coroutine[Any, Any, Message]) -> Message:
         """The answer, unless the process is given up before."""
         answer = asyncio.create_task(exchange)
         tasks: list[asyncio.Task[Any]] = [answer]
@@ -170,14 +170,14 @@ class Fitter:
             for task in tasks:
                 task.cancel()
 
-    async def _exchange(self, process: asyncio.subprocess.Process, frame: bytes) -> Frame:
+    async def _exchange(self, process: asyncio.subprocess.Process, message: bytes) -> Message:
         assert process.stdin is not None  # both are pipes
         assert process.stdout is not None
-        process.stdin.write(frame)
+        process.stdin.write(message)
         await process.stdin.drain()
-        header = await process.stdout.readexactly(frames.HEADER.size)
-        text, payload = frames.lengths(header)
-        return frames.unpack(
+        header = await process.stdout.readexactly(messages.HEADER.size)
+        text, payload = messages.lengths(header)
+        return messages.unpack(
             await process.stdout.readexactly(text), await process.stdout.readexactly(payload)
         )
 
@@ -222,7 +222,7 @@ class Fitter:
 
 def serve(source: BinaryIO, sink: BinaryIO) -> None:
     """Answer requests until the source ends."""
-    requests: queue.Queue[Frame] = queue.Queue()
+    requests: queue.Queue[Message] = queue.Queue()
     threading.Thread(target=_read_all, args=(source, requests), daemon=True).start()
     while True:
         message, arrays = requests.get()
@@ -231,14 +231,14 @@ def serve(source: BinaryIO, sink: BinaryIO) -> None:
         except Exception as error:  # noqa: BLE001 - whatever fails is the answer, not the end
             text = f"{type(error).__name__}: {error}"
             machine = isinstance(error, MemoryError | OSError)
-            answer = frames.pack({"ok": False, "error": text, "interrupted": machine})
+            answer = messages.pack({"ok": False, "error": text, "interrupted": machine})
         sink.write(answer)
         sink.flush()
 
 
 def main() -> None:
     """Serve the process's own standard input and output."""
-    # What a library prints must not get between the frames.
+    # What a library prints must not get between the messages.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     with contextlib.suppress(OSError):
@@ -246,11 +246,11 @@ def main() -> None:
     serve(sys.stdin.buffer, answers)
 
 
-def _read_all(source: BinaryIO, requests: queue.Queue[Frame]) -> None:
+def _read_all(source: BinaryIO, requests: queue.Queue[Message]) -> None:
     """Queue every request; at the end leave at once, even in the midst of a fit."""
     try:
-        while frame := frames.read(source.read):
-            requests.put(frame)
+        while message := messages.read(source.read):
+            requests.put(message)
     finally:
         os._exit(0)
 
@@ -264,7 +264,7 @@ def _answer(message: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) 
     engine = default_engine()
     if message["op"] == "compile":
         engine.compile(layout, weighted=bool(message.get("weighted")))
-        return frames.pack({"ok": True, "compiles": engine.compiles})
+        return messages.pack({"ok": True, "compiles": engine.compiles})
     settings = {name: message["request"][name] for name in _SETTINGS}
     weights = arrays.get("weights")
     request = FitRequest(
@@ -277,7 +277,7 @@ def _answer(message: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) 
         "diagnostics": result.diagnostics,
         "nodes": [asdict(node) for node in result.nodes],
     }
-    return frames.pack(answer, {"draws": result.draws})
+    return messages.pack(answer, {"draws": result.draws})
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.inference import frames
+from animalcat.layouts.inference import messages
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.inference.summary import NodeSummary, summarise
@@ -285,7 +285,7 @@ class LivePosterior:
             "moves": self._moves,
             "reseeds": [entry.told for entry in self._reseeds],
         }
-        return frames.pack(message, arrays)
+        return messages.pack(message, arrays)
 
     @classmethod
     def load(cls, layout: Layout, data: bytes) -> LivePosterior:
@@ -294,9 +294,9 @@ class LivePosterior:
         Raises:
             ValueError: The data is damaged, or of another layout.
         """
-        text, payload = frames.lengths(data[: frames.HEADER.size])
-        start = frames.HEADER.size
-        message, arrays = frames.unpack(
+        text, payload = messages.lengths(data[: messages.HEADER.size])
+        start = messages.HEADER.size
+        message, arrays = messages.unpack(
             data[start : start + text], data[start + text : start + text + payload]
         )
         if message.get("version") != VERSION:

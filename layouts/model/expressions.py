@@ -132,7 +132,7 @@ def substitute(expression: Expression, meaning: Mapping[str, Expression]) -> Exp
             return expression
 
 
-def parse(formula: str) -> Expression:
+def parse_formula(formula: str) -> Expression:
     """An expression from a formula in the safe grammar; nothing is ever executed.
 
     Args:

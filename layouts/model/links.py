@@ -23,7 +23,7 @@ from animalcat.layouts.model.expressions import (
     logistic,
     mul,
     names,
-    parse,
+    parse_formula,
     power,
     unit_of,
 )
@@ -396,12 +396,12 @@ class NoiseMixture:
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """A user's own formula in the safe grammar of `expressions.parse`."""
+    """A user's own formula in the safe grammar of `expressions.parse_formula`."""
 
     formula: str
 
     def __post_init__(self) -> None:
-        parse(self.formula)
+        parse_formula(self.formula)
 
     @property
     def parents(self) -> tuple[str, ...]:
@@ -411,7 +411,7 @@ class Formula:
     @property
     def expression(self) -> Expression:
         """What it works out."""
-        return parse(self.formula)
+        return parse_formula(self.formula)
 
     def unit_problem(self, units: Mapping[str, str], unit: str) -> str:
         """Sums are in one unit, products have at most one; numbers take the unit they meet."""

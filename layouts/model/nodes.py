@@ -185,7 +185,7 @@ _NAME: Final = re.compile(r"[A-Za-z][\w-]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class OutcomeNode:
     """One thing that is observed of an instance. Given the agent, outcomes are independent.
 
     Attributes:
@@ -215,7 +215,7 @@ class Outcome:
             )
 
     @classmethod
-    def of(cls, likelihood: Likelihood) -> Outcome:
+    def of(cls, likelihood: Likelihood) -> OutcomeNode:
         """The only outcome of a layout that says no more of it than its likelihood."""
         kind: OutcomeKind = next(kind for kind, known in KINDS.items() if known is type(likelihood))
         return cls(kind, kind, default_source(kind), likelihood)
@@ -226,7 +226,7 @@ class Outcome:
         return self.likelihood.parents
 
     def __str__(self) -> str:
-        if self == Outcome.of(self.likelihood):
+        if self == OutcomeNode.of(self.likelihood):
             return str(self.likelihood)
         return f"{self.name} ({self.source}): {self.likelihood}"
 

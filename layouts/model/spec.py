@@ -35,8 +35,8 @@ from animalcat.layouts.model.nodes import (
     Kind,
     Latent,
     Likelihood,
-    Outcome,
     OutcomeKind,
+    OutcomeNode,
     OutcomeSource,
     default_source,
     out_of_range,
@@ -55,7 +55,7 @@ __all__ = [
     "Latent",
     "Layout",
     "Likelihood",
-    "Outcome",
+    "OutcomeNode",
     "SpecificationError",
     "finite_range",
     "from_dict",
@@ -87,7 +87,7 @@ class Layout:
     features: tuple[Feature, ...]
     latents: tuple[Latent, ...]
     derived: tuple[Derived, ...]
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[OutcomeNode, ...]
     excludes: tuple[Exclusion, ...] = ()
     source: str = ""
     about: str = ""
@@ -279,7 +279,7 @@ class Layout:
 
     def _check_outcome(
         self,
-        outcome: Outcome,
+        outcome: OutcomeNode,
         array: npt.NDArray[np.float64],
         features: npt.NDArray[np.float64],
         where: str,
@@ -326,7 +326,7 @@ class Layout:
 def to_dict(layout: Layout) -> dict[str, Any]:
     """The specification as plain data, as a YAML file has it."""
     first = layout.outcomes[0]
-    if layout.outcomes == (Outcome.of(first.likelihood),):
+    if layout.outcomes == (OutcomeNode.of(first.likelihood),):
         observed: dict[str, Any] = {"outcome": _tagged(_LIKELIHOOD_TAGS, first.likelihood, encode)}
     else:
         observed = {
@@ -432,16 +432,16 @@ def _derived(name: str, data: Mapping[str, object]) -> Derived:
     return Derived(name, str(data.get("unit", ONE)), link)
 
 
-def _outcomes(top: Mapping[str, object]) -> tuple[Outcome, ...]:
+def _outcomes(top: Mapping[str, object]) -> tuple[OutcomeNode, ...]:
     if "outcome" in top:
-        return (Outcome.of(decode_tagged(LIKELIHOODS, top["outcome"], "outcome")),)
+        return (OutcomeNode.of(decode_tagged(LIKELIHOODS, top["outcome"], "outcome")),)
     return tuple(
         _outcome(name, as_mapping(value, f"outcome {name}"))
         for name, value in as_mapping(top["outcomes"], "outcomes").items()
     )
 
 
-def _outcome(name: str, data: Mapping[str, object]) -> Outcome:
+def _outcome(name: str, data: Mapping[str, object]) -> OutcomeNode:
     where = f"outcome {name}"
     words = {key: data[key] for key in ("kind", "source") if key in data}
     bare = decode(_OutcomeWords, words, where)
@@ -449,7 +449,7 @@ def _outcome(name: str, data: Mapping[str, object]) -> Outcome:
     likelihood = decode(KINDS[bare.kind], rest, f"{where} ({bare.kind})")
     source = cast("OutcomeSource", bare.source or default_source(bare.kind))
     try:
-        return Outcome(name, bare.kind, source, likelihood)
+        return OutcomeNode(name, bare.kind, source, likelihood)
     except ValueError as error:
         raise SpecificationError(f"{where}: {error}") from None
 
@@ -468,7 +468,7 @@ class _LatentWords:
     noiseless: float = 0.0
 
 
-def _outcome_model(outcome: Outcome) -> dict[str, Any]:
+def _outcome_model(outcome: OutcomeNode) -> dict[str, Any]:
     """What of an outcome is part of the model."""
     known = {"name": outcome.name, "kind": outcome.kind, **encode_model(outcome.likelihood)}
     plain = outcome.source == default_source(outcome.kind)

@@ -9,7 +9,7 @@ from typing import cast
 from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.expressions import ONE, FormulaError, Range
 from animalcat.layouts.model.links import Gate, LogisticMargin, NoiseMixture
-from animalcat.layouts.model.nodes import Beta, Binomial, Derived, Feature, Latent, Outcome
+from animalcat.layouts.model.nodes import Beta, Binomial, Derived, Feature, Latent, OutcomeNode
 
 
 def ordered(derived: Iterable[Derived]) -> tuple[Derived, ...]:
@@ -32,7 +32,7 @@ def check_graph(
     features: Sequence[Feature],
     latents: Sequence[Latent],
     derived: Sequence[Derived],
-    outcomes: Sequence[Outcome],
+    outcomes: Sequence[OutcomeNode],
 ) -> None:
     """Insist on a sound graph.
 
@@ -89,7 +89,7 @@ def _check_outcomes(
     features: Sequence[Feature],
     latents: Sequence[Latent],
     derived: Sequence[Derived],
-    outcomes: Sequence[Outcome],
+    outcomes: Sequence[OutcomeNode],
     ranges: Mapping[str, Range],
 ) -> None:
     names = [outcome.name for outcome in outcomes]
@@ -114,7 +114,7 @@ def _check_outcome(
     features: Sequence[Feature],
     latents: Sequence[Latent],
     parents: Mapping[str, tuple[str, ...]],
-    outcome: Outcome,
+    outcome: OutcomeNode,
     ranges: Mapping[str, Range],
 ) -> None:
     where, likelihood, root = f"outcome {outcome.name}", outcome.likelihood, outcome.parents[0]
@@ -175,7 +175,7 @@ def _check_feature_inputs(features: Sequence[Feature], nodes: Sequence[Derived])
 
 
 def _check_missing(
-    features: Sequence[Feature], derived: Sequence[Derived], outcomes: Sequence[Outcome]
+    features: Sequence[Feature], derived: Sequence[Derived], outcomes: Sequence[OutcomeNode]
 ) -> None:
     """What may be missing where a gate is shut must have no way to the outcome but through it."""
     gates = {node.link.when for node in derived if isinstance(node.link, Gate)}

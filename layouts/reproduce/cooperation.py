@@ -17,7 +17,7 @@ from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.instances import Instances, OutcomeTable
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reporting.posterior_table import PosteriorRow, posterior_table
-from animalcat.layouts.simulation.simulate import LayoutAgent, play
+from animalcat.layouts.simulation.simulate import LayoutAgent, simulate_outcomes
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
@@ -86,7 +86,9 @@ def population(layout: Layout, kind: Kind, seed: int, entrants: int = ENTRANTS) 
         ),
     )
     truth = _entrants(layout, kind, entrants, generator)
-    scores = np.stack([play(LayoutAgent(layout, one), instances, generator) for one in truth])
+    scores = np.stack(
+        [simulate_outcomes(LayoutAgent(layout, one), instances, generator) for one in truth]
+    )
     weaker = round(entrants * WEAKER / ENTRANTS)
     block = np.tile(np.arange(BLOCKS), SCENARIOS)
     scores[entrants - weaker :, block >= FEW_BLOCKS] = np.nan

@@ -237,7 +237,7 @@ class Skill:
     best: float
 
 
-def skill(rows: Sequence[TableRow]) -> Skill:
+def mean_skill(rows: Sequence[TableRow]) -> Skill:
     """Skill over some agents."""
     columns = [(r.layout, r.aggregate, r.oracle, r.best) for r in rows]
     layout, aggregate, oracle, best = np.mean(columns, axis=0)

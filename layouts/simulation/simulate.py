@@ -32,7 +32,7 @@ class SimulatedAgent(Protocol):
         ...
 
 
-def play(
+def simulate_outcomes(
     agent: SimulatedAgent,
     instances: Instances,
     generator: np.random.Generator,
@@ -142,7 +142,7 @@ def prior_agents(layout: Layout, count: int, generator: np.random.Generator) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class FeatureRange:
     """A condition on instances: a meta-feature lies in a range, both ends included."""
 
     column: str
@@ -169,7 +169,7 @@ class Lapses:
     agent: SimulatedAgent
     rate: float
     chance: float = 0.5
-    where: Where | None = None
+    where: FeatureRange | None = None
 
     def probability(self, instances: Instances, episode: int = 0, outcome: int = 0) -> Floats:
         """Probability of success, (instances,)."""
@@ -214,7 +214,7 @@ class Hidden:
     """
 
     agent: SimulatedAgent
-    where: Where
+    where: FeatureRange
     factor: float = 0.1
 
     def probability(self, instances: Instances, episode: int = 0, outcome: int = 0) -> Floats:

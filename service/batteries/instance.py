@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from animalcat.arena_configs.outcome import MarkedPlace, Task
+from animalcat.arena_configs.outcome import MarkedPlace, OutcomeRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +37,10 @@ class Instance:
     places: tuple[MarkedPlace, ...] = ()
 
     @property
-    def task(self) -> Task:
+    def task(self) -> OutcomeRules:
         """What can be observed of its episodes."""
         known = self.features
-        return Task(
+        return OutcomeRules(
             self.pass_mark,
             self.time_limit_steps,
             known.get("leastReturn", math.nan),

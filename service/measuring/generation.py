@@ -21,10 +21,10 @@ from animalcat.arena_configs.families import (
     solve,
 )
 from animalcat.arena_configs.families.templates import Family
-from animalcat.arena_configs.features import measure
+from animalcat.arena_configs.features import measure_features
 from animalcat.arena_configs.model import STEPS_PER_UNIT
 from animalcat.arena_configs.placement import place
-from animalcat.layouts.adaptive.offers import Offers, Source
+from animalcat.layouts.adaptive.offers import InstanceGenerator, Offers
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.batteries.battery import Battery, Draft, fixed_instance, instance_seed
@@ -40,7 +40,7 @@ _SIDES: Final = {-1.0: "left", 0.0: "", 1.0: "right"}
 _BEHIND: Final = {0.0: "front", 0.5: "side", 1.0: "behind"}
 
 
-class InstanceSource(Source, Protocol):
+class InstanceSource(InstanceGenerator, Protocol):
     """Whoever can make instances that are played."""
 
     def make(self, offer: str, seed: int, number: int) -> Made:
@@ -114,7 +114,7 @@ class ArenaSource:
         demands = {"rewardSize": size, "rewardBehind": spot.behind, "XPos": spot.side}
         ends = (demands | {"rewardDistance": distance} for distance in (near, far))
         arenas = [solve(self._family, end, rng(0, "floor", 0)).arena for end in ends]
-        one, other = (measure(place(arena, rng(0, "floor", 0))).values for arena in arenas)
+        one, other = (measure_features(place(arena, rng(0, "floor", 0))).values for arena in arenas)
         return {name: value for name, value in one.items() if other.get(name) == value}
 
     @cached_property

@@ -10,7 +10,7 @@ from typing import Final, ParamSpec, TypeVar
 import numpy as np
 
 from animalcat.layouts.adaptive.bank import Bank
-from animalcat.layouts.adaptive.bound import Reach
+from animalcat.layouts.adaptive.bound import InformationBound
 from animalcat.layouts.adaptive.learner import Learner, RulesError
 from animalcat.layouts.adaptive.stopping import Verdict
 from animalcat.layouts.model.spec import Layout
@@ -111,7 +111,7 @@ class Measurement:
         except ValueError as error:
             raise ServiceError(Code.INVALID_REQUEST, str(error)) from error
         self.candidates = {instance.name: instance.paradigm for instance in instances}
-        self._reach: Mapping[str, Reach] = {}
+        self._reach: Mapping[str, InformationBound] = {}
 
     def learn(self, decision: Decision) -> None:
         """Know an instance that was made on demand; before it is told of or set aside."""
@@ -164,7 +164,7 @@ class Measurement:
 
     def find_reach(self) -> None:
         """Work out what the battery can tell at most; it changes no choice, and may run beside."""
-        self._reach = {one.name: one for one in self.learner.reach()}
+        self._reach = {one.name: one for one in self.learner.information_bounds()}
 
     @property
     def limits(self) -> dict[str, str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from animalcat.arena_configs.model import ArenaError
-from animalcat.arena_configs.outcome import Watch
+from animalcat.arena_configs.outcome import EpisodeMonitor
 from animalcat.envs.types import EndedBy, Phase, Step
 from animalcat.envs.worker_client import WorkerClient, WorkerFault
 from animalcat.layouts.inference.randomness import rng
@@ -43,7 +43,7 @@ class Playthrough:
         left: Why the agent can play no further; None where it can.
     """
 
-    watch: Watch
+    watch: EpisodeMonitor
     steps: int = 0
     episode_return: float = 0.0
     ended_by: EndedBy | None = None
@@ -108,7 +108,7 @@ async def play_attempt(
         int(rng(spec.seed, "agent", episode.number).integers(2**63)),
     )
     began = parts.monotonic()
-    played = Playthrough(Watch(instance.task))
+    played = Playthrough(EpisodeMonitor(instance.task))
     try:
         await _play(played, link, worker, recorder, opening, arena_yaml, instance.seed)
     except AgentLeftError as left:

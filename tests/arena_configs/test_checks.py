@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from animalcat.arena_configs.checks import check, check_config, check_loaded
+from animalcat.arena_configs.checks import check_arena, check_config, check_loaded
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import (
     Arena,
@@ -41,7 +41,7 @@ def arena(*items: Item, time_limit: int = 250, **fields: object) -> Arena:
 
 
 def found(subject: Arena) -> list[tuple[str, str, str]]:
-    problems = check(subject, np.random.default_rng(0))
+    problems = check_arena(subject, np.random.default_rng(0))
     return [(p.severity, p.code, p.field) for p in problems]
 
 

@@ -5,10 +5,10 @@ import collections
 import numpy as np
 import pytest
 
-from animalcat.arena_configs.checks import check
+from animalcat.arena_configs.checks import check_arena
 from animalcat.arena_configs.families import FAMILIES, FamilyInstance, generate, load_family
 from animalcat.arena_configs.families.generate import parse_family, passable, shares
-from animalcat.arena_configs.features import measure
+from animalcat.arena_configs.features import measure_features
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, Item, Vector3
 from animalcat.arena_configs.placement import place
@@ -39,7 +39,7 @@ def test_navigation_is_fixed_clean_and_passable(navigation: list[FamilyInstance]
         rng = np.random.default_rng(0)
         placement = place(arena, rng)
         assert (placement.drawn, placement.skipped) == ({}, ()), name
-        assert check(arena, rng) == (), name
+        assert check_arena(arena, rng) == (), name
         assert passable(placement), name
         for grammar in ("4.x", "3.x"):
             loaded = load_text(to_yaml(arena, grammar), name, strict=True)
@@ -48,7 +48,7 @@ def test_navigation_is_fixed_clean_and_passable(navigation: list[FamilyInstance]
 
 def test_navigation_covers_its_demands(navigation: list[FamilyInstance]) -> None:
     rng = np.random.default_rng(0)
-    rows = [(measure(place(i.arena, rng)).values, i.paradigm) for i in navigation]
+    rows = [(measure_features(place(i.arena, rng)).values, i.paradigm) for i in navigation]
     distances = [features["rewardDistance"] for features, _ in rows]
     sizes = [features["rewardSize"] for features, _ in rows]
     assert (min(distances) < 2, max(distances) > 35) == (True, True)
@@ -92,7 +92,7 @@ def test_a_template_of_ones_own() -> None:
         assert (arena.items[1].name, arena.time_limit) == ("GoodGoalMulti", 100)
         assert arena.pass_mark == pytest.approx(0.499)
         placement = place(arena, np.random.default_rng(0))
-        assert 3 <= measure(placement).values["rewardDistance"] <= 4.001
+        assert 3 <= measure_features(placement).values["rewardDistance"] <= 4.001
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from animalcat.arena_configs.features import FEATURES, Measured, dark_share, measure
+from animalcat.arena_configs.features import (
+    FEATURES,
+    MeasuredFeatures,
+    dark_share,
+    measure_features,
+)
 from animalcat.arena_configs.model import Arena, Item, Vector3
 from animalcat.arena_configs.placement import fix, place
 
@@ -15,10 +20,10 @@ def goal(x: float, z: float, size: float = 1.0, name: str = "GoodGoal") -> Item:
     return Item(name=name, positions=(Vector3(x=x, z=z),), sizes=(side,), rotations=(0.0,))
 
 
-def measured(yaw: float, *things: Item, time_limit: int = 250) -> Measured:
+def measured(yaw: float, *things: Item, time_limit: int = 250) -> MeasuredFeatures:
     agent = Item(name="Agent", positions=(Vector3(x=20, z=20),), rotations=(yaw,))
     arena = Arena(time_limit=time_limit, items=(agent, *things))
-    return measure(place(arena, np.random.default_rng(0)))
+    return measure_features(place(arena, np.random.default_rng(0)))
 
 
 def features(yaw: float, *things: Item) -> dict[str, float]:
@@ -160,8 +165,10 @@ def test_how_much_of_the_time_is_dark(
 
 def test_features_of_what_was_drawn_are_those_of_the_fixed_arena() -> None:
     arena = Arena(time_limit=250, items=(Item(name="Agent"), Item(name="GoodGoal")))
-    drawn = measure(place(arena, np.random.default_rng(3))).values
-    fixed = measure(place(fix(arena, np.random.default_rng(3)), np.random.default_rng(9))).values
+    drawn = measure_features(place(arena, np.random.default_rng(3))).values
+    fixed = measure_features(
+        place(fix(arena, np.random.default_rng(3)), np.random.default_rng(9))
+    ).values
     assert fixed == pytest.approx(drawn, abs=6e-3)  # a given size loses 0.1 %, a drawn one none
     assert set(drawn) == set(FEATURES)
     assert all(FEATURES[name].low <= value <= FEATURES[name].high for name, value in drawn.items())

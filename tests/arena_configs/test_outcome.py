@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from animalcat.arena_configs.outcome import SOURCES, MarkedPlace, Task, Watch, success
+from animalcat.arena_configs.outcome import (
+    SOURCES,
+    EpisodeMonitor,
+    MarkedPlace,
+    OutcomeRules,
+    success,
+)
 
 PLACES = (MarkedPlace(right=False, x=10, z=30, radius=2), MarkedPlace(True, 30, 30, 2))
-WHOLE = Task(0.5, 1000, -1.0, 3.0, 2.0, PLACES)
+WHOLE = OutcomeRules(0.5, 1000, -1.0, 3.0, 2.0, PLACES)
 
 
-def watched(task: Task, *seen: tuple[float, float, float]) -> Watch:
-    watch = Watch(task)
+def watched(task: OutcomeRules, *seen: tuple[float, float, float]) -> EpisodeMonitor:
+    watch = EpisodeMonitor(task)
     for reward, x, z in seen:
         watch.see(reward, x, z)
     return watch
@@ -30,7 +36,7 @@ def test_all_sources_of_an_episode_that_has_all() -> None:
 
 
 def test_what_does_not_apply_is_absent() -> None:
-    assert watched(Task(0.0), (1.0, 0, 0)).outcomes(1.0, 10) == {"success": 1.0}
+    assert watched(OutcomeRules(0.0), (1.0, 0, 0)).outcomes(1.0, 10) == {"success": 1.0}
     failed = watched(WHOLE, (-0.5, 20, 5)).outcomes(-0.5, 1000)
     assert failed == {"success": 0.0, "return": 0.125, "rewards": 0.0}
 
@@ -54,12 +60,12 @@ def test_values_stay_within_what_is_said_of_them() -> None:
 @pytest.mark.parametrize(
     ("task", "possible"),
     [
-        (Task(0.0), {"success"}),
-        (Task(0.0, 100), {"success", "time_left"}),
-        (Task(0.0, least_return=1.0, greatest_return=1.0), {"success"}),
-        (Task(0.0, rewards=0.0), {"success"}),
+        (OutcomeRules(0.0), {"success"}),
+        (OutcomeRules(0.0, 100), {"success", "time_left"}),
+        (OutcomeRules(0.0, least_return=1.0, greatest_return=1.0), {"success"}),
+        (OutcomeRules(0.0, rewards=0.0), {"success"}),
         (WHOLE, set(SOURCES)),
     ],
 )
-def test_what_can_be_observed_is_known_beforehand(task: Task, possible: set[str]) -> None:
+def test_what_can_be_observed_is_known_beforehand(task: OutcomeRules, possible: set[str]) -> None:
     assert task.observes == possible

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from animalcat.arena_configs.checks import check
+from animalcat.arena_configs.checks import check_arena
 from animalcat.arena_configs.geometry import rotate
 from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import Arena, GrantReward, Item, Vector3
@@ -145,7 +145,7 @@ def test_only_positive_goals_count() -> None:
 
 
 def test_check_warns_and_never_fails() -> None:
-    problems = check(Arena(items=(AGENT, GOAL, FENCE)), np.random.default_rng(0))
+    problems = check_arena(Arena(items=(AGENT, GOAL, FENCE)), np.random.default_rng(0))
     assert [(p.severity, p.code, p.field) for p in problems] == [
         ("warning", "unreachable-goal", "items[1]")
     ]
@@ -157,7 +157,9 @@ def test_parts_in_each_other() -> None:
     u = thing("UBlock", 20, 20, 5, 1, 5)
     wall = thing("Wall", 17.3, 17.8, 0.3, 1, 0.3)
     for items, code in (((AGENT, wall, u), "overlap"), ((AGENT, u, wall), "not-spawned")):
-        problems = check(Arena(items=(*items, thing("GoodGoal", 5, 5))), np.random.default_rng(0))
+        problems = check_arena(
+            Arena(items=(*items, thing("GoodGoal", 5, 5))), np.random.default_rng(0)
+        )
         assert [(p.severity, p.code, p.field) for p in problems] == [("warning", code, "items[2]")]
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from animalcat.arena_configs.features import bearing, measure, nearest_reward
-from animalcat.arena_configs.loader import Loaded, load_config, load_text
+from animalcat.arena_configs.features import bearing, measure_features, nearest_reward
+from animalcat.arena_configs.loader import LoadedConfig, load_config, load_text
 from animalcat.arena_configs.outcome import success
 from animalcat.arena_configs.placement import Placement, fix, place
 from animalcat.arena_configs.returns import max_return
@@ -23,17 +23,17 @@ AAIO = [f"01-{task:02d}" for task in range(1, 18)] + [f"07-{task:02d}" for task 
 
 
 @pytest.fixture(scope="session")
-def competition(data_dir: Path) -> dict[Path, Loaded]:
+def competition(data_dir: Path) -> dict[Path, LoadedConfig]:
     return {path: load_config(path) for path in sorted(data_dir.glob("animal-ai-competition/*"))}
 
 
 @pytest.fixture(scope="session")
-def piaagets(data_dir: Path) -> dict[Path, Loaded]:
+def piaagets(data_dir: Path) -> dict[Path, LoadedConfig]:
     return {path: load_config(path) for path in sorted(data_dir.glob("o-piaagets/**/*.yml"))}
 
 
 @pytest.fixture(scope="session")
-def aaio(competition: dict[Path, Loaded]) -> dict[str, Placement]:
+def aaio(competition: dict[Path, LoadedConfig]) -> dict[str, Placement]:
     rng = np.random.default_rng(0)
     return {
         path.stem: place(loaded.config.first, rng)
@@ -42,13 +42,13 @@ def aaio(competition: dict[Path, Loaded]) -> dict[str, Placement]:
     }
 
 
-def found(files: dict[Path, Loaded]) -> collections.Counter[str]:
+def found(files: dict[Path, LoadedConfig]) -> collections.Counter[str]:
     return collections.Counter(
         problem.code for loaded in files.values() for problem in loaded.problems
     )
 
 
-def test_competition_needs_no_leniency(competition: dict[Path, Loaded]) -> None:
+def test_competition_needs_no_leniency(competition: dict[Path, LoadedConfig]) -> None:
     assert len(competition) == 346
     assert found(competition) == {}
     for path, loaded in competition.items():
@@ -58,7 +58,7 @@ def test_competition_needs_no_leniency(competition: dict[Path, Loaded]) -> None:
         assert f"t: {loaded.config.first.time_limit}" in text
 
 
-def test_piaagets_oddities_are_all_found(piaagets: dict[Path, Loaded]) -> None:
+def test_piaagets_oddities_are_all_found(piaagets: dict[Path, LoadedConfig]) -> None:
     """The three kinds of section 1.12 of the reference that this subset can hold."""
     expected: collections.Counter[str] = collections.Counter()
     for path in piaagets:
@@ -75,7 +75,7 @@ def test_piaagets_oddities_are_all_found(piaagets: dict[Path, Loaded]) -> None:
     assert set(counted) <= {*expected, "duplicate-key", "unequal-lists"}
 
 
-def test_piaagets_unequal_lists(piaagets: dict[Path, Loaded]) -> None:
+def test_piaagets_unequal_lists(piaagets: dict[Path, LoadedConfig]) -> None:
     for path, loaded in piaagets.items():
         warned = {p.line for p in loaded.problems if p.code == "unequal-lists"}
         text = path.read_text("utf-8").splitlines()
@@ -91,7 +91,7 @@ def test_piaagets_unequal_lists(piaagets: dict[Path, Loaded]) -> None:
     assert found(piaagets)["unequal-lists"] == 32
 
 
-def test_second_document_of_the_full_set(competition: dict[Path, Loaded]) -> None:
+def test_second_document_of_the_full_set(competition: dict[Path, LoadedConfig]) -> None:
     """12 files of the full set hold a second configuration; none is in this subset, so make one."""
     path, loaded = next(iter(competition.items()))
     text = path.read_text("utf-8").rstrip() + "\n"
@@ -101,7 +101,7 @@ def test_second_document_of_the_full_set(competition: dict[Path, Loaded]) -> Non
 
 
 def test_every_file_survives_both_writers(
-    competition: dict[Path, Loaded], piaagets: dict[Path, Loaded]
+    competition: dict[Path, LoadedConfig], piaagets: dict[Path, LoadedConfig]
 ) -> None:
     sample = [*competition.items(), *list(piaagets.items())[::8]]
     for path, loaded in sample:
@@ -111,7 +111,7 @@ def test_every_file_survives_both_writers(
 
 
 def test_every_file_can_be_fixed(
-    competition: dict[Path, Loaded], piaagets: dict[Path, Loaded]
+    competition: dict[Path, LoadedConfig], piaagets: dict[Path, LoadedConfig]
 ) -> None:
     rng = np.random.default_rng(0)
     sample = [*competition.items(), *list(piaagets.items())[::8]]
@@ -131,7 +131,7 @@ def test_features_of_the_69_instances(aaio: dict[str, Placement]) -> None:
     spread = collections.Counter[tuple[float, float]]()
     for name, placement in aaio.items():
         assert placement.drawn == {}, f"{name} leaves something to chance"
-        features = measure(placement).values
+        features = measure_features(placement).values
         spread[features["rewardBehind"], features["XPos"]] += 1
         assert 2.0 <= features["rewardDistance"] <= 53.75
         assert features["rewardSize"] in (0.5, 1.0, 3.0, 5.0)
@@ -166,13 +166,13 @@ def test_features_by_hand(
     behind: float,
     side: float,
 ) -> None:
-    found = measure(aaio[name]).values
+    found = measure_features(aaio[name]).values
     assert found["rewardDistance"] == pytest.approx(distance, abs=0.005)
     assert (found["rewardSize"], found["rewardBehind"], found["XPos"]) == (size, behind, side)
 
 
 def test_nobody_ever_got_more_than_the_best_return(
-    data_dir: Path, competition: dict[Path, Loaded]
+    data_dir: Path, competition: dict[Path, LoadedConfig]
 ) -> None:
     """Real outcomes of 30 entrants: none above our bound, and no pass where we say none can be.
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from animalcat.arena_configs.checks import check
+from animalcat.arena_configs.checks import check_arena
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import Arena, Item, Vector3
 from animalcat.arena_configs.placement import fix, place
-from animalcat.arena_configs.signs import LARGEST, SYMBOLS, drawn, is_known, picture
+from animalcat.arena_configs.signs import LARGEST, SYMBOLS, drawn, is_known, sign_picture
 from animalcat.arena_configs.writer import to_yaml
 
 
@@ -24,14 +24,14 @@ def arena(*symbols: str) -> Arena:
 
 
 def test_codes_are_rows_from_the_top() -> None:
-    assert picture("01/10").rows == ("01", "10")
-    assert picture("111/110/001").rows == ("111", "110", "001")
-    assert picture("01/10").color == (1.0, 1.0, 1.0)
+    assert sign_picture("01/10").rows == ("01", "10")
+    assert sign_picture("111/110/001").rows == ("111", "110", "001")
+    assert sign_picture("01/10").color == (1.0, 1.0, 1.0)
 
 
 @pytest.mark.parametrize("name", SYMBOLS)
 def test_symbols_are_rectangles(name: str) -> None:
-    rows = picture(name).rows
+    rows = sign_picture(name).rows
     assert len({len(row) for row in rows}) <= 1
     assert set("".join(rows)) <= {".", "1"}
     assert is_known(name)
@@ -43,7 +43,7 @@ def test_symbols_are_rectangles(name: str) -> None:
 )
 def test_what_is_neither_symbol_nor_code_leaves_the_board_empty(name: str) -> None:
     assert not is_known(name)
-    assert picture(name).rows == ()
+    assert sign_picture(name).rows == ()
     assert drawn(name, np.random.default_rng(0)) == name
 
 
@@ -51,8 +51,8 @@ def test_what_is_neither_symbol_nor_code_leaves_the_board_empty(name: str) -> No
 def test_no_name_is_too_much_for_it(name: str) -> None:
     code = drawn(name, np.random.default_rng(0))
     assert is_known(code) == is_known(name)
-    assert len({len(row) for row in picture(code).rows}) <= 1
-    assert "*" not in "".join(picture(code).rows)
+    assert len({len(row) for row in sign_picture(code).rows}) <= 1
+    assert "*" not in "".join(sign_picture(code).rows)
 
 
 def test_random_squares_come_from_the_generator_and_are_reported() -> None:
@@ -80,14 +80,14 @@ def test_a_fixed_board_draws_nothing_and_is_written_in_the_real_grammar() -> Non
     assert placement.drawn == {}
     back = load_text(to_yaml(fixed), "fixed.yml").config.arenas[0]
     assert back == fixed
-    pictures = [picture(thing.item.symbol_names[0]).rows for thing in placement.objects]
+    pictures = [sign_picture(thing.item.symbol_names[0]).rows for thing in placement.objects]
     assert pictures[0][0] == pictures[0][1], "a single row needs a separator, so it stands twice"
     assert len(pictures[0][0]) == 4
     assert [len(row) for row in pictures[1]] == [2, 2, 2]
 
 
 def test_an_unknown_symbol_is_a_warning() -> None:
-    found = check(arena("star", "01/10", "stra"), np.random.default_rng(0))
+    found = check_arena(arena("star", "01/10", "stra"), np.random.default_rng(0))
     [problem] = [p for p in found if p.code == "unknown-symbol"]
     assert problem.field == "items[1].symbolNames[2]"
     assert problem.severity == "warning"
@@ -103,5 +103,5 @@ def test_a_board_s_size_is_clamped_and_not_drawn() -> None:
     placement = place(asked, np.random.default_rng(0))
     assert placement.objects[0].size == (1.0, 2.5, 1.0)
     assert placement.drawn == {}
-    found = check(asked, np.random.default_rng(0))
+    found = check_arena(asked, np.random.default_rng(0))
     assert [p.field for p in found if p.code == "clamped-size"] == ["items[1].sizes[0].y"]

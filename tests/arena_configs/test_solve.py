@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from animalcat.arena_configs.checks import check
+from animalcat.arena_configs.checks import check_arena
 from animalcat.arena_configs.families import distances, load_family, places, sizes, solve
 from animalcat.arena_configs.families.generate import parse_family, passable
 from animalcat.arena_configs.families.solve import TOLERANCE
-from animalcat.arena_configs.families.templates import Uniform
-from animalcat.arena_configs.features import bearing, measure
+from animalcat.arena_configs.families.templates import UniformRange
+from animalcat.arena_configs.features import bearing, measure_features
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.placement import place
 
@@ -37,10 +37,10 @@ def test_a_grid_of_demands_comes_back() -> None:
                 made = solve("navigation", demands, np.random.default_rng(seed))
                 placement = place(made.arena, np.random.default_rng(0))
                 assert (placement.drawn, placement.skipped) == ({}, ())
-                assert check(made.arena, np.random.default_rng(0)) == (), demands
+                assert check_arena(made.arena, np.random.default_rng(0)) == (), demands
                 assert passable(placement), demands
                 assert made.paradigm == spot.paradigm
-                found = measure(placement).values
+                found = measure_features(placement).values
                 assert found["rewardDistance"] == pytest.approx(distance, abs=TOLERANCE)
                 assert found["rewardSize"] == pytest.approx(size, abs=5e-4)
                 assert (found["rewardBehind"], found["XPos"]) == (spot.behind, spot.side)
@@ -82,12 +82,12 @@ def test_a_family_without_mirror_images_has_no_left() -> None:
 
 
 def test_the_longest_way_across_the_arena_can_be_made() -> None:
-    wide = NAVIGATION.model_copy(update={"distance": Uniform(uniform=(1.0, 60.0))})
+    wide = NAVIGATION.model_copy(update={"distance": UniformRange(uniform=(1.0, 60.0))})
     for size in (0.5, 5.0):
         _, far = distances(wide, size)
         assert far > 51.0
         made = solve(
             wide, {**DEMANDS, "rewardDistance": far, "rewardSize": size}, np.random.default_rng(1)
         )
-        found = measure(place(made.arena, np.random.default_rng(0))).values
+        found = measure_features(place(made.arena, np.random.default_rng(0))).values
         assert found["rewardDistance"] == pytest.approx(far, abs=TOLERANCE)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from animalcat.arena_configs.model import ArenaConfig
-from animalcat.envs.mlagents.source import Source, SourceFailedError, SourceOver
+from animalcat.envs.mlagents.source import EpisodeSource, SourceFailedError, SourceOver
 from animalcat.envs.types import ObservationSpec, Phase
 from animalcat.session_source import SERVER, SESSION, source_maker
 from animalcat.v1 import types_pb2
@@ -21,7 +21,7 @@ BROKEN = Response(error=types_pb2.Error(code="SHUTTING_DOWN", message="the serve
 
 
 @contextmanager
-def source(script: Script, spec: ObservationSpec = SPEC) -> Iterator[Source]:
+def source(script: Script, spec: ObservationSpec = SPEC) -> Iterator[EpisodeSource]:
     with service(script) as address:
         make = source_maker({SERVER: address, SESSION: "s"})
         assert make is not None

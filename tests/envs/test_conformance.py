@@ -11,7 +11,7 @@ from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.envs.backends import BACKENDS, make_environment
 from animalcat.envs.sim.environment import SimEnvironment
-from animalcat.envs.testing import EnvironmentSuite, Make, play, start
+from animalcat.envs.testing import EnvironmentSuite, Make, play_episode, start
 from animalcat.envs.types import ObservationSpec, Phase, Step
 from animalcat.envs.worker_client import WorkerClient
 
@@ -48,7 +48,7 @@ class WorkerEnvironment:
     def close(self) -> None:
         """Leave no episode open: the process may serve the next environment."""
         if self._open:
-            list(play(self, Arena(time_limit=1, items=(start(),)), 0, [0] * 20))
+            list(play_episode(self, Arena(time_limit=1, items=(start(),)), 0, [0] * 20))
 
 
 Clients = tuple[asyncio.AbstractEventLoop, dict[ObservationSpec, WorkerClient]]

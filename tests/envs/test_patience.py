@@ -7,14 +7,14 @@ from itertools import count, repeat
 
 import pytest
 
-from animalcat.envs.patience import Patience, Watch
+from animalcat.envs.patience import Patience, Watchdog
 
 PATIENCE = Patience(quiet_seconds=20.0, cpu_seconds=100.0)
 
 
 def given_up(clock: Iterator[float], cpu: Iterator[float]) -> tuple[int, str]:
     """After how many looks, 300 at most, and why."""
-    watch = Watch(PATIENCE, 1, clock=lambda: next(clock), cpu=lambda _: next(cpu))
+    watch = Watchdog(PATIENCE, 1, clock=lambda: next(clock), cpu=lambda _: next(cpu))
     for looks in range(300):
         if reason := watch.look():
             return looks, reason

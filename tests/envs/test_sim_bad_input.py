@@ -17,7 +17,7 @@ from animalcat.arena_configs.model import Arena, ArenaError, Item, Vector3
 from animalcat.arena_configs.placement import MAX_OBJECTS
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.envs.sim.environment import SimEnvironment
-from animalcat.envs.testing import goal_arena, play, random_arena, start, thing
+from animalcat.envs.testing import goal_arena, play_episode, random_arena, start, thing
 from animalcat.envs.types import ACTIONS, ObservationSpec
 
 HEAD = """!ArenaConfig
@@ -66,7 +66,7 @@ def test_any_arena_that_loads_plays_or_says_why_not(arena: Arena, seed: int) -> 
     actions = np.random.default_rng(seed).integers(ACTIONS, size=20).tolist()
     with contextlib.suppress(ArenaError):
         arena = load_text(to_yaml(arena), "made").config.first
-        for step in play(ENVIRONMENT, arena, seed, actions):
+        for step in play_episode(ENVIRONMENT, arena, seed, actions):
             ENVIRONMENT.spec.validate(step.observation)
             assert math.isfinite(step.reward)
 

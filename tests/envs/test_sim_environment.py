@@ -18,7 +18,7 @@ from animalcat.envs.testing import (
     assert_same_steps,
     goal_arena,
     lone_arena,
-    play,
+    play_episode,
     random_arena,
     start,
     thing,
@@ -30,7 +30,7 @@ HATCHED = ("SpawnerDispenserTall", "SpawnerContainerShort")
 
 
 def episode(arena: Arena, actions: list[int], spec: ObservationSpec = PLAIN) -> list[Step]:
-    return list(play(SimEnvironment(spec), arena, 0, actions))
+    return list(play_episode(SimEnvironment(spec), arena, 0, actions))
 
 
 def test_a_pickup_counts_within_the_decision() -> None:
@@ -54,7 +54,9 @@ def test_a_pickup_counts_within_the_decision() -> None:
 
 def test_the_factor_0_999_is_in_rewards_and_in_sizes() -> None:
     environment = SimEnvironment(PLAIN)
-    steps = list(play(environment, lone_arena("GoodGoal", size=(2, 2, 2)), 0, [FORWARD] * 60))
+    steps = list(
+        play_episode(environment, lone_arena("GoodGoal", size=(2, 2, 2)), 0, [FORWARD] * 60)
+    )
     assert sum(s.reward for s in steps) + 3e-4 > 2 * 0.999 - len(steps) * 3 / 1250
     assert environment.scene.half[0, 0] == np.float32(0.999)
 
@@ -65,7 +67,7 @@ def test_collected_multi_goals_are_gone_and_the_last_one_ends() -> None:
         items=(start(), *(thing("GoodGoalMulti", 20, 0, z) for z in (9, 14, 19))),
     )
     environment = SimEnvironment(PLAIN)
-    steps = list(play(environment, arena, 0, [FORWARD] * 60))
+    steps = list(play_episode(environment, arena, 0, [FORWARD] * 60))
     gains = [step.reward for step in steps if step.reward > 0]
     assert gains == pytest.approx([0.999] * 3, abs=2e-3)
     assert steps[-1].ended_by is EndedBy.GOAL
@@ -143,7 +145,7 @@ def test_blocks_are_pushed_and_walls_are_not() -> None:
     moved: dict[str, float] = {}
     for name in ("LightBlock", "HeavyBlock", "Wall"):
         environment = SimEnvironment(PLAIN)
-        list(play(environment, lone_arena(name, size=(1, 1, 1), z=9), 0, [FORWARD] * 30))
+        list(play_episode(environment, lone_arena(name, size=(1, 1, 1), z=9), 0, [FORWARD] * 30))
         moved[name] = float(environment.scene.center[0, 2]) - 9
     assert moved["LightBlock"] > moved["HeavyBlock"] > 0.5
     assert moved["Wall"] == 0.0
@@ -152,7 +154,7 @@ def test_blocks_are_pushed_and_walls_are_not() -> None:
 def test_a_raised_wall_falls_to_the_floor() -> None:
     environment = SimEnvironment(PLAIN)
     wall = thing("Wall", 20, 5, 20, size=(2, 1, 2))
-    list(play(environment, Arena(items=(start(), wall)), 0, [NOOP] * 40))
+    list(play_episode(environment, Arena(items=(start(), wall)), 0, [NOOP] * 40))
     assert environment.scene.center[0, 1] == pytest.approx(0.5 * 0.999 - 0.01, abs=1e-3)
 
 
@@ -187,7 +189,7 @@ def test_a_wall_that_bridges_a_gap_stands_firm_whatever_the_order() -> None:
 def test_every_kind_of_object_is_built_and_seen(name: str) -> None:
     environment = SimEnvironment(ObservationSpec())
     arena = Arena(time_limit=250, items=(start(), thing(name, 20, 0, 14, size=(3, 1, 3))))
-    steps = list(play(environment, arena, 0, [FORWARD] * 40))
+    steps = list(play_episode(environment, arena, 0, [FORWARD] * 40))
     assert environment.skipped == ()
     scene = environment.scene
     shown = len(KINDS[name].parts) + (name in HATCHED)
@@ -249,7 +251,7 @@ def test_a_snapshot_of_800_decisions_restores_exactly() -> None:
     environment = SimEnvironment(ObservationSpec())
     actions = np.random.default_rng(1).integers(ACTIONS, size=800).tolist()
     arena = goal_arena().model_copy(update={"time_limit": 0, "items": goal_arena().items[::2]})
-    steps = list(play(environment, arena, 2, actions))
+    steps = list(play_episode(environment, arena, 2, actions))
     assert len(steps) == 801
     snapshot = environment.snapshot()
     assert snapshot.actions == bytes(actions)

@@ -15,7 +15,7 @@ from animalcat.envs.testing import (
     NOOP,
     assert_same_steps,
     lone_arena,
-    play,
+    play_episode,
     start,
     thing,
 )
@@ -41,7 +41,7 @@ def goal(name: str, z: float = 20.0, x: float = 20.0, **values: float) -> Item:
 def still(arena: Arena, steps: int) -> SimEnvironment:
     """The arena after so many physics steps in which the agent did nothing."""
     environment = SimEnvironment(PHYSICS)
-    for step in play(environment, arena, 0, [NOOP] * steps):
+    for step in play_episode(environment, arena, 0, [NOOP] * steps):
         assert step.phase is not Phase.LAST
     return environment
 
@@ -58,14 +58,14 @@ def balls(environment: SimEnvironment) -> np.ndarray:
 
 
 def played(arena: Arena, actions: list[int]) -> list[Step]:
-    return list(play(SimEnvironment(PHYSICS), arena, 0, actions))
+    return list(play_episode(SimEnvironment(PHYSICS), arena, 0, actions))
 
 
 @pytest.mark.parametrize(("name", "size"), [("DecayGoal", 2.5), ("RipenGoal", 2.5)])
 def test_decay_and_ripen_lose_value_by_step_and_keep_their_size(name: str, size: float) -> None:
     arena = Arena(items=(start(), goal(name, z=9, delays=10)))
     environment = SimEnvironment(PHYSICS)
-    steps = list(play(environment, arena, 0, [FORWARD] * 80))
+    steps = list(play_episode(environment, arena, 0, [FORWARD] * 80))
     assert steps[-1].ended_by is EndedBy.GOAL
     age = len(steps) - 1 - 10
     assert steps[-1].reward == pytest.approx(2.5 - 0.005 * age, abs=1e-5)
@@ -115,7 +115,7 @@ def test_the_camera_shows_a_goal_decay_and_ripen() -> None:
     def frame(*items: Item) -> np.ndarray:
         environment = SimEnvironment(ObservationSpec(CameraSpec(64), rays=None))
         arena = Arena(items=(start(20, 12), *items))
-        camera = list(play(environment, arena, 0, [NOOP] * 40))[-1].observation.camera
+        camera = list(play_episode(environment, arena, 0, [NOOP] * 40))[-1].observation.camera
         assert camera is not None
         return camera.astype(int)
 
@@ -170,7 +170,7 @@ def test_grow_and_shrink_change_by_the_rate_and_0_999_a_step(
 def test_growth_ends_at_the_final_value_and_is_what_contact_gives() -> None:
     item = goal("GrowGoal", z=16, initial_values=1.0, final_values=1.2, change_rates=0.05)
     environment = SimEnvironment(PHYSICS)
-    steps = list(play(environment, Arena(items=(start(), item)), 0, [FORWARD] * 150))
+    steps = list(play_episode(environment, Arena(items=(start(), item)), 0, [FORWARD] * 150))
     assert steps[-1].ended_by is EndedBy.GOAL
     assert steps[-1].reward == pytest.approx(1.2 * 0.999)
     assert diameter(environment) == pytest.approx(1.2 * 0.999)
@@ -209,7 +209,7 @@ def test_a_decoy_multi_goal_ends_only_after_a_pickup() -> None:
 def test_a_bad_multi_goal_takes_its_diameter_and_is_gone() -> None:
     bad = thing("BadGoalMulti", 20, 0, 9, size=(0.5, 0.5, 0.5))
     environment = SimEnvironment(PHYSICS)
-    steps = list(play(environment, Arena(items=(start(), bad)), 0, [FORWARD] * 100))
+    steps = list(play_episode(environment, Arena(items=(start(), bad)), 0, [FORWARD] * 100))
     assert [round(step.reward, 4) for step in steps if step.reward] == [-0.4995]
     assert steps[-1].ended_by is None
     assert steps[-1].observation.health == pytest.approx(50.05)
@@ -311,8 +311,8 @@ def test_moving_arenas_replay_bitwise_and_restore() -> None:
     spec = ObservationSpec(camera=CameraSpec(16), rays=RaySpec(tags=18))
     actions = np.random.default_rng(2).integers(ACTIONS, size=200).tolist()
     one, two = SimEnvironment(spec), SimEnvironment(spec)
-    steps = list(play(one, arena, 1, actions))
-    assert_same_steps(steps, list(play(two, arena, 1, actions)))
+    steps = list(play_episode(one, arena, 1, actions))
+    assert_same_steps(steps, list(play_episode(two, arena, 1, actions)))
     assert len(one.scene) > 12
     restored = two.restore(one.snapshot())
     assert_same_steps([restored], steps[-1:])
@@ -361,7 +361,7 @@ def test_builds_differ_in_masses_and_in_the_ramp_s_tag() -> None:
     tags: dict[Build, int] = {}
     for build in BUILDS:
         environment = SimEnvironment(PHYSICS, build=build)
-        list(play(environment, lone_arena("HeavyBlock", z=9), 0, [FORWARD] * 90))
+        list(play_episode(environment, lone_arena("HeavyBlock", z=9), 0, [FORWARD] * 90))
         pushed[build] = float(environment.scene.center[0, 2])
         environment.load(lone_arena("Ramp", size=(3, 1, 3)), 0)
         tags[build] = int(environment.scene.tag[0])

@@ -24,7 +24,7 @@ from animalcat.arena_configs.model import (
 from animalcat.arena_configs.sequence import ArenaOrder, ArenaSequence, episode_arenas, merged
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.envs.sim.environment import SimEnvironment
-from animalcat.envs.testing import FORWARD, NOOP, assert_same_steps, play, start, thing
+from animalcat.envs.testing import FORWARD, NOOP, assert_same_steps, play_episode, start, thing
 from animalcat.envs.types import EndedBy, ObservationSpec, Phase, Step
 
 BACKWARD = 6
@@ -45,7 +45,7 @@ def button(**fields: object) -> Item:
 
 def played(arena: Arena, actions: list[int], seed: int = 0) -> tuple[SimEnvironment, list[Step]]:
     environment = SimEnvironment(PHYSICS)
-    return environment, list(play(environment, arena, seed, actions))
+    return environment, list(play_episode(environment, arena, seed, actions))
 
 
 def rewards(steps: list[Step]) -> list[float]:
@@ -243,9 +243,9 @@ def test_operations_replay_bitwise() -> None:
     spec = ObservationSpec()
     actions = np.random.default_rng(3).choice([3, 3, 3, 6, 4, 5], size=250).tolist()
     one, two = SimEnvironment(spec), SimEnvironment(spec)
-    steps = list(play(one, arena, 1, actions))
+    steps = list(play_episode(one, arena, 1, actions))
     assert len(one.scene) > 2
-    assert_same_steps(steps, list(play(two, arena, 1, actions)))
+    assert_same_steps(steps, list(play_episode(two, arena, 1, actions)))
     assert_same_steps([two.restore(one.snapshot())], steps[-1:])
 
 
@@ -313,7 +313,7 @@ def test_a_sequence_is_an_arena_that_writes_all_its_arenas() -> None:
 def test_merged_episodes_restore_in_the_later_arena() -> None:
     config = ArenaConfig(arenas={0: goal_ahead(merge_next_arena=True), 1: Arena(items=(start(),))})
     one, two = SimEnvironment(PHYSICS), SimEnvironment(PHYSICS)
-    steps = list(play(one, merged(config), 3, [FORWARD] * 120))
+    steps = list(play_episode(one, merged(config), 3, [FORWARD] * 120))
     assert steps[-1].phase is Phase.MID
     assert_same_steps([two.restore(one.snapshot())], steps[-1:])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from animalcat.envs.sim.rules import Episode, Pickup, is_dark
+from animalcat.envs.sim.rules import EpisodeState, Pickup, is_dark
 from animalcat.envs.types import EndedBy
 
 
@@ -24,7 +24,7 @@ from animalcat.envs.types import EndedBy
     ],
 )
 def test_health_lasts_as_many_steps_as_in_the_reference(time_limit: int, updates: int) -> None:
-    episode = Episode(time_limit, goals=1)
+    episode = EpisodeState(time_limit, goals=1)
     while episode.ended_by is None:
         episode.tick()
     assert episode.steps == updates
@@ -33,7 +33,7 @@ def test_health_lasts_as_many_steps_as_in_the_reference(time_limit: int, updates
 
 
 def test_without_a_limit_nothing_runs_out() -> None:
-    episode = Episode(0, goals=1)
+    episode = EpisodeState(0, goals=1)
     for _ in range(1000):
         episode.tick()
     assert (episode.health, episode.total, episode.ended_by) == (100.0, 0.0, None)
@@ -42,7 +42,7 @@ def test_without_a_limit_nothing_runs_out() -> None:
 
 
 def test_a_decision_costs_what_the_traces_show() -> None:
-    episode = Episode(500, goals=1)
+    episode = EpisodeState(500, goals=1)
     for _ in range(3):
         episode.tick()
     assert episode.take_reward() == pytest.approx(-0.0012)
@@ -51,7 +51,7 @@ def test_a_decision_costs_what_the_traces_show() -> None:
 
 
 def test_health_and_reward_are_float32() -> None:
-    episode = Episode(500, goals=1)
+    episode = EpisodeState(500, goals=1)
     for _ in range(100):
         episode.tick()
     assert isinstance(episode.health, np.float32)
@@ -59,7 +59,7 @@ def test_health_and_reward_are_float32() -> None:
 
 
 def test_a_gain_fills_health_no_further_than_full() -> None:
-    episode = Episode(100, goals=3)
+    episode = EpisodeState(100, goals=3)
     for _ in range(50):
         episode.tick()
     assert float(episode.health) == pytest.approx(90.0, abs=1e-3)
@@ -69,7 +69,7 @@ def test_a_gain_fills_health_no_further_than_full() -> None:
 
 
 def test_multi_goals_end_the_episode_when_all_are_collected() -> None:
-    episode = Episode(500, goals=3)
+    episode = EpisodeState(500, goals=3)
     one = Pickup(1.0, ends=False)
     episode.collect(one)
     episode.collect(one)
@@ -83,17 +83,17 @@ def test_multi_goals_end_the_episode_when_all_are_collected() -> None:
     ("size", "cause"), [(0.5, EndedBy.GOAL), (0.999, EndedBy.GOAL), (1.0, EndedBy.DEATH)]
 )
 def test_a_bad_goal_ends_by_itself_or_by_the_health_it_takes(size: float, cause: EndedBy) -> None:
-    episode = Episode(0, goals=1)
+    episode = EpisodeState(0, goals=1)
     episode.collect(Pickup(-size, ends=True))
     assert episode.ended_by is cause
     assert float(episode.total) == pytest.approx(-size)
 
 
 def test_a_hot_zone_charges_ten_times_the_decay() -> None:
-    episode = Episode(250, goals=1)
+    episode = EpisodeState(250, goals=1)
     episode.burn()
     assert episode.take_reward() == pytest.approx(-10 / 1250)
-    slow = Episode(5000, goals=1)
+    slow = EpisodeState(5000, goals=1)
     slow.burn()
     assert slow.take_reward() == pytest.approx(-0.001)
     while episode.ended_by is None:
@@ -102,7 +102,7 @@ def test_a_hot_zone_charges_ten_times_the_decay() -> None:
 
 
 def test_after_the_end_nothing_counts() -> None:
-    episode = Episode(500, goals=1)
+    episode = EpisodeState(500, goals=1)
     episode.collect(Pickup(1.0, ends=True))
     total = episode.total
     episode.die()
@@ -111,7 +111,7 @@ def test_after_the_end_nothing_counts() -> None:
 
 
 def test_a_frozen_start_costs_nothing_and_lasts_fifty_steps_a_second() -> None:
-    episode = Episode(100, goals=1, frozen_seconds=2.0)
+    episode = EpisodeState(100, goals=1, frozen_seconds=2.0)
     for _ in range(100):
         episode.tick()
         assert episode.frozen

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import ArenaError
 from animalcat.envs.backends import make_environment
-from animalcat.envs.frames import pack_steps, spec_from_json, spec_to_json, unpack_steps
+from animalcat.envs.messages import pack_steps, spec_from_json, spec_to_json, unpack_steps
 from animalcat.envs.patience import Patience
 from animalcat.envs.types import (
     CameraSpec,

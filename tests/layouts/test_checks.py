@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from animalcat.layouts.checking.checks import (
-    groups,
+    group_instances,
     posterior_predictive,
     prior_predictive,
     residuals,
@@ -19,8 +19,8 @@ from animalcat.layouts.simulation.simulate import (
     Drift,
     LayoutAgent,
     SimulatedAgent,
-    play,
     prior_agents,
+    simulate_outcomes,
 )
 from animalcat.layouts.simulation.synthetic import op_battery, synthetic_agents
 
@@ -41,7 +41,7 @@ def battery() -> Instances:
 
 def told(layout: Layout, instances: Instances, agent: SimulatedAgent, seed: int) -> Fit:
     """Draws of the posterior, and the outcomes behind them."""
-    y = play(agent, instances, np.random.default_rng(seed))
+    y = simulate_outcomes(agent, instances, np.random.default_rng(seed))
     live = LivePosterior(layout, seed, particles=500)
     for i, row in enumerate(instances.features(layout)):
         live.update(row, y[i], i)
@@ -54,7 +54,9 @@ def test_prior_p_values_are_exact(aaio: Layout, battery: Instances) -> None:
     instances = Instances(aaio.feature_names, values)
     agents = prior_agents(aaio, 300, np.random.default_rng(7))
     p_values = [
-        prior_predictive(aaio, values, play(agent, instances, np.random.default_rng(s)), s)[0]
+        prior_predictive(
+            aaio, values, simulate_outcomes(agent, instances, np.random.default_rng(s)), s
+        )[0]
         for s, agent in enumerate(agents)
     ]
     shares = np.array([check.p_value for check in p_values])
@@ -124,17 +126,20 @@ def test_groups_of_a_feature() -> None:
     values = np.column_stack([np.tile([0.0, 1.0], 20), np.arange(40.0)])
     values[3, 1] = np.nan
     instances = Instances(("lava", "depth"), values, paradigms=("a",) * 10 + ("b",) * 30)
-    assert {name: int(mask.sum()) for name, mask in groups(instances, "lava").items()} == {
+    assert {name: int(mask.sum()) for name, mask in group_instances(instances, "lava").items()} == {
         "0": 20,
         "1": 20,
     }
-    assert {n: int(m.sum()) for n, m in groups(instances, "paradigm").items()} == {"a": 10, "b": 30}
-    depth = groups(instances, "depth")
+    assert {n: int(m.sum()) for n, m in group_instances(instances, "paradigm").items()} == {
+        "a": 10,
+        "b": 30,
+    }
+    depth = group_instances(instances, "depth")
     assert list(depth)[-1] == "missing"
     assert len(depth) == 6
     assert (np.sum(list(depth.values()), axis=0) == 1).all()
     with pytest.raises(ValueError, match="no column 'color'"):
-        groups(instances, "color")
+        group_instances(instances, "color")
 
 
 def test_without_outcomes_there_is_nothing_to_check(aaio: Layout) -> None:

@@ -15,7 +15,7 @@ from scipy.stats import norm
 
 from animalcat.layouts.checking.compare import (
     Posterior,
-    differences,
+    node_differences,
     plot_trajectory,
     ranking,
     trajectory,
@@ -30,7 +30,7 @@ from animalcat.layouts.model.instances import Instances, OutcomeTable
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reporting.posterior_table import fit_all, fitted_table, posterior_table
 from animalcat.layouts.reporting.profile import Profile
-from animalcat.layouts.simulation.simulate import LayoutAgent, play
+from animalcat.layouts.simulation.simulate import LayoutAgent, simulate_outcomes
 
 Floats = npt.NDArray[np.float64]
 Draw = Callable[[int, int], Floats]
@@ -42,13 +42,13 @@ def normal(name: str, mean: float, sd: float, seed: int) -> Posterior:
 
 
 def test_a_difference_of_two_normals() -> None:
-    (found,) = differences(normal("a", 3, 0.3, 1), normal("b", 2.5, 0.4, 2))
+    (found,) = node_differences(normal("a", 3, 0.3, 1), normal("b", 2.5, 0.4, 2))
     assert (found.node, found.unit) == ("skill", "m")
     assert found.mean == pytest.approx(0.5, abs=0.01)
     assert found.more == pytest.approx(norm.cdf(1.0), abs=0.01)
     half = 1.645 * 0.5
     assert found.hdi == pytest.approx((0.5 - half, 0.5 + half), abs=0.06)
-    (same,) = differences(normal("a", 3, 0.3, 1), normal("a", 3, 0.3, 1))
+    (same,) = node_differences(normal("a", 3, 0.3, 1), normal("a", 3, 0.3, 1))
     assert same.more == pytest.approx(0.5)
     assert same.mean == 0
     assert same.hdi[0] < 0 < same.hdi[1]  # one agent measured twice, not with itself
@@ -88,7 +88,7 @@ def test_a_trajectory_and_its_picture() -> None:
 def test_only_one_layout_compares() -> None:
     mine = normal("mine", 0, 1, 1)
     with pytest.raises(ValueError, match=r"mine was measured with layout dddd.*yours with eeee"):
-        differences(mine, replace(mine, name="yours", layout="e" * 64))
+        node_differences(mine, replace(mine, name="yours", layout="e" * 64))
     with pytest.raises(ValueError, match="nothing to compare"):
         ranking([], "skill")
     with pytest.raises(ValueError, match="no node 'height'; nodes: skill"):
@@ -105,13 +105,13 @@ def test_live_posteriors_and_their_profiles_compare_alike(
     for k, ability in enumerate((1.0, 4.5)):
         agent = LayoutAgent(aaio, np.array([ability, 1.5, 0.0, 0.05]))
         live = LivePosterior(aaio, 1, particles=1000)
-        y = play(agent, instances, np.random.default_rng(k))
+        y = simulate_outcomes(agent, instances, np.random.default_rng(k))
         for i, row in enumerate(instances.values):
             live.update(row, y[i], i)
         profile = json.loads(Profile.of_live(live).to_json())
         found.append([Posterior.of_live("a", live), Posterior.of_profile("a", profile)])
     assert [p.approximate for p in found[0]] == [False, True]
-    drawn, stood_for = (differences(*pair) for pair in zip(*found, strict=True))
+    drawn, stood_for = (node_differences(*pair) for pair in zip(*found, strict=True))
     assert drawn[0].more < 0.05
     for a, b in zip(drawn, stood_for, strict=True):
         assert a.mean == pytest.approx(b.mean, abs=0.05)
@@ -157,7 +157,7 @@ def test_fits_of_a_table(aaio: Layout, draw_instances: Draw) -> None:
     """One test for all that needs compiled models: compiling takes longer than the rest."""
     instances = Instances(aaio.feature_names, draw_instances(150, 4))
     agent = LayoutAgent(aaio, np.array([2.0, 1.6, 0.0, 0.02]))
-    y = play(agent, instances, np.random.default_rng(4))
+    y = simulate_outcomes(agent, instances, np.random.default_rng(4))
     table = OutcomeTable(instances, ("me", "winner"), np.stack([y, np.ones(150)]))
     fits = fit_all(aaio, table, seed=1)
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from animalcat.layouts.inference.backend.engine import Engine, Settings, Trace
+from animalcat.layouts.inference.backend.engine import Engine, SamplerSettings, Trace
 from animalcat.layouts.inference.certificate import certify
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.fit import FitRequest, FitResult, fit
@@ -71,7 +71,7 @@ class Replayed(Engine):
         layout: Layout,
         features: Floats,
         outcomes: Floats,
-        settings: Settings,
+        settings: SamplerSettings,
         weights: Floats | None = None,
     ) -> Trace:
         self.accepts.append(settings.target_accept)

@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from animalcat.envs.patience import Patience
-from animalcat.layouts.inference import frames
+from animalcat.layouts.inference import messages
 from animalcat.layouts.inference.fit import FitError, FitInterruptedError, FitRequest
 from animalcat.layouts.inference.fitter import Fitter
 from animalcat.layouts.model.spec import Layout
@@ -136,9 +136,9 @@ def test_bad_requests_are_answered_and_the_end_of_input_ends_it() -> None:
         assert process.stdout is not None
         errors: list[str] = []
         for bad in ({"op": "dance"}, {"op": "fit", "layout": {"name": "x"}}, {}):
-            process.stdin.write(frames.pack(bad))
+            process.stdin.write(messages.pack(bad))
             process.stdin.flush()
-            answer = frames.read(process.stdout.read)
+            answer = messages.read(process.stdout.read)
             assert answer is not None
             assert answer[0]["ok"] is False
             errors.append(answer[0]["error"])

@@ -23,7 +23,7 @@ from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.simulation.simulate import LayoutAgent, play
+from animalcat.layouts.simulation.simulate import LayoutAgent, simulate_outcomes
 
 Floats = npt.NDArray[np.float64]
 
@@ -77,7 +77,7 @@ def test_a_layout_predicts_its_own_agents_nearly_as_well_as_can_be(
 ) -> None:
     instances = Instances(aaio.feature_names, draw_instances(300, 2))
     agent = LayoutAgent(aaio, np.array([2.5, 1.7, 0.0, 0.05]))
-    y = play(agent, instances, np.random.default_rng(2))
+    y = simulate_outcomes(agent, instances, np.random.default_rng(2))
     p = agent.probability(instances)
     found = {
         assessor.name: held_out(assessor, instances, y, splits(300, 3, 3))

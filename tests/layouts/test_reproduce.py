@@ -20,9 +20,9 @@ from animalcat.layouts.reproduce.cooperation import KINDS, Kind, population, rec
 from animalcat.layouts.reproduce.olympics import agreement, figure_6a, figure_9, in_the_middle
 from animalcat.layouts.reproduce.permanence import (
     AgentScore,
+    mean_skill,
     regenerate,
     regenerations,
-    skill,
     table_1,
     table_8,
 )
@@ -111,7 +111,7 @@ def test_an_agent_that_fails_at_lava() -> None:
     (row,) = table_8([[score]])
     assert row.oracle <= row.best + 0.005 <= row.layout + 0.01 < row.aggregate
     assert score.layout == pytest.approx(burden2023().table_8[6].layout, abs=0.02)
-    assert skill([row]).best > 0.9
+    assert mean_skill([row]).best > 0.9
     errors = {error.capability: error.included for error in table_1([[score]])}
     assert errors["lavaAbility"] < 0.05
 
@@ -190,8 +190,8 @@ def test_tables_are_means() -> None:
 
     rows = table_8([[score(0.11, 0.3)], [score(0.13, -0.4)]])
     assert rows[0].layout == pytest.approx(0.12)
-    assert skill(rows).oracle == pytest.approx(0.8)
-    assert skill(rows).best == pytest.approx(1.0)
+    assert mean_skill(rows).oracle == pytest.approx(0.8)
+    assert mean_skill(rows).best == pytest.approx(1.0)
     (error,) = table_1([[score(0.11, 0.3)], [score(0.13, -0.4)]])
     assert error.overall == error.included == pytest.approx(np.sqrt(0.125))
 

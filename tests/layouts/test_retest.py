@@ -7,7 +7,7 @@ import pymc as pm
 import pytest
 
 from animalcat.layouts.adaptive.retest import Retest
-from animalcat.layouts.inference.backend.graph import WEIGHTS, build
+from animalcat.layouts.inference.backend.graph import WEIGHTS, build_model
 from animalcat.layouts.inference.certificate import certify
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.fit import FitRequest, fit
@@ -192,7 +192,7 @@ def test_the_graph_weighs_outcomes_of_every_kind(variant: str) -> None:
     layout = load_layout("one-capability", variant)
     features = np.array([[f.high * share for f in layout.features] for share in (0.2, 0.6)])
     outcomes = np.array([0.3, 0.8]) if variant == "score" else np.array([1.0, 0.0])
-    plain, graph = build(layout), build(layout, weighted=True)
+    plain, graph = build_model(layout), build_model(layout, weighted=True)
     density, point = graph.model.compile_logp(), graph.model.initial_point()
 
     def at(weights: list[float]) -> float:

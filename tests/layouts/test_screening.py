@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from animalcat.layouts.checking.predict import HeldOut
-from animalcat.layouts.checking.screening import NOT_READ, gated, predictive_power, screen
+from animalcat.layouts.checking.screening import NOT_READ, gated, predictive_power, screen_demands
 from animalcat.layouts.inference.fit import FitRequest, fit
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout
@@ -50,7 +50,7 @@ def melting_pot() -> tuple[Instances, np.ndarray]:
 def test_sixteen_demands_become_seven() -> None:
     instances, y = melting_pot()
     assert len(instances.columns) == 16
-    found = screen(instances, y)
+    found = screen_demands(instances, y)
     assert found.kept == REAL
     by_name = {demand.name: demand for demand in found.demands}
     assert {d.name: d.of for d in found.demands if d.verdict == "duplicate"} == TWINS
@@ -62,14 +62,14 @@ def test_sixteen_demands_become_seven() -> None:
         assert demand.correlation.value == pytest.approx(direct)
         assert demand.correlation.low < direct < demand.correlation.high
     # One may say which of two to keep.
-    other = screen(instances, y, prefer=["sanctioning"])
+    other = screen_demands(instances, y, prefer=["sanctioning"])
     assert set(other.kept) == set(REAL) - {"teaching"} | {"sanctioning"}
 
 
 def test_what_was_not_played_is_left_out() -> None:
     instances, y = melting_pot()
     y[np.random.default_rng(1).random(y.shape) < 0.3] = np.nan
-    found = screen(instances, y, demands=["visitor"])
+    found = screen_demands(instances, y, demands=["visitor"])
     played = np.isfinite(y)
     x = np.tile(instances.column("visitor"), (len(y), 1))[played]
     assert found.demands[0].correlation is not None
@@ -79,22 +79,22 @@ def test_what_was_not_played_is_left_out() -> None:
 def test_constant_and_opposite_demands() -> None:
     x = np.linspace(0, 1, 50)
     instances = Instances(("far", "near", "flat"), np.column_stack([x, 3 - 2 * x, np.ones(50)]))
-    found = screen(instances, (x < 0.5).astype(float))
+    found = screen_demands(instances, (x < 0.5).astype(float))
     assert [d.verdict for d in found.demands] == ["kept", "duplicate", "constant"]
     assert "rises and falls against far" in found.demands[1].reason
     assert found.demands[2].correlation is None
-    assert "not sure" in screen(instances, np.tile([1.0, 0.0], 25)).demands[0].reason
+    assert "not sure" in screen_demands(instances, np.tile([1.0, 0.0], 25)).demands[0].reason
 
 
 def test_bad_input_is_named() -> None:
     instances = Instances(("a",), np.array([[1.0], [np.nan]]))
     with pytest.raises(ValueError, match="demand a of row 1 is missing"):
-        screen(instances, [0, 1])
+        screen_demands(instances, [0, 1])
     good = Instances(("a",), np.array([[1.0], [2.0]]))
     with pytest.raises(ValueError, match="outcomes that differ"):
-        screen(good, [1, 1])
+        screen_demands(good, [1, 1])
     with pytest.raises(ValueError, match=r"shape \(1, 3\) for 2 instances"):
-        screen(good, [0, 1, 1])
+        screen_demands(good, [0, 1, 1])
 
 
 def test_a_profile_that_predicts_nothing_is_not_read(aaio: Layout) -> None:

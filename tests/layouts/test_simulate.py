@@ -11,12 +11,12 @@ from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout, from_dict
 from animalcat.layouts.simulation.simulate import (
     Drift,
+    FeatureRange,
     Hidden,
     Lapses,
     LayoutAgent,
-    Where,
-    play,
     prior_agents,
+    simulate_outcomes,
 )
 from animalcat.layouts.simulation.synthetic import (
     CAPABILITIES,
@@ -91,7 +91,9 @@ def test_a_layout_agent_plays_as_its_layout_says(aaio: Layout, line: Instances) 
     theta = [[values[name] for name in aaio.latent_names]]
     p = agent.probability(line)
     assert (p == Evaluator(aaio).probability(theta, line.values)[0]).all()
-    played = np.mean([play(agent, line, np.random.default_rng(s)) for s in range(400)], axis=0)
+    played = np.mean(
+        [simulate_outcomes(agent, line, np.random.default_rng(s)) for s in range(400)], axis=0
+    )
     assert np.abs(played - p).max() < 5 * 0.5 / 20
     with pytest.raises(ValueError, match="noiseLevel"):
         LayoutAgent.of(aaio, {"navigationAbility": 1.0})
@@ -108,7 +110,7 @@ def test_agents_of_the_prior_spread_as_the_prior(aaio: Layout) -> None:
 def test_wrappers(aaio: Layout, line: Instances) -> None:
     weak, strong = (LayoutAgent(aaio, np.array([ability, 1.8, 0.0, 0.0])) for ability in (1.0, 5.0))
     p = strong.probability(line)
-    far = Where("rewardDistance", low=30)
+    far = FeatureRange("rewardDistance", low=30)
     near = ~far.holds(line)
     assert near.any()
     assert not near.all()
@@ -162,10 +164,10 @@ def test_agents_of_a_layout_with_scores_score() -> None:
     )
     agent = LayoutAgent.of(layout, {"stamina": 50, "size": 20})
     instances = Instances(("length",), np.full((4000, 1), 50.0))
-    y = play(agent, instances, np.random.default_rng(1))
+    y = simulate_outcomes(agent, instances, np.random.default_rng(1))
     assert y.mean() == pytest.approx(0.5, abs=0.01)
     assert y.var() == pytest.approx(0.25 / 21, rel=0.1)  # mean (1 - mean) / (size + 1)
-    easier = play(Lapses(agent, 0.5, chance=0.9), instances, np.random.default_rng(1))
+    easier = simulate_outcomes(Lapses(agent, 0.5, chance=0.9), instances, np.random.default_rng(1))
     assert easier.mean() == pytest.approx(0.7, abs=0.01)
     assert ((easier > 0) & (easier < 1)).all()
 
@@ -177,11 +179,13 @@ def test_agents_play_all_outcomes_and_wrappers_reach_each() -> None:
     )
     agent = LayoutAgent(layout, np.array([40.0, 8.0, 0.1, 60.0]))
     generator = np.random.default_rng(0)
-    y = play(agent, instances, generator)
+    y = simulate_outcomes(agent, instances, generator)
     assert y.shape == (4000, 2)
     for k in range(2):
         assert y[:, k].mean() == pytest.approx(agent.probability(instances, 0, k)[0], abs=0.02)
-    some = play(Hidden(agent, Where("rewardDistance"), 0.5), instances, generator, missing=0.4)
+    some = simulate_outcomes(
+        Hidden(agent, FeatureRange("rewardDistance"), 0.5), instances, generator, missing=0.4
+    )
     lost = np.isnan(some)
     assert not lost.all(axis=1).any()
     assert lost.mean() == pytest.approx(0.2, abs=0.02)  # the one that is kept is never lost

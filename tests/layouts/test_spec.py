@@ -12,7 +12,7 @@ import pytest
 
 from animalcat.layouts.library import LAYOUTS, load_layout, variants
 from animalcat.layouts.model.codec import SpecificationError
-from animalcat.layouts.model.expressions import FormulaError, bounds, parse
+from animalcat.layouts.model.expressions import FormulaError, bounds, parse_formula
 from animalcat.layouts.model.links import LogisticMargin, NoiseMixture
 from animalcat.layouts.model.spec import Layout, from_dict, to_dict
 
@@ -291,12 +291,14 @@ def test_a_wrong_link_names_the_node_and_what_is_wrong(
 )
 def test_a_formula_is_never_run(formula: str) -> None:
     with pytest.raises(FormulaError):
-        parse(formula)
+        parse_formula(formula)
 
 
 def test_formulas_mean_what_they_say() -> None:
     text = "clip(sqrt(abs(a - 2)) / 4, 0, 1) + min(a, b, 3) * -max(b ** 2, 0.5)"
-    assert bounds(parse(text), {"a": (3.0, 3.0), "b": (0.5, 0.5)}) == pytest.approx((0.0, 0.0))
+    assert bounds(parse_formula(text), {"a": (3.0, 3.0), "b": (0.5, 0.5)}) == pytest.approx(
+        (0.0, 0.0)
+    )
 
 
 def test_missing_values_follow_the_declared_rule_and_no_other(op: Layout) -> None:

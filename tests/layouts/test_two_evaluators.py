@@ -42,7 +42,7 @@ from animalcat.layouts.model.spec import (
     Latent,
     Layout,
     Likelihood,
-    Outcome,
+    OutcomeNode,
 )
 
 Floats = npt.NDArray[np.float64]
@@ -230,7 +230,7 @@ def layouts(draw: st.DrawFn) -> Layout:
             features.append(Feature("chance", ONE, 0.0, 1.0))
             nu = "chance"
         last = add("noisy", NoiseMixture(last, "noise", nu))
-    outcomes: list[Outcome] = []
+    outcomes: list[OutcomeNode] = []
     for k, kind in enumerate(draw(st.lists(st.sampled_from(list(KINDS)), min_size=1, max_size=3))):
         root = draw(st.sampled_from([last, *performances])) if k else last
         likelihood: Likelihood = Bernoulli(root)
@@ -242,7 +242,7 @@ def layouts(draw: st.DrawFn) -> Layout:
             size = HalfNormal(draw(number) * 9.0)
             latents.append(Latent(f"size{k}", "robustness", ONE, size))
             likelihood = Beta(root, f"size{k}", 0.01)
-        outcomes.append(Outcome(f"outcome{k}", kind, default_source(kind), likelihood))
+        outcomes.append(OutcomeNode(f"outcome{k}", kind, default_source(kind), likelihood))
     return Layout("made-up", "", tuple(features), tuple(latents), tuple(derived), tuple(outcomes))
 
 
@@ -313,9 +313,9 @@ def pymc_log_density(layout: Layout, theta: Floats, features: Floats, y: Floats)
     import pymc
     import pytensor
 
-    from animalcat.layouts.inference.backend.graph import build
+    from animalcat.layouts.inference.backend.graph import build_model
 
-    graph = build(layout)
+    graph = build_model(layout)
     pm: Any = pymc
     model: Any = graph.model
     with model:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from animalcat.arena_configs.families.solve import TOLERANCE
-from animalcat.arena_configs.features import measure
+from animalcat.arena_configs.features import measure_features
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.placement import place
 from animalcat.cli.session.plan import why
@@ -66,7 +66,7 @@ def test_every_offer_is_covered_and_what_is_made_has_its_demands(variant: str) -
         assert made.instance.paradigm == offers.paradigms[k]
         assert made.instance.time_limit_steps == offers.seconds[k]
         arena = load_text(made.arena_yaml, "made", strict=True).config.arenas[0]
-        found = measure(place(arena, np.random.default_rng(0))).values
+        found = measure_features(place(arena, np.random.default_rng(0))).values
         assert made.instance.features == pytest.approx(found)
         wanted = dict(zip(layout.feature_names, offers.features[k], strict=True))
         shared = found.keys() & wanted.keys()

@@ -15,7 +15,7 @@ import typer
 from rich.progress import track
 
 from animalcat.arena_configs.checks import check_loaded
-from animalcat.arena_configs.features import FEATURES, bearing, measure
+from animalcat.arena_configs.features import FEATURES, bearing, measure_features
 from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, Problem
 from animalcat.arena_configs.placement import Placement, place
@@ -350,7 +350,7 @@ def _feature_rows(path: Path, seed: int) -> Iterator[FeatureRow]:
             yield FeatureRow(str(path), number, instance, seed, error=str(error))
         else:
             drawn = dict(placement.drawn)
-            yield FeatureRow(str(path), number, instance, seed, drawn, *measure(placement))
+            yield FeatureRow(str(path), number, instance, seed, drawn, *measure_features(placement))
 
 
 def _flat(row: FeatureRow) -> dict[str, Any]:
@@ -451,7 +451,7 @@ def _print_summary(file: Path, placement: Placement) -> None:
         out.print(f"not spawned: {skipped.name}: {skipped.reason}")
     if placement.drawn:
         out.print(f"left to chance: {', '.join(placement.drawn)}")
-    measured = measure(placement).values
+    measured = measure_features(placement).values
     told = (f"{name} {measured[name]:.4g}" for name in there([measured]))
     out.print("   ".join(told), highlight=False)
 

@@ -37,8 +37,8 @@ from animalcat.layouts.reproduce.olympics import (
 from animalcat.layouts.reproduce.permanence import (
     REGENERATIONS,
     AgentScore,
+    mean_skill,
     regenerations,
-    skill,
     table_1,
     table_8,
 )
@@ -320,8 +320,8 @@ def tables(layout: Layout, scores: list[list[AgentScore]], most: Ceiling) -> Rep
             for row in rows
         ],
         "skill": {
-            "all": asdict(skill(rows)),
-            "included": asdict(skill([row for row in rows if row.number in known])),
+            "all": asdict(mean_skill(rows)),
+            "included": asdict(mean_skill([row for row in rows if row.number in known])),
         },
         "ceiling": {**asdict(most), "skill": most.skill},
         "table_1": [

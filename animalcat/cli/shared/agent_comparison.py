@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from animalcat.cli.shared.output import print_rows
-from animalcat.layouts.checking.compare import Posterior, differences, ranking
+from animalcat.layouts.checking.compare import Posterior, node_differences, ranking
 
 
 def compare_agents(
@@ -37,7 +37,7 @@ def compare_agents(
         "differences": [
             {"agent": agent.name, "than": other.name, **asdict(found)}
             for agent, other in pairs
-            for found in differences(agent, other, seed)
+            for found in node_differences(agent, other, seed)
         ],
         "approximate": any(posterior.approximate for posterior in posteriors),
     }

@@ -13,8 +13,8 @@ from animalcat.cli.shared.codes import BAD_INPUT, FAILED, MISSING, UNREACHABLE
 
 if TYPE_CHECKING:
     from animalcat.envs.mlagents.arguments import Arguments
-    from animalcat.envs.mlagents.greeting import Client
-    from animalcat.envs.mlagents.link import Link
+    from animalcat.envs.mlagents.handshake import ClientIdentity
+    from animalcat.envs.mlagents.link import ClientConnection
     from animalcat.envs.mlagents.peer import MakeSource
 
 LOST: Final = 5
@@ -78,7 +78,7 @@ def run(words: Sequence[str]) -> int:
         LOG_FILE,
         PORT,
         ArgumentsError,
-        parse,
+        parse_arguments,
         word_after,
     )
 
@@ -87,7 +87,7 @@ def run(words: Sequence[str]) -> int:
     log, port = word_after(LOG_FILE, words), word_after(PORT, words)
     try:
         _log_to_file(log, default_log(port if port.isdigit() else 0))
-        arguments = parse(words)
+        arguments = parse_arguments(words)
     except ArgumentsError as error:
         return _end(BAD_INPUT, error)
     except OSError as error:
@@ -105,17 +105,17 @@ def run(words: Sequence[str]) -> int:
 def _serve(arguments: Arguments, port: int) -> int:
     """Greet the client and play; imports little before it, since the client's time runs."""
     try:
-        from animalcat.envs.mlagents.greeting import VersionRefusedError, greet
+        from animalcat.envs.mlagents.handshake import VersionRefusedError, greet
         from animalcat.envs.mlagents.link import (
             ClientClosed,
+            ClientConnection,
             ClientGoneError,
-            Link,
             NobodyListensError,
         )
     except ImportError as error:
         return _end(MISSING, _missing(error))
     try:
-        with Link(port) as link:
+        with ClientConnection(port) as link:
             link.connect()
             return _play(link, greet(link), arguments)
     except ClientClosed as end:
@@ -132,7 +132,7 @@ def _serve(arguments: Arguments, port: int) -> int:
         return FAILED
 
 
-def _play(link: Link, client: Client, arguments: Arguments) -> int:
+def _play(link: ClientConnection, client: ClientIdentity, arguments: Arguments) -> int:
     """Play until it ends; what the client ends, or what is a fault, is raised."""
     try:
         from animalcat.arena_configs.model import ArenaError
@@ -159,7 +159,7 @@ def _play(link: Link, client: Client, arguments: Arguments) -> int:
     return 0
 
 
-def _source_maker(link: Link, arguments: Arguments) -> MakeSource:
+def _source_maker(link: ClientConnection, arguments: Arguments) -> MakeSource:
     """A person, a session or the client's own arenas: who gives the episodes.
 
     Raises:

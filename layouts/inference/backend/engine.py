@@ -35,7 +35,7 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class SamplerSettings:
     """How to sample.
 
     Attributes:
@@ -95,7 +95,7 @@ class Engine:
         layout: Layout,
         features: Floats,
         outcomes: Floats,
-        settings: Settings,
+        settings: SamplerSettings,
         weights: Floats | None = None,
     ) -> Trace:
         """Run NUTS by nutpie. The draws follow from the seed, whatever the number of cores.
@@ -129,7 +129,7 @@ class Engine:
         layout: Layout,
         features: Floats,
         outcomes: Floats,
-        settings: Settings,
+        settings: SamplerSettings,
         weights: Floats | None = None,
     ) -> Trace:
         """The same by PyMC's own NUTS, to compare with: slower, and compiled for every run."""
@@ -155,9 +155,9 @@ class Engine:
     def _graph(self, layout: Layout, weighted: bool) -> Graph:
         weighted = weighted or len(layout.outcomes) > 1
         if (layout.digest, weighted) not in self._graphs:
-            from animalcat.layouts.inference.backend.graph import build
+            from animalcat.layouts.inference.backend.graph import build_model
 
-            self._graphs[layout.digest, weighted] = build(layout, weighted=weighted)
+            self._graphs[layout.digest, weighted] = build_model(layout, weighted=weighted)
         return self._graphs[layout.digest, weighted]
 
     def _data(

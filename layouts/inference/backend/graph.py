@@ -100,7 +100,7 @@ class Graph:
         return made
 
 
-def build(layout: Layout, *, weighted: bool = False) -> Graph:
+def build_model(layout: Layout, *, weighted: bool = False) -> Graph:
     """Build the model of a layout.
 
     Args:

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 from animalai.environment import AnimalAIEnvironment
 
-from animalcat.envs.mlagents.arguments import LOG_FILE, Arguments, ArgumentsError, parse, word_after
+from animalcat.envs.mlagents.arguments import (
+    LOG_FILE,
+    Arguments,
+    ArgumentsError,
+    parse_arguments,
+    word_after,
+)
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
 
 
@@ -21,35 +27,35 @@ def test_what_animalai_gives_is_what_it_asked_for() -> None:
     )
     head = ["-nographics", "-batchmode", "--mlagents-port", "5007", "-logFile", "/x/Player-2.log"]
     spec = ObservationSpec(CameraSpec(36, grayscale=True), RaySpec(5, 90.0), 5)
-    assert parse([*head, *given]) == Arguments(spec, 5007, plays=False)
+    assert parse_arguments([*head, *given]) == Arguments(spec, 5007, plays=False)
     assert word_after(LOG_FILE, [*head, *given]) == "/x/Player-2.log"
 
 
 def test_what_is_missing_is_as_in_unity() -> None:
-    assert parse([]) == Arguments(ObservationSpec(None, None, 3), None, plays=True)
-    spec = parse(["--useCamera", "--useRayCasts"]).spec
+    assert parse_arguments([]) == Arguments(ObservationSpec(None, None, 3), None, plays=True)
+    spec = parse_arguments(["--useCamera", "--useRayCasts"]).spec
     assert spec == ObservationSpec(CameraSpec(84), RaySpec(2, 60.0, 12), 3)
-    assert parse(["--useCamera", "--resolution"]).spec.camera == CameraSpec(84)
+    assert parse_arguments(["--useCamera", "--resolution"]).spec.camera == CameraSpec(84)
 
 
 @pytest.mark.parametrize(("asked", "given"), [("1", 4), ("-3", 4), ("9999", 512), ("100", 100)])
 def test_a_resolution_is_clamped(asked: str, given: int) -> None:
-    assert parse(["--useCamera", "--resolution", asked]).spec.camera == CameraSpec(given)
+    assert parse_arguments(["--useCamera", "--resolution", asked]).spec.camera == CameraSpec(given)
 
 
 def test_what_no_build_knows_is_left_alone() -> None:
     words = ["-force-vulkan", "--playerMode", "0", "--usecamera", "--seed", "7", "-job-worker", "1"]
-    assert parse(words) == Arguments(ObservationSpec(None, None, 3), plays=False)
+    assert parse_arguments(words) == Arguments(ObservationSpec(None, None, 3), plays=False)
 
 
 def test_options_of_unity_may_be_written_in_any_case() -> None:
     assert word_after(LOG_FILE, ["-LOGFILE", "here.log"]) == "here.log"
     with pytest.raises(ArgumentsError, match="-logFile is given twice"):
-        parse(["-logfile", "a.log", "-logFile", "b.log"])
+        parse_arguments(["-logfile", "a.log", "-logFile", "b.log"])
 
 
 def test_our_own_options() -> None:
-    arguments = parse(["--useRayCasts", "--rayTags", "18", "--cameraEncoding", "raw"])
+    arguments = parse_arguments(["--useRayCasts", "--rayTags", "18", "--cameraEncoding", "raw"])
     assert arguments.spec.rays == RaySpec(tags=18)
     assert arguments.encoding == "raw"
 
@@ -71,4 +77,4 @@ def test_our_own_options() -> None:
 )
 def test_what_cannot_be_is_named(words: list[str], message: str) -> None:
     with pytest.raises(ArgumentsError, match=message):
-        parse(words)
+        parse_arguments(words)

@@ -26,8 +26,13 @@ from animalcat.arena_configs.model import ArenaConfig, ArenaError
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.envs.mlagents.arguments import Arguments
 from animalcat.envs.mlagents.channels import ARENAS, ChannelError
-from animalcat.envs.mlagents.greeting import VersionRefusedError, greet
-from animalcat.envs.mlagents.link import ClientClosed, ClientGoneError, Link, NobodyListensError
+from animalcat.envs.mlagents.handshake import VersionRefusedError, greet
+from animalcat.envs.mlagents.link import (
+    ClientClosed,
+    ClientConnection,
+    ClientGoneError,
+    NobodyListensError,
+)
 from animalcat.envs.mlagents.peer import (
     BEHAVIOUR,
     ClientError,
@@ -63,7 +68,7 @@ class Build:
 
     def _run(self) -> None:
         try:
-            with Link(self.port) as link:
+            with ClientConnection(self.port) as link:
                 link.connect()
                 arguments = Arguments(self.spec, self.port, plays=False)
                 converse(link, greet(link), arguments, self.make)
@@ -287,7 +292,7 @@ def test_a_source_that_is_over_stops_the_client_at_its_next_reset() -> None:
 
 def test_nobody_listening_is_found_out() -> None:
     port = free_port()
-    with Link(port) as link, pytest.raises(NobodyListensError, match=str(port)):
+    with ClientConnection(port) as link, pytest.raises(NobodyListensError, match=str(port)):
         link.connect(0.3)
 
 

@@ -24,7 +24,7 @@ from animalcat.envs.testing import (
     assert_same_steps,
     goal_arena,
     lone_arena,
-    play,
+    play_episode,
     start,
     thing,
 )
@@ -102,9 +102,9 @@ def test_every_number_is_the_simulators(tmp_path: Path) -> None:
     ends: list[EndedBy | None] = []
     try:
         for seed, arena in enumerate(arenas):
-            steps = list(play(environment, arena, seed, [FORWARD] * 150))
+            steps = list(play_episode(environment, arena, seed, [FORWARD] * 150))
             assert_same_steps(
-                steps, list(play(SimEnvironment(SEEING), arena, seed, [FORWARD] * 150))
+                steps, list(play_episode(SimEnvironment(SEEING), arena, seed, [FORWARD] * 150))
             )
             ends.append(steps[-1].ended_by)
         assert environment.versions["unity-builds"] == "spare"
@@ -119,8 +119,8 @@ def test_a_kept_build_plays_as_the_simulator_a_step_late(tmp_path: Path) -> None
     environment = UnityEnvironment(SEEING, STAND_IN, settings(tmp_path))
     try:
         for seed, arena in enumerate((goal_arena(), lone_arena("Wall", time_limit=20))):
-            steps = list(play(environment, arena, seed, [FORWARD] * 60))
-            late = list(play(LateSimEnvironment(SEEING), arena, seed, [FORWARD] * 60))
+            steps = list(play_episode(environment, arena, seed, [FORWARD] * 60))
+            late = list(play_episode(LateSimEnvironment(SEEING), arena, seed, [FORWARD] * 60))
             assert_same_steps(steps, late)
     finally:
         environment.close()
@@ -141,7 +141,7 @@ def test_another_arena_than_was_meant_is_a_fault(name: str, tmp_path: Path) -> N
     environment = UnityEnvironment(ObservationSpec(rays=None), build(tmp_path, name), own)
     arena = Arena(time_limit=250, items=(start(), thing("GoodGoal", 20.0, 0.0, 2.0)))
     with pytest.raises(UnityFault, match=WRONG[name]):
-        list(play(environment, arena, 1, [NOOP] * 3))
+        list(play_episode(environment, arena, 1, [NOOP] * 3))
     _nothing_runs(tmp_path)
 
 
@@ -165,11 +165,11 @@ def test_a_build_that_dies_or_hangs_is_a_fault_and_the_next_episode_is_played(
         own = settings(tmp_path, builds="fresh", step_seconds=2)
         environment = UnityEnvironment(ObservationSpec(), path, own)
         with pytest.raises(UnityFault, match=r"return code 9|too long to respond"):
-            list(play(environment, goal_arena(), 1, [FORWARD] * 30))
+            list(play_episode(environment, goal_arena(), 1, [FORWARD] * 30))
         _nothing_runs(tmp_path)
         with pytest.raises(RuntimeError, match="load"):
             environment.step(FORWARD)
-        steps = list(play(environment, goal_arena(), 1, [FORWARD] * 30))
+        steps = list(play_episode(environment, goal_arena(), 1, [FORWARD] * 30))
         assert steps[-1].ended_by is EndedBy.GOAL
         environment.close()
         _nothing_runs(tmp_path)
@@ -220,8 +220,8 @@ def test_tags_of_newer_builds_are_left_out_and_a_frozen_start_is_no_other_time_l
     late = LateSimEnvironment(ObservationSpec())
     try:
         for arena in (lone_arena("DecoyGoal"), frozen):
-            steps = list(play(environment, arena, 1, [FORWARD] * 60))
-            assert_same_steps(steps, list(play(late, arena, 1, [FORWARD] * 60)))
+            steps = list(play_episode(environment, arena, 1, [FORWARD] * 60))
+            assert_same_steps(steps, list(play_episode(late, arena, 1, [FORWARD] * 60)))
             assert steps[-1].ended_by is EndedBy.GOAL
     finally:
         environment.close()

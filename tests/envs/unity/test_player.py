@@ -25,7 +25,9 @@ def test_what_is_seen_survives_packing() -> None:
     rays = rng.random(70, np.float32)
     camera = rng.integers(0, 256, (6, 6, 1), np.uint8)
     for image in (camera, None):
-        seen = player.unpack(player.pack(Seen(True, -0.25, vector, rays, image)))
+        seen = player.unpack_observation(
+            player.pack_observation(Seen(True, -0.25, vector, rays, image))
+        )
         assert (seen.over, seen.reward) == (True, -0.25)
         assert np.array_equal(seen.vector, vector)
         assert np.array_equal(seen.rays, rays)
@@ -36,11 +38,11 @@ def test_what_is_seen_survives_packing() -> None:
 def test_frames_come_whole_or_not_at_all() -> None:
     one, two = socket.socketpair()
     with one, two:
-        player.send_frame(one, player.LOAD, b"x" * 100_000)
-        assert player.receive_frame(two) == (player.LOAD, b"x" * 100_000)
+        player.send_message(one, player.LOAD, b"x" * 100_000)
+        assert player.receive_message(two) == (player.LOAD, b"x" * 100_000)
         one.sendall(player.HEADER.pack(10, player.STEP) + b"half")
         one.close()
-        assert player.receive_frame(two) is None
+        assert player.receive_message(two) is None
 
 
 def test_a_reserved_port_is_given_to_nobody_and_the_client_can_listen_there() -> None:

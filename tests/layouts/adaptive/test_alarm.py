@@ -16,7 +16,7 @@ from animalcat.layouts.adaptive.alarm import (
     TILTS,
     Alarm,
     log_factors,
-    schemes,
+    stratifications,
 )
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
@@ -39,7 +39,9 @@ def watch(
 ) -> Alarm:
     """An alarm that saw predictions of one value while success had its own, by row and episode."""
     generator = np.random.default_rng(seed)
-    alarm = Alarm(schemes([PARADIGMS[i % 4] for i in range(40)], {"size": np.arange(40) % 10}))
+    alarm = Alarm(
+        stratifications([PARADIGMS[i % 4] for i in range(40)], {"size": np.arange(40) % 10})
+    )
     for episode in range(episodes):
         row = int(generator.integers(40))
         alarm.update(row, bets(predicted, generator.random() < truth(row, episode)))
@@ -62,14 +64,14 @@ def test_a_paradigm_that_is_failed_is_found_and_named() -> None:
     assert alarm.raised_at is not None
     assert alarm.raised_at < 100
     suspect = alarm.suspects()[0]
-    assert (suspect.scheme, suspect.stratum, suspect.more) == ("paradigm", "c", False)
+    assert (suspect.stratification, suspect.stratum, suspect.more) == ("paradigm", "c", False)
     assert suspect.evidence > LEVEL
 
 
 def test_a_feature_that_the_layout_does_not_know_is_found_and_named() -> None:
     alarm = watch(1, lambda row, episode: 0.95 if row % 10 >= 7 else 0.4, 0.4)
     assert alarm.raised
-    suspect = next(s for s in alarm.suspects() if s.scheme == "size")
+    suspect = next(s for s in alarm.suspects() if s.stratification == "size")
     assert suspect.more
     assert suspect.stratum.startswith("from")
 
@@ -81,7 +83,7 @@ def test_an_agent_that_changes_is_found() -> None:
 
 
 def test_the_first_outcomes_count_for_nothing() -> None:
-    alarm = Alarm(schemes(PARADIGMS, {}))
+    alarm = Alarm(stratifications(PARADIGMS, {}))
     for _ in range(QUIET):
         alarm.update(0, bets(0.01, True))
     assert alarm.evidence == pytest.approx(1.0)
@@ -110,7 +112,7 @@ def test_without_strata_all_instances_together_are_watched() -> None:
 
 def test_strata_of_meta_features() -> None:
     redness = np.array([0, 0, 0, 0, 10, 20, 30, 40, 50, 60, 70, np.nan])
-    (scheme,) = schemes(["one"] * 12, {"redness": redness, "constant": np.ones(12)})
+    (scheme,) = stratifications(["one"] * 12, {"redness": redness, "constant": np.ones(12)})
     assert scheme.strata[0] == "0"
     assert scheme.strata[-1] == "unknown"
     assert len(scheme.strata) == 5
@@ -121,7 +123,7 @@ def test_strata_of_meta_features() -> None:
 
 
 def test_few_values_have_a_stratum_each() -> None:
-    (scheme,) = schemes(["one"] * 4, {"lava": [0.0, 1.0, 1.0, 0.0]})
+    (scheme,) = stratifications(["one"] * 4, {"lava": [0.0, 1.0, 1.0, 0.0]})
     assert scheme.strata == ("0", "1")
     assert scheme.labels.tolist() == [0, 1, 1, 0]
 
@@ -161,9 +163,9 @@ def test_what_it_contradicts_are_strata_that_are_off_the_same_way() -> None:
 
     alarm = watch(1, truth, 0.7)
     suspects = alarm.contradicted()
-    assert (suspects[0].scheme, suspects[0].stratum) == ("paradigm", "b")
+    assert (suspects[0].stratification, suspects[0].stratum) == ("paradigm", "b")
     assert len({suspect.more for suspect in suspects}) == 1
     inside = alarm.inside(suspects[:1])
     np.testing.assert_array_equal(inside, np.arange(40) % 4 == 1)
     assert alarm.inside(suspects).sum() >= inside.sum()
-    assert Alarm(schemes(PARADIGMS, {})).contradicted() == ()
+    assert Alarm(stratifications(PARADIGMS, {})).contradicted() == ()

@@ -17,7 +17,7 @@ from animalcat.benchmarks.adaptive_curves import bootstrap_mean, crossing, share
 from animalcat.benchmarks.adaptive_precision import players
 from animalcat.benchmarks.adaptive_sessions import Player, Task, World, simulate, use
 from animalcat.cli.main import build
-from animalcat.layouts.adaptive.offers import VectorSource
+from animalcat.layouts.adaptive.offers import DemandVectorGenerator
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.checking.calibration import spread
 from animalcat.layouts.library import load_layout
@@ -58,7 +58,7 @@ def test_simulated_sessions_go_as_they_went() -> None:
     part = battery.rows(np.arange(0, len(battery), 40))
     worlds = {
         "op": World(op, part),
-        "op-generated": World(op, part, VectorSource(part.features(op), 500)),
+        "op-generated": World(op, part, DemandVectorGenerator(part.features(op), 500)),
     }
     for variant in ("trials", "score"):
         layout = load_layout("one-capability", variant)
@@ -142,7 +142,7 @@ def test_intervals_hold_the_value() -> None:
 
 def test_what_a_source_offers_stands_behind_the_battery() -> None:
     layout, battery = load_layout("object-permanence"), op_battery(0)
-    world = World(layout, battery, VectorSource(battery.features(layout), 50))
+    world = World(layout, battery, DemandVectorGenerator(battery.features(layout), 50))
     assert len(world.playable) == len(battery) + 50
     layout.check_features(world.playable.features(layout))
     np.testing.assert_array_equal(

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 from animalcat.layouts.adaptive.bank import Bank
-from animalcat.layouts.adaptive.bound import Reach, information_of, reach
+from animalcat.layouts.adaptive.bound import InformationBound, information_bounds, information_of
 from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
@@ -23,9 +23,9 @@ Draw = Callable[[int, int], Floats]
 
 def bounds(
     layout: Layout, features: Floats, rule: StoppingRule, plays: int = 1
-) -> dict[str, Reach]:
+) -> dict[str, InformationBound]:
     bank = Bank(layout, features, ["p"] * len(features))
-    return {r.name: r for r in reach(bank, rule, plays)}
+    return {r.name: r for r in information_bounds(bank, rule, plays)}
 
 
 @pytest.mark.parametrize("name", ["aaio", "object-permanence"])

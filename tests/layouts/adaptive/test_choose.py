@@ -33,7 +33,7 @@ def test_the_score_is_the_expected_drop_of_variance(
     aaio: Layout, draw_instances: Draw, posterior: LivePosterior
 ) -> None:
     features = draw_instances(10, 2)
-    scores = Chooser(Bank(aaio, features, PARADIGMS)).informant.scores(posterior)
+    scores = Chooser(Bank(aaio, features, PARADIGMS)).gains.scores(posterior)
     p = Evaluator(aaio).probability(posterior.particles, features)
     ability, now = posterior.particles[:, :2], posterior.weights
     for i in range(10):
@@ -90,7 +90,7 @@ def test_informative_choices_are_the_best_of_paradigms_that_are_due(
     aaio: Layout, draw_instances: Draw, posterior: LivePosterior
 ) -> None:
     chooser = Chooser(Bank(aaio, draw_instances(10, 2), PARADIGMS), SHARPEST)
-    total = chooser.informant.scores(posterior).total
+    total = chooser.gains.scores(posterior).total
     first = chooser.choose(posterior, History(), 0)
     assert first is not None
     assert first.index == int(np.argmax(total))
@@ -113,7 +113,7 @@ def test_what_tells_more_is_likelier_by_the_power_of_sharpness(
         )
         for sharpness in (0.0, 1.0, 4.0, 100.0)
     }
-    worth = Chooser(bank).informant.scores(posterior).total
+    worth = Chooser(bank).gains.scores(posterior).total
     worth[3] = 0.0
     for sharpness in (1.0, 4.0):
         odds = worth**sharpness
@@ -177,8 +177,8 @@ def test_probabilities_are_filled_again_only_after_a_move(
     for i in range(30):
         posterior.update(features[i], bool(y[i]), i)
         moves.add(posterior.moves)
-        fresh = Chooser(Bank(aaio, features, ["p"] * 30)).informant.scores(posterior)
-        np.testing.assert_array_equal(chooser.informant.scores(posterior).total, fresh.total)
+        fresh = Chooser(Bank(aaio, features, ["p"] * 30)).gains.scores(posterior)
+        np.testing.assert_array_equal(chooser.gains.scores(posterior).total, fresh.total)
     assert len(moves) > 1
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from animalcat.layouts.adaptive.alarm import Alarm, log_factors, schemes
+from animalcat.layouts.adaptive.alarm import Alarm, log_factors, stratifications
 from animalcat.layouts.adaptive.hindsight import LEVEL, fails
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
@@ -28,7 +28,7 @@ def watched(truth: Floats, episodes: int = 150) -> tuple[bool, bool]:
     evaluator = Evaluator(OP)
     columns = evaluator.columns(BATTERY.features(OP))
     posterior = LivePosterior(OP, 1, particles=1000)
-    alarm = Alarm(schemes(BATTERY.paradigms, {}))
+    alarm = Alarm(stratifications(BATTERY.paradigms, {}))
     rows = generator.permutation(len(BATTERY))[:episodes]
     outcomes = (generator.random(episodes) < truth[rows]).astype(np.float64)
     for episode, (row, y) in enumerate(zip(rows.tolist(), outcomes.tolist(), strict=True), 1):

@@ -10,7 +10,7 @@ import pytest
 
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import RULES, Given, Learner, RulesError
-from animalcat.layouts.adaptive.offers import VectorSource
+from animalcat.layouts.adaptive.offers import DemandVectorGenerator
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.inference.live import TellError
 from animalcat.layouts.library import load_layout
@@ -179,7 +179,7 @@ def test_what_is_made_for_an_offer_is_told_by_what_it_is(
     aaio: Layout, draw_instances: Draw
 ) -> None:
     own = draw_instances(5, 1)
-    offers = VectorSource(own, 200).offers(aaio)
+    offers = DemandVectorGenerator(own, 200).offers(aaio)
     bank = Bank(aaio, own, ["a"] * 5, names=list("vwxyz"), offers=offers)
     learner = Learner(bank, Policy(generate=True, random_share=0.0), EVER, 3)
     choice = learner.ask()

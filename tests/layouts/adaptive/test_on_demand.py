@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 from animalcat.layouts.adaptive.bank import Bank, History
-from animalcat.layouts.adaptive.offers import Offers, VectorSource
+from animalcat.layouts.adaptive.offers import DemandVectorGenerator, Offers
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import Chooser
 from animalcat.layouts.adaptive.stopping import Stopper
@@ -28,7 +28,7 @@ ASKING = Policy(random_share=0.0, generate=True)
 def bank(aaio: Layout, draw_instances: Draw) -> Bank:
     """Six instances that are nearly too easy to tell anything, and 200 that could be made."""
     easy = np.array([[1.0 + 0.1 * k, 5.0, 0.0, 0.0] for k in range(6)])
-    offers = VectorSource(draw_instances(50, 3), 200).offers(aaio)
+    offers = DemandVectorGenerator(draw_instances(50, 3), 200).offers(aaio)
     return Bank(aaio, easy, ["a", "a", "a", "b", "b", "b"], offers=offers)
 
 
@@ -56,7 +56,7 @@ def test_the_best_that_can_be_made_is_where_the_battery_tells_too_little(
     chooser = Chooser(bank, ASKING)
     choice = chooser.choose(posterior, History(), 0)
     assert choice is not None
-    total = chooser.informant.scores(posterior).total
+    total = chooser.gains.scores(posterior).total
     assert choice.index == int(np.argmax(total))
     assert bank.offered[choice.index]
     assert choice.reason == "generated"
@@ -101,8 +101,8 @@ def test_each_offer_is_made_once_and_several_at_a_time_differ(
 
 def test_vectors_are_within_ranges_and_whole_where_examples_are(aaio: Layout) -> None:
     examples = np.array([[3.5, 1.0, 0.0, -1.0], [20.25, 2.0, 1.0, 2.0]])
-    offers = VectorSource(examples, 500).offers(aaio)
-    again = VectorSource(examples, 500).offers(aaio)
+    offers = DemandVectorGenerator(examples, 500).offers(aaio)
+    again = DemandVectorGenerator(examples, 500).offers(aaio)
     np.testing.assert_array_equal(offers.features, again.features)
     for k, feature in enumerate(aaio.features):
         assert feature.low <= offers.features[:, k].min()

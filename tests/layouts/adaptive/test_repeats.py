@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 
 from animalcat.layouts.adaptive.bank import Bank, History
-from animalcat.layouts.adaptive.evidence import Evidence
+from animalcat.layouts.adaptive.outcomes import WeightedOutcomes
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import WORTHWHILE, Chooser
 from animalcat.layouts.adaptive.retest import Retest
@@ -31,7 +31,7 @@ class Played(NamedTuple):
 
     verdict: Verdict
     posterior: LivePosterior
-    evidence: Evidence[int]
+    evidence: WeightedOutcomes[int]
     reasons: Counter[str]
 
     @property
@@ -53,7 +53,7 @@ def played(
     """A session of an agent that draws anew in every episode, or once for every instance."""
     bank = Bank(layout, features, ["p"] * len(features))
     chooser, posterior = Chooser(bank, policy), LivePosterior(layout, 3)
-    evidence: Evidence[int] = Evidence()
+    evidence: WeightedOutcomes[int] = WeightedOutcomes()
     stopper = Stopper(layout, StoppingRule(max_episodes=most, target_sd=0.01, futility=0.0))
     p = Evaluator(layout).probability([TRUTH], features)[0]
     generator = np.random.default_rng(8)

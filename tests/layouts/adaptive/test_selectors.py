@@ -18,10 +18,10 @@ from animalcat.layouts.adaptive.selectors import (
     Listed,
     Mixture,
     PerSecond,
+    SelectionContext,
     Threshold,
-    Uniform,
+    UniformRandom,
     VarianceDrop,
-    View,
     propensities,
     stratified_random,
 )
@@ -48,8 +48,10 @@ def chooser(aaio: Layout, draw_instances: Draw) -> Chooser:
     return Chooser(bank)
 
 
-def view(chooser: Chooser, posterior: LivePosterior, played: tuple[int, ...] = ()) -> View:
-    return View(posterior, chooser.bank, History(played), chooser.informant)
+def view(
+    chooser: Chooser, posterior: LivePosterior, played: tuple[int, ...] = ()
+) -> SelectionContext:
+    return SelectionContext(posterior, chooser.bank, History(played), chooser.gains)
 
 
 EVERY = np.ones(10, dtype=np.bool_)
@@ -146,7 +148,7 @@ def test_cost_divides_the_worth(chooser: Chooser, posterior: LivePosterior) -> N
 def test_variants_rest_while_there_is_anything_else(
     chooser: Chooser, posterior: LivePosterior
 ) -> None:
-    rested = CoolDown(Uniform(), episodes=2)
+    rested = CoolDown(UniformRandom(), episodes=2)
     chances = propensities(rested.branches(view(chooser, posterior, (0, 4, 9)), EVERY), 10)
     np.testing.assert_allclose(chances, [1 / 6] * 4 + [0, 0] + [1 / 6] * 2 + [0, 0])
     only = np.arange(10) == 5
@@ -182,11 +184,11 @@ def test_stratified_random_gives_paradigms_equal_chances(
 def test_a_mixture_without_one_part_is_the_others(
     chooser: Chooser, posterior: LivePosterior
 ) -> None:
-    mixed = Mixture(((0.5, Listed(())), (0.5, Uniform())))
+    mixed = Mixture(((0.5, Listed(())), (0.5, UniformRandom())))
     (branch,) = mixed.branches(view(chooser, posterior), EVERY)
     assert (branch.share, branch.reason) == (1.0, "random")
     with pytest.raises(ValueError, match="sum to 1"):
-        Mixture(((0.5, Uniform()),))
+        Mixture(((0.5, UniformRandom()),))
 
 
 def test_distrust_chooses_at_random(chooser: Chooser, posterior: LivePosterior) -> None:
@@ -199,11 +201,11 @@ def test_equal_instances_are_worked_out_once(aaio: Layout, draw_instances: Draw)
     features = np.repeat(draw_instances(5, 2), 4, axis=0)
     bank = Bank(aaio, features, ["p"] * 20)
     assert len(bank.distinct) == 5
-    scores = Chooser(bank).informant.scores(LivePosterior(aaio, 1))
+    scores = Chooser(bank).gains.scores(LivePosterior(aaio, 1))
     np.testing.assert_array_equal(
         scores.total.reshape(5, 4), scores.total[::4].repeat(4).reshape(5, 4)
     )
-    single = Chooser(Bank(aaio, features[::4], ["p"] * 5)).informant.scores(LivePosterior(aaio, 1))
+    single = Chooser(Bank(aaio, features[::4], ["p"] * 5)).gains.scores(LivePosterior(aaio, 1))
     np.testing.assert_array_equal(scores.total[::4], single.total)
 
 
@@ -213,8 +215,8 @@ def test_pending_episodes_count(
     """What is being played tells less a second time, by exactly what its outcomes would tell."""
     features = draw_instances(6, 4)
     bank = Bank(aaio, features, ["p"] * 6)
-    informant = Chooser(bank).informant
-    scores = informant.scores(posterior, (2,))
+    gains = Chooser(bank).gains
+    scores = gains.scores(posterior, (2,))
     p = Evaluator(aaio).probability(posterior.particles, features)
     expected = np.zeros((6, 2))
     for chances in (p[:, 2], 1.0 - p[:, 2]):
@@ -225,7 +227,7 @@ def test_pending_episodes_count(
         covariance = (weights[:, np.newaxis] * centred).T @ p
         expected += share * (covariance**2 / (mean * (1 - mean))).T
     np.testing.assert_allclose(scores.drops, expected, rtol=2e-3, atol=1e-7)
-    assert scores.total[2] < informant.scores(posterior).total[2]
+    assert scores.total[2] < gains.scores(posterior).total[2]
 
 
 def test_several_slots_get_different_instances(chooser: Chooser, posterior: LivePosterior) -> None:
@@ -248,9 +250,9 @@ def test_a_large_bank_is_searched_in_two_looks(layout: str) -> None:
     features[:, binary] = features[:, binary].round()
     bank = Bank(spec, features, [f"p{i % 3}" for i in range(6000)])
     posterior = LivePosterior(spec, 3)
-    found = Chooser(bank).informant.scores(posterior).total
+    found = Chooser(bank).gains.scores(posterior).total
     half = Bank(spec, features[:3000], ["p"] * 3000), Bank(spec, features[3000:], ["p"] * 3000)
-    full = np.concatenate([Chooser(part).informant.scores(posterior).total for part in half])
+    full = np.concatenate([Chooser(part).gains.scores(posterior).total for part in half])
     best = int(np.argmax(found))
     assert found[best] == full[best]
     assert full[best] >= 0.95 * full.max()
@@ -287,7 +289,7 @@ def test_drops_by_the_best_guess_are_nearly_those_of_drawn_outcomes(
         likelihood = np.exp(bank.evaluator.pointwise(theta, each, y)) * weights
         mean = likelihood @ ability / likelihood.sum(axis=1, keepdims=True)
         whole[i] = np.mean((mean - weights @ ability) ** 2, axis=0)
-    found = Chooser(bank).informant.scores(posterior).drops
+    found = Chooser(bank).gains.scores(posterior).drops
     assert least <= found.sum() / whole.sum() <= 1.05
     assert np.corrcoef(found.sum(axis=1), whole.sum(axis=1))[0, 1] >= alike
 
@@ -299,9 +301,9 @@ def test_information_of_many_counts_and_scores_is_worked_out_where_it_is_most(va
     features = spread(spec, 600, np.random.default_rng(2))
     posterior = LivePosterior(spec, 4, particles=1000)
     place = list(range(len(spec.capabilities)))
-    many = Chooser(Bank(spec, features, ["p"] * 600)).informant.information(posterior, place)
+    many = Chooser(Bank(spec, features, ["p"] * 600)).gains.information(posterior, place)
     few = [
-        Chooser(Bank(spec, part, ["p"] * 150)).informant.information(posterior, place)
+        Chooser(Bank(spec, part, ["p"] * 150)).gains.information(posterior, place)
         for part in np.split(features, 4)
     ]
     all_of_them = np.concatenate(few)

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from animalcat.layouts.adaptive.alarm import Alarm, log_factors, schemes
+from animalcat.layouts.adaptive.alarm import Alarm, log_factors, stratifications
 from animalcat.layouts.adaptive.bank import Bank, History
-from animalcat.layouts.adaptive.bound import reach
-from animalcat.layouts.adaptive.information import Informant
+from animalcat.layouts.adaptive.bound import information_bounds
+from animalcat.layouts.adaptive.information import GainEstimator
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import Chooser
 from animalcat.layouts.adaptive.stopping import Stopper
@@ -113,9 +113,9 @@ def exactly(posterior: LivePosterior, layout: Layout, row: Floats) -> tuple[Floa
 def test_drops_are_those_of_all_outcomes_together() -> None:
     posterior = known(TWO)
     bank = Bank(TWO, SPREAD, ["p"] * len(SPREAD))
-    found = Informant(bank).scores(posterior)
+    found = GainEstimator(bank).scores(posterior)
     alone = [
-        Informant(
+        GainEstimator(
             Bank(TWO, SPREAD, ["p"] * len(SPREAD), observes=np.tile(mask, (len(SPREAD), 1)))
         ).scores(posterior)
         for mask in ([True, False], [False, True])
@@ -132,8 +132,8 @@ def test_drops_are_those_of_all_outcomes_together() -> None:
 def test_an_outcome_that_an_instance_does_not_give_adds_nothing() -> None:
     posterior, plain = known(TWO), known(ONE)
     mask = np.tile([True, False], (len(SPREAD), 1))
-    some = Informant(Bank(TWO, SPREAD, ["p"] * len(SPREAD), observes=mask))
-    one = Informant(Bank(ONE, SPREAD, ["p"] * len(SPREAD)))
+    some = GainEstimator(Bank(TWO, SPREAD, ["p"] * len(SPREAD), observes=mask))
+    one = GainEstimator(Bank(ONE, SPREAD, ["p"] * len(SPREAD)))
     a, b = some.scores(posterior), one.scores(plain)
     np.testing.assert_allclose(a.drops, b.drops, rtol=1e-6)
     np.testing.assert_allclose(a.predicted, b.predicted)
@@ -141,25 +141,27 @@ def test_an_outcome_that_an_instance_does_not_give_adds_nothing() -> None:
     np.testing.assert_allclose(
         some.noiseless(posterior).total, one.noiseless(plain).total, rtol=1e-6
     )
-    ours, theirs = (reach(informant.bank, StoppingRule())[0] for informant in (some, one))
+    ours, theirs = (information_bounds(gains.bank, StoppingRule())[0] for gains in (some, one))
     assert ours.sd == pytest.approx(theirs.sd)
-    whole = reach(Bank(TWO, SPREAD, ["p"] * len(SPREAD)), StoppingRule())[0]
+    whole = information_bounds(Bank(TWO, SPREAD, ["p"] * len(SPREAD)), StoppingRule())[0]
     assert whole.sd < ours.sd
 
 
 def test_information_of_all_outcomes_together() -> None:
     posterior = known(TWO)
-    whole = Informant(Bank(TWO, SPREAD, ["p"] * len(SPREAD)))
+    whole = GainEstimator(Bank(TWO, SPREAD, ["p"] * len(SPREAD)))
     both = whole.information(posterior, [0])
     for mask in ([True, False], [False, True]):
         bank = Bank(TWO, SPREAD, ["p"] * len(SPREAD), observes=np.tile(mask, (len(SPREAD), 1)))
-        assert (both >= Informant(bank).information(posterior, [0]) - 1e-12).all()
+        assert (both >= GainEstimator(bank).information(posterior, [0]) - 1e-12).all()
     # Scores among them: outcomes are drawn, and the sum is near what it is for many of them.
     live = LivePosterior(NAVIGATION, 2)
     rows = np.array([[10.0, 10.0], [30.0, 10.0], [50.0, 100.0]])
-    gained = Informant(Bank(NAVIGATION, rows, ["p"] * 3)).information(live, [0, 1])
+    gained = GainEstimator(Bank(NAVIGATION, rows, ["p"] * 3)).information(live, [0, 1])
     success = np.tile([True, False], (3, 1))
-    less = Informant(Bank(NAVIGATION, rows, ["p"] * 3, observes=success)).information(live, [0, 1])
+    less = GainEstimator(Bank(NAVIGATION, rows, ["p"] * 3, observes=success)).information(
+        live, [0, 1]
+    )
     assert (gained > less).all()
 
 
@@ -168,7 +170,7 @@ def test_equal_instances_with_other_outcomes_are_told_apart() -> None:
     bank = Bank(TWO, rows, ["p"] * 3, observes=[[True, True], [False, True], [True, True]])
     assert bank.place.tolist() == [0, 1, 0]
     assert bank.gives.tolist() == [[True, True], [False, True]]
-    total = Informant(bank).scores(known(TWO)).total
+    total = GainEstimator(bank).scores(known(TWO)).total
     assert total[0] == total[2] > total[1]
     with pytest.raises(ValueError, match=r"\(3, 2\): count, first"):
         Bank(TWO, rows, ["p"] * 3, observes=[True, True, True])
@@ -188,7 +190,7 @@ def test_a_session_of_several_outcomes(name: Any) -> None:
     y = np.where(observes, y, NAN)
     chooser, posterior = Chooser(bank, Policy(name=name)), LivePosterior(NAVIGATION, 5, 800)
     stopper = Stopper(NAVIGATION, StoppingRule())
-    alarm, played = Alarm(schemes(bank.paradigms, {})), list[int]()
+    alarm, played = Alarm(stratifications(bank.paradigms, {})), list[int]()
     before = [n.sd for n in posterior.summary()]
     for episode in range(1, 16):
         one, two = choose_several(chooser, posterior, History(played), episode, 2)
@@ -248,7 +250,7 @@ def test_an_outcome_that_the_layout_gets_wrong_raises_the_alarm() -> None:
     standing: list[bool] = []
     for y in (fine, strange):
         posterior = LivePosterior(NAVIGATION, 3, 1000)
-        alarm = Alarm(schemes(["slow", "fast"] * 60, {}))
+        alarm = Alarm(stratifications(["slow", "fast"] * 60, {}))
         for i, row in enumerate(features):
             factors = log_factors(posterior, evaluator, columns[[i]], y[i].tolist(), i + 1)
             alarm.update(i, factors)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 from animalcat.layouts.adaptive.bank import Bank, History
-from animalcat.layouts.adaptive.information import Scores
+from animalcat.layouts.adaptive.information import ExpectedGains
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import Chooser
 from animalcat.layouts.adaptive.stopping import Stopper, Verdict, needed
@@ -198,7 +198,7 @@ def test_how_many_episodes_are_needed(aaio: Layout, draw_instances: Draw) -> Non
     """As many of the best instances as the first two, each by its own drop, take to the target."""
     bank = Bank(aaio, draw_instances(40, 5), ["p"] * 40)
     posterior, chooser = LivePosterior(aaio, 1), Chooser(bank)
-    scores = chooser.informant.scores(posterior)
+    scores = chooser.gains.scores(posterior)
     best = np.sort(scores.drops[:, 0] / scores.variance[0])[::-1]
     target = float(np.sqrt(scores.variance[0] * (1 - best[0]) * (1 - best[1]))) / 5.3
     rule = StoppingRule(targets={"navigationAbility": target * 1.0001})
@@ -212,7 +212,7 @@ def test_the_number_needed_is_that_of_sorting_all(size: int, target: float) -> N
     generator = np.random.default_rng(size)
     drops = generator.exponential(0.02, (size, 1)) * (generator.random((size, 1)) < 0.7)
     nothing = np.zeros(size)
-    scores = Scores(drops, nothing, nothing, np.array([0.5]), np.zeros(1))
+    scores = ExpectedGains(drops, nothing, nothing, np.array([0.5]), np.zeros(1))
     left = generator.random(size) < 0.9
     after = np.sqrt(0.5 * np.cumprod(1.0 - np.sort(drops[left, 0])[::-1] / 0.5))
     reached = np.flatnonzero(after <= target)

@@ -1,6 +1,6 @@
 """JSON with raw arrays as bytes: how layouts travel between processes and to disk, without pickle.
 
-A frame is the length of the JSON (4 bytes), the length of the arrays (8 bytes), the JSON, and the
+A message is the length of the JSON (4 bytes), the length of the arrays (8 bytes), the JSON, and the
 arrays in C order one after the other; numbers are little-endian. The JSON's key "arrays" lists
 name, dtype and shape of each.
 """
@@ -23,17 +23,17 @@ _LIMIT: Final = 1 << 32
 _DTYPES: Final = ("<f8", "<f4", "<i8", "|u1")
 
 
-class FrameError(ValueError):
-    """Bytes that are no frame."""
+class MessageError(ValueError):
+    """Bytes that are no message."""
 
 
 def pack(message: Mapping[str, Any], arrays: Arrays | None = None) -> bytes:
-    """A frame from a JSON object and named arrays of float64, float32, int64 or uint8."""
+    """A message from a JSON object and named arrays of float64, float32, int64 or uint8."""
     listing: list[dict[str, Any]] = []
     payload: list[bytes] = []
     for name, array in (arrays or {}).items():
         if array.dtype.str not in _DTYPES:
-            raise TypeError(f"array {name} is {array.dtype}; frames hold {', '.join(_DTYPES)}")
+            raise TypeError(f"array {name} is {array.dtype}; messages hold {', '.join(_DTYPES)}")
         listing.append({"name": name, "dtype": array.dtype.str, "shape": list(array.shape)})
         payload.append(np.ascontiguousarray(array).tobytes())
     text = json.dumps({**message, "arrays": listing}, separators=(",", ":")).encode()
@@ -42,24 +42,24 @@ def pack(message: Mapping[str, Any], arrays: Arrays | None = None) -> bytes:
 
 
 def lengths(header: bytes) -> tuple[int, int]:
-    """Lengths of the JSON and of the arrays from the first 12 bytes of a frame.
+    """Lengths of the JSON and of the arrays from the first 12 bytes of a message.
 
     Raises:
-        FrameError: They are too short or claim too much.
+        MessageError: They are too short or claim too much.
     """
     if len(header) != HEADER.size:
-        raise FrameError("cut in its header")
+        raise MessageError("cut in its header")
     text, payload = HEADER.unpack(header)
     if text + payload > _LIMIT:
-        raise FrameError(f"claims {text + payload} bytes")
+        raise MessageError(f"claims {text + payload} bytes")
     return text, payload
 
 
 def unpack(text: bytes, payload: bytes) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """The JSON object and the arrays of a frame; the arrays are copies.
+    """The JSON object and the arrays of a message; the arrays are copies.
 
     Raises:
-        FrameError: The parts do not fit each other.
+        MessageError: The parts do not fit each other.
     """
     try:
         message: dict[str, Any] = json.loads(text)
@@ -67,7 +67,7 @@ def unpack(text: bytes, payload: bytes) -> tuple[dict[str, Any], dict[str, npt.N
         at = 0
         for entry in message.pop("arrays"):
             if entry["dtype"] not in _DTYPES:
-                raise FrameError(f"dtype {entry['dtype']!r}")
+                raise MessageError(f"dtype {entry['dtype']!r}")
             dtype = np.dtype(entry["dtype"])
             shape = tuple(int(n) for n in entry["shape"])
             size = math.prod(shape) * dtype.itemsize
@@ -75,22 +75,22 @@ def unpack(text: bytes, payload: bytes) -> tuple[dict[str, Any], dict[str, npt.N
             arrays[entry["name"]] = np.frombuffer(part, dtype).reshape(shape).copy()
             at += size
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise FrameError(f"malformed: {error}") from None
+        raise MessageError(f"malformed: {error}") from None
     if at != len(payload):
-        raise FrameError(f"{len(payload)} bytes of arrays, {at} named")
+        raise MessageError(f"{len(payload)} bytes of arrays, {at} named")
     return message, arrays
 
 
 def read(
     source: Callable[[int], bytes],
 ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]] | None:
-    """Read one frame by a function that reads exactly n bytes, or less at the end.
+    """Read one message by a function that reads exactly n bytes, or less at the end.
 
     Returns:
-        The frame, or None at a clean end.
+        The message, or None at a clean end.
 
     Raises:
-        FrameError: The frame is cut or malformed.
+        MessageError: The message is cut or malformed.
     """
     header = source(HEADER.size)
     if not header:
@@ -98,5 +98,5 @@ def read(
     text_size, payload_size = lengths(header)
     text, payload = source(text_size), source(payload_size)
     if len(text) != text_size or len(payload) != payload_size:
-        raise FrameError("cut")
+        raise MessageError("cut")
     return unpack(text, payload)

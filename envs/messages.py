@@ -31,7 +31,7 @@ _STEP: Final = struct.Struct("<BB6xdd3f3f")
 # Phase, why it ended (0: it did not), reward, health, velocity, position; arrays follow.
 
 
-class Kind(IntEnum):
+class MessageKind(IntEnum):
     """What a frame is; the first three are requests, the others answers."""
 
     OPEN = 1

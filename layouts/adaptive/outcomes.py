@@ -1,4 +1,4 @@
-"""What was told in a session, and as how many outcomes each counts."""
+"""The outcomes of a session, each with the weight that it has as evidence."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from animalcat.layouts.adaptive.retest import Retest
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Outcome: TypeAlias = float | tuple[float, ...]
-"""What became of an episode: a number, or one for each outcome of the layout."""
+"""The outcome of an episode: a number, or one number for each outcome of the layout."""
 Instance = TypeVar("Instance", bound=Hashable)
 
 
-class Evidence(Generic[Instance]):
-    """Outcomes in the order told. A repeat counts by what is known of the agent's randomness.
+class WeightedOutcomes(Generic[Instance]):
+    """Outcomes in the order told, weighted by what repeats have shown of the agent's randomness.
 
-    That is known better with every repeat, and weighs all of them anew: in the end the repeats of a
-    deterministic agent count as hardly anything, and those of a random one in full, the first ones
-    too.
+    Every repeat improves that knowledge and so changes all weights, earlier ones included. In the
+    end the repeats of a deterministic agent count for almost nothing, and those of a random agent
+    count in full.
     """
 
     def __init__(self) -> None:
@@ -42,23 +42,23 @@ class Evidence(Generic[Instance]):
 
     @property
     def outcomes(self) -> Floats:
-        """(outcomes,), or (outcomes, kinds) where layouts have several; NaN: missing."""
+        """(episodes,), or (episodes, outcomes) if the layout has several; NaN where missing."""
         return np.array(self._outcomes, np.float64)
 
     @property
     def weights(self) -> Floats:
-        """(outcomes,), as how many each counts by what is known now; 0 where nothing was seen."""
+        """(episodes,): how many outcomes each counts as; 0 where nothing was observed."""
         return self.retest.weights(self._before) * np.array(self._observed, np.float64)
 
     @property
     def fresh(self) -> list[int]:
-        """Which outcomes were seen and are no repeats, by their place in the order told."""
+        """Indices, in the order told, of the outcomes that were observed and are not repeats."""
         told = enumerate(zip(self._before, self._observed, strict=True))
         return [i for i, (before, observed) in told if observed and not before]
 
-    def first(self, n: int) -> Evidence[Instance]:
-        """What was known after the first n outcomes."""
-        made: Evidence[Instance] = Evidence()
+    def first(self, n: int) -> WeightedOutcomes[Instance]:
+        """Copy the state as it was after the first n outcomes."""
+        made: WeightedOutcomes[Instance] = WeightedOutcomes()
         for i in range(min(n, len(self))):
             made.tell(self._instances[i], self._outcomes[i], self._chances[i], self._observed[i])
         return made
@@ -75,10 +75,10 @@ class Evidence(Generic[Instance]):
         """Take in an outcome.
 
         Args:
-            instance: What was played.
-            outcome: What became of it; several where layouts have several, NaN: missing.
-            chance: Predicted probability of that outcome, before it.
-            observed: False: nothing was seen, and the outcome stands for nothing.
+            instance: The instance that was played.
+            outcome: Its outcome; a tuple if the layout has several, NaN where one is missing.
+            chance: Probability of that outcome, as predicted before it was known.
+            observed: False if nothing was observed; `outcome` is then a placeholder.
         """
         if observed and instance in self._latest:
             same = np.array_equal(outcome, self._latest[instance], equal_nan=True)

@@ -18,8 +18,8 @@ PACKAGE_VERSION: Final = "4.0.0"
 logger = logging.getLogger(__name__)
 
 
-class Connection(Protocol):
-    """What a conversation needs of a `Link`."""
+class Transport(Protocol):
+    """What a conversation needs of a `ClientConnection`."""
 
     def exchange(self, output: pb.UnityOutput | None) -> pb.UnityInput:
         """Say something and wait for the answer."""
@@ -31,7 +31,7 @@ class Connection(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class ClientIdentity:
     """Who a client says that it is.
 
     Attributes:
@@ -52,7 +52,7 @@ class VersionRefusedError(Exception):
     """The client speaks another version of the protocol; the message says which."""
 
 
-def greet(connection: Connection) -> Client:
+def greet(connection: Transport) -> ClientIdentity:
     """Say who this is, and hear who the client is.
 
     A refusal is logged before the client is told, which then kills its build.
@@ -78,7 +78,7 @@ def greet(connection: Connection) -> Client:
         connection.stop()
         raise refusal
     logger.info("client: mlagents-envs %s, seed %d", told.package_version, told.seed)
-    return Client(told.seed, told.package_version)
+    return ClientIdentity(told.seed, told.package_version)
 
 
 def greeting() -> pb.UnityOutput:

@@ -7,7 +7,7 @@ import io
 import numpy as np
 import pytest
 
-from animalcat.layouts.inference import frames
+from animalcat.layouts.inference import messages
 
 MESSAGE = {"op": "fit", "seed": 2**63}
 ARRAYS = {
@@ -18,9 +18,9 @@ ARRAYS = {
 
 
 def test_there_and_back() -> None:
-    data = frames.pack(MESSAGE, ARRAYS) + frames.pack({"next": True})
+    data = messages.pack(MESSAGE, ARRAYS) + messages.pack({"next": True})
     source = io.BytesIO(data)
-    read = frames.read(source.read)
+    read = messages.read(source.read)
     assert read is not None
     message, arrays = read
     assert message == MESSAGE
@@ -28,15 +28,15 @@ def test_there_and_back() -> None:
     for name, array in ARRAYS.items():
         np.testing.assert_array_equal(arrays[name], array)
         assert arrays[name].dtype == array.dtype
-    assert frames.read(source.read) == ({"next": True}, {})
-    assert frames.read(source.read) is None
+    assert messages.read(source.read) == ({"next": True}, {})
+    assert messages.read(source.read) is None
 
 
 def test_a_frame_cut_anywhere_is_refused() -> None:
-    data = frames.pack(MESSAGE, ARRAYS)
+    data = messages.pack(MESSAGE, ARRAYS)
     for size in range(1, len(data)):
-        with pytest.raises(frames.FrameError):
-            frames.read(io.BytesIO(data[:size]).read)
+        with pytest.raises(messages.MessageError):
+            messages.read(io.BytesIO(data[:size]).read)
 
 
 @pytest.mark.parametrize(
@@ -52,12 +52,12 @@ def test_a_frame_cut_anywhere_is_refused() -> None:
     ],
 )
 def test_malformed_json_is_refused(listing: str) -> None:
-    with pytest.raises(frames.FrameError):
-        frames.unpack(listing.encode(), bytes(8))
+    with pytest.raises(messages.MessageError):
+        messages.unpack(listing.encode(), bytes(8))
 
 
 def test_absurd_lengths_are_refused_before_anything_is_read() -> None:
-    with pytest.raises(frames.FrameError, match="claims"):
-        frames.lengths(b"\xff" * frames.HEADER.size)
+    with pytest.raises(messages.MessageError, match="claims"):
+        messages.lengths(b"\xff" * messages.HEADER.size)
     with pytest.raises(TypeError, match="object"):
-        frames.pack({}, {"a": np.array([{}], dtype=object)})
+        messages.pack({}, {"a": np.array([{}], dtype=object)})
