@@ -55,6 +55,10 @@ async def test_a_session_goes_as_it_went(service: Any) -> None:
         assert ours.pop("instance") == theirs.pop("instance")
         assert ours == pytest.approx(theirs, rel=1e-6)  # another processor may round otherwise
     assert made["nodes"].keys() == known["nodes"].keys()
-    for name, node in known["nodes"].items():
-        # Draws of NUTS part for good where a single bit does.
-        assert made["nodes"][name] == pytest.approx(node, rel=0.05, abs=0.05)
+    for name, (mean, sd, *hdi) in known["nodes"].items():
+        ours_mean, ours_sd, *ours_hdi = made["nodes"][name]
+        # Draws of NUTS part for good where a single bit does, so on another processor only chance
+        # may differ: 400 effective draws (the gate) put two means 0.07 SD apart, and tails more.
+        assert ours_mean == pytest.approx(mean, abs=0.3 * sd), name
+        assert ours_sd == pytest.approx(sd, rel=0.25), name
+        assert ours_hdi == pytest.approx(hdi, abs=0.5 * sd), name
