@@ -17,8 +17,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 import typer
+from PIL import Image
 from typer.testing import CliRunner
 
 from animalcat.cli.main import build
@@ -131,6 +133,34 @@ def test_what_is_shown_is_what_a_run_prints(
 
 def test_some_output_is_compared() -> None:
     assert any(not SEEN.fullmatch(block.before) for _, _, block in OUTPUTS)
+
+
+PICTURES = {
+    "animalcat arena show docs/examples/yard.yaml -o map.png": "map.png",
+    "animalcat arena show docs/examples/yard.yaml --first-person --resolution 384 -o frame.png": (
+        "frame.png"
+    ),
+    "animalcat layout show docs/examples/reading.yaml --variant tables -o graph.svg": "reading.svg",
+}
+
+
+@pytest.mark.parametrize(("command", "picture"), PICTURES.items(), ids=PICTURES.values())
+def test_pictures_are_what_the_commands_draw(
+    command: str, picture: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert command in COMMANDS
+    monkeypatch.chdir(ROOT)
+    *words, name = shlex.split(command)[1:]
+    drawn, kept = tmp_path / name, ROOT / "docs" / "pictures" / picture
+    assert CliRunner().invoke(build(words), [*words, str(drawn)]).exit_code == 0
+    if drawn.suffix == ".svg":
+        shapes = [re.findall(r'<path[^>]* d="([^"]*)"', p.read_text()) for p in (drawn, kept)]
+        assert shapes[0]
+        assert shapes[0] == shapes[1]
+    else:
+        pixels = [np.asarray(Image.open(p).convert("RGB"), dtype=float) for p in (drawn, kept)]
+        assert pixels[0].shape == pixels[1].shape
+        assert np.abs(pixels[0] - pixels[1]).mean() < 1
 
 
 def test_the_learners_fifteen_lines_run(
