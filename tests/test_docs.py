@@ -79,7 +79,15 @@ def slug(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
 
-COMMANDS = sorted({line for page in PAGES for block in blocks(page) for line in block.commands})
+def inline(page: Path) -> list[str]:
+    """Commands within sentences."""
+    return re.findall(r"`(animalcat [a-z][^`\n]*)`", page.read_text())
+
+
+COMMANDS = sorted(
+    {line for page in PAGES for block in blocks(page) for line in block.commands}
+    | {line for page in PAGES for line in inline(page)}
+)
 OUTPUTS = [row for row in outputs() if row[0].name not in PLAYED_ELSEWHERE]
 
 
