@@ -20,10 +20,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import typer
+import yaml
 from PIL import Image
 from typer.testing import CliRunner
 
 from animalcat.cli.main import build
+from animalcat.layouts.library import load_layout
+from animalcat.layouts.model.spec import from_dict
 from tests.layouts.test_notebook import person
 from tests.printed import agrees
 
@@ -141,6 +144,18 @@ def test_what_is_shown_is_what_a_run_prints(
 
 def test_some_output_is_compared() -> None:
     assert any(not SEEN.fullmatch(block.before) for _, _, block in OUTPUTS)
+
+
+def test_what_is_quoted_of_a_file_is_in_it() -> None:
+    shown = list(blocks(ROOT / "docs" / "layouts.md"))
+    (table,) = (block.text for block in shown if block.language == "csv")
+    layout, outcomes = (yaml.safe_load(b.text) for b in shown if b.language == "yaml")
+    assert (ROOT / "docs" / "examples" / "reading.csv").read_text().startswith(table)
+    assert (
+        from_dict(layout).digest == load_layout(ROOT / "docs" / "examples" / "reading.yaml").digest
+    )
+    shipped = yaml.safe_load((ROOT / "layouts" / "library" / "navigation-speed.yaml").read_text())
+    assert outcomes["outcomes"] == shipped["outcomes"]
 
 
 PICTURES = {
