@@ -17,11 +17,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 import typer
+import yaml
+from PIL import Image
 from typer.testing import CliRunner
 
 from animalcat.cli.main import build
+from animalcat.layouts.library import load_layout
+from animalcat.layouts.model.spec import from_dict
 from tests.layouts.test_notebook import person
 from tests.printed import agrees
 
@@ -77,7 +82,15 @@ def slug(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
 
-COMMANDS = sorted({line for page in PAGES for block in blocks(page) for line in block.commands})
+def inline(page: Path) -> list[str]:
+    """Commands within sentences."""
+    return re.findall(r"`(animalcat [a-z][^`\n]*)`", page.read_text())
+
+
+COMMANDS = sorted(
+    {line for page in PAGES for block in blocks(page) for line in block.commands}
+    | {line for page in PAGES for line in inline(page)}
+)
 OUTPUTS = [row for row in outputs() if row[0].name not in PLAYED_ELSEWHERE]
 
 
@@ -131,6 +144,46 @@ def test_what_is_shown_is_what_a_run_prints(
 
 def test_some_output_is_compared() -> None:
     assert any(not SEEN.fullmatch(block.before) for _, _, block in OUTPUTS)
+
+
+def test_what_is_quoted_of_a_file_is_in_it() -> None:
+    shown = list(blocks(ROOT / "docs" / "layouts.md"))
+    (table,) = (block.text for block in shown if block.language == "csv")
+    layout, outcomes = (yaml.safe_load(b.text) for b in shown if b.language == "yaml")
+    assert (ROOT / "docs" / "examples" / "reading.csv").read_text().startswith(table)
+    assert (
+        from_dict(layout).digest == load_layout(ROOT / "docs" / "examples" / "reading.yaml").digest
+    )
+    shipped = yaml.safe_load((ROOT / "layouts" / "library" / "navigation-speed.yaml").read_text())
+    assert outcomes["outcomes"] == shipped["outcomes"]
+
+
+PICTURES = {
+    "animalcat arena show docs/examples/yard.yaml -o map.png": "map.png",
+    "animalcat arena show docs/examples/yard.yaml --first-person --resolution 384 -o frame.png": (
+        "frame.png"
+    ),
+    "animalcat layout show docs/examples/reading.yaml --variant tables -o graph.svg": "reading.svg",
+}
+
+
+@pytest.mark.parametrize(("command", "picture"), PICTURES.items(), ids=PICTURES.values())
+def test_pictures_are_what_the_commands_draw(
+    command: str, picture: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert command in COMMANDS
+    monkeypatch.chdir(ROOT)
+    *words, name = shlex.split(command)[1:]
+    drawn, kept = tmp_path / name, ROOT / "docs" / "pictures" / picture
+    assert CliRunner().invoke(build(words), [*words, str(drawn)]).exit_code == 0
+    if drawn.suffix == ".svg":
+        shapes = [re.findall(r'<path[^>]* d="([^"]*)"', p.read_text()) for p in (drawn, kept)]
+        assert shapes[0]
+        assert shapes[0] == shapes[1]
+    else:
+        pixels = [np.asarray(Image.open(p).convert("RGB"), dtype=float) for p in (drawn, kept)]
+        assert pixels[0].shape == pixels[1].shape
+        assert np.abs(pixels[0] - pixels[1]).mean() < 1
 
 
 def test_the_learners_fifteen_lines_run(

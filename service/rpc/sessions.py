@@ -161,9 +161,12 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
             )
         session, number, attempt = names.parse_episode(request.name)
         engine = await self._engines.get(session)
-        # To do it again changes nothing, so that the request id need not be looked at.
-        checked_id(request.request_id)
-        episode = await engine.invalidate(number, attempt, request.reason)
+        work = partial(engine.invalidate, number, attempt, request.reason)
+        await self._requests.once(request, work)
+        # Read back, since a repeated request is not done again.
+        found = await self._engines.episodes(session)
+        invalid = [one for one in found if one.number == number and one.invalid]
+        episode = next(one for one in reversed(invalid) if attempt in (None, one.attempt))
         return sessions_pb2.InvalidateEpisodeResponse(episode=episode_to_proto(episode))
 
     async def DeleteSession(  # noqa: N802

@@ -93,10 +93,14 @@ async def test_a_paused_session_begins_no_episode(service: Service) -> None:
 
 
 async def invalidate(
-    service: Service, session: str, episode: int, reason: str = "a cat on the keyboard"
+    service: Service,
+    session: str,
+    episode: int,
+    reason: str = "a cat on the keyboard",
+    request_id: str = "",
 ) -> sessions_pb2.EpisodeSummary:
     request = sessions_pb2.InvalidateEpisodeRequest(
-        name=f"{session}/episodes/{episode}", reason=reason
+        name=f"{session}/episodes/{episode}", reason=reason, request_id=request_id
     )
     return (await service.sessions.InvalidateEpisode(request)).episode
 
@@ -130,6 +134,26 @@ async def test_an_invalid_outcome_counts_no_longer(service: Service) -> None:
     assert sum(e.outcome in (1, 2) and not e.invalid for e in played) == 4
     with pytest.raises(grpc.aio.AioRpcError, match="finished"):
         await invalidate(service, session, 0)
+
+
+async def test_a_late_repetition_does_not_invalidate_what_was_played_since(
+    service: Service,
+) -> None:
+    session = await service.create(2, agent="growth:late")
+    async with service.agent(session, agent="growth:late") as stream:
+        await stream.receive("welcome")
+        await stream.episode(lambda _: 3)
+    await service.settled(session, "WAITING", asyncio.sleep)
+    told = await invalidate(service, session, 0, request_id="late")
+    async with service.agent(session, agent="growth:late") as stream:
+        await stream.receive("welcome")
+        await stream.episode(lambda _: 3)
+    await service.settled(session, "WAITING", asyncio.sleep)
+    assert await invalidate(service, session, 0, request_id="late") == told
+    played = await service.list_episodes(session)
+    assert [e.episode for e in played if e.outcome in (1, 2) and not e.invalid] == [0]
+    with pytest.raises(grpc.aio.AioRpcError, match="used for another request"):
+        await invalidate(service, session, 0, "another reason", request_id="late")
 
 
 async def test_tokens_and_cost_lie_beside_the_step(service: Service) -> None:
