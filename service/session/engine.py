@@ -210,7 +210,8 @@ class SessionEngine:
             await self._schedule.keep(finished)
         finally:
             await self._schedule.release(episode.number)
-        self._ending.warm()
+        if self.session.misfit:
+            self._ending.warm()
         if played.left is not None:
             raise AgentLeftError(played.left)
         if played.last is not None:
