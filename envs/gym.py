@@ -184,7 +184,7 @@ class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
         return np.repeat(self._frame, 3, axis=2) if self._frame.shape[2] == 1 else self._frame
 
     def close(self) -> None:
-        """Free the backend; calling it twice is fine."""
+        """Free the backend; it may be called twice."""
         self._backend.close()
 
     def _loader(self, animalai_reset: bool) -> Callable[[Arena, int], Step]:

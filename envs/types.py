@@ -208,5 +208,5 @@ class Environment(Protocol):
         ...
 
     def close(self) -> None:
-        """Free what the backend holds; calling it twice is fine."""
+        """Free what the backend holds; it may be called twice."""
         ...

@@ -139,7 +139,7 @@ class WorkerClient:
         return self._unpacked(await self._ask(MessageKind.STEP, actions))
 
     async def close(self) -> None:
-        """End the process; calling it twice is fine."""
+        """End the process; it may be called twice."""
         process, self._process = self._process, None
         if process is not None:
             await process.close()

@@ -174,7 +174,7 @@ class SimEnvironment:
         return self.step(snapshot.actions[-1])
 
     def close(self) -> None:
-        """Free the arena; calling it twice is fine."""
+        """Free the arena; it may be called twice."""
         self._world = self._start = None
 
     def _loaded(self) -> World:

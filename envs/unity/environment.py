@@ -160,7 +160,7 @@ class UnityEnvironment:
         return Step(Phase.MID, reward, None, self._asked_for(observation))
 
     def close(self) -> None:
-        """End the player and its builds; calling it twice is fine."""
+        """End the player and its builds; it may be called twice."""
         self._open = False
         process, self._process = self._process, None
         if process is not None:

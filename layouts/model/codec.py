@@ -1,4 +1,4 @@
-"""Frozen dataclasses to and from plain dicts, with errors that name the place and the choices."""
+"""Converts frozen dataclasses to and from plain dicts, with errors that name place and choices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class SpecificationError(ValueError):
 
 
 def encode(value: Any) -> dict[str, Any]:
-    """The fields of a dataclass of numbers, strings and tuples of them, as a plain dict."""
+    """Convert a dataclass of numbers, strings and tuples of them to a plain dict."""
     made = {f.name: getattr(value, f.name) for f in fields(value)}
     return {
         name: list(cast("tuple[object, ...]", item)) if isinstance(item, tuple) else item
@@ -25,7 +25,7 @@ def encode(value: Any) -> dict[str, Any]:
 
 
 def encode_model(value: Any, without: Collection[str] = ()) -> dict[str, Any]:
-    """The same without the fields that are at their defaults, and without some others."""
+    """Like `encode`, but without fields at their defaults and without those in `without`."""
     plain = {f.name for f in fields(value) if getattr(value, f.name) == f.default}
     return {k: v for k, v in encode(value).items() if k not in plain and k not in without}
 
@@ -62,10 +62,10 @@ def decode(cls: type[T], data: object, where: str) -> T:
 
 
 def as_mapping(data: object, where: str) -> Mapping[str, object]:
-    """Insist on a mapping with string keys.
+    """Require a mapping, and return it with string keys.
 
     Raises:
-        SpecificationError: It is something else.
+        SpecificationError: The data is something else.
     """
     if not isinstance(data, Mapping):
         raise SpecificationError(f"{where}: a mapping is wanted, not {data!r}")
@@ -73,10 +73,10 @@ def as_mapping(data: object, where: str) -> Mapping[str, object]:
 
 
 def check_choices(names: Mapping[str, object], valid: Mapping[str, object], what: str) -> None:
-    """Insist that every name is a valid choice.
+    """Check that every name is a valid choice.
 
     Raises:
-        SpecificationError: One is not; the message lists those that are.
+        SpecificationError: A name is not; the message lists the valid ones.
     """
     for name in names:
         if name not in valid:

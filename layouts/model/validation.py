@@ -1,4 +1,4 @@
-"""Checks of a layout's graph: every message names the node, and the choices where there are any."""
+"""Checks of a layout's graph; every message names the node and lists the valid choices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from animalcat.layouts.model.nodes import Beta, Binomial, Derived, Feature, Late
 
 
 def ordered(derived: Iterable[Derived]) -> tuple[Derived, ...]:
-    """Derived nodes, each after its parents.
+    """Sort derived nodes so that each comes after its parents.
 
     Raises:
         SpecificationError: There is a cycle; the message shows it.
@@ -34,12 +34,12 @@ def check_graph(
     derived: Sequence[Derived],
     outcomes: Sequence[OutcomeNode],
 ) -> None:
-    """Insist on a sound graph.
+    """Require a sound graph.
 
     Raises:
-        SpecificationError: A name is unknown or taken twice, there is a cycle, units differ, the
-            outcome is not sure to be a share or is there twice, a node has no influence, a demand
-            depends on the agent, or a rule for missing values does not hold.
+        SpecificationError: A name is unknown or declared twice, there is a cycle, units differ, an
+            outcome may leave [0, 1] or is declared twice, a node has no influence, a demand depends
+            on the agent, or a rule for missing values cannot hold.
     """
     _check_names(features, latents, derived)
     nodes = ordered(derived)
@@ -71,7 +71,7 @@ def _check_names(
 def _check_nodes(
     features: Sequence[Feature], latents: Sequence[Latent], nodes: Sequence[Derived]
 ) -> dict[str, Range]:
-    """Check units and ranges of the derived nodes; the ranges of all nodes."""
+    """Check units and ranges of the derived nodes, and return the ranges of all nodes."""
     units = {node.name: node.unit for node in (*features, *latents, *nodes)}
     ranges: dict[str, Range] = {node.name: (node.low, node.high) for node in features}
     ranges |= {node.name: (node.prior.low, node.prior.high) for node in latents}
@@ -142,7 +142,7 @@ def _check_outcome(
 
 
 def _check_margins(latents: Sequence[Latent], nodes: Sequence[Derived]) -> None:
-    """Demands must follow from features alone: margins are shown per instance."""
+    """Check that demands depend on features alone, since margins are shown for each instance."""
     of_agent = {node.name for node in latents}
     for node in nodes:
         if of_agent.intersection(node.link.parents):
@@ -156,7 +156,7 @@ def _check_margins(latents: Sequence[Latent], nodes: Sequence[Derived]) -> None:
 
 
 def _check_feature_inputs(features: Sequence[Feature], nodes: Sequence[Derived]) -> None:
-    """Gates and chances are features, and those are binary or shares."""
+    """Check that gates and chance levels are features within [0, 1]."""
     by_name = {node.name: node for node in features}
     for node in nodes:
         match node.link:
@@ -177,7 +177,7 @@ def _check_feature_inputs(features: Sequence[Feature], nodes: Sequence[Derived])
 def _check_missing(
     features: Sequence[Feature], derived: Sequence[Derived], outcomes: Sequence[OutcomeNode]
 ) -> None:
-    """What may be missing where a gate is shut must have no way to the outcome but through it."""
+    """Check that a feature which may be missing reaches the outcome only through its gate."""
     gates = {node.link.when for node in derived if isinstance(node.link, Gate)}
     roots = [parent for outcome in outcomes for parent in outcome.parents]
     for feature in features:
@@ -199,11 +199,11 @@ def _check_missing(
 def open_parents(
     derived: Iterable[Derived], values: Mapping[str, bool]
 ) -> dict[str, tuple[str, ...]]:
-    """Parents of the derived nodes, without what gates shut out where binary features are known.
+    """Parents of the derived nodes, without those that a gate of known value shuts out.
 
     Args:
         derived: The nodes.
-        values: What is known of binary features.
+        values: Known values of binary features.
     """
     parents: dict[str, tuple[str, ...]] = {}
     for node in derived:
