@@ -18,7 +18,8 @@ ENCODINGS: Final[tuple[Encoding, ...]] = ("png", "raw")
 LOWEST_RESOLUTION: Final = 4
 HIGHEST_RESOLUTION: Final = 512
 HIGHEST_RAW_RESOLUTION: Final = 400
-"""Two raw colour images of more would not fit into gRPC's 4 MiB, a client's limit."""
+"""Resolution above which two raw colour images would not fit into gRPC's 4 MiB, a client's limit.
+"""
 
 FLAGS: Final = frozenset(
     {"--useCamera", "--grayscale", "--useRayCasts", "--receiveConfiguration", "-nographics"}
@@ -49,12 +50,12 @@ class ArgumentsError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """What a build is asked to be.
+    """What the command line asks of a build.
 
     Attributes:
-        spec: What is perceived.
-        port: The client's port on this machine; None without one.
-        plays: Whether a person is to play (playerMode 1) instead of the client.
+        spec: Specification of the observations.
+        port: The client's port on this machine; None if not given.
+        plays: Whether a person plays (playerMode 1) instead of the client.
         encoding: How camera images are sent.
     """
 
@@ -65,16 +66,16 @@ class Arguments:
 
 
 def parse_arguments(argv: Sequence[str]) -> Arguments:
-    """Read a command line.
+    """Parse a command line.
 
-    What no build knows is left alone, as in Unity. An option of Animal-AI that comes twice is an
-    error there, and here.
+    Unknown options are ignored, as in Unity. An option of Animal-AI that is given twice is an
+    error, as it is there.
 
     Args:
         argv: The words after the program's name.
 
     Raises:
-        ArgumentsError: An option comes twice, or has no value that it can have.
+        ArgumentsError: An option is given twice, or its value is not valid.
     """
     found = _options(argv)
     numbers = {name: _number(name, found.get(name), usual) for name, usual in DEFAULTS.items()}
@@ -99,12 +100,12 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
 
 
 def word_after(option: str, argv: Sequence[str]) -> str:
-    """What is given for an option, unchecked, and "" without it.
+    """Find the word after an option, unchecked; "" without the option.
 
-    For what must be known of a command line that may be wrong: where to write that it is.
+    It serves to learn where an error is to be written when the command line may be wrong.
 
     Args:
-        option: `PORT` or `LOG_FILE`; it is found in any case.
+        option: `PORT` or `LOG_FILE`, in any case.
         argv: The words after the program's name.
     """
     return next((value for word, value in pairwise(argv) if word.lower() == option), "")

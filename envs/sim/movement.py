@@ -32,7 +32,8 @@ GROUND_GAP: Final = 0.0195
 _KEEP: Final = 1.0 - AGENT_DRAG * PHYSICS_STEP
 _FALL: Final = GRAVITY * PHYSICS_STEP
 _REST: Final = 1.05 * _FALL * _KEEP
-"""m/s that level ground gives back in a step to an agent that lies on it, and a little more."""
+"""Upward velocity in m/s, with a margin, that level ground gives back in a step to an agent resting
+on it."""
 _PUSH_OUT: Final = 0.8 / PHYSICS_STEP
 """m/s by which PhysX parts bodies for each metre that they are in each other. It moves them and
 leaves no velocity, yet friction acts on it: so a step's way feels more friction than its velocity
@@ -44,19 +45,19 @@ _DEEP: Final = -1e-4
 
 
 class AgentBody:
-    """The agent's state and its movement in one arena.
+    """The agent's body: its state and its movement in one arena.
 
     Attributes:
-        position: Its centre, metres, Unity frame.
-        velocity: World frame, m/s.
+        position: Its centre in metres, in Unity's coordinate frame.
+        velocity: In m/s, in the world's coordinate frame.
         yaw: Degrees clockwise from +z.
-        grounded: Whether it may push itself off in the next step.
+        grounded: Whether it may push off in the next step.
     """
 
     __slots__ = ("_depth", "_physics", "grounded", "position", "velocity", "yaw")
 
     def __init__(self, physics: Physics, yaw: float) -> None:
-        """The agent stands where `physics` has it, at rest and not grounded."""
+        """Start where `physics` has the agent, at rest and not grounded."""
         self._physics = physics
         self.yaw = yaw
         self.position: Vector = physics.agent_position
@@ -66,7 +67,7 @@ class AgentBody:
 
     @property
     def local_velocity(self) -> Vector:
-        """Velocity in the agent's frame: right, up, forward."""
+        """Velocity in the agent's coordinate frame: right, up, forward."""
         x, y, z = self.velocity
         sin, cos = _heading(self.yaw)
         return x * cos - z * sin, y, x * sin + z * cos
@@ -125,14 +126,15 @@ class AgentBody:
         self.position, self.velocity = position, changed
 
     def _rub(self, before: Vector, after: Vector) -> tuple[Vector, Vector]:
-        """What the friction of all contacts leaves of a step's velocity, and of its way.
+        """Apply the friction of all contacts to a step's velocity and displacement.
 
         Args:
             before: As for `rub`.
             after: The velocity after the step, m/s.
 
         Returns:
-            The velocity, and the way that the step should have gone, over its time; m/s.
+            The velocity, and the displacement that the step should have made divided by its
+            duration; m/s.
         """
         self.grounded = False
         self._depth = 0.0

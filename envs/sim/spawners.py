@@ -43,7 +43,7 @@ _LOWEST: Final = 3.0
 
 
 def goal_at(position: Point, size: float) -> PlacedObject:
-    """A GoodGoalMulti of a diameter, its centre at a position."""
+    """Make a placed GoodGoalMulti of a diameter, with its centre at a position."""
     return PlacedObject(
         _GOAL,
         _GOAL.name,
@@ -84,7 +84,7 @@ class Tree:
         self._hanging: list[tuple[Prop, int]] = []
 
     def step(self) -> None:
-        """Grow what hangs, drop what is ripe, bear the next."""
+        """Grow the fruit that hangs, drop what is ripe, and bear the next."""
         self._steps += 1
         for prop, born in self._hanging:
             if prop.bodies[0] not in self._stage.goals:
@@ -100,7 +100,7 @@ class Tree:
             self._hanging.append((self._spawn(goal_at(self._place(), _BUD), True), self._steps))
 
     def _place(self) -> Point:
-        """A point of the sphere, even over its surface above `_LOWEST`."""
+        """Draw a point of the sphere, uniform over its surface above `_LOWEST`."""
         low = _LOWEST - _CROWN.y
         y = float(self._rng.uniform(low, _CROWN_RADIUS))
         around = float(self._rng.uniform(0.0, 2 * math.pi))
@@ -111,7 +111,7 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class Stock:
-    """What a housing holds: how many goals, one every so many steps, where, and when it opens."""
+    """What a housing holds: how many goals, how often one appears, where, and when it opens."""
 
     count: int
     every: int
@@ -188,7 +188,7 @@ class Stockpiler:
             self._stage.scene.center[self._row, 1] = y + raised
 
     def _opened(self, steps: int) -> float:
-        """How far the hatch is open, 0 to 1, so many steps after it first began to open."""
+        """How far the hatch is open, 0 to 1, a number of steps after it first began to open."""
         if steps <= 0:
             return 0.0
         if self._pause is None:
@@ -203,6 +203,6 @@ class Stockpiler:
 
 
 def _in_arena(thing: PlacedObject, local: Point) -> Point:
-    """A point of an object's frame in the arena's."""
+    """Transform a point from an object's coordinate frame to the arena's."""
     x, z = rotate(local.x, local.z, thing.yaw)
     return Point(thing.position.x + x, thing.position.y + local.y, thing.position.z + z)

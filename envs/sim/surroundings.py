@@ -1,4 +1,4 @@
-"""Draws what stands round every arena as the real build shows it: sky, fence and tiled floor."""
+"""Draws what surrounds every arena as the real build shows it: sky, fence and tiled floor."""
 
 from __future__ import annotations
 
