@@ -38,7 +38,7 @@ CENTRED: Final = 5.0
 """Degrees off the line of the heading up to which the reward counts as neither left nor right.
 
 On the 69 instances rewards are within 1 degree of that line or at least 14 degrees off it."""
-ABOVE_FLOOR: Final = 0.05
+_ABOVE_FLOOR: Final = 0.05
 """Metres above the floor up to which something still counts as standing on it."""
 SECONDS_PER_UNIT: Final = 0.1
 """Seconds in one unit of an arena's time limit."""
@@ -104,7 +104,7 @@ def nearest_reward(placement: Placement) -> PlacedObject | None:
     return min(rewards, key=lambda thing: math.dist(start, thing.position), default=None)
 
 
-def asked_size(thing: PlacedObject) -> float:
+def _asked_size(thing: PlacedObject) -> float:
     """A ball's diameter in metres as its item specifies it, within the limits of its kind."""
     item, kind = thing.item, thing.kind
     asked = item.sizes[0].x if item.sizes else item.initial_values[0]
@@ -194,7 +194,7 @@ def _straight_way(start: Point, reward: PlacedObject) -> Solid:
     goal = reward.position
     feet = start.y - AGENT_RADIUS, goal.y - reward.size.x / 2
     # What is flat enough to stand on is in nobody's way.
-    low, high = min(feet) + ABOVE_FLOOR, max(feet) + 2 * AGENT_RADIUS
+    low, high = min(feet) + _ABOVE_FLOOR, max(feet) + 2 * AGENT_RADIUS
     length = math.hypot(goal.x - start.x, goal.z - start.z)
     return Solid(
         "box",
@@ -213,7 +213,7 @@ def _is_reward(thing: PlacedObject) -> bool:
 
 
 def _is_raised(thing: PlacedObject) -> bool:
-    return _is_reward(thing) and thing.position.y - thing.size.x / 2 > LIFT + ABOVE_FLOOR
+    return _is_reward(thing) and thing.position.y - thing.size.x / 2 > LIFT + _ABOVE_FLOOR
 
 
 def _is_lava(thing: PlacedObject) -> bool:
@@ -255,7 +255,7 @@ FEATURES: Final[Mapping[str, FeatureDefinition]] = MappingProxyType(
                 "rewardSize",
                 "m",
                 "diameter of the nearest reward before Unity's 0.1 % off",
-                _of_reward(lambda _, reward: asked_size(reward)),
+                _of_reward(lambda _, reward: _asked_size(reward)),
             ),
             FeatureDefinition(
                 "rewardBehind",

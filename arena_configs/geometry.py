@@ -19,10 +19,10 @@ SHELL_INNER: Final = 1.0 / 1.04
 """Inner radius of a tunnel divided by its outer one. It is not in the mesh data; the shell is thin.
 """
 
-TOUCH: Final = 1e-9
+_TOUCH: Final = 1e-9
 """Metres by which solids may overlap and still only touch."""
 
-THIN: Final = 1e-6
+_THIN: Final = 1e-6
 """Least half extent, in metres, with which a solid is tested: a goal may start at size 0."""
 
 _SHELL_FACES: Final = 12
@@ -150,9 +150,9 @@ def _bounds_meet(a: Solid, b: Solid) -> bool:
     ax, az = _footprint(a)
     bx, bz = _footprint(b)
     return (
-        abs(a.center.x - b.center.x) < ax + bx - TOUCH
-        and abs(a.center.z - b.center.z) < az + bz - TOUCH
-        and abs(a.center.y - b.center.y) < a.half.y + b.half.y - TOUCH
+        abs(a.center.x - b.center.x) < ax + bx - _TOUCH
+        and abs(a.center.z - b.center.z) < az + bz - _TOUCH
+        and abs(a.center.y - b.center.y) < a.half.y + b.half.y - _TOUCH
     )
 
 
@@ -181,10 +181,10 @@ def _beside(a: Solid, b: Solid) -> bool:
     sin, cos = abs(math.sin(turn)), abs(math.cos(turn))
     for one, two in ((a, b), (b, a)):
         right, ahead = rotate(dx, dz, -one.yaw)
-        x, z = max(two.half.x, THIN), max(two.half.z, THIN)
-        width = max(one.half.x, THIN) + x * cos + z * sin
-        depth = max(one.half.z, THIN) + x * sin + z * cos
-        if abs(right) >= width - TOUCH or abs(ahead) >= depth - TOUCH:
+        x, z = max(two.half.x, _THIN), max(two.half.z, _THIN)
+        width = max(one.half.x, _THIN) + x * cos + z * sin
+        depth = max(one.half.z, _THIN) + x * sin + z * cos
+        if abs(right) >= width - _TOUCH or abs(ahead) >= depth - _TOUCH:
             return True
     return False
 
@@ -211,7 +211,7 @@ def _separable(a: tuple[Array, Array, Array], b: tuple[Array, Array, Array]) -> 
     axes = axes[lengths > 1e-9] / lengths[lengths > 1e-9, None]
     on_a, on_b = a[0] @ axes.T, b[0] @ axes.T
     gaps = np.maximum(on_a.min(0) - on_b.max(0), on_b.min(0) - on_a.max(0))
-    return bool(np.any(gaps >= -TOUCH))
+    return bool(np.any(gaps >= -_TOUCH))
 
 
 def _rotation(yaw: float) -> Array:
@@ -223,7 +223,7 @@ def _rotation(yaw: float) -> Array:
 def _world(solid: Solid, shape: PartShape) -> tuple[Array, Array, Array]:
     """Vertices, face normals and edge directions in the arena's coordinate frame."""
     vertices, normals, edges = _unit(shape)
-    half, turn = np.maximum(solid.half, THIN), _rotation(solid.yaw).T
+    half, turn = np.maximum(solid.half, _THIN), _rotation(solid.yaw).T
     return (
         (vertices * half) @ turn + np.asarray(solid.center),
         (normals / half) @ turn,

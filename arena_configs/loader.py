@@ -40,14 +40,14 @@ TAGS: Final[Mapping[type[BaseModel], str]] = {
 OPERATIONS: Final[Mapping[str, type[BaseModel]]] = {
     f"!{kind.model_fields['kind'].default}": kind for kind in get_args(AnyOperation)
 }
-CORE: Final = "tag:yaml.org,2002:"
-SCALAR_TAGS: Final = frozenset(
-    {"", "!", *(CORE + name for name in ("str", "int", "float", "bool"))}
+_CORE: Final = "tag:yaml.org,2002:"
+_SCALAR_TAGS: Final = frozenset(
+    {"", "!", *(_CORE + name for name in ("str", "int", "float", "bool"))}
 )
 
-OLD_FIELDS: Final = {"t": "timeLimit", "pass_mark": "passMark", "random_seed": "randomSeed"}
+_OLD_FIELDS: Final = {"t": "timeLimit", "pass_mark": "passMark", "random_seed": "randomSeed"}
 """Names of the 3.x grammar. Build 4.3.1 takes the first two as well."""
-PLAYER_FIELDS: Final = (
+_PLAYER_FIELDS: Final = (
     "showNotification",
     "canResetEpisode",
     "canChangePerspective",
@@ -236,13 +236,13 @@ class _Reader:
         value: Node,
     ) -> tuple[str, _Field] | None:
         """Look up the field that a key names; None if it is already handled or unknown."""
-        name = OLD_FIELDS.get(written, written) if model is Arena else written
+        name = _OLD_FIELDS.get(written, written) if model is Arena else written
         if written == "random_seed" and model is Arena:
             message = "a 3.x name; 4.x builds want `randomSeed`"
             self._warn(line, where, "old-field", message)
         if name in fields:
             return name, fields[name]
-        if model is Arena and written in PLAYER_FIELDS:
+        if model is Arena and written in _PLAYER_FIELDS:
             message = "a 3.x field of the arena; 4.x builds want it beside `arenas`, or not at all"
             self._warn(line, where, "old-field", message)
             if written in _fields(ArenaConfig):
@@ -267,7 +267,7 @@ class _Reader:
     def _pairs(self, node: Node, model: type[BaseModel], path: str) -> list[tuple[Node, Node]]:
         wanted = TAGS.get(model)
         if wanted and node.tag != wanted:
-            if node.tag in ("", f"{CORE}map"):
+            if node.tag in ("", f"{_CORE}map"):
                 self._warn(node.line, path, "missing-tag", f"the tag {wanted} is missing")
             else:
                 message = f"expected {wanted}, got {_short(node.tag)}"
@@ -296,7 +296,7 @@ class _Reader:
         if entries is None or any(isinstance(entry, tuple) for entry in entries):
             self._error(node.line, path, "wrong-type", "expected a list")
             return ()
-        if node.tag not in ("", f"{CORE}seq"):
+        if node.tag not in ("", f"{_CORE}seq"):
             self._error(node.line, path, "wrong-tag", f"unexpected tag {_short(node.tag)}")
             return ()
         values = [
@@ -386,7 +386,7 @@ class _Reader:
         if not isinstance(text, str):
             self._error(node.line, path, "wrong-type", f"expected {_NAMES[kind]}, got a collection")
             return None
-        if node.tag not in SCALAR_TAGS:
+        if node.tag not in _SCALAR_TAGS:
             self._error(node.line, path, "wrong-tag", f"unexpected tag {_short(node.tag)}")
             return None
         if kind is str:
@@ -427,4 +427,4 @@ def _empty(node: Node) -> bool:
 
 
 def _short(tag: str) -> str:
-    return tag.replace(CORE, "!!")[:60]
+    return tag.replace(_CORE, "!!")[:60]

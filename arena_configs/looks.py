@@ -16,7 +16,7 @@ from animalcat.arena_configs.catalogue import HATCH_HEIGHT, HOUSING_WALL
 
 Color = tuple[float, float, float]
 
-GLASS: Final = 0.25
+_GLASS: Final = 0.25
 """Opacity of the spawners' perspex."""
 
 
@@ -123,7 +123,7 @@ def _cabinet(height: float) -> tuple[Piece, ...]:
         _slab((inner, _HALF), full, (-inner, _HALF)),
         _slab(gap, (height - _SHEET, height), (-inner, _HALF)),
         _slab(gap, (HATCH_HEIGHT, HATCH_HEIGHT + _SHEET), front),
-        _slab(gap, (HATCH_HEIGHT + _SHEET, height - _SHEET), front, (1.0, 1.0, 1.0), GLASS),
+        _slab(gap, (HATCH_HEIGHT + _SHEET, height - _SHEET), front, (1.0, 1.0, 1.0), _GLASS),
     )
 
 

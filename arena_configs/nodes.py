@@ -14,7 +14,7 @@ MAX_BYTES: Final = 1 << 20
 """Longest text that is read; the longest real file at hand has 32 kB."""
 MAX_NODES: Final = 50_000
 """Most nodes, counting what an alias repeats."""
-MAX_DEPTH: Final = 32
+_MAX_DEPTH: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +99,8 @@ def _compose(events: Iterator[yaml.Event], name: str) -> tuple[Node | None, int 
                 return root, _line(event)
             continue
         if isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
-            if len(stack) >= MAX_DEPTH:
-                message = f"nested deeper than {MAX_DEPTH} levels"
+            if len(stack) >= _MAX_DEPTH:
+                message = f"nested deeper than {_MAX_DEPTH} levels"
                 raise failure(name, _line(event), "too-deep", message)
             mapping = isinstance(event, yaml.MappingStartEvent)
             if event.anchor:

@@ -37,15 +37,15 @@ from animalcat.arena_configs.model import (
 from animalcat.arena_configs.signs import drawn
 
 OBJECT_TRIES: Final = 20
-AGENT_TRIES: Final = 100
+_AGENT_TRIES: Final = 100
 MAX_OBJECTS: Final = 2000
 """Greatest number of objects in an arena; the real files at hand have up to 204."""
 AGENT_RADIUS: Final = 0.5
 
 LIFT: Final = 0.01
 """Metres by which everything is spawned above the position that is asked for."""
-ZONE_Y: Final = -0.15
-HOT_ZONE_FLOOR: Final = -0.001
+_ZONE_Y: Final = -0.15
+_HOT_ZONE_FLOOR: Final = -0.001
 """Greatest (least negative) reward of a HotZone at each physics step."""
 
 _ANYWHERE: Final[Vector3] = Vector3(x=-1.0, y=0.0, z=-1.0)
@@ -231,7 +231,7 @@ class _Builder:
         yaw = item.rotations[0] if item.rotations else -1.0
         if yaw < 0:
             yaw = self._draw(f"{field}.rotations[0]", 0.0, 360.0)
-        for _ in range(AGENT_TRIES):
+        for _ in range(_AGENT_TRIES):
             position = self._position(given, f"{field}.positions[0]", ORIGIN)
             origin = Point(position.x, position.y + 0.5 + LIFT, position.z)
             if (given.x < 0 or given.z < 0) and not self._clear(agent_body(origin)):
@@ -241,7 +241,7 @@ class _Builder:
             )
             frozen = item.frozen_agent_delays[0] if item.frozen_agent_delays else 0.0
             return AgentStart(origin, yaw, frozen, explicit)
-        raise ArenaError(f"{field}: the agent found no free spot in {AGENT_TRIES} tries")
+        raise ArenaError(f"{field}: the agent found no free spot in {_AGENT_TRIES} tries")
 
     def _spawn(self, index: int, item: Item) -> None:
         name = canonical_name(item.name)
@@ -394,7 +394,7 @@ class _Builder:
                 return -1.0
             case "hot":
                 steps = self._arena.time_limit * STEPS_PER_UNIT
-                return min(-10.0 / steps if steps > 0 else 0.0, HOT_ZONE_FLOOR)
+                return min(-10.0 / steps if steps > 0 else 0.0, _HOT_ZONE_FLOOR)
             case _:
                 return 0.0
 
@@ -435,7 +435,7 @@ def _origin(kind: ObjectKind, position: Vector3, size: Point) -> Point:
         case "floor":
             y = 0.0
         case "zone":
-            y = ZONE_Y
+            y = _ZONE_Y
         case "base":
             y = position.y + LIFT
         case _:

@@ -22,20 +22,20 @@ from animalcat.arena_configs.geometry import Solid, rotate
 from animalcat.arena_configs.model import ARENA_SIDE, Point
 from animalcat.arena_configs.placement import AGENT_RADIUS, LIFT, PlacedObject, Placement
 
-CELL: Final = 0.2
+_CELL: Final = 0.2
 """Side of a cell in metres."""
-FIRM_MASS: Final = 10_000.0
+_FIRM_MASS: Final = 10_000.0
 """Mass in kg from which the agent's push moves nothing; objects that cannot move at all have mass
 0."""
 RAMP_MASS: Final = 1_000.0
 """Mass in kg below which an object is a block that is there to be pushed."""
-FLAT_TOP: Final = 0.05
+_FLAT_TOP: Final = 0.05
 """Height in metres below which an object does not lift the agent off the floor."""
 
 _SLOPING: Final = ("wedge", "shell")
-_CELLS: Final = round(ARENA_SIDE / CELL)
-_SLACK: Final = CELL * math.sqrt(0.5)
-_CENTERS: Final = (np.arange(_CELLS) + 0.5) * CELL
+_CELLS: Final = round(ARENA_SIDE / _CELL)
+_SLACK: Final = _CELL * math.sqrt(0.5)
+_CENTERS: Final = (np.arange(_CELLS) + 0.5) * _CELL
 _DIAGONALLY: Final = np.ones((3, 3), np.int_)
 
 Array = npt.NDArray[np.float64]
@@ -64,14 +64,14 @@ def unreachable_goals(placement: Placement) -> tuple[PlacedObject, ...]:
     ways = _ways(placement, start, AGENT_RADIUS, foot, by_zones=foot == 0.0)
     if ways is None:
         return ()
-    away = ndimage.distance_transform_edt(~ways) * CELL
+    away = ndimage.distance_transform_edt(~ways) * _CELL
     firm = [solid for thing in placement.objects if _firm(thing) for solid in thing.solids()]
     return tuple(goal for goal in goals if not _touched(placement, goal, away, firm, foot))
 
 
 def _on_slope(placement: Placement, goal: PlacedObject) -> bool:
     """Whether a goal lies on a ramp or a tunnel, rather than on the floor inside the tunnel."""
-    lies_low = goal.position.y - goal.size.x / 2 <= FLAT_TOP
+    lies_low = goal.position.y - goal.size.x / 2 <= _FLAT_TOP
     slopes = (s for t in placement.objects for s in t.solids() if s.shape in _SLOPING)
     return any(
         _covers(slope, goal.position) and not (lies_low and slope.shape == "shell")
@@ -94,7 +94,7 @@ def _ways(
     """
     slack = radius - _SLACK
     free = np.ones((_CELLS, _CELLS), np.bool_)
-    edge = max(0, int(slack / CELL + 0.5))
+    edge = max(0, int(slack / _CELL + 0.5))
     free[:edge] = free[_CELLS - edge :] = free[:, :edge] = free[:, _CELLS - edge :] = False
     blocks = any(0.0 < t.kind.mass < RAMP_MASS and not t.kind.goal for t in placement.objects)
     step = foot + radius + 2 * LIFT
@@ -108,7 +108,7 @@ def _ways(
                 free[_within(solid, _reach(solid, radius) - _SLACK)] = False
             elif thing.kind.zone or thing.kind.goal or _under(solid, start, foot):
                 continue
-            elif solid.shape in _SLOPING or FLAT_TOP < top <= step:
+            elif solid.shape in _SLOPING or _FLAT_TOP < top <= step:
                 lifting.append(solid)
     labels, _ = ndimage.label(free, _DIAGONALLY)
     # Where it starts may be taken, by a zone that it only leaves: then from all around it.
@@ -121,7 +121,7 @@ def _ways(
 def _height(center: Point, radius: float) -> float:
     """Height of a ball above the floor, in metres; 0 for one that stands on it."""
     height = center.y - radius - LIFT
-    return height if height > FLAT_TOP else 0.0
+    return height if height > _FLAT_TOP else 0.0
 
 
 def _under(solid: Solid, start: Point, foot: float) -> bool:
@@ -134,10 +134,10 @@ def _under(solid: Solid, start: Point, foot: float) -> bool:
 def _firm(thing: PlacedObject) -> bool:
     """Whether an object stands upright on the floor and the agent cannot move it."""
     kind = thing.kind
-    fixed = kind.mass == 0.0 or kind.mass >= FIRM_MASS
+    fixed = kind.mass == 0.0 or kind.mass >= _FIRM_MASS
     boxes = all(solid.shape == "box" for solid in thing.solids())
     foot = min(solid.center.y - solid.half.y for solid in thing.solids())
-    return fixed and boxes and not kind.zone and foot <= FLAT_TOP
+    return fixed and boxes and not kind.zone and foot <= _FLAT_TOP
 
 
 def _reach(solid: Solid, radius: float) -> float:

@@ -8,9 +8,9 @@ from typing import Final
 from animalcat.arena_configs.model import STEPS_PER_UNIT
 from animalcat.arena_configs.placement import AGENT_RADIUS, PlacedObject, Placement
 
-TOP_SPEED: Final = 40.0
+_TOP_SPEED: Final = 40.0
 """m/s that agent and goal together never exceed: 26.7 of the agent, 10 of a bouncing goal."""
-STEP_SECONDS: Final = 0.02
+_STEP_SECONDS: Final = 0.02
 
 CHANGING: Final = ("value", "size")
 """Reward rules of goals whose value changes with time."""
@@ -89,5 +89,5 @@ def _least_decay(placement: Placement, thing: PlacedObject) -> float:
         return 0.0
     start = placement.agent.position
     way = math.hypot(thing.position.x - start.x, thing.position.z - start.z)
-    seconds = max(0.0, way - AGENT_RADIUS - thing.kind.size_max.x) / TOP_SPEED
-    return seconds / STEP_SECONDS / (STEPS_PER_UNIT * placement.time_limit)
+    seconds = max(0.0, way - AGENT_RADIUS - thing.kind.size_max.x) / _TOP_SPEED
+    return seconds / _STEP_SECONDS / (STEPS_PER_UNIT * placement.time_limit)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Final
 
-PASSED: Final = (
+_PASSED: Final = (
     # Where programs, the user's settings and caches, and temporary files are: compiled code lies in
     # caches, and a Unity build keeps its preferences in the home.
     *("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "XDG_*"),
@@ -36,5 +36,5 @@ def bare_environment(variables: Mapping[str, str] = os.environ) -> dict[str, str
     return {
         name: value
         for name, value in variables.items()
-        if any(fnmatchcase(name, pattern) for pattern in PASSED)
+        if any(fnmatchcase(name, pattern) for pattern in _PASSED)
     }

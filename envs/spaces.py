@@ -17,7 +17,7 @@ SENSORS: Final = ("camera", "rays", "health", "velocity", "position")
 TURNS: Final = 3
 """Number of turns that a move can be combined with: none, right, left."""
 
-FARTHEST: Final = 10_000.0
+_FARTHEST: Final = 10_000.0
 """Bound of velocities (m/s) and positions (metres) in the spaces."""
 
 GymObservation = dict[str, npt.NDArray[Any]] | npt.NDArray[Any]
@@ -99,7 +99,7 @@ def _box(spec: ObservationSpec, name: str) -> spaces.Box:
             return spaces.Box(0.0, 100.0, (1,), np.float32)
         case "velocity" | "position":
             # Gymnasium's checker warns of infinite bounds; these are beyond what can happen.
-            return spaces.Box(-FARTHEST, FARTHEST, (3,), np.float32)
+            return spaces.Box(-_FARTHEST, _FARTHEST, (3,), np.float32)
         case _:
             raise ValueError(f"there is no sensor {name!r} in {spec}")
 

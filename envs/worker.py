@@ -25,7 +25,7 @@ from animalcat.envs.types import Environment, ObservationSpec, Phase, Step
 
 GRACE_SECONDS: Final = 3.0
 """How long closing the environment may take when the parent is gone."""
-SPIN_SECONDS: Final = 0.0005
+_SPIN_SECONDS: Final = 0.0005
 """How long to poll for the next request before sleeping."""
 
 
@@ -123,7 +123,7 @@ def _await_a_moment(connection: socket.socket) -> None:
     Waking a sleeping process, above all on a virtual machine, takes longer than simulating a
     decision; the next action of a quick agent arrives before that.
     """
-    end = time.perf_counter() + SPIN_SECONDS
+    end = time.perf_counter() + _SPIN_SECONDS
     while time.perf_counter() < end:
         try:
             connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)

@@ -18,7 +18,7 @@ from animalcat.envs.messages import HEADER, MessageKind, spec_to_json, unpack_st
 from animalcat.envs.patience import Patience, Watchdog
 from animalcat.envs.types import ACTIONS, ObservationSpec, Step
 
-UNITY_SECONDS: Final = 600.0
+_UNITY_SECONDS: Final = 600.0
 """How long a worker that drives a Unity build may be quiet: it waits for the build, which works in
 another process and has time-outs of its own with better messages."""
 CLOSE_SECONDS: Final = 5.0
@@ -67,7 +67,7 @@ class WorkerClient:
         self._command = tuple(command)
         self._patience = patience or Patience()
         if backend.startswith("unity:"):
-            quiet = max(UNITY_SECONDS, self._patience.quiet_seconds)
+            quiet = max(_UNITY_SECONDS, self._patience.quiet_seconds)
             self._patience = replace(self._patience, quiet_seconds=quiet)
         self._process: _Process | None = None
 

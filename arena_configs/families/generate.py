@@ -27,7 +27,7 @@ from animalcat.arena_configs.placement import AGENT_RADIUS, Placement, fix, plac
 FAMILIES: Final = ("navigation",)
 """Names of the families that come with the project."""
 
-CLEARANCE: Final = 0.1
+_CLEARANCE: Final = 0.1
 """Metres that must be free on either side of the agent's path."""
 GAP: Final = 0.25
 """Least distance in metres between agent and goal, and between either and the walls."""
@@ -245,7 +245,7 @@ def passable(placement: Placement) -> bool:
     Args:
         placement: The placed arena.
     """
-    reach = AGENT_RADIUS + CLEARANCE
+    reach = AGENT_RADIUS + _CLEARANCE
     free = shapely.box(reach, reach, ARENA_SIDE - reach, ARENA_SIDE - reach)
     goals = [thing for thing in placement.objects if thing.kind.goal and thing.reward > 0]
     for thing in placement.objects:
@@ -259,7 +259,7 @@ def passable(placement: Placement) -> bool:
             moved = shapely.affinity.translate(turned, solid.center.x, solid.center.z)
             free = free.difference(moved.buffer(reach))
     start = shapely.Point(placement.agent.position.x, placement.agent.position.z)
-    here = [part for part in shapely.get_parts(free) if part.distance(start) < CLEARANCE]
+    here = [part for part in shapely.get_parts(free) if part.distance(start) < _CLEARANCE]
     return any(
         part.distance(shapely.Point(goal.position.x, goal.position.z)) < goal.size.x / 2 + reach
         for part in here

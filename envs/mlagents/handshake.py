@@ -11,8 +11,8 @@ from typing import Final, Protocol
 
 from animalcat.envs.mlagents.v1 import communicator_pb2 as pb
 
-COMMUNICATION_VERSION: Final = "1.5.0"
-PACKAGE_VERSION: Final = "4.0.0"
+_COMMUNICATION_VERSION: Final = "1.5.0"
+_PACKAGE_VERSION: Final = "4.0.0"
 """Version of com.unity.ml-agents in Animal-AI 4.3.1; clients only log it."""
 
 logger = logging.getLogger(__name__)
@@ -69,10 +69,10 @@ def greet(connection: Transport) -> ClientIdentity:
         VersionRefusedError: It speaks another version of the protocol.
     """
     told = connection.exchange(greeting()).rl_initialization_input
-    if _major(told.communication_version) != _major(COMMUNICATION_VERSION):
+    if _major(told.communication_version) != _major(_COMMUNICATION_VERSION):
         refusal = VersionRefusedError(
             f"the client speaks version {told.communication_version!r} of ML-Agents' protocol, "
-            f"this is version {COMMUNICATION_VERSION}: use mlagents-envs 0.30 to 1.x"
+            f"this is version {_COMMUNICATION_VERSION}: use mlagents-envs 0.30 to 1.x"
         )
         logger.error("%s", refusal)
         connection.stop()
@@ -86,8 +86,8 @@ def greeting() -> pb.UnityOutput:
     return pb.UnityOutput(
         rl_initialization_output=pb.InitializationOutput(
             name="AcademySingleton",
-            communication_version=COMMUNICATION_VERSION,
-            package_version=PACKAGE_VERSION,
+            communication_version=_COMMUNICATION_VERSION,
+            package_version=_PACKAGE_VERSION,
             capabilities=pb.Capabilities(
                 base_rl_capabilities=True,
                 concatenated_png_observations=True,

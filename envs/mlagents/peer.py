@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from animalcat.envs.types import ObservationSpec
 
 BEHAVIOUR: Final = "AnimalAI?team=0"
-BRANCHES: Final = (3, 3)
+_BRANCHES: Final = (3, 3)
 """Options of the two choices of an action: to move, to turn."""
 
 logger = logging.getLogger(__name__)
@@ -122,7 +122,7 @@ def _action(request: pb.RlInput) -> int:
     if not agents:
         return 0
     choices = list(agents[0].discrete_actions)
-    if len(choices) != len(BRANCHES) or not all(0 <= c < 3 for c in choices):
+    if len(choices) != len(_BRANCHES) or not all(0 <= c < 3 for c in choices):
         raise ClientError(f"action {choices}: an action is two numbers from 0 to 2")
     return 3 * choices[0] + choices[1]
 
@@ -141,7 +141,7 @@ def _heed(side_channel: bytes, source: EpisodeSource) -> None:
 
 def introduction() -> pb.InitializationOutput:
     """What is sent with the first observations: the only kind of agent, and its actions."""
-    actions = pb.ActionSpec(num_discrete_actions=len(BRANCHES), discrete_branch_sizes=BRANCHES)
+    actions = pb.ActionSpec(num_discrete_actions=len(_BRANCHES), discrete_branch_sizes=_BRANCHES)
     brain = pb.BrainParameters(brain_name=BEHAVIOUR, is_training=True, action_spec=actions)
     return pb.InitializationOutput(brain_parameters=[brain])
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-ORDER: Final = crc32(b"order")
+_ORDER: Final = crc32(b"order")
 """Separates the seed of random orders from that of episodes."""
 
 _SLOW_SECONDS: Final = 4.0
@@ -126,7 +126,7 @@ class ConfigSource:
         self._order = ArenaOrder(config)
         seed &= 0xFFFFFFFF
         self._seeds = np.random.default_rng(seed)
-        self._chance = np.random.default_rng([seed, ORDER])
+        self._chance = np.random.default_rng([seed, _ORDER])
         self._fresh = True
         self._left = 0
         self._open = False

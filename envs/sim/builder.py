@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from animalcat.arena_configs.catalogue import ObjectKind
     from animalcat.arena_configs.placement import PlacedObject, Placement
 
-BOUNCE_SPEED: Final = 10.0
+_BOUNCE_SPEED: Final = 10.0
 """m/s at which a bouncing goal starts along its heading: 500 x 0.02 (section 2.1)."""
 
 _SHAPES: Final = {
@@ -182,7 +182,7 @@ def _body(thing: PlacedObject, local: tuple[Solid, ...], origin: Point, mass: fl
     velocity = (0.0, 0.0, 0.0)
     if kind.bounce:
         angle = math.radians(thing.yaw)
-        velocity = (BOUNCE_SPEED * math.sin(angle), 0.0, BOUNCE_SPEED * math.cos(angle))
+        velocity = (_BOUNCE_SPEED * math.sin(angle), 0.0, _BOUNCE_SPEED * math.cos(angle))
     return Body(
         colliders=tuple(_collider(solid) for solid in local),
         position=origin,

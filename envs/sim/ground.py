@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from animalcat.arena_configs.placement import PlacedObject
 
-IMMOVABLE_MASS: Final = 10000.0
+_IMMOVABLE_MASS: Final = 10000.0
 """Kilograms from which a body that stands on something is made static.
 
 The agent's push (5000 N) is under a wall's friction on the floor (58,860 N), and running into
@@ -48,7 +48,7 @@ class Ground:
         self._walls: list[Solid] = []
         self._origins: dict[int, Point] = {}
         heavy = [
-            (thing.solids()[0], thing) for thing in objects if thing.kind.mass >= IMMOVABLE_MASS
+            (thing.solids()[0], thing) for thing in objects if thing.kind.mass >= _IMMOVABLE_MASS
         ]
         for base, thing in sorted(heavy, key=lambda pair: _foot(pair[0])):
             top = self._top_under(base)

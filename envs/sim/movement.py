@@ -23,10 +23,10 @@ from animalcat.envs.types import PHYSICS_STEP
 
 THRUST: Final = 1.0
 """m/s a physics step: acceleration 25 x 100 x 0.02, for 0.02 s."""
-TURN: Final = 2.0
+_TURN: Final = 2.0
 """Degrees a physics step: 100 degrees a second."""
-QUICK_STOP: Final = 0.9
-GROUND_GAP: Final = 0.0195
+_QUICK_STOP: Final = 0.9
+_GROUND_GAP: Final = 0.0195
 """A contact closer than this at the start of its step counts as ground."""
 
 _KEEP: Final = 1.0 - AGENT_DRAG * PHYSICS_STEP
@@ -95,9 +95,9 @@ class AgentBody:
                 vx += thrust * sin
                 vz += thrust * cos
             else:
-                vx, vy, vz = vx * QUICK_STOP, vy * QUICK_STOP, vz * QUICK_STOP
+                vx, vy, vz = vx * _QUICK_STOP, vy * _QUICK_STOP, vz * _QUICK_STOP
         if turn and not coast:
-            self.yaw = (self.yaw + (TURN if turn == 1 else -TURN)) % 360.0
+            self.yaw = (self.yaw + (_TURN if turn == 1 else -_TURN)) % 360.0
         before = (vx, vy, vz)
         physics = self._physics
         after = x, y, z = physics.advance(before)
@@ -141,7 +141,7 @@ class AgentBody:
         changed = shift = after
         physics = self._physics
         for contact in physics.contacts():
-            self.grounded |= contact.separation < GROUND_GAP and contact.normal[1] > 0.0
+            self.grounded |= contact.separation < _GROUND_GAP and contact.normal[1] > 0.0
             if contact.impulse <= 0.0 and contact.separation >= 0.0:
                 continue
             self._depth = min(self._depth, contact.separation)

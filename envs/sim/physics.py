@@ -30,7 +30,7 @@ FLOOR: Final = -1
 CONTACT_GAP: Final = 0.02
 """Metres: bodies touch when nearer than the sum of their contact offsets."""
 
-STILL: Final = 0.01
+_STILL: Final = 0.01
 """Speed in m/s below which a body may be at rest."""
 
 FLOOR_TOP: Final = -0.01
@@ -295,7 +295,7 @@ class Physics:
         velocity = body.get_linear_velocity() + np.cross(body.get_angular_velocity(), arm)
         x, z, y = velocity.tolist()
         hold = (FRICTION + self._friction[index]) / 2 * body.get_mass() * GRAVITY * PHYSICS_STEP
-        if impulse <= hold and math.hypot(x, y, z) < STILL:
+        if impulse <= hold and math.hypot(x, y, z) < _STILL:
             return Grip((x, y, z), FIXED.give)
         axes = pose.to_transformation_matrix()[:3, :3]
         yields = give(body.get_mass(), body.get_inertia(), axes, arm)

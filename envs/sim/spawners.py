@@ -42,7 +42,7 @@ _LOWEST: Final = 3.0
 """Metres: no fruit below, where it would grow in the trunk (inferred)."""
 
 
-def goal_at(position: Point, size: float) -> PlacedObject:
+def _goal_at(position: Point, size: float) -> PlacedObject:
     """Make a placed GoodGoalMulti of a diameter, with its centre at a position."""
     return PlacedObject(
         _GOAL,
@@ -97,7 +97,7 @@ class Tree:
         due = _FIRST_FRUIT + self._borne * _NEXT_FRUIT
         if self._borne < _FRUIT and self._steps == due:
             self._borne += 1
-            self._hanging.append((self._spawn(goal_at(self._place(), _BUD), True), self._steps))
+            self._hanging.append((self._spawn(_goal_at(self._place(), _BUD), True), self._steps))
 
     def _place(self) -> Point:
         """Draw a point of the sphere, uniform over its surface above `_LOWEST`."""
@@ -110,7 +110,7 @@ class Tree:
 
 
 @dataclass(frozen=True, slots=True)
-class Stock:
+class _Stock:
     """What a housing holds: how many goals, how often one appears, where, and when it opens."""
 
     count: int
@@ -119,9 +119,9 @@ class Stock:
     opens: int
 
 
-STOCKS: Final = {
-    "SpawnerDispenserTall": Stock(10, round(0.5 / PHYSICS_STEP), 3.65, 0),
-    "SpawnerContainerShort": Stock(1, 1, 0.55, round(1.0 / PHYSICS_STEP)),
+_STOCKS: Final = {
+    "SpawnerDispenserTall": _Stock(10, round(0.5 / PHYSICS_STEP), 3.65, 0),
+    "SpawnerContainerShort": _Stock(1, 1, 0.55, round(1.0 / PHYSICS_STEP)),
 }
 
 
@@ -142,7 +142,7 @@ class Stockpiler:
     ) -> None:
         """Begin with the hatch closed; arguments as for `Tree`."""
         self._stage, self._thing, self._spawn, self._rng = stage, prop.thing, spawn, rng
-        self._stock = STOCKS[prop.thing.name]
+        self._stock = _STOCKS[prop.thing.name]
         again = prop.thing.item.times_between_door_opens
         self._pause = (
             round(min(again[0], LONGEST_WAIT) / PHYSICS_STEP) if again and again[0] >= 0 else None
@@ -179,7 +179,7 @@ class Stockpiler:
             position = _in_arena(self._thing, Point(x, self._stock.height, z))
             if self._free(position):
                 self._spawned += 1
-                self._spawn(goal_at(position, 1.0), False)
+                self._spawn(_goal_at(position, 1.0), False)
         raised = self._opened(self._steps - self._stock.opens) * HATCH_HEIGHT
         if raised != self._raised:
             self._raised = raised

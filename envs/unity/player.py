@@ -43,9 +43,9 @@ uint8 camera."""
 
 CLOSE_SECONDS = 3.0
 """How long a build may take to end after it was asked to."""
-PORTS = 5
+_PORTS = 5
 """Number of ports to try if another process takes one in between."""
-SILENT = 20
+_SILENT = 20
 """Greatest number of messages in a row with neither a decision nor an end."""
 
 
@@ -97,7 +97,7 @@ class Seen(NamedTuple):
     camera: Any
 
 
-class Cancelled(Exception):  # noqa: N818
+class _Cancelled(Exception):  # noqa: N818
     """A build that was prepared is no longer wanted."""
 
 
@@ -209,7 +209,7 @@ class Build:
 
     def _start(self) -> None:
         try:
-            for last in [False] * (PORTS - 1) + [True]:
+            for last in [False] * (_PORTS - 1) + [True]:
                 self._reservation = Reservation()
                 try:
                     self._env = self._construct(self._reservation.port)
@@ -223,7 +223,7 @@ class Build:
             self._error = error
 
     def _construct(self, port: int) -> Any:
-        options, client = self._options, environment_class()
+        options, client = self._options, _environment_class()
         arguments: dict[str, Any] = {
             "file_name": options.build,
             "log_folder": self._folder,
@@ -265,13 +265,13 @@ class Build:
         """Wait for the seed of the episode, until there is an episode to play."""
         self._wanted.wait()
         if self._seed is None:
-            raise Cancelled
+            raise _Cancelled
         return self._seed
 
     def _seen(self) -> Seen:
         """What the build now sends; messages with neither a decision nor an end are skipped."""
         (name,) = self._env.behavior_specs
-        for _ in range(SILENT):
+        for _ in range(_SILENT):
             decisions, ends = self._env.get_steps(name)
             if len(decisions) > 1 or len(ends) > 1:
                 raise BuildError("it has more than one agent; one is supported")
@@ -279,7 +279,7 @@ class Build:
                 if len(steps):
                     return _seen(over, float(steps.reward[0]), [o[0] for o in steps.obs])
             self._env.step()
-        raise BuildError(f"it sent {SILENT} messages without an observation")
+        raise BuildError(f"it sent {_SILENT} messages without an observation")
 
 
 class Player:
@@ -321,12 +321,12 @@ class Player:
             frame = receive_message(self._connection)
         self._requests.put(None)
         time.sleep(3 * CLOSE_SECONDS)  # a step may be under way, and never come back
-        end_session()
+        _end_session()
 
     def _answer(self, kind: int, body: bytes) -> tuple[int, bytes]:
         if kind == OPEN:
             self._options = Options(**json.loads(body))
-            environment_class()
+            _environment_class()
             return READY, json.dumps(versions()).encode()
         if kind == LOAD:
             request = json.loads(body)
@@ -363,7 +363,7 @@ class Player:
             self._closing[-1].start()
 
 
-def environment_class() -> Any:
+def _environment_class() -> Any:
     """The client's environment, changed to start builds our way and to delay the handshake."""
     client: Any = import_module("animalai.environment")
     base: Any = client.AnimalAIEnvironment
@@ -449,7 +449,7 @@ def receive_message(connection: socket.socket) -> tuple[int, bytes] | None:
     return None if body is None else (kind, body)
 
 
-def end_session() -> None:
+def _end_session() -> None:
     """Kill every process of our session, including this one: no build outlives its player."""
     sys.stderr.flush()
     if os.getpgrp() == os.getpid():
@@ -494,7 +494,7 @@ def _sentence(error: BaseException) -> str:
 def main(arguments: list[str]) -> None:
     """Serve the socket whose number is given, or print JSON."""
     if arguments == ["--versions"]:
-        environment_class()
+        _environment_class()
         print(json.dumps(versions()))
     elif arguments == ["--find-build"]:
         print(json.dumps(find_build()))
@@ -503,7 +503,7 @@ def main(arguments: list[str]) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         with socket.socket(fileno=int(arguments[0])) as connection:
             Player(connection).run()
-        end_session()
+        _end_session()
 
 
 if __name__ == "__main__":

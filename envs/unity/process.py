@@ -19,9 +19,9 @@ from animalcat.envs.bare import bare_environment
 from animalcat.envs.unity import player
 from animalcat.envs.unity.player import Options, Seen
 
-KEPT_LOGS: Final = 20
+_KEPT_LOGS: Final = 20
 """Number of log folders that are kept, the newest."""
-MARGIN_SECONDS: Final = 10
+_MARGIN_SECONDS: Final = 10
 """How much longer we wait than the player itself, whose message says more than our time-out."""
 
 
@@ -111,7 +111,7 @@ class PlayerProcess:
         self._process.wait()
 
     def _ask(self, kind: int, body: bytes, seconds: float) -> bytes:
-        self._socket.settimeout(seconds + MARGIN_SECONDS)
+        self._socket.settimeout(seconds + _MARGIN_SECONDS)
         try:
             player.send_message(self._socket, kind, body)
             answer = player.receive_message(self._socket)
@@ -141,7 +141,7 @@ def _log_folder(logs: Path) -> Path:
     """Make a folder for one player's logs; the oldest of the others are removed."""
     logs.mkdir(parents=True, exist_ok=True)
     folders = sorted(path for path in logs.iterdir() if path.is_dir())
-    for old in folders[: -(KEPT_LOGS - 1)]:
+    for old in folders[: -(_KEPT_LOGS - 1)]:
         shutil.rmtree(old, ignore_errors=True)
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     return Path(tempfile.mkdtemp(prefix=f"{stamp}-{os.getpid()}-", dir=logs))

@@ -12,9 +12,9 @@ from typing import Any, Final, Literal
 from pydantic import Field
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-BUILD_NAMES: Final = ("AAI", "AnimalAI", "animalAI", "Animal-AI", "MacOS")
+_BUILD_NAMES: Final = ("AAI", "AnimalAI", "animalAI", "Animal-AI", "MacOS")
 """File names of builds, as `animalai` looks for them."""
-SUFFIXES: Final = ("x86_64", "exe", "app")
+_SUFFIXES: Final = ("x86_64", "exe", "app")
 
 
 class UnityError(ValueError):
@@ -100,8 +100,8 @@ class UnitySettings(BaseSettings):
             return executable(self.build)
         cache = Path(os.environ.get("ANIMALAI_CACHE") or "~/.animalai").expanduser()
         for folder in (Path(), cache / "envs"):
-            for name in BUILD_NAMES:
-                for suffix in SUFFIXES:
+            for name in _BUILD_NAMES:
+                for suffix in _SUFFIXES:
                     pattern = f"env*/{name}.{suffix}" if folder == Path() else f"**/{name}.{suffix}"
                     for found in sorted(folder.glob(pattern), reverse=True):
                         return executable(found)

@@ -14,7 +14,7 @@ from typing import Final
 from animalcat.envs.unity import player
 from animalcat.envs.unity.settings import UnityError, unity_home
 
-DOWNLOAD_SECONDS: Final = 3600
+_DOWNLOAD_SECONDS: Final = 3600
 """Time limit for the download of a build, some 400 MB."""
 
 
@@ -120,7 +120,7 @@ def download_build(python: Path) -> Path:
         UnityError: There is none, and none could be downloaded.
     """
     command = [str(python), "-I", player.__file__, "--find-build"]
-    answer = json.loads(_run(command, DOWNLOAD_SECONDS))
+    answer = json.loads(_run(command, _DOWNLOAD_SECONDS))
     if "build" not in answer:
         why = " ".join(answer["error"].split()).rstrip(".")
         raise UnityError(

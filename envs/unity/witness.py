@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 STEPS_PER_UNIT: Final = 5
 """Physics steps of one unit of a time limit (reference/animal-ai.md section 4.2)."""
-AWAY: Final = 0.05
+_AWAY: Final = 0.05
 """Metres by which the agent's position may differ; the agent falls 4 mm in its first step."""
 FAR: Final = 0.5
 """Metres by which a ray's distance may differ."""
-TURNED: Final = 1.0
+_TURNED: Final = 1.0
 """Degrees by which rays are turned to find those of which the simulator is certain."""
-RELATIVE: Final = 1e-3
+_RELATIVE: Final = 1e-3
 """Relative difference that is allowed in the decay of a decision; float32 sums are accurate to
 about 1e-6."""
 SETTLED: Final = 2
 """Number of decisions of plain decay after which the time limit is judged. Something before the
 first of them may have been counted in it."""
-THAWED: Final = 3
+_THAWED: Final = 3
 """Likewise if the agent was frozen: Unity waits in seconds, and may be a step off."""
 _GOALS: Final = (3, 4, 5)
 # Ray tags of goals: good, good of several, bad.
@@ -81,7 +81,7 @@ class Witness:
         self._decay = 0.0
         if first.time_limit > 0:
             self._decay = self._spec.decision_period / (first.time_limit * STEPS_PER_UNIT)
-        self._needs = THAWED if self._start.frozen_seconds else SETTLED
+        self._needs = _THAWED if self._start.frozen_seconds else SETTLED
         self._plain = 0
         self._watching = True
 
@@ -92,7 +92,7 @@ class Witness:
             Mismatch: The build loaded another arena.
         """
         away = np.abs(seen.position - self._expected.position).max()
-        if away > AWAY:
+        if away > _AWAY:
             raise Mismatch(
                 f"the agent starts at {_point(seen.position)} and not at "
                 f"{_point(self._expected.position)}: another arena was loaded"
@@ -125,14 +125,14 @@ class Witness:
         if step.phase is Phase.LAST:
             self._watching = False
             return
-        if abs(step.reward + self._decay) > RELATIVE * self._decay:
+        if abs(step.reward + self._decay) > _RELATIVE * self._decay:
             self._plain = 0  # frozen still, or more than time is at work
             return
         self._plain += 1
         if self._plain < self._needs:
             return
         self._watching = False
-        if abs(reward + self._decay) > max(RELATIVE * self._decay, 1e-9):
+        if abs(reward + self._decay) > max(_RELATIVE * self._decay, 1e-9):
             raise Mismatch(
                 f"a decision costs {-reward:.6g} and not {self._decay:.6g}: the build plays with "
                 f"the time limit {self._limit(-reward)}"
@@ -146,7 +146,7 @@ class Witness:
     def _sure(self) -> npt.NDArray[np.bool_]:
         """Rays that hit the same when the agent is turned slightly either way."""
         middle = self._table(self._cast(0.0))
-        sides = (self._table(self._cast(turn)) for turn in (-TURNED, TURNED))
+        sides = (self._table(self._cast(turn)) for turn in (-_TURNED, _TURNED))
         return np.logical_and.reduce([_alike(side, middle) for side in sides])
 
     def _cast(self, turn: float) -> npt.NDArray[np.float32]:

@@ -32,7 +32,7 @@ RULES: Final = 1
 """Version of the decision rules. Under one version, the same questions and answers in the same
 order give the same choices. It grows when a change to selection, posterior, alarm or stopping
 changes any choice."""
-KNOWN_RULES: Final = (1,)
+_KNOWN_RULES: Final = (1,)
 """Versions of the decision rules that this code can follow."""
 
 
@@ -123,8 +123,8 @@ class Learner:
             RulesError: This version of the rules is not known.
             ValueError: The policy or the rule does not fit the layout, the bank or each other.
         """
-        if rules not in KNOWN_RULES:
-            known = ", ".join(map(str, KNOWN_RULES))
+        if rules not in _KNOWN_RULES:
+            known = ", ".join(map(str, _KNOWN_RULES))
             raise RulesError(
                 f"decision rules of version {rules} are not known here, only {known}; go on with "
                 "the version of animalcat that began, or begin anew"

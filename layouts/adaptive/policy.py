@@ -93,7 +93,7 @@ class Chooser:
         self.bank = bank
         self.policy = policy or Policy()
         self.gains = GainEstimator(bank)
-        self._selector = selector_of(self.policy, bank)
+        self._selector = _selector_of(self.policy, bank)
         self._fallback = stratified_random()
 
     def choose(
@@ -208,7 +208,7 @@ class Chooser:
         return tuple((self.bank.names[int(row)], float(total[row])) for row in best)
 
 
-def selector_of(policy: Policy, bank: Bank) -> Selector:
+def _selector_of(policy: Policy, bank: Bank) -> Selector:
     """Build the selector of a policy.
 
     Raises:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-ALTOGETHER: Final = 1.0 / 3.0
+_ALTOGETHER: Final = 1.0 / 3.0
 """Prior probability that an agent is fully deterministic, and also that it is fully random, like
 agents that always take the best action or that sample their actions. The rest is uniform between.
 """
@@ -36,8 +36,8 @@ class Retest:
 
     def __init__(self) -> None:
         self._values: Floats = np.linspace(0.0, 1.0, GRID)
-        self._logs: Floats = np.full(GRID, np.log((1.0 - 2.0 * ALTOGETHER) / (GRID - 2)))
-        self._logs[[0, -1]] = np.log(ALTOGETHER)
+        self._logs: Floats = np.full(GRID, np.log((1.0 - 2.0 * _ALTOGETHER) / (GRID - 2)))
+        self._logs[[0, -1]] = np.log(_ALTOGETHER)
         self.pairs = 0
         """Repeats so far."""
         self.agreements = 0

@@ -29,7 +29,7 @@ Status: TypeAlias = Literal[
     "layout contradicted",
 ]
 
-HORIZON: Final = 25
+_HORIZON: Final = 25
 """Number of episodes that futility looks ahead."""
 
 WORTHWHILE: Final = 0.1
@@ -165,7 +165,7 @@ def _settled(state: _State) -> str:
         return "every capability is measured"
     if (state.measured | state.futile).all():
         return (
-            f"{HORIZON} more episodes are expected to lower no standard deviation that is "
+            f"{_HORIZON} more episodes are expected to lower no standard deviation that is "
             f"still above its target by {state.rule.futility:.1%}"
         )
     return ""
@@ -222,7 +222,7 @@ def needed(scores: ExpectedGains, left: Mask, capability: int, target: float) ->
     # So many at least, if all told as much as the best: sorting those will mostly do.
     most = min(max(float(shares.max()), 1e-9), 0.999999)
     least = math.log(target**2 / variance) / math.log1p(-most)
-    count = max(HORIZON, 2 * math.ceil(least))
+    count = max(_HORIZON, 2 * math.ceil(least))
     while True:
         after = np.sqrt(variance * np.cumprod(1.0 - _largest(shares, count)))
         reached = np.flatnonzero(after <= target)
@@ -239,7 +239,7 @@ def _expected_fall(scores: ExpectedGains, left: Mask) -> Floats:
     """
     rest = np.empty(len(scores.variance))
     for k, variance in enumerate(np.maximum(scores.variance, 1e-300)):
-        shares = _largest(scores.drops[left, k], HORIZON) / variance
+        shares = _largest(scores.drops[left, k], _HORIZON) / variance
         rest[k] = np.prod(np.clip(1.0 - shares, 0.0, 1.0))
     return 1.0 - np.sqrt(rest)
 

@@ -27,15 +27,15 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 EngineName: TypeAlias = Literal["live", "nuts"]
 
-POOLED: Final = (0.88, 0.92)
+_POOLED: Final = (0.88, 0.92)
 """Range in which the pooled coverage of all nodes has to lie."""
-CONFIDENCE: Final = 0.99
+_CONFIDENCE: Final = 0.99
 """Level of the exact interval that is shown for a node's coverage."""
-LEAST_COVERED: Final = 0.05
+_LEAST_COVERED: Final = 0.05
 """P-value of a node's coverage, corrected for all nodes of a run, below which it fails."""
 _DEVIATIONS: Final = 2.58
 """Half the width of a 99 % interval in standard errors."""
-LEAST_P: Final = 1e-3
+_LEAST_P: Final = 1e-3
 """P-value of uniformity, corrected for all nodes of a run, below which a node fails."""
 
 
@@ -95,7 +95,7 @@ class Calibration:
         from scipy.stats import binomtest
 
         hits = int(self.covered[:, latent].sum())
-        found = binomtest(hits, len(self.covered)).proportion_ci(CONFIDENCE, method="exact")
+        found = binomtest(hits, len(self.covered)).proportion_ci(_CONFIDENCE, method="exact")
         return found.low, found.high
 
     @property
@@ -121,14 +121,14 @@ class Calibration:
         """
         found: list[str] = []
         for i, name in enumerate(self.layout.latent_names):
-            if misses[i] < LEAST_COVERED:
+            if misses[i] < _LEAST_COVERED:
                 low, high = self.interval(i)
                 found.append(
                     f"{name}: intervals hold the truth in {self.coverage[i]:.1%} of the agents "
                     f"({low:.3f} to {high:.3f}), not in {HDI_SHARE:.0%} (corrected p "
                     f"{misses[i]:.1g})"
                 )
-            if uniformity[i] < LEAST_P:
+            if uniformity[i] < _LEAST_P:
                 found.append(
                     f"{name}: the truth's place in the posterior is uneven (corrected p "
                     f"{uniformity[i]:.1g})"
@@ -137,7 +137,7 @@ class Calibration:
 
     def of_pooled(self) -> list[str]:
         """Describe what is wrong with the pooled coverage, if anything is."""
-        low, high = POOLED
+        low, high = _POOLED
         # With few agents the pooled coverage wanders further than that by chance; the nodes of one
         # agent are not independent.
         agents = len(self.covered)

@@ -27,7 +27,7 @@ Statistic: TypeAlias = Callable[[Floats], Floats]
 """A function of outcomes (instances, draws) with one number per draw. Numbers of successes are
 given as shares of the trials."""
 
-REPLICATES: Final = 4000
+_REPLICATES: Final = 4000
 """Number of simulated sets of outcomes in a check: enough for p-values below 0.05 after correction
 for 100 groups."""
 _CELLS: Final = 10_000_000
@@ -102,7 +102,7 @@ def prior_predictive(
         seed: Seed of the simulated outcomes.
         statistics: The statistics to check, by name.
     """
-    z = rng(seed, "prior predictive", 0).standard_normal((REPLICATES, len(layout.latents)))
+    z = rng(seed, "prior predictive", 0).standard_normal((_REPLICATES, len(layout.latents)))
     theta = np.stack([n.prior.from_standard(z[:, i]) for i, n in enumerate(layout.latents)], axis=1)
     return posterior_predictive(layout, theta, features, outcomes, seed, statistics)
 
@@ -261,7 +261,7 @@ def _replicates(
     generator = rng(seed, "replicates", 0)
     evaluator = Evaluator(layout)
     columns = evaluator.columns(checked)
-    sets = min(REPLICATES, max(_CELLS // len(y), 100))
+    sets = min(_REPLICATES, max(_CELLS // len(y), 100))
     picked = theta[generator.integers(len(theta), size=sets)]
     made_up = evaluator.simulate(picked, columns, generator)
     if isinstance(layout.outcome, Binomial):

@@ -18,7 +18,7 @@ from animalcat.layouts.inference.fit import FitResult
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-MAX_K: Final = 0.7
+_MAX_K: Final = 0.7
 """Largest Pareto k with which an estimate is trusted (Vehtari et al. 2024)."""
 
 
@@ -51,7 +51,7 @@ class Loo:
     @property
     def doubtful(self) -> int:
         """Number of outcomes with a Pareto k above 0.7."""
-        return int((self.k > MAX_K).sum())
+        return int((self.k > _MAX_K).sum())
 
 
 def loo(fitted: FitResult, features: npt.ArrayLike, outcomes: npt.ArrayLike) -> Loo:

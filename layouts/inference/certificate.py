@@ -10,9 +10,9 @@ from typing import Any, Final
 from animalcat.layouts.inference.fit import MAX_RHAT, FitResult
 from animalcat.layouts.inference.summary import NodeSummary
 
-MAX_MEAN_ERROR: Final = 0.15
+_MAX_MEAN_ERROR: Final = 0.15
 """Largest difference of means, in posterior standard deviations."""
-MAX_LOG_SD_RATIO: Final = 0.15
+_MAX_LOG_SD_RATIO: Final = 0.15
 """Largest difference of the logarithms of standard deviations."""
 MIN_ESS: Final = 400.0
 """A fit with fewer effective draws certifies nothing."""
@@ -82,12 +82,12 @@ def certify(live: Sequence[NodeSummary], fitted: FitResult) -> Certificate:
         *(
             f"{name}: means differ by {error:.2f} standard deviations"
             for name, error in mean_errors.items()
-            if not error <= MAX_MEAN_ERROR
+            if not error <= _MAX_MEAN_ERROR
         ),
         *(
             f"{name}: standard deviations differ by a factor of {math.exp(ratio):.2f}"
             for name, ratio in sd_ratios.items()
-            if not ratio <= MAX_LOG_SD_RATIO
+            if not ratio <= _MAX_LOG_SD_RATIO
         ),
     ]
     return Certificate(

@@ -22,7 +22,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 Real = TypeVar("Real", np.float32, np.float64)
 
-MODERATE: Final = 1e18
+_MODERATE: Final = 1e18
 """Products of two numbers below this and above its inverse are normal numbers in float32."""
 _ROWS: Final = 256
 """Number of instances processed at a time if outcomes are not 0 or 1, so that arrays stay small."""
@@ -275,7 +275,7 @@ class Evaluator:
 def _moderate(values: Floats) -> bool:
     """Whether products of any two values are certain to stay in the range of float32."""
     size = np.abs(values)
-    return bool((size < MODERATE).all() and ((size > 1.0 / MODERATE) | (size == 0.0)).all())
+    return bool((size < _MODERATE).all() and ((size > 1.0 / _MODERATE) | (size == 0.0)).all())
 
 
 def _fill(fills: tuple[Fill, ...], given: Floats) -> Floats:

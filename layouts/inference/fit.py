@@ -23,7 +23,7 @@ MAX_RHAT: Final = 1.01
 """A fit with a larger R-hat has not converged (Vehtari et al. 2021)."""
 MIN_ESS: Final = 400.0
 """A fit with fewer effective draws, in bulk or tail, has not converged (Vehtari et al. 2021)."""
-MIN_EBFMI: Final = 0.3
+_MIN_EBFMI: Final = 0.3
 """A fit with a lower E-BFMI explores the posterior's tails badly (Betancourt 2016)."""
 FEW: Final = 5
 """With fewer outcomes, a fit notes that it is little more than the prior."""
@@ -191,8 +191,8 @@ def _result(
     if trace.divergences:
         reasons.append(f"{trace.divergences} divergences")
     ebfmi = float(_ebfmi(trace.energy).min())
-    if not ebfmi >= MIN_EBFMI:
-        reasons.append(f"E-BFMI {ebfmi:.2f} is below {MIN_EBFMI}")
+    if not ebfmi >= _MIN_EBFMI:
+        reasons.append(f"E-BFMI {ebfmi:.2f} is below {_MIN_EBFMI}")
     chains, draws = trace.energy.shape
     diagnostics: dict[str, Any] = {
         "engine": "nuts",

@@ -27,7 +27,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 VERSION: Final = 4
 """Version of a saved posterior. Version 1 had no weights, version 2 no weights of reseeds, and
 version 3 identified its layout by a digest that covered more than the model."""
-SWEEPS: Final = 10
+_SWEEPS: Final = 10
 """Metropolis sweeps of a move."""
 _BLOCK: Final = 64
 """Number of outcomes that `update_all` processes at once."""
@@ -395,7 +395,7 @@ class LivePosterior:
 
         density = log_target(z)
         width = 2.38 / math.sqrt(dim)  # Roberts, Gelman and Gilks 1997
-        for _ in range(SWEEPS):
+        for _ in range(_SWEEPS):
             proposal = z + width * generator.standard_normal((size, dim)) @ root.T
             proposed = log_target(proposal)
             accept = np.log(generator.random(size)) < proposed - density

@@ -40,7 +40,7 @@ ONE_ARGUMENT: Final[Mapping[str, Callable[[Any], Any]]] = {
 ONE: Final = "1"
 """The unit of a quantity without a unit."""
 
-GRAMMAR: Final = (
+_GRAMMAR: Final = (
     "numbers, names of nodes, + - * / **, parentheses, and "
     "logistic(x), exp(x), log(x), sqrt(x), abs(x), min(x, ...), max(x, ...), clip(x, low, high)"
 )
@@ -146,7 +146,7 @@ def parse_formula(formula: str) -> Expression:
     try:
         tree = ast.parse(formula.strip(), mode="eval")
     except (SyntaxError, ValueError, MemoryError, RecursionError):
-        raise FormulaError(f"formula {formula!r} cannot be read; it may hold {GRAMMAR}") from None
+        raise FormulaError(f"formula {formula!r} cannot be read; it may hold {_GRAMMAR}") from None
     return _parsed(tree.body, formula, 0)
 
 
@@ -239,7 +239,7 @@ def _parsed(node: ast.expr, formula: str, depth: int) -> Expression:
             return _applied(name, [inner(a) for a in arguments], formula)
         case _:
             part = ast.unparse(node)
-            raise FormulaError(f"{part!r} has no place in a formula; it may hold {GRAMMAR}")
+            raise FormulaError(f"{part!r} has no place in a formula; it may hold {_GRAMMAR}")
 
 
 def _negative(value: Expression) -> Expression:
@@ -261,7 +261,7 @@ def _applied(name: str, arguments: list[Expression], formula: str) -> Expression
         case _:
             raise FormulaError(
                 f"{name} of {len(arguments)} arguments in {formula!r}: unknown; it may hold "
-                f"{GRAMMAR}"
+                f"{_GRAMMAR}"
             )
 
 

@@ -405,7 +405,7 @@ def from_dict(data: object) -> Layout:
     )
 
 
-def decode_tagged(choices: Mapping[str, type[Any]], data: object, where: str) -> Any:
+def _decode_tagged(choices: Mapping[str, type[Any]], data: object, where: str) -> Any:
     """Build one of several dataclasses from `{tag: fields}`.
 
     Raises:
@@ -420,7 +420,7 @@ def decode_tagged(choices: Mapping[str, type[Any]], data: object, where: str) ->
 
 
 def _latent(name: str, data: Mapping[str, object]) -> Latent:
-    prior = decode_tagged(PRIORS, data.get("prior", {}), f"prior of {name}")
+    prior = _decode_tagged(PRIORS, data.get("prior", {}), f"prior of {name}")
     rest = {key: value for key, value in data.items() if key != "prior"}
     bare = decode(_LatentWords, rest, f"latent {name}")
     return Latent(name, bare.kind, bare.unit, prior, bare.about, bare.noiseless)
@@ -428,13 +428,13 @@ def _latent(name: str, data: Mapping[str, object]) -> Latent:
 
 def _derived(name: str, data: Mapping[str, object]) -> Derived:
     check_choices(data, dict.fromkeys(("unit", "link")), f"node {name}: key")
-    link = decode_tagged(LINKS, data.get("link", {}), f"link of {name}")
+    link = _decode_tagged(LINKS, data.get("link", {}), f"link of {name}")
     return Derived(name, str(data.get("unit", ONE)), link)
 
 
 def _outcomes(top: Mapping[str, object]) -> tuple[OutcomeNode, ...]:
     if "outcome" in top:
-        return (OutcomeNode.of(decode_tagged(LIKELIHOODS, top["outcome"], "outcome")),)
+        return (OutcomeNode.of(_decode_tagged(LIKELIHOODS, top["outcome"], "outcome")),)
     return tuple(
         _outcome(name, as_mapping(value, f"outcome {name}"))
         for name, value in as_mapping(top["outcomes"], "outcomes").items()

@@ -14,7 +14,7 @@ from animalcat.layouts.simulation.synthetic import op_battery, synthetic_agents,
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-BATTERIES: Final = 60
+_BATTERIES: Final = 60
 """Number of batteries in which instances with equal features are searched."""
 
 
@@ -39,7 +39,7 @@ class Ceiling:
         return (self.aggregate - self.told) / (self.aggregate - self.oracle)
 
 
-def ceiling(features: Sequence[str], seed: int, batteries: int = BATTERIES) -> Ceiling:
+def ceiling(features: Sequence[str], seed: int, batteries: int = _BATTERIES) -> Ceiling:
     """Compute what the features leave open: how success varies where all features are equal.
 
     Args:

@@ -26,15 +26,15 @@ Kind: TypeAlias = Literal["contest", "prior"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 """Entrants as in the contest, or from the layout's prior."""
 
-SCENARIOS: Final = 51
+_SCENARIOS: Final = 51
 """Number of held-out scenarios of the contest."""
-BLOCKS: Final = 16
-FEW_BLOCKS: Final = 4
+_BLOCKS: Final = 16
+_FEW_BLOCKS: Final = 4
 """Scores of each scenario: 80 episodes, or 20 for the weaker entrants, in blocks of five."""
 ENTRANTS: Final = 23
-WEAKER: Final = 8
+_WEAKER: Final = 8
 """Number of entrants, and how many of them played fewer blocks."""
-DEMANDED: Final = {
+_DEMANDED: Final = {
     "prosocial_newcomers": 2,
     "visitor": 14,
     "time_pressure": 3,
@@ -75,23 +75,23 @@ def population(layout: Layout, kind: Kind, seed: int, entrants: int = ENTRANTS) 
         entrants: Number of entrants; about a third of them played fewer blocks, as in the contest.
     """
     generator = rng(seed, f"cooperation {kind}", 0)
-    demands = np.zeros((SCENARIOS, len(layout.features)))
+    demands = np.zeros((_SCENARIOS, len(layout.features)))
     for column, name in zip(demands.T, layout.feature_names, strict=True):
-        column[generator.choice(SCENARIOS, DEMANDED[name], replace=False)] = 1.0
+        column[generator.choice(_SCENARIOS, _DEMANDED[name], replace=False)] = 1.0
     instances = Instances(
         layout.feature_names,
-        np.repeat(demands, BLOCKS, axis=0),
+        np.repeat(demands, _BLOCKS, axis=0),
         names=tuple(
-            f"scenario-{s + 1:02d}-{b + 1:02d}" for s in range(SCENARIOS) for b in range(BLOCKS)
+            f"scenario-{s + 1:02d}-{b + 1:02d}" for s in range(_SCENARIOS) for b in range(_BLOCKS)
         ),
     )
     truth = _entrants(layout, kind, entrants, generator)
     scores = np.stack(
         [simulate_outcomes(LayoutAgent(layout, one), instances, generator) for one in truth]
     )
-    weaker = round(entrants * WEAKER / ENTRANTS)
-    block = np.tile(np.arange(BLOCKS), SCENARIOS)
-    scores[entrants - weaker :, block >= FEW_BLOCKS] = np.nan
+    weaker = round(entrants * _WEAKER / ENTRANTS)
+    block = np.tile(np.arange(_BLOCKS), _SCENARIOS)
+    scores[entrants - weaker :, block >= _FEW_BLOCKS] = np.nan
     names = tuple(f"entrant-{i + 1:02d}" for i in range(entrants))
     return Population(OutcomeTable(instances, names, scores), truth)
 

@@ -33,7 +33,7 @@ INSTANCES: Final = tuple(
 """Names of the 69 instances of the paper."""
 REPEATS: Final = 15
 """Number of splits in Figure 6a."""
-MIDDLE: Final = (0.2, 0.7)
+_MIDDLE: Final = (0.2, 0.7)
 """Success rates between which the paper's layout beats the aggregate."""
 
 
@@ -183,5 +183,5 @@ def figure_6a(
 
 def in_the_middle(scores: Sequence[EntrantScore]) -> list[EntrantScore]:
     """The entrants with a success rate between 0.2 and 0.7."""
-    low, high = MIDDLE
+    low, high = _MIDDLE
     return [score for score in scores if low <= score.success <= high]
