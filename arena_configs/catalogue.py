@@ -293,7 +293,7 @@ def _block(name: str, parts: tuple[Collider, ...], mass: float, mass_3x: float) 
         friction=0.25 if cube else 0.6,
         color={"LightBlock": _rgb(134, 134, 134), "HeavyBlock": _rgb(107, 111, 119)}.get(
             name,
-            _rgb(207, 194, 181),  # grey and its emission together, as frames show it
+            _rgb(207, 194, 181),  # grey and its emission together, as camera images show it
         ),
         color_rule="settable",
     )
@@ -351,9 +351,9 @@ _TUNNEL = ObjectKind(
 )
 _GREEN = _rgb(129, 191, 65)
 _YELLOW = _rgb(232, 185, 35)
-# Base and emission together, as the red ball looks in frames of the real build.
+# Base and emission together, as the red ball looks in camera images of the real build.
 _RED = _rgb(226, 39, 43)
-# Base 178 under the light of the frames, and emission 114.
+# Base 178 under the light of those images, and emission 114.
 _GREY = _rgb(164, 177, 192)
 
 
@@ -372,7 +372,7 @@ _PILLAR: Final = Point(0.5, 1.3, 0.64)
 def _table() -> tuple[ObjectKind, ...]:
     # Unity also draws a yaw for plain multi goals; nothing can tell one from another.
     # Emission at the initial and the final value, from the prefabs; that of RipenGoals starts grey.
-    # They are placed before their value is set, with the prefab's: 3 (as a frame shows) and 0.
+    # They are placed before their value is set, with the prefab's: 3 (as an image shows) and 0.
     bright, ending, dull = _rgb(233, 184, 35), _rgb(128, 190, 64), _rgb(100, 100, 100)
     changing = (
         replace(

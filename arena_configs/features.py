@@ -193,7 +193,7 @@ def _straight_way(start: Point, reward: PlacedObject) -> Solid:
     """The box through which the agent passes on a straight path to the middle of a reward."""
     goal = reward.position
     feet = start.y - AGENT_RADIUS, goal.y - reward.size.x / 2
-    # What is flat enough to stand on is in nobody's way.
+    # What is flat enough to stand on does not block the way.
     low, high = min(feet) + _ABOVE_FLOOR, max(feet) + 2 * AGENT_RADIUS
     length = math.hypot(goal.x - start.x, goal.z - start.z)
     return Solid(

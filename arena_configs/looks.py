@@ -91,7 +91,7 @@ def _round(sides: int, color: Color, *rings: tuple[float, float, float, float]) 
     return Piece(tuple(Ring(y, x, z, r, r) for y, x, z, r in rings), sides, color)
 
 
-# As the frame shows them under the light of the others: their material also reflects the sky.
+# As the camera image shows them under the same light: their material also reflects the sky.
 _TRUNK: Final = (130 / 255, 84 / 255, 59 / 255)
 _LEAVES: Final = (108 / 255, 167 / 255, 37 / 255)
 _TREE: Final = (

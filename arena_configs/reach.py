@@ -111,7 +111,7 @@ def _ways(
             elif solid.shape in _SLOPING or _FLAT_TOP < top <= step:
                 lifting.append(solid)
     labels, _ = ndimage.label(free, _DIAGONALLY)
-    # Where it starts may be taken, by a zone that it only leaves: then from all around it.
+    # Its start may be blocked, by a zone that it only leaves: then it starts from all around.
     around = _near(start.x, start.z, radius + _SLACK)
     here = np.unique(labels[around])
     ways = np.isin(labels, here[here > 0])

@@ -87,7 +87,7 @@ def _answer(
     if environment is None:
         raise RuntimeError("no environment is open")
     if kind is MessageKind.OPEN:
-        # Only backends that stand on more than this installation have versions of their own.
+        # Only backends that use software outside this installation have versions of their own.
         return MessageKind.DONE, json.dumps(getattr(environment, "versions", {})).encode()
     if kind is MessageKind.LOAD:
         request = json.loads(body)

@@ -197,7 +197,7 @@ def open_arena(
         ),
         Item(name=family.goal, positions=(goal,), rotations=(0.0,), sizes=(cube(_round(size)),)),
     )
-    # Passed when it is reached at all before that time: its reward, less the decay until then.
+    # It is passed if reached before that time: its reward minus the decay until then.
     pass_mark = math.floor(1e3 * (_round(size) * SIZE_ADJUSTMENT - family.pass_within)) / 1e3
     time_limit = paradigm.time_limit or family.time_limit
     return Arena(time_limit=time_limit, pass_mark=pass_mark, items=items)

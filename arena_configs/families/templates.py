@@ -146,5 +146,5 @@ class Family(_Template):
             raise ValueError(f"paradigms share a name: {', '.join(names)}")
         kind = KINDS.get(self.goal)
         if kind is None or not kind.ball or kind.reward != "good":
-            raise ValueError(f"{self.goal} is no goal that gives its size as a reward")
+            raise ValueError(f"{self.goal} is not a goal that gives its size as a reward")
         return self

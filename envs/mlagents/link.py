@@ -120,7 +120,7 @@ class ClientConnection:
         Args:
             seconds: How long to wait for it to close.
         """
-        # It has gone, or takes its time: both are its affair.
+        # It is gone or slow to close; neither is an error here.
         with contextlib.suppress(grpc.RpcError):
             self._call(_message(_ENDING, None), timeout=seconds)
 

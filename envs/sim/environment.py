@@ -124,7 +124,7 @@ class SimEnvironment:
             rng = np.random.default_rng([seed, index] if index else seed)
             placements.append(place(one, rng))
         chance = np.random.default_rng([seed, _IN_PLAY])
-        self.close()  # the last arena's memory is at hand for the next one
+        self.close()  # so that its memory can be reused for the next arena
         world = World(placements, chance, self._build)
         world.episode.total = np.float32(carried)
         if idle:

@@ -77,7 +77,7 @@ class AgentBody:
         self._physics.place_agent(position)
         self.position, self.velocity, self.yaw = position, velocity, yaw
         self.grounded = grounded
-        self._depth = _DEEP  # not known: the next step shall look
+        self._depth = _DEEP  # unknown, so the next step looks
 
     def step(self, move: int, turn: int, *, coast: bool = False) -> None:
         """Take one physics step.

@@ -129,7 +129,7 @@ def _draw(
     )
     if top > bottom or left > right:
         return
-    # The eye and the camera's axes (right, up, ahead) in the primitive's own frame.
+    # The eye and the camera's axes (right, up, ahead) in the primitive's own coordinate frame.
     ox = m[0, 0] * rx + m[1, 0] * ry + m[2, 0] * rz
     oy = m[0, 1] * rx + m[1, 1] * ry + m[2, 1] * rz
     oz = m[0, 2] * rx + m[1, 2] * ry + m[2, 2] * rz

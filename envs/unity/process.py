@@ -83,7 +83,7 @@ class PlayerProcess:
             UnityFault: There was no observation.
         """
         body = json.dumps({"arena": arena, "seed": seed}).encode()
-        # What was started for it may turn out dead, and then another is.
+        # A build that was started for it may turn out dead; then another one is started.
         return player.unpack_observation(self._ask(player.LOAD, body, self._options.start_seconds))
 
     def step(self, move: int, turn: int) -> Seen:

@@ -306,7 +306,7 @@ def _ends(
     mean = np.clip(p, LEAST, 1.0 - LEAST)
     at = betainc(mean * size, (1.0 - mean) * size, outcome)
     edge = likelihood.edge
-    # Scores nearer to an end than the edge were moved to it.
+    # Scores nearer to 0 or 1 than the edge were moved to the edge.
     less = np.zeros_like(at) if outcome <= edge else at
     return less, np.ones_like(at) if outcome >= 1.0 - edge else at
 

@@ -353,7 +353,7 @@ def _guess(moments: Sequence[Floats], weightings: Floats) -> tuple[Floats, Float
     spread = mean[:, powers[:, np.newaxis] + powers]
     spread -= mean[:, powers, np.newaxis] * mean[:, np.newaxis, powers]
     scale = np.maximum(np.trace(spread, axis1=1, axis2=2), 1e-6)[:, np.newaxis, np.newaxis]
-    ridge = 1e-9 * scale * np.eye(degree)  # powers of nearly one value are nearly alike
+    ridge = 1e-9 * scale * np.eye(degree)  # powers of nearly one value are nearly collinear
     guess = cast("Floats", np.linalg.solve(spread + ridge, together))
     return np.sum(together * guess, axis=1), known[0]
 
@@ -383,11 +383,11 @@ def _guess_from_all(
             if i != j:
                 spread[:, j, i] += both
     there = gives[:, [k for k, _ in guessed]]
-    # What is not given has no part: a variance of 1 with nothing in common with anything.
+    # An outcome that is not given is left out: it gets variance 1 and no covariance.
     spread *= there[:, :, np.newaxis] & there[:, np.newaxis]
     together *= there[:, :, np.newaxis]
     scale = np.maximum(np.trace(spread, axis1=1, axis2=2), 1e-6)[:, np.newaxis]
-    ridge = np.where(there, 1e-9 * scale, 1.0)  # powers of nearly one value are nearly alike
+    ridge = np.where(there, 1e-9 * scale, 1.0)  # powers of nearly one value are nearly collinear
     filled = spread + ridge[:, :, np.newaxis] * np.eye(len(guessed))
     guess = cast("Floats", np.linalg.solve(filled, together))
     predicted = np.stack([own[0] @ weights for own in moments], axis=1)

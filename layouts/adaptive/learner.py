@@ -474,7 +474,7 @@ class Learner:
         """Let the alarm bet on an outcome, and return the probability that was predicted for it."""
         evaluator, posterior = self.bank.evaluator, self._posterior
         columns = evaluator.columns(self._features(instance))
-        if instance not in self._evidence:  # a repeat is not what the layout predicts
+        if instance not in self._evidence:  # the layout does not predict repeats
             bets = log_factors(posterior, evaluator, columns, y, number)
             self._alarm.update(self._row(instance), bets)
         if isinstance(self.layout.outcome, Bernoulli) and len(self.layout.outcomes) == 1:
@@ -484,7 +484,7 @@ class Learner:
         for one, value in zip(self.layout.outcomes, np.atleast_1d(y), strict=True):
             kind = one.likelihood
             if isinstance(kind, Beta) and kind.edge < value < 1.0 - kind.edge:
-                return 0.0  # no score within the ends comes again by chance
+                return 0.0  # a score inside the ends never recurs by chance
         each = evaluator.pointwise(posterior.particles, columns, np.array([y]))
         return float(posterior.weights @ np.exp(each[0]))
 

@@ -253,7 +253,7 @@ def _criterion(policy: Policy) -> Criterion:
         case "information":
             made = Information(policy.about)
         case "threshold":
-            return Threshold()  # a distance: it is not the more for taking less time
+            return Threshold()  # a distance, which a shorter episode does not improve
         case _:
             made = VarianceDrop()
     return PerSecond(made) if policy.per_second else made

@@ -41,7 +41,7 @@ class Retest:
         self.pairs = 0
         """Repeats so far."""
         self.agreements = 0
-        """Of those, how many gave the outcome of the play before."""
+        """Number of those repeats whose outcome equalled that of the play before."""
 
     @property
     def determinism(self) -> float:

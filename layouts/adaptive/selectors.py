@@ -129,7 +129,7 @@ class Information:
         layout = context.bank.layout
         names = [layout.latents[i].name for i in layout.capabilities]
         if unknown := [name for name in self.about if name not in names]:
-            raise ValueError(f"{unknown[0]!r} is no capability; there are: {', '.join(names)}")
+            raise ValueError(f"{unknown[0]!r} is not a capability; there are: {', '.join(names)}")
         places = [k for k, name in enumerate(names) if not self.about or name in self.about]
         return context.gains.information(context.posterior, places) * context.weights
 

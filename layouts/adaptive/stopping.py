@@ -218,8 +218,8 @@ def needed(scores: ExpectedGains, left: Mask, capability: int, target: float) ->
     shares = np.clip(scores.drops[left, capability] / variance, 0.0, 1.0)
     least_sd = math.sqrt(variance * float(np.prod(1.0 - shares)))
     if not target or not shares.size or least_sd > target * (1.0 + 1e-9):
-        return None  # not by all together
-    # So many at least, if all told as much as the best: sorting those will mostly do.
+        return None  # not even all together reach it
+    # A lower bound, as if all told as much as the best; sorting this many usually suffices.
     most = min(max(float(shares.max()), 1e-9), 0.999999)
     least = math.log(target**2 / variance) / math.log1p(-most)
     count = max(_HORIZON, 2 * math.ceil(least))

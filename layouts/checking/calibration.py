@@ -86,7 +86,9 @@ class Calibration:
     @property
     def uniformity(self) -> Floats:
         """P-values of the Kolmogorov-Smirnov test that the places are uniform, (latents,)."""
-        from scipy.stats import kstest  # two thirds of the time to import this module
+        from scipy.stats import (
+            kstest,
+        )  # importing it takes two thirds of the time to import this module
 
         return np.array([kstest(column, "uniform").pvalue for column in self.places.T])
 

@@ -273,7 +273,7 @@ def _replicates(
 def _check(name: str, observed: float, made: Floats, generator: np.random.Generator) -> Check:
     """Compare one statistic; ties, which are common with few instances, are broken at random."""
     above = np.sum(made > observed) + 0.0
-    ties = np.sum(made == observed) + 1.0  # the observed one is one of them
+    ties = np.sum(made == observed) + 1.0  # the observed statistic counts as one of them
     share = (above + generator.uniform() * ties) / (len(made) + 1.0)
     low, high = np.quantile(made, [_TAIL, 1.0 - _TAIL])
     p_value = float(min(2.0 * min(share, 1.0 - share), 1.0))

@@ -161,7 +161,7 @@ def ranking(posteriors: Sequence[Posterior], node: str, seed: int = 0) -> list[R
     _insist_one_layout(posteriors)
     i = _place(posteriors[0], node)
     drawn = np.stack([_paired(p, seed, k)[:, i] for k, p in enumerate(posteriors)])
-    # Rank of each agent in each draw; equal values share no rank, but which comes first is by name.
+    # Rank of each agent in each draw; of equal values, the agent given first comes first.
     order = np.argsort(-drawn, axis=0, kind="stable")
     ranks = np.empty_like(order)
     np.put_along_axis(ranks, order, np.arange(1, len(posteriors) + 1)[:, np.newaxis], axis=0)

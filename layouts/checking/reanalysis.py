@@ -185,7 +185,7 @@ def _paradigm(name: str, draws: Sequence[Drawn], count: int) -> ParadigmResult:
         assert peers is not None  # the caller left the others out
         if draw.chance > 0.0:
             surprise = (draw.outcome - draw.predicted) / draw.chance
-            # What was set aside counts for nothing, hence not the battery's count.
+            # Instances that were set aside do not count, so this is not the battery's count.
             size = done + peers.left
             totals.append((known + peers.left * peers.predicted + surprise) / size)
             residuals.append(surprise / peers.left)

@@ -298,7 +298,7 @@ def _checked(predicted: npt.ArrayLike, outcomes: npt.ArrayLike) -> tuple[Floats,
     for what, values in (("prediction", p), ("outcome", y)):
         bad = np.flatnonzero(~((values >= 0.0) & (values <= 1.0)))
         if len(bad):
-            raise ValueError(f"{what} {bad[0]} is {values[bad[0]]}; 0 to 1 is wanted")
+            raise ValueError(f"{what} {bad[0]} is {values[bad[0]]}; expected 0 to 1")
     return p, y
 
 

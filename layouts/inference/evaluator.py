@@ -74,9 +74,9 @@ class Evaluator:
 
         Args:
             theta: (draws, latents).
-            columns: As `columns` gave them.
-            dtype: Of the result, and of the work where its range allows: float32 takes half the
-                time and is right to about 1e-6.
+            columns: As returned by `columns`.
+            dtype: Of the result, and of the computation if its range allows: float32 takes half the
+                time and is accurate to about 1e-6.
             outcome: Index of the outcome in the layout.
 
         Returns:
@@ -91,7 +91,7 @@ class Evaluator:
 
         Args:
             theta: (draws, latents).
-            columns: As `columns` gave them.
+            columns: As returned by `columns`.
             outcome: Index of the outcome in the layout.
 
         Returns:
@@ -267,7 +267,9 @@ class Evaluator:
         if self._kept is not None and self._kept[0] is draws:
             return self._kept[1]
         rows = _fill(self._program.rows, draws.T)
-        if not draws.flags.writeable:  # then the same array is the same draws, as of a posterior
+        if (
+            not draws.flags.writeable
+        ):  # then an identical array holds identical draws, as from a posterior
             self._kept = (draws, rows)
         return rows
 

@@ -229,7 +229,7 @@ class LivePosterior:
         """
         array = np.array(draws, dtype=np.float64)
         if array.ndim != 2 or array.shape[1] != len(self.layout.latents) or not array.size:
-            raise ValueError(f"draws have shape {array.shape}; (draws, latents) is wanted")
+            raise ValueError(f"draws have shape {array.shape}; expected (draws, latents)")
         if not 0 <= told <= len(self._tells):
             raise ValueError(f"{told} outcomes are not among the {len(self._tells)} told")
         known = self._tell_weights(told) if weights is None else np.array(weights, np.float64)

@@ -260,7 +260,7 @@ class _Builder:
             return self.apply("logistic", self.fold("add", terms))
         vector, number = self.fold("add", vectors), self.fold("add", others)
         assert isinstance(vector, Vector)  # sums of vectors are vectors
-        assert isinstance(number, float | Column)  # sums of numbers and columns are no vectors
+        assert isinstance(number, float | Column)  # sums of numbers and columns are not vectors
         column = self.number(number)
         odds = self.column(lambda made: _odds(made[column.index], _REACH))
         if vector.mixed:

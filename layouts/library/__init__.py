@@ -68,7 +68,7 @@ def parse_layout(text: str, variant: str = "") -> Layout:
     try:
         data = as_mapping(yaml.safe_load(text), "layout")
     except yaml.YAMLError as error:
-        raise SpecificationError(f"layout: is no YAML: {error}") from None
+        raise SpecificationError(f"layout: is not YAML: {error}") from None
     return _chosen(data, variant)
 
 
@@ -100,7 +100,7 @@ def _read(name: str | Path) -> Mapping[str, Any]:
     except OSError as error:
         raise SpecificationError(f"{name}: cannot be read: {error.strerror}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SpecificationError(f"{name}: is no YAML: {error}") from None
+        raise SpecificationError(f"{name}: is not YAML: {error}") from None
 
 
 def _chosen(definition: Mapping[str, Any], variant: str) -> Layout:

@@ -68,7 +68,7 @@ def as_mapping(data: object, where: str) -> Mapping[str, object]:
         SpecificationError: The data is something else.
     """
     if not isinstance(data, Mapping):
-        raise SpecificationError(f"{where}: a mapping is wanted, not {data!r}")
+        raise SpecificationError(f"{where}: expected a mapping, not {data!r}")
     return {str(key): value for key, value in cast("Mapping[object, object]", data).items()}
 
 
@@ -86,7 +86,7 @@ def check_choices(names: Mapping[str, object], valid: Mapping[str, object], what
 def _convert(hint: Any, value: object, where: str) -> object:
     if get_origin(hint) is tuple:
         if not isinstance(value, list | tuple):
-            raise SpecificationError(f"{where}: a list is wanted, not {value!r}")
+            raise SpecificationError(f"{where}: expected a list, not {value!r}")
         item = get_args(hint)[0]
         return tuple(_convert(item, v, where) for v in cast("list[object]", value))
     parts = get_args(hint)
@@ -97,12 +97,12 @@ def _convert(hint: Any, value: object, where: str) -> object:
         return _convert(float if number or str not in parts else str, value, where)
     if hint is float:
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise SpecificationError(f"{where}: a number is wanted, not {value!r}")
+            raise SpecificationError(f"{where}: expected a number, not {value!r}")
         if not math.isfinite(value):
             raise SpecificationError(f"{where}: {value} is not finite")
         return float(value)
     if parts and value not in parts:
         raise SpecificationError(f"{where}: {value!r} is not one of {', '.join(parts)}")
     if not isinstance(value, str):
-        raise SpecificationError(f"{where}: text is wanted, not {value!r} (quote it)")
+        raise SpecificationError(f"{where}: expected text, not {value!r} (quote it)")
     return value

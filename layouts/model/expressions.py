@@ -233,7 +233,7 @@ def _parsed(node: ast.expr, formula: str, depth: int) -> Expression:
         case ast.BinOp(left=left, op=ast.Pow(), right=right):
             exponent = inner(right)
             if not isinstance(exponent, float):
-                raise FormulaError(f"an exponent in {formula!r} is no number")
+                raise FormulaError(f"an exponent in {formula!r} is not a number")
             return power(inner(left), exponent)
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
             return _applied(name, [inner(a) for a in arguments], formula)
@@ -266,7 +266,7 @@ def _applied(name: str, arguments: list[Expression], formula: str) -> Expression
 
 
 def _product(a: Range, b: Range) -> Range:
-    # An end that is 0 times one without end is 0: the range without end holds finite values only.
+    # 0 times an infinite end is 0, since an unbounded range holds only finite values.
     ends = [0.0 if 0.0 in (x, y) else x * y for x in a for y in b]
     return (min(ends), max(ends))
 

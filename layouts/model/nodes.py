@@ -205,10 +205,12 @@ class OutcomeNode:
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise ValueError(
-                f"name {self.name!r}: a letter, then letters, digits, _ and - are wanted"
+                f"name {self.name!r}: expected a letter, then letters, digits, _ and -"
             )
         if type(self.likelihood) is not KINDS[self.kind]:
-            raise ValueError(f"a {self.kind} is no {type(self.likelihood).__name__}")
+            raise ValueError(
+                f"an outcome of kind {self.kind} cannot be {type(self.likelihood).__name__}"
+            )
         if self.source not in SOURCES[self.kind]:
             raise ValueError(
                 f"source {self.source!r} gives no {self.kind}; valid: "

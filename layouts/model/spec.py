@@ -269,7 +269,7 @@ class Layout:
         there = ~np.isnan(array)
         if (empty := np.flatnonzero(~there.any(axis=1))).size:
             raise ValueError(
-                f"row {empty[0]} has no outcome; one of {', '.join(self.outcome_names)} is wanted"
+                f"row {empty[0]} has no outcome; expected one of {', '.join(self.outcome_names)}"
             )
         for k, outcome in enumerate(self.outcomes):
             rows, where = there[:, k], f"outcome {outcome.name} of row"
@@ -414,7 +414,7 @@ def _decode_tagged(choices: Mapping[str, type[Any]], data: object, where: str) -
     tagged = as_mapping(data, where)
     check_choices(tagged, choices, where)
     if len(tagged) != 1:
-        raise SpecificationError(f"{where}: exactly one of {', '.join(choices)} is wanted")
+        raise SpecificationError(f"{where}: expected exactly one of {', '.join(choices)}")
     ((tag, value),) = tagged.items()
     return decode(choices[tag], value, f"{where} ({tag})")
 

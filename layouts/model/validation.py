@@ -58,13 +58,13 @@ def _check_names(
         if not name or names.count(name) > 1:
             raise SpecificationError(f"node {name!r} is declared {names.count(name)} times")
     if not latents:
-        raise SpecificationError("latents: a layout needs one at least")
+        raise SpecificationError("latents: a layout needs at least one")
     for node in derived:
         for parent in node.link.parents:
             if parent not in names:
                 valid = ", ".join(sorted(names))
                 raise SpecificationError(
-                    f"node {node.name}: {parent!r} is no node of the layout; valid: {valid}"
+                    f"node {node.name}: {parent!r} is not a node of the layout; valid: {valid}"
                 )
 
 
@@ -94,7 +94,7 @@ def _check_outcomes(
 ) -> None:
     names = [outcome.name for outcome in outcomes]
     if not names:
-        raise SpecificationError("outcomes: a layout needs one at least")
+        raise SpecificationError("outcomes: a layout needs at least one")
     if twice := [name for name in names if names.count(name) > 1]:
         raise SpecificationError(f"outcome {twice[0]!r} is declared {names.count(twice[0])} times")
     parents = {node.name: node.link.parents for node in derived}
@@ -120,7 +120,7 @@ def _check_outcome(
     where, likelihood, root = f"outcome {outcome.name}", outcome.likelihood, outcome.parents[0]
     if root not in parents:
         raise SpecificationError(
-            f"{where}: {root!r} is no derived node; valid: {', '.join(sorted(parents))}"
+            f"{where}: {root!r} is not a derived node; valid: {', '.join(sorted(parents))}"
         )
     low, high = ranges[root]
     if low < 0.0 or high > 1.0:
@@ -130,13 +130,13 @@ def _check_outcome(
     feature_names = [node.name for node in features]
     if isinstance(likelihood, Binomial) and likelihood.trials not in feature_names:
         raise SpecificationError(
-            f"{where}: {likelihood.trials!r} is no feature; valid: {', '.join(feature_names)}"
+            f"{where}: {likelihood.trials!r} is not a feature; valid: {', '.join(feature_names)}"
         )
     if isinstance(likelihood, Beta):
         size = likelihood.sample_size
         if size in feature_names or size not in ranges:
             valid = ", ".join([*(node.name for node in latents), *sorted(parents)])
-            raise SpecificationError(f"{where}: {size!r} is no node; valid: {valid}")
+            raise SpecificationError(f"{where}: {size!r} is not a node; valid: {valid}")
         if ranges[size][0] < 0.0:
             raise SpecificationError(f"{where}: node {size} may be below 0")
 
@@ -165,7 +165,7 @@ def _check_feature_inputs(features: Sequence[Feature], nodes: Sequence[Derived])
                 if feature is None or feature.low < 0.0 or feature.high > 1.0:
                     valid = [f.name for f in features if f.low >= 0 and f.high <= 1]
                     raise SpecificationError(
-                        f"node {node.name}: {on!r} is no feature within [0, 1]; valid: "
+                        f"node {node.name}: {on!r} is not a feature within [0, 1]; valid: "
                         f"{', '.join(valid) or 'none'}"
                     )
                 if feature.unit != ONE:
@@ -186,8 +186,8 @@ def _check_missing(
             continue
         if on not in gates:
             raise SpecificationError(
-                f"feature {feature.name}: only_with {on!r} is no feature of a gate; valid: "
-                f"{', '.join(sorted(gates)) or 'none, no gate is there'}"
+                f"feature {feature.name}: only_with {on!r} is not the feature of a gate; valid: "
+                f"{', '.join(sorted(gates)) or 'none, there is no gate'}"
             )
         if feature.name in reached(roots, open_parents(derived, {on: False})):
             raise SpecificationError(

@@ -152,7 +152,7 @@ def _heights(
                 fmean([heights[m] for m in (*left[n], *right[n])] or [heights[n]])
                 for n in columns[at]
             ]
-            # The nearest heights in this order, at least as far apart as there is room needed.
+            # The nearest heights in this order that are far enough apart.
             fitted = isotonic_regression(np.array(wanted) - offsets[at]).x + offsets[at]
             heights |= dict(zip(columns[at], fitted.tolist(), strict=True))
     least = min(heights.values())

@@ -195,7 +195,7 @@ def _draw_edges(axes: Axes, layout: Layout, diagram: Diagram) -> None:
         vertices = [(centres[0][0] + half, centres[0][1])]
         codes = [Curve.MOVETO]
         for (ax, ay), (bx, by) in itertools.pairwise(centres):
-            # Bent between two layers, straight where it passes the nodes of one.
+            # Curved between two layers, straight where it passes the nodes of one layer.
             middle = (ax + bx) / 2
             vertices += [(ax + half, ay), (middle, ay), (middle, by), (bx - half, by)]
             codes += [Curve.LINETO, *[Curve.CURVE4] * 3]

@@ -46,7 +46,7 @@ _DEMANDED: Final = {
 """In how many scenarios each demand is present. The paper has it in a picture only; with these the
 intervals are about as wide as those of its Table 2."""
 _DRAWS: Final = 500
-"""Of each chain: these posteriors are smooth, and half of the usual draws pass the gate."""
+"""Draws of each chain: these posteriors are smooth, so half of the usual number passes the gate."""
 _CONTEST: Final = {"base_chance": (0.76, 0.86), "sampleSize": (10.0, 16.5)}
 _ABILITY: Final = (0.3, 1.0)
 """Range of the means in Table 2 and Figure 3."""

@@ -50,7 +50,7 @@ def psis_loo(log_likelihood: Floats) -> tuple[Floats, Floats]:
         (observations,) twice.
     """
     groups = {
-        # ArviZ wants a posterior; its draws are used for nothing.
+        # ArviZ requires a posterior, but does not use its draws.
         "posterior": {"unused": log_likelihood[..., 0]},
         "log_likelihood": {"outcome": log_likelihood},
     }

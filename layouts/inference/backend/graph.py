@@ -144,7 +144,7 @@ def _add_outcome(builder: _Builder, layout: Layout, k: int, weighted: bool) -> t
             chance = p
             if (
                 weights is not None and len(layout.outcomes) > 1
-            ):  # what is missing has a finite logarithm, and slope, too
+            ):  # so that a missing outcome has a finite logarithm and slope
                 chance = pm.math.switch(weights > 0.0, p, 0.5)
             # pm.Bernoulli takes the logarithms of both p and 1 - p, whatever the outcome.
             density = pm.math.log(pm.math.switch(outcomes, chance, 1.0 - chance))
