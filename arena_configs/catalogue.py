@@ -57,13 +57,13 @@ UNIT: Final = Point(1.0, 1.0, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Collider:
-    """One collider of an object, in the object's own frame before scaling.
+    """One collider of an object, in the object's own coordinate frame before scaling.
 
     Attributes:
-        shape: box; sphere (diameter `size.x`); wedge (a box's half: full height at local +z, none
-            at -z); shell (a thin cylinder along local z, outer diameter `size.x`).
-        center: Centre of the part.
-        size: Extents of the part's bounding box.
+        shape: "box"; "sphere" (diameter `size.x`); "wedge" (half of a box: full height at local +z,
+            none at -z); "shell" (a thin cylinder along local z, outer diameter `size.x`).
+        center: Centre of the collider.
+        size: Extents of the collider's bounding box.
     """
 
     shape: PartShape
@@ -78,32 +78,33 @@ class ObjectKind:
     Attributes:
         name: Canonical name in the 4.x grammar.
         tag: Tag that rays report; one that is not in `RAY_TAGS` is never reported.
-        parts: Colliders in the object's own frame; `size` x `ratio` scales them.
+        parts: Colliders in the object's own coordinate frame; `size` x `ratio` scales them.
         size_min: Least size, in metres.
-        size_max: Greatest size. Equal to `size_min` where the size is fixed.
-        ratio: Scale of the object's frame for each metre of size.
-        y_rule: Where the origin stands. centre: half its height above the given y; base: at it;
-            floor: at 0; zone: at -0.15; agent: 0.5 above it. 0.01 is added but to floor and zone.
-        stand: Diameter by which a ball is lifted when it is placed; None for its own.
+        size_max: Greatest size; equal to `size_min` if the size is fixed.
+        ratio: Scale of the object's coordinate frame for each metre of size.
+        y_rule: Where the origin stands. centre: half its height above the given y; base: at the
+            given y; floor: at 0; zone: at -0.15; agent: 0.5 above the given y. Except for floor and
+            zone, 0.01 is added.
+        stand: Diameter that decides how far a ball is lifted when it is placed; None for its own.
         yaw: Built-in yaw in degrees, added to the given rotation.
-        random_yaw: Whether a rotation that is not given is drawn (else it is 0).
-        mass: Mass in kg; 0.0 for what cannot move (static or trigger).
+        random_yaw: Whether a rotation that is not given is drawn at random; otherwise it is 0.
+        mass: Mass in kg; 0.0 if it cannot move (static or trigger).
         mass_3x: Mass in build 3.1.3.
         drag: Linear drag in 1/s.
         friction: Coulomb friction coefficient; combined by the average.
         color: Default colour (rgb, 0 to 1).
-        color_rule: random: drawn when it is not given; settable: the default when it is not
-            given; fixed: what is given is ignored.
+        color_rule: random: drawn if it is not given; settable: the default if it is not given;
+            fixed: a given colour is ignored.
         end_color: Colour at the final value of a goal whose value changes; `color` is the one at
             the initial value.
         alpha: Opacity.
-        reward: good, bad: plus or minus its diameter; decoy: 0; value: initial value, which
-            changes with time; size: diameter, which changes; death, hot: zones; spawner, button:
-            gives by what it spawns.
-        goal: Contact with it counts as a pickup.
-        multi: A pickup removes it and need not end the episode.
-        bounce: It starts with 10 m/s along its heading.
-        zone: A trigger that does not block.
+        reward: good, bad: plus or minus its diameter; decoy: 0; value: its initial value, which
+            changes with time; size: its diameter, which changes with time; death, hot: zones;
+            spawner, button: gives rewards by what it spawns.
+        goal: Whether contact with it counts as a pickup.
+        multi: Whether a pickup removes it and need not end the episode.
+        bounce: Whether it starts with 10 m/s along its heading.
+        zone: Whether it is a trigger that does not block.
     """
 
     name: str
@@ -159,7 +160,7 @@ ALIASES: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def canonical_name(name: str) -> str | None:
-    """The canonical name of an object, or None where Unity knows no such object.
+    """Look up the canonical name of an object; None if Unity knows no such object.
 
     Args:
         name: A name or an alias, as written.
@@ -228,7 +229,7 @@ def _goal(
 
 
 def _metres(extent: Point, *parts: Collider) -> tuple[Collider, ...]:
-    """Parts given in metres, as shares of an object's fixed size."""
+    """Colliders given in metres, as shares of an object's fixed size."""
 
     def share(point: Point) -> Point:
         return Point(*(c / e for c, e in zip(point, extent, strict=True)))
@@ -237,10 +238,10 @@ def _metres(extent: Point, *parts: Collider) -> tuple[Collider, ...]:
 
 
 def _housing(extent: Point) -> tuple[Collider, ...]:
-    """Back, sides, lid and the front above the hatch: a goal of 1 m falls freely within.
+    """Walls, lid and the front above the hatch of a housing; a 1 m goal falls freely inside.
 
-    Thickness of the walls and height of the hatch are not in the mesh data read (inferred). The
-    front is +z.
+    The thickness of the walls and the height of the hatch are not in the mesh data that were read
+    (inferred). The front is +z.
     """
     width, height, _ = extent
     side, inner = (width - HOUSING_WALL) / 2, width - 2 * HOUSING_WALL
@@ -292,7 +293,7 @@ def _block(name: str, parts: tuple[Collider, ...], mass: float, mass_3x: float) 
         friction=0.25 if cube else 0.6,
         color={"LightBlock": _rgb(134, 134, 134), "HeavyBlock": _rgb(107, 111, 119)}.get(
             name,
-            _rgb(207, 194, 181),  # grey and its emission together, as frames show it
+            _rgb(207, 194, 181),  # grey and its emission together, as camera images show it
         ),
         color_rule="settable",
     )
@@ -350,9 +351,9 @@ _TUNNEL = ObjectKind(
 )
 _GREEN = _rgb(129, 191, 65)
 _YELLOW = _rgb(232, 185, 35)
-# Base and emission together, as the red ball looks in frames of the real build.
+# Base and emission together, as the red ball looks in camera images of the real build.
 _RED = _rgb(226, 39, 43)
-# Base 178 under the light of the frames, and emission 114.
+# Base 178 under the light of those images, and emission 114.
 _GREY = _rgb(164, 177, 192)
 
 
@@ -371,7 +372,7 @@ _PILLAR: Final = Point(0.5, 1.3, 0.64)
 def _table() -> tuple[ObjectKind, ...]:
     # Unity also draws a yaw for plain multi goals; nothing can tell one from another.
     # Emission at the initial and the final value, from the prefabs; that of RipenGoals starts grey.
-    # They are placed before their value is set, with the prefab's: 3 (as a frame shows) and 0.
+    # They are placed before their value is set, with the prefab's: 3 (as an image shows) and 0.
     bright, ending, dull = _rgb(233, 184, 35), _rgb(128, 190, 64), _rgb(100, 100, 100)
     changing = (
         replace(

@@ -1,4 +1,4 @@
-"""What is wrong, or doubtful, in an arena: what Unity would refuse, change or leave out."""
+"""Checks of arenas: finds what Unity would refuse, change or leave out."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ from animalcat.arena_configs.returns import max_return
 from animalcat.arena_configs.signs import SYMBOLS, is_known
 
 _OPERATED: Final = ("SpawnerButton", "DataZone")
-"""What runs operations."""
+"""Objects that run operations."""
 
 
 def check_arena(
     arena: Arena, rng: np.random.Generator, *, file: str = "", path: str = ""
 ) -> tuple[Problem, ...]:
-    """Look an arena over.
+    """Check one arena.
 
     Args:
         arena: The arena.
-        rng: Where what the arena leaves to chance is drawn from.
+        rng: Source of randomness for what the arena leaves to chance.
         file: Name of its file, for the problems.
         path: Where the arena stands in its file, such as `arenas[0]`.
 
     Returns:
-        Errors (Unity refuses it, or nobody can pass it) and warnings (something is changed, left
-        out or left to chance).
+        Errors (Unity refuses the arena, or nobody can pass it) and warnings (something is changed,
+        left out or left to chance).
     """
     prefix = f"{path}." if path else ""
     return tuple(
@@ -68,12 +68,12 @@ def check_arena(
 def check_loaded(
     loaded: LoadedConfig, rng: np.random.Generator, *, file: str
 ) -> tuple[Problem, ...]:
-    """Everything about a file: what its loader met, and what is found in its arenas.
+    """Check a file: what its loader met, and what is found in its arenas.
 
     Args:
-        loaded: What was read.
+        loaded: The loaded file.
         rng: As for `check_arena`.
-        file: Its name, for the problems.
+        file: Name of the file, for the problems.
     """
     known = {(problem.field, problem.code) for problem in loaded.problems}
     found = [
@@ -87,7 +87,7 @@ def check_loaded(
 def check_config(
     config: ArenaConfig, rng: np.random.Generator, *, file: str = ""
 ) -> tuple[Problem, ...]:
-    """Look all arenas of a configuration over.
+    """Check all arenas of a configuration.
 
     Args:
         config: The configuration.
@@ -106,7 +106,7 @@ def check_config(
 
 
 def _line(loaded: LoadedConfig, field: str) -> int | None:
-    """Line of a field, or of the nearest thing around it that has one."""
+    """Line of a field, or of the nearest enclosing thing that has a line."""
     while field:
         if field in loaded.lines:
             return loaded.lines[field]
@@ -215,7 +215,7 @@ def _item(item: Item, field: str) -> Iterator[_Finding]:
 
 
 def _changing(item: Item, kind: ObjectKind, field: str) -> Iterator[_Finding]:
-    """Values of a goal that changes; sizes say nothing there."""
+    """Problems with the values of a goal that changes; sizes have no effect on it."""
     most = kind.size_max.x
     for key, low in (("initial_values", 0.0), ("final_values", 0.0), ("change_rates", -most)):
         values: tuple[float, ...] = getattr(item, key)
@@ -237,7 +237,7 @@ def _operations(operations: Iterable[Operation], field: str, owner: str) -> Iter
 
 
 def _operation(operation: Operation, field: str, owner: str) -> Iterator[_Finding]:
-    """What it does not do, what is odd inside it, and in what it spawns."""
+    """Problems of an operation: what it does not do, what is odd in it, and in what it spawns."""
     match operation:
         case GrantContinuousReward() if owner == "SpawnerButton":
             message = (
@@ -271,7 +271,7 @@ def _standing(placement: Placement) -> Iterator[_Finding]:
 
 
 def _into_each_other(placement: Placement) -> Iterator[_Finding]:
-    """Parts that Unity does not look at when it spawns: all but an object's first."""
+    """Overlaps that Unity does not test when it spawns: those of colliders other than the first."""
     earlier: list[tuple[Solid, str]] = [(agent_body(placement.agent.position), "the agent")]
     for thing in placement.objects:
         if thing.kind.zone:

@@ -1,7 +1,7 @@
-"""Meta-features: what arenas ask for and what stands in them, each measured from a placement.
+"""Meta-features: what arenas demand and contain, each measured from a placement.
 
-`FEATURES` is the registry. Whoever adds a feature adds one row to it; batteries store it, tables
-and commands show it, and layouts may ask for it.
+`FEATURES` is the registry. To add a feature, add one row to it; batteries then store it, tables and
+commands show it, and layouts may use it.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from animalcat.arena_configs.returns import (
 )
 
 IN_FRONT: Final = 50.0
-"""Degrees off the heading up to which the reward is in front: half the camera's view of 100."""
+"""Degrees off the heading up to which the reward counts as in front: half the camera's field of
+view of 100."""
 BEHIND: Final = 130.0
-"""Degrees off the heading from which the reward is behind: as wide a sector as the one in front.
+"""Degrees off the heading from which the reward counts as behind: a sector as wide as the one in
+front.
 
-On the 69 instances of the layout every reward is within 34 degrees of the heading or beyond 135,
-so the values do not hang on where the lines are drawn.
-"""
+On the 69 instances of the layout every reward is within 34 degrees of the heading or beyond 135, so
+the values do not depend on where exactly the limits are."""
 CENTRED: Final = 5.0
-"""Degrees off the line of the heading up to which the reward is neither left nor right.
+"""Degrees off the line of the heading up to which the reward counts as neither left nor right.
 
-On the 69 instances rewards are within 1 degree of that line or at least 14 degrees off it.
-"""
-ABOVE_FLOOR: Final = 0.05
-"""Metres above the floor up to which something still stands on it."""
+On the 69 instances rewards are within 1 degree of that line or at least 14 degrees off it."""
+_ABOVE_FLOOR: Final = 0.05
+"""Metres above the floor up to which something still counts as standing on it."""
 SECONDS_PER_UNIT: Final = 0.1
 """Seconds in one unit of an arena's time limit."""
 
@@ -49,17 +49,17 @@ Reading: TypeAlias = float | str
 
 @dataclass(frozen=True, slots=True)
 class FeatureDefinition:
-    """What a meta-feature means, and how it is measured.
+    """The definition of a meta-feature, and how it is measured.
 
     Attributes:
         name: Its name.
         unit: Its unit; "" for codes, counts and rewards.
-        description: What it says.
-        measure: What measures it.
-        low: Least value that it can have.
-        high: Largest value that it can have.
-        measured: From what: the placement alone, or by playing the arena.
-        version: Of its definition; a later one may give other values for the same arena.
+        description: What it means.
+        measure: The function that measures it.
+        low: Least possible value.
+        high: Greatest possible value.
+        measured: How it is measured: from the placement alone, or by playing the arena.
+        version: Version of its definition; a later one may give other values for the same arena.
     """
 
     name: str
@@ -77,7 +77,7 @@ class MeasuredFeatures(NamedTuple):
 
     Attributes:
         values: Those that apply, by name, each in its unit.
-        missing: Why any other does not.
+        missing: By name, why any other does not apply.
     """
 
     values: dict[str, float]
@@ -85,10 +85,10 @@ class MeasuredFeatures(NamedTuple):
 
 
 def measure_features(placement: Placement) -> MeasuredFeatures:
-    """Every meta-feature of an instance, as it was placed.
+    """Measure every meta-feature of an instance, as it was placed.
 
     Args:
-        placement: An arena with everything in its place.
+        placement: The placed arena.
     """
     readings = {name: feature.measure(placement) for name, feature in FEATURES.items()}
     return MeasuredFeatures(
@@ -98,14 +98,14 @@ def measure_features(placement: Placement) -> MeasuredFeatures:
 
 
 def nearest_reward(placement: Placement) -> PlacedObject | None:
-    """The nearest goal that gives a positive reward at the start, or None."""
+    """Find the nearest goal that gives a positive reward at the start, or None."""
     rewards = [thing for thing in placement.objects if thing.kind.goal and thing.reward > 0]
     start = placement.agent.position
     return min(rewards, key=lambda thing: math.dist(start, thing.position), default=None)
 
 
-def asked_size(thing: PlacedObject) -> float:
-    """A ball's diameter in metres as its item asks for it, within the limits of its kind."""
+def _asked_size(thing: PlacedObject) -> float:
+    """A ball's diameter in metres as its item specifies it, within the limits of its kind."""
     item, kind = thing.item, thing.kind
     asked = item.sizes[0].x if item.sizes else item.initial_values[0]
     return min(max(asked, kind.size_min.x), kind.size_max.x)
@@ -119,11 +119,11 @@ def bearing(placement: Placement, thing: PlacedObject) -> float:
 
 
 def dark_share(blackouts: Sequence[int], time_limit: int) -> float:
-    """Share of the time in which the light is out.
+    """Share of the time in which the light is off.
 
     Args:
-        blackouts: When it toggles, as in `Arena`.
-        time_limit: In the same unit; 0: the time is without end.
+        blackouts: Times at which it toggles, as in `Arena`.
+        time_limit: In the same unit; 0 for no limit.
     """
     if not blackouts:
         return 0.0
@@ -143,7 +143,7 @@ def dark_share(blackouts: Sequence[int], time_limit: int) -> float:
 def _of_reward(
     reading: Callable[[Placement, PlacedObject], float],
 ) -> Callable[[Placement], Reading]:
-    """A reading about the nearest reward."""
+    """Make a feature function from one about the nearest reward."""
 
     def read(placement: Placement) -> Reading:
         reward = nearest_reward(placement)
@@ -153,7 +153,7 @@ def _of_reward(
 
 
 def _count(counts: Callable[[PlacedObject], bool]) -> Callable[[Placement], Reading]:
-    """How many objects are of some sort."""
+    """Make a feature function that counts objects of some sort."""
     return lambda placement: float(sum(map(counts, placement.objects)))
 
 
@@ -175,7 +175,7 @@ def _side(placement: Placement, reward: PlacedObject) -> float:
 def _in_way(
     stands: Callable[[PlacedObject], bool],
 ) -> Callable[[Placement, PlacedObject], float]:
-    """How many objects of some sort the agent's body meets on a straight way to the reward."""
+    """Make a feature function that counts objects of some sort on a straight path to the reward."""
 
     def count(placement: Placement, reward: PlacedObject) -> float:
         body = _straight_way(placement.agent.position, reward)
@@ -190,11 +190,11 @@ def _in_way(
 
 
 def _straight_way(start: Point, reward: PlacedObject) -> Solid:
-    """The box that the agent passes through when it goes straight to the middle of a reward."""
+    """The box through which the agent passes on a straight path to the middle of a reward."""
     goal = reward.position
     feet = start.y - AGENT_RADIUS, goal.y - reward.size.x / 2
-    # What is flat enough to stand on is in nobody's way.
-    low, high = min(feet) + ABOVE_FLOOR, max(feet) + 2 * AGENT_RADIUS
+    # What is flat enough to stand on does not block the way.
+    low, high = min(feet) + _ABOVE_FLOOR, max(feet) + 2 * AGENT_RADIUS
     length = math.hypot(goal.x - start.x, goal.z - start.z)
     return Solid(
         "box",
@@ -213,7 +213,7 @@ def _is_reward(thing: PlacedObject) -> bool:
 
 
 def _is_raised(thing: PlacedObject) -> bool:
-    return _is_reward(thing) and thing.position.y - thing.size.x / 2 > LIFT + ABOVE_FLOOR
+    return _is_reward(thing) and thing.position.y - thing.size.x / 2 > LIFT + _ABOVE_FLOOR
 
 
 def _is_lava(thing: PlacedObject) -> bool:
@@ -255,7 +255,7 @@ FEATURES: Final[Mapping[str, FeatureDefinition]] = MappingProxyType(
                 "rewardSize",
                 "m",
                 "diameter of the nearest reward before Unity's 0.1 % off",
-                _of_reward(lambda _, reward: asked_size(reward)),
+                _of_reward(lambda _, reward: _asked_size(reward)),
             ),
             FeatureDefinition(
                 "rewardBehind",

@@ -16,24 +16,25 @@ from animalcat.arena_configs.model import ARENA_SIDE, Point
 Array = npt.NDArray[np.float64]
 
 SHELL_INNER: Final = 1.0 / 1.04
-"""Inner radius of a tunnel over its outer one: not in the mesh data; the shell is thin."""
+"""Inner radius of a tunnel divided by its outer one. It is not in the mesh data; the shell is thin.
+"""
 
-TOUCH: Final = 1e-9
-"""Metres by which solids may reach into each other and still only touch."""
+_TOUCH: Final = 1e-9
+"""Metres by which solids may overlap and still only touch."""
 
-THIN: Final = 1e-6
-"""Least half extent, in metres, with which a solid is tested: a goal may start from nothing."""
+_THIN: Final = 1e-6
+"""Least half extent, in metres, with which a solid is tested: a goal may start at size 0."""
 
 _SHELL_FACES: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Solid:
-    """A part of an object, placed.
+    """A placed collider of an object.
 
     Attributes:
         shape: box, sphere, wedge or shell; local axes as in `catalogue.Collider`.
-        center: Centre, in metres, arena frame.
+        center: Centre in metres, in the arena's coordinate frame.
         half: Half extents along the local axes, in metres.
         yaw: Degrees clockwise seen from above.
     """
@@ -45,7 +46,7 @@ class Solid:
 
 
 def rotate(x: float, z: float, yaw: float) -> tuple[float, float]:
-    """Turn local (x, z) by a yaw in degrees, clockwise seen from above."""
+    """Rotate local (x, z) by a yaw in degrees, clockwise seen from above."""
     if yaw == 0.0:
         return x, z
     sin, cos = math.sin(math.radians(yaw)), math.cos(math.radians(yaw))
@@ -53,13 +54,13 @@ def rotate(x: float, z: float, yaw: float) -> tuple[float, float]:
 
 
 def solids(kind: ObjectKind, origin: Point, size: Point, yaw: float) -> tuple[Solid, ...]:
-    """The parts of an object.
+    """Place the colliders of an object.
 
     Args:
-        kind: What it is.
+        kind: The kind of object.
         origin: Where its origin stands, in metres.
         size: Its size in metres.
-        yaw: Its yaw in degrees, the built-in one included.
+        yaw: Its yaw in degrees, including the built-in one.
     """
     ox, oy, oz = origin
     sx, sy, sz = size[0] * kind.ratio[0], size[1] * kind.ratio[1], size[2] * kind.ratio[2]
@@ -88,7 +89,7 @@ WALLS: Final = tuple(
 def overlaps(box: Solid, other: Solid) -> bool:
     """Whether a box and a solid share more than their surface.
 
-    A shell counts as hollow for a box that lies inside it altogether, and as full for others.
+    A shell counts as hollow for a box that lies entirely inside it, and as full for others.
 
     Args:
         box: A solid whose half extents are those of an oriented box.
@@ -108,19 +109,19 @@ def overlaps(box: Solid, other: Solid) -> bool:
 
 
 class Obstacles:
-    """Solids that a box may meet, with a quick look at their bounds before the exact one."""
+    """Solids that a box may overlap; their bounds are tested before the exact shapes."""
 
     def __init__(self) -> None:
         self._solids: list[Solid] = []
         self._bounds: list[tuple[float, float, float, float, float, float]] = []
 
     def add(self, solid: Solid) -> None:
-        """One more."""
+        """Add a solid."""
         self._solids.append(solid)
         self._bounds.append(_bounds(solid))
 
     def first_met(self, box: Solid, among: int | None = None) -> int | None:
-        """Which of the first `among` (None: all) was added first of those that a box overlaps."""
+        """Index of the first solid, among the first `among` (None for all), that a box overlaps."""
         left, low, near, right, high, far = _bounds(box)
         # In Python this is quicker than in numpy up to a hundred solids.
         met = (
@@ -145,25 +146,25 @@ def outside_by(solid: Solid) -> float:
 
 
 def _bounds_meet(a: Solid, b: Solid) -> bool:
-    """Whether the boxes along the arena's axes overlap: quick, and exact at right angles."""
+    """Whether the axis-aligned bounding boxes overlap: fast, and exact at right angles."""
     ax, az = _footprint(a)
     bx, bz = _footprint(b)
     return (
-        abs(a.center.x - b.center.x) < ax + bx - TOUCH
-        and abs(a.center.z - b.center.z) < az + bz - TOUCH
-        and abs(a.center.y - b.center.y) < a.half.y + b.half.y - TOUCH
+        abs(a.center.x - b.center.x) < ax + bx - _TOUCH
+        and abs(a.center.z - b.center.z) < az + bz - _TOUCH
+        and abs(a.center.y - b.center.y) < a.half.y + b.half.y - _TOUCH
     )
 
 
 def _bounds(solid: Solid) -> tuple[float, float, float, float, float, float]:
-    """The least x, y and z, and the greatest, in metres."""
+    """Least x, y and z, and greatest x, y and z, in metres."""
     (x, y, z), height = solid.center, solid.half.y
     width, depth = _footprint(solid)
     return x - width, y - height, z - depth, x + width, y + height, z + depth
 
 
 def _footprint(solid: Solid) -> tuple[float, float]:
-    """Half extents in x and z of the box along the arena's axes."""
+    """Half extents in x and z of the axis-aligned bounding box."""
     if solid.shape == "sphere" or solid.yaw == 0.0:
         return solid.half.x, solid.half.z
     sin, cos = abs(math.sin(math.radians(solid.yaw))), abs(math.cos(math.radians(solid.yaw)))
@@ -171,19 +172,19 @@ def _footprint(solid: Solid) -> tuple[float, float]:
 
 
 def _beside(a: Solid, b: Solid) -> bool:
-    """Whether the rectangles that two solids cover, seen from above, have a side between them.
+    """Whether a side separates the rectangles that two solids cover, seen from above.
 
-    With the heights, which `_bounds_meet` compares, that settles it for boxes.
+    Together with the heights, which `_bounds_meet` compares, this is exact for boxes.
     """
     dx, dz = b.center.x - a.center.x, b.center.z - a.center.z
     turn = math.radians(b.yaw - a.yaw)
     sin, cos = abs(math.sin(turn)), abs(math.cos(turn))
     for one, two in ((a, b), (b, a)):
         right, ahead = rotate(dx, dz, -one.yaw)
-        x, z = max(two.half.x, THIN), max(two.half.z, THIN)
-        width = max(one.half.x, THIN) + x * cos + z * sin
-        depth = max(one.half.z, THIN) + x * sin + z * cos
-        if abs(right) >= width - TOUCH or abs(ahead) >= depth - TOUCH:
+        x, z = max(two.half.x, _THIN), max(two.half.z, _THIN)
+        width = max(one.half.x, _THIN) + x * cos + z * sin
+        depth = max(one.half.z, _THIN) + x * sin + z * cos
+        if abs(right) >= width - _TOUCH or abs(ahead) >= depth - _TOUCH:
             return True
     return False
 
@@ -210,19 +211,19 @@ def _separable(a: tuple[Array, Array, Array], b: tuple[Array, Array, Array]) -> 
     axes = axes[lengths > 1e-9] / lengths[lengths > 1e-9, None]
     on_a, on_b = a[0] @ axes.T, b[0] @ axes.T
     gaps = np.maximum(on_a.min(0) - on_b.max(0), on_b.min(0) - on_a.max(0))
-    return bool(np.any(gaps >= -TOUCH))
+    return bool(np.any(gaps >= -_TOUCH))
 
 
 def _rotation(yaw: float) -> Array:
-    """Matrix from local to world for columns; a row times it goes from world to local."""
+    """Rotation matrix from local to world for column vectors; a row vector times it goes back."""
     sin, cos = math.sin(math.radians(yaw)), math.cos(math.radians(yaw))
     return np.array([[cos, 0.0, sin], [0.0, 1.0, 0.0], [-sin, 0.0, cos]])
 
 
 def _world(solid: Solid, shape: PartShape) -> tuple[Array, Array, Array]:
-    """Vertices, face normals and edge directions in the arena's frame."""
+    """Vertices, face normals and edge directions in the arena's coordinate frame."""
     vertices, normals, edges = _unit(shape)
-    half, turn = np.maximum(solid.half, THIN), _rotation(solid.yaw).T
+    half, turn = np.maximum(solid.half, _THIN), _rotation(solid.yaw).T
     return (
         (vertices * half) @ turn + np.asarray(solid.center),
         (normals / half) @ turn,

@@ -1,4 +1,4 @@
-"""Reads Animal-AI arena files as Unity does, and says where it had to be lenient."""
+"""Reads Animal-AI arena files as Unity does, and reports where it had to be lenient."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ TAGS: Final[Mapping[type[BaseModel], str]] = {
 OPERATIONS: Final[Mapping[str, type[BaseModel]]] = {
     f"!{kind.model_fields['kind'].default}": kind for kind in get_args(AnyOperation)
 }
-CORE: Final = "tag:yaml.org,2002:"
-SCALAR_TAGS: Final = frozenset(
-    {"", "!", *(CORE + name for name in ("str", "int", "float", "bool"))}
+_CORE: Final = "tag:yaml.org,2002:"
+_SCALAR_TAGS: Final = frozenset(
+    {"", "!", *(_CORE + name for name in ("str", "int", "float", "bool"))}
 )
 
-OLD_FIELDS: Final = {"t": "timeLimit", "pass_mark": "passMark", "random_seed": "randomSeed"}
+_OLD_FIELDS: Final = {"t": "timeLimit", "pass_mark": "passMark", "random_seed": "randomSeed"}
 """Names of the 3.x grammar. Build 4.3.1 takes the first two as well."""
-PLAYER_FIELDS: Final = (
+_PLAYER_FIELDS: Final = (
     "showNotification",
     "canResetEpisode",
     "canChangePerspective",
     "defaultPerspective",
 )
-"""Fields that an arena held in the 3.x grammar; they only concern a human player."""
+"""Fields of an arena in the 3.x grammar that only concern a human player."""
 
 _TRUE: Final = frozenset({"true", "yes", "on", "y"})
 _FALSE: Final = frozenset({"false", "no", "off", "n"})
@@ -63,11 +63,11 @@ _ITEM_IN_COMMENT: Final = re.compile(r"#.*-\s*!Item\b")
 
 @dataclass(frozen=True, slots=True)
 class LoadedConfig:
-    """What a file holds.
+    """The content of an arena file.
 
     Attributes:
-        config: The configuration. Objects that Animal-AI does not know are in it, too.
-        problems: What was met on the way; none of it is an error.
+        config: The configuration, including objects that Animal-AI does not know.
+        problems: What was odd in the file; none of it is an error.
         lines: Field, such as `arenas[0].items[2].sizes[1]` -> its line in the file.
     """
 
@@ -77,14 +77,14 @@ class LoadedConfig:
 
 
 def load_config(source: Path, *, strict: bool = False) -> LoadedConfig:
-    """Read a file.
+    """Read an arena file.
 
     Args:
         source: Path of a YAML file, UTF-8.
-        strict: Take every leniency for an error.
+        strict: Whether to treat every leniency as an error.
 
     Raises:
-        ArenaError: As `load_text`; or the file cannot be read.
+        ArenaError: As for `load_text`; or the file cannot be read.
     """
     name = str(source)
     try:
@@ -100,16 +100,16 @@ def load_config(source: Path, *, strict: bool = False) -> LoadedConfig:
 
 
 def load_text(text: str, name: str, *, strict: bool = False) -> LoadedConfig:
-    """Read a configuration.
+    """Read a configuration from text.
 
     Args:
         text: YAML in the 3.x or 4.x grammar.
         name: Name of the source, for the problems.
-        strict: Take every leniency for an error.
+        strict: Whether to treat every leniency as an error.
 
     Raises:
-        ArenaError: It is not an arena configuration, or Unity would refuse it and there is no
-            one way to read it; `problems` holds everything that was found, not only the first.
+        ArenaError: The text is not an arena configuration, or Unity would refuse it and it has no
+            unambiguous reading; `problems` holds everything that was found, not only the first.
     """
     reader = _Reader(name, text)
     config = reader.read()
@@ -125,7 +125,7 @@ def load_text(text: str, name: str, *, strict: bool = False) -> LoadedConfig:
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """How a field is read: its attribute, the type of its values, whether it is a list."""
+    """How a field is read: its attribute, the type of its values, and whether it is a list."""
 
     attribute: str
     kind: Any
@@ -152,7 +152,7 @@ def _value_kind(annotation: Any) -> tuple[Any, bool]:
 
 
 class _Reader:
-    """Turns nodes into values and notes what is odd; a value that cannot be read is None."""
+    """Converts nodes to values and records problems; a value that cannot be read is None."""
 
     def __init__(self, name: str, text: str) -> None:
         self.problems: list[Problem] = []
@@ -235,14 +235,14 @@ class _Reader:
         where: str,
         value: Node,
     ) -> tuple[str, _Field] | None:
-        """The field that a key names; None for one that is dealt with or not known."""
-        name = OLD_FIELDS.get(written, written) if model is Arena else written
+        """Look up the field that a key names; None if it is already handled or unknown."""
+        name = _OLD_FIELDS.get(written, written) if model is Arena else written
         if written == "random_seed" and model is Arena:
             message = "a 3.x name; 4.x builds want `randomSeed`"
             self._warn(line, where, "old-field", message)
         if name in fields:
             return name, fields[name]
-        if model is Arena and written in PLAYER_FIELDS:
+        if model is Arena and written in _PLAYER_FIELDS:
             message = "a 3.x field of the arena; 4.x builds want it beside `arenas`, or not at all"
             self._warn(line, where, "old-field", message)
             if written in _fields(ArenaConfig):
@@ -267,7 +267,7 @@ class _Reader:
     def _pairs(self, node: Node, model: type[BaseModel], path: str) -> list[tuple[Node, Node]]:
         wanted = TAGS.get(model)
         if wanted and node.tag != wanted:
-            if node.tag in ("", f"{CORE}map"):
+            if node.tag in ("", f"{_CORE}map"):
                 self._warn(node.line, path, "missing-tag", f"the tag {wanted} is missing")
             else:
                 message = f"expected {wanted}, got {_short(node.tag)}"
@@ -296,7 +296,7 @@ class _Reader:
         if entries is None or any(isinstance(entry, tuple) for entry in entries):
             self._error(node.line, path, "wrong-type", "expected a list")
             return ()
-        if node.tag not in ("", f"{CORE}seq"):
+        if node.tag not in ("", f"{_CORE}seq"):
             self._error(node.line, path, "wrong-tag", f"unexpected tag {_short(node.tag)}")
             return ()
         values = [
@@ -386,7 +386,7 @@ class _Reader:
         if not isinstance(text, str):
             self._error(node.line, path, "wrong-type", f"expected {_NAMES[kind]}, got a collection")
             return None
-        if node.tag not in SCALAR_TAGS:
+        if node.tag not in _SCALAR_TAGS:
             self._error(node.line, path, "wrong-tag", f"unexpected tag {_short(node.tag)}")
             return None
         if kind is str:
@@ -410,7 +410,7 @@ _NAMES: Final = {str: "text", bool: "true or false", int: "a whole number", floa
 
 
 def _number(text: str) -> float | None:
-    """A finite number as YAML or .NET writes it (`.5` and `-.5` too), or None."""
+    """Parse a finite number as YAML or .NET writes it (`.5` and `-.5` too), or give None."""
     if not _NUMBER.fullmatch(text):
         return None
     value = float(text)
@@ -427,4 +427,4 @@ def _empty(node: Node) -> bool:
 
 
 def _short(tag: str) -> str:
-    return tag.replace(CORE, "!!")[:60]
+    return tag.replace(_CORE, "!!")[:60]

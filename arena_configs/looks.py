@@ -1,7 +1,7 @@
-"""What the camera shows of objects that are meshes in the real build, as a few convex solids.
+"""The appearance of objects that are meshes in the real build, as a few convex solids.
 
-Bodies and rays keep to the colliders of the catalogue; these are to be looked at alone. The tree
-is fitted to a frame of the real build; the others follow the transforms in their prefabs and the
+Bodies and rays use the colliders of the catalogue; these solids are only drawn. The tree is fitted
+to a camera image of the real build. The others follow the transforms in their prefabs and the
 documented extents, and what those leave open is a guess (docs/design/sensors.md says which).
 """
 
@@ -16,19 +16,19 @@ from animalcat.arena_configs.catalogue import HATCH_HEIGHT, HOUSING_WALL
 
 Color = tuple[float, float, float]
 
-GLASS: Final = 0.25
+_GLASS: Final = 0.25
 """Opacity of the spawners' perspex."""
 
 
 class Ring(NamedTuple):
-    """A regular polygon at a height of an object's own frame.
+    """A regular polygon at some height of an object's own coordinate frame.
 
     Attributes:
         y: Height.
-        x: Middle.
-        z: Middle.
-        half_x: Half extent, to the middle of a side.
-        half_z: Half extent. All rings of a piece have one ratio of the two, so that the
+        x: x of the middle.
+        z: z of the middle.
+        half_x: Half extent in x, to the middle of a side.
+        half_z: Half extent in z. All rings of a piece have the same ratio of the two, so that the
             faces between them are flat.
     """
 
@@ -40,9 +40,9 @@ class Ring(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """Where on the face that looks along -x a piece carries the picture of its object.
+    """Where a piece carries the picture of its object, on the face that looks along -x.
 
-    Who reads it looks along +x, with +z on the left.
+    A reader looks along +x, with +z on the left.
 
     Attributes:
         y: Lower and upper edge.
@@ -91,7 +91,7 @@ def _round(sides: int, color: Color, *rings: tuple[float, float, float, float]) 
     return Piece(tuple(Ring(y, x, z, r, r) for y, x, z, r in rings), sides, color)
 
 
-# As the frame shows them under the light of the others: their material also reflects the sky.
+# As the camera image shows them under the same light: their material also reflects the sky.
 _TRUNK: Final = (130 / 255, 84 / 255, 59 / 255)
 _LEAVES: Final = (108 / 255, 167 / 255, 37 / 255)
 _TREE: Final = (
@@ -114,7 +114,7 @@ _SHEET: Final = HOUSING_WALL
 
 
 def _cabinet(height: float) -> tuple[Piece, ...]:
-    """A housing whose front (+z) is perspex above the hatch; the hatch is an object's part."""
+    """A housing whose front (+z) is perspex above the hatch, which is a separate collider."""
     inner, front = _HALF - _SHEET, (_HALF - _SHEET, _HALF)
     full, span, gap = (0.0, height), (-_HALF, _HALF), (-inner, inner)
     return (
@@ -123,7 +123,7 @@ def _cabinet(height: float) -> tuple[Piece, ...]:
         _slab((inner, _HALF), full, (-inner, _HALF)),
         _slab(gap, (height - _SHEET, height), (-inner, _HALF)),
         _slab(gap, (HATCH_HEIGHT, HATCH_HEIGHT + _SHEET), front),
-        _slab(gap, (HATCH_HEIGHT + _SHEET, height - _SHEET), front, (1.0, 1.0, 1.0), GLASS),
+        _slab(gap, (HATCH_HEIGHT + _SHEET, height - _SHEET), front, (1.0, 1.0, 1.0), _GLASS),
     )
 
 
@@ -160,5 +160,5 @@ LOOKS: Final[Mapping[str, tuple[Piece, ...]]] = MappingProxyType(
         "SignBoard": _SIGN,
     }
 )
-"""Name of a kind -> its pieces, in the object's own frame: that of `ObjectKind.parts`, but in
-metres where the size is fixed."""
+"""Name of a kind -> its pieces, in the object's own coordinate frame, which is that of
+`ObjectKind.parts` but in metres if the size is fixed."""

@@ -1,4 +1,4 @@
-"""An Animal-AI arena configuration as typed data, in the words of the 4.x grammar."""
+"""An Animal-AI arena configuration as typed data, named as in the 4.x grammar."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ PER_COPY: Final = (
     "move_durations",
     "reset_durations",
 )
-"""Lists of an item that have an entry for every copy; the longest says how many there are."""
+"""Lists of an item with one entry for every copy; the longest decides how many copies there are."""
 
 _LISTS: Final = attrgetter(*PER_COPY)
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something wrong, or doubtful, in an arena file or an arena.
+    """Something wrong or doubtful in an arena file or an arena.
 
     Attributes:
-        file: The file's name; empty for an arena that came from none.
-        line: Line in the file, from 1; None where no line is to blame.
+        file: Name of the file; empty for an arena that has none.
+        line: Line in the file, from 1; None if no line is to blame.
         field: Where in the configuration, such as `arenas[0].items[2].sizes[1].x`.
-        severity: "error" (unusable or misleading) or "warning" (read, placed or kept all the same).
+        severity: "error" (unusable or misleading) or "warning" (accepted nevertheless).
         code: Short stable name of the kind of problem.
         message: What was wrong, and what was made of it or should be done.
     """
@@ -70,7 +70,7 @@ class Problem:
 
 
 class ArenaError(ValueError):
-    """An arena or its file cannot be used; `problems` says why, errors among them."""
+    """An arena or its file cannot be used; `problems` says why and includes at least one error."""
 
     def __init__(self, message: str, problems: tuple[Problem, ...] = ()) -> None:
         super().__init__(message)
@@ -78,7 +78,7 @@ class ArenaError(ValueError):
 
 
 class Point(NamedTuple):
-    """A point or an extent in metres, Unity's frame: x right, y up, z forward."""
+    """A point or an extent in metres, in Unity's coordinate frame: x right, y up, z forward."""
 
     x: float
     y: float
@@ -150,7 +150,7 @@ class FreezeAgent(_Frozen):
 
 
 class LimitedInvocations(_Frozen):
-    """Runs another operation at most so many times; -1 is without limit."""
+    """Runs another operation at most a number of times; -1 for no limit."""
 
     kind: Literal["limitedInvocationsOperation"] = "limitedInvocationsOperation"
     max_invocations: int = -1
@@ -158,7 +158,7 @@ class LimitedInvocations(_Frozen):
 
 
 class OperationFromList(_Frozen):
-    """Runs one of several operations, drawn by weight; no weights means uniform."""
+    """Runs one of several operations, drawn by weight; without weights, all are equally likely."""
 
     kind: Literal["operationFromList"] = "operationFromList"
     operations: tuple[Operation, ...] = ()
@@ -188,8 +188,8 @@ Operation = Annotated[AnyOperation, Field(discriminator="kind")]
 class Item(_Frozen):
     """One kind of object and its copies; entry i of each list belongs to copy i.
 
-    A list that is too short, or an empty one, leaves the rest to the object's fallback, which
-    is often a random draw; `placement` knows them.
+    A copy without an entry in a list gets the object's fallback, which is often a random draw;
+    `placement` knows the fallbacks.
     """
 
     name: str = ""
@@ -228,7 +228,7 @@ class Item(_Frozen):
 
     @property
     def copies(self) -> int:
-        """How many objects it asks for."""
+        """Number of objects that it asks for."""
         return max(1, *map(len, _LISTS(self)))
 
 
@@ -247,7 +247,7 @@ class Arena(_Frozen):
 
 
 class ArenaConfig(_Frozen):
-    """A configuration file: arenas by number, and how they follow each other."""
+    """A configuration file: arenas by number, and the order in which they are played."""
 
     arenas: dict[int, Arena] = {}
     randomize_arenas: bool = False
@@ -260,7 +260,7 @@ class ArenaConfig(_Frozen):
         """The arena that Unity starts with: the one with the lowest number.
 
         Raises:
-            ArenaError: There is none.
+            ArenaError: There are no arenas.
         """
         if not self.arenas:
             raise ArenaError("the configuration has no arena")

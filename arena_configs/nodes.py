@@ -1,4 +1,4 @@
-"""YAML text as plain nodes with line numbers: bounded, and with no code behind any tag."""
+"""YAML text as plain nodes with line numbers: bounded in size, and no tag ever runs code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_BYTES: Final = 1 << 20
 """Longest text that is read; the longest real file at hand has 32 kB."""
 MAX_NODES: Final = 50_000
 """Most nodes, counting what an alias repeats."""
-MAX_DEPTH: Final = 32
+_MAX_DEPTH: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +24,9 @@ class Node:
     Attributes:
         line: Line, from 1.
         tag: Explicit tag, or "".
-        value: Text of a scalar, items of a sequence, or key-value pairs of a mapping in the
-            order of the file, duplicates included.
-        size: Number of nodes under it, itself included.
+        value: Text of a scalar, items of a sequence, or key-value pairs of a mapping in the order
+            of the file, including duplicates.
+        size: Number of nodes in its tree, including itself.
         plain: Whether it is a scalar without quotes.
     """
 
@@ -47,18 +47,18 @@ class _Open:
 
 
 def parse_yaml(text: str, name: str) -> tuple[Node | None, int | None]:
-    """Read the first document.
+    """Read the first document of a text.
 
     Args:
         text: YAML.
         name: Name of the file, for errors.
 
     Returns:
-        The root (None for an empty document), and the line at which a further document starts
-        (None where there is none).
+        The root (None for an empty document), and the line at which a further document starts (None
+        if there is none).
 
     Raises:
-        ArenaError: It is not YAML, or too large, too deep, or refers to itself.
+        ArenaError: It is not YAML, is too large or too deep, or refers to itself.
     """
     try:
         size = len(text.encode())
@@ -78,7 +78,7 @@ def parse_yaml(text: str, name: str) -> tuple[Node | None, int | None]:
 
 
 def failure(name: str, line: int | None, code: str, message: str) -> ArenaError:
-    """An error about a whole file."""
+    """Make an error about a whole file."""
     problem = Problem(name, line, "", "error", code, message)
     return ArenaError(str(problem), (problem,))
 
@@ -99,8 +99,8 @@ def _compose(events: Iterator[yaml.Event], name: str) -> tuple[Node | None, int 
                 return root, _line(event)
             continue
         if isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
-            if len(stack) >= MAX_DEPTH:
-                message = f"nested deeper than {MAX_DEPTH} levels"
+            if len(stack) >= _MAX_DEPTH:
+                message = f"nested deeper than {_MAX_DEPTH} levels"
                 raise failure(name, _line(event), "too-deep", message)
             mapping = isinstance(event, yaml.MappingStartEvent)
             if event.anchor:
@@ -123,7 +123,7 @@ def _compose(events: Iterator[yaml.Event], name: str) -> tuple[Node | None, int 
 def _finished(
     event: yaml.Event, stack: list[_Open], anchors: dict[str, Node | None], name: str
 ) -> Node | None:
-    """The node that an event completes, if it does."""
+    """The node that an event completes, if any."""
     if isinstance(event, yaml.ScalarEvent):
         plain = event.style in (None, "")
         node = Node(_line(event), event.tag or "", event.value, plain=plain)

@@ -1,6 +1,6 @@
-"""What is observed of an episode: whether it was passed, and what else layouts may ask for.
+"""What is observed of an episode: whether it was passed, and other outcomes for layouts.
 
-These are the definitions that the whole project uses.
+The whole project uses these definitions.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 SOURCES: Final = ("success", "return", "time_left", "rewards", "choice")
-"""Names of all that can be observed of an episode, in the order of tables."""
+"""Sources of outcomes that can be observed in an episode, in the order of tables."""
 
 
 def success(episode_return: float, pass_mark: float) -> bool:
-    """Whether an episode that ended in the arena's own way succeeded.
+    """Whether an episode that the arena itself ended was a success.
 
-    Faults and voids are not failures; do not ask this about them.
+    Faults and voids are not failures; do not pass them to this function.
 
     Args:
         episode_return: Sum of the rewards of the episode.
@@ -26,12 +26,12 @@ def success(episode_return: float, pass_mark: float) -> bool:
 
 
 class MarkedPlace(NamedTuple):
-    """A place on the floor that is a choice: a disc.
+    """A disc on the floor; entering it counts as a choice.
 
     Attributes:
         right: Whether it is a right choice.
-        x: Of its centre, in metres.
-        z: Of its centre, in metres.
+        x: x of its centre, in metres.
+        z: z of its centre, in metres.
         radius: In metres.
     """
 
@@ -46,15 +46,15 @@ class MarkedPlace(NamedTuple):
 
 
 class OutcomeRules(NamedTuple):
-    """What an instance says of the outcomes that its episodes may have.
+    """What an instance defines about the outcomes of its episodes.
 
     Attributes:
         pass_mark: Return that an episode must exceed.
-        time_limit_steps: Physics steps until the time limit; 0: none.
-        least_return: Least return that an episode may have; NaN: not known.
-        greatest_return: Greatest return that an episode may have; NaN: not known.
-        rewards: How many rewards there are; NaN: not known.
-        places: Places that are choices.
+        time_limit_steps: Physics steps until the time limit; 0 for no limit.
+        least_return: Least return that an episode may have; NaN if unknown.
+        greatest_return: Greatest return that an episode may have; NaN if unknown.
+        rewards: Number of rewards in the arena; NaN if unknown.
+        places: Places that count as choices.
     """
 
     pass_mark: float
@@ -66,7 +66,7 @@ class OutcomeRules(NamedTuple):
 
     @property
     def observes(self) -> frozenset[str]:
-        """What can be observed of its episodes, by source."""
+        """The sources of outcomes that can be observed in its episodes."""
         spread = self.greatest_return - self.least_return
         there = {
             "success": True,
@@ -79,7 +79,7 @@ class OutcomeRules(NamedTuple):
 
 
 class EpisodeMonitor:
-    """Watches an episode decision by decision, for what its sum of rewards does not tell."""
+    """Follows an episode decision by decision, for outcomes that its return does not show."""
 
     def __init__(self, task: OutcomeRules) -> None:
         self._task = task
@@ -87,12 +87,12 @@ class EpisodeMonitor:
         self._choice: bool | None = None
 
     def see(self, reward: float, x: float, z: float) -> None:
-        """Take in what a decision led to.
+        """Take in the result of a decision.
 
         Args:
-            reward: Sum of rewards since the decision before; above 0 only where a reward was taken.
-            x: Where the agent is now, in metres.
-            z: Where the agent is now, in metres.
+            reward: Sum of rewards since the decision before; above 0 only if a reward was taken.
+            x: Current x of the agent, in metres.
+            z: Current z of the agent, in metres.
         """
         self._rewards += reward > 0.0
         if self._choice is None:
@@ -100,15 +100,15 @@ class EpisodeMonitor:
             self._choice = None if place is None else place.right
 
     def outcomes(self, episode_return: float, physics_steps: int) -> dict[str, float]:
-        """What was observed of an episode that has ended in the arena's own way, by source.
+        """Outcomes by source, of an episode that the arena itself ended.
 
-        What does not apply is not there: of "return" where the bounds are not known, of "time_left"
-        where the episode was not passed or has no limit, of "choice" where no place was reached.
-        Of rewards that are taken within one decision, one is counted.
+        Outcomes that do not apply are absent: "return" if its bounds are not known, "time_left" if
+        the episode was not passed or has no limit, and "choice" if no place was reached. Rewards
+        that are taken within one decision count as one.
 
         Args:
             episode_return: Sum of the rewards of the episode.
-            physics_steps: How many it took.
+            physics_steps: Number of physics steps that it took.
         """
         task, possible = self._task, self._task.observes
         passed = success(episode_return, task.pass_mark)

@@ -1,9 +1,9 @@
 """Where everything in an arena stands at the start: Unity's rules, with chance made explicit.
 
-Two choices where Unity's own rule cannot be followed or would mislead. An object that finds no
-free spot is not spawned and is listed in `Placement.skipped` (build 4.3.1 leaves it in the
-arena's corner; older builds do not spawn it). A place drawn for the agent keeps its whole body
-clear (Unity tests its centre only), so that fixing a placement cannot take an object away.
+There are two deviations, where Unity's own rule cannot be followed or would mislead. An object that
+finds no free spot is not spawned and is listed in `Placement.skipped` (build 4.3.1 leaves it in the
+arena's corner; older builds do not spawn it). A random position for the agent keeps its whole body
+clear (Unity tests its centre only), so that fixing a placement cannot remove an object.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from animalcat.arena_configs.model import (
 from animalcat.arena_configs.signs import drawn
 
 OBJECT_TRIES: Final = 20
-AGENT_TRIES: Final = 100
+_AGENT_TRIES: Final = 100
 MAX_OBJECTS: Final = 2000
-"""Most objects in an arena; the real files at hand have up to 204."""
+"""Greatest number of objects in an arena; the real files at hand have up to 204."""
 AGENT_RADIUS: Final = 0.5
 
 LIFT: Final = 0.01
-"""Metres by which everything is spawned above where it was asked to stand."""
-ZONE_Y: Final = -0.15
-HOT_ZONE_FLOOR: Final = -0.001
-"""Least a HotZone takes at each physics step."""
+"""Metres by which everything is spawned above the position that is asked for."""
+_ZONE_Y: Final = -0.15
+_HOT_ZONE_FLOOR: Final = -0.001
+"""Greatest (least negative) reward of a HotZone at each physics step."""
 
 _ANYWHERE: Final[Vector3] = Vector3(x=-1.0, y=0.0, z=-1.0)
 _ANY_SIZE: Final = Vector3(x=-1.0, y=-1.0, z=-1.0)
@@ -59,8 +59,8 @@ class AgentStart:
     Attributes:
         position: Its centre, in metres.
         yaw: Heading in degrees, clockwise from +z.
-        frozen_seconds: For how long it cannot move.
-        item: The item that says all this explicitly.
+        frozen_seconds: How long it cannot move.
+        item: The item that makes all this explicit.
     """
 
     position: Point
@@ -71,18 +71,18 @@ class AgentStart:
 
 @dataclass(frozen=True, slots=True)
 class PlacedObject:
-    """An object in its place.
+    """A placed object.
 
     Attributes:
         kind: Its constants.
         name: Its canonical name.
-        position: Of its origin, in metres.
-        yaw: Degrees clockwise, the kind's built-in yaw included.
-        size: Metres, after clamping and the factor 0.999.
+        position: Position of its origin, in metres.
+        yaw: Degrees clockwise, including the kind's built-in yaw.
+        size: In metres, after clamping and the factor 0.999.
         color: rgb, 0 to 1; None for the kind's own look.
         reward: What a contact gives at the start; for a HotZone, at every physics step inside.
-        item: One copy with every value explicit, from which this was placed.
-        source: Which of the arena's items it came from, and which copy.
+        item: An item with one copy and every value explicit, from which it was placed.
+        source: Index of the arena's item that it came from, and of the copy.
     """
 
     kind: ObjectKind
@@ -101,17 +101,17 @@ class PlacedObject:
         object.__setattr__(self, "_solids", parts)
 
     def solids(self) -> tuple[Solid, ...]:
-        """Its parts, placed."""
+        """Its placed colliders."""
         return self._solids
 
 
 class Skipped(NamedTuple):
-    """What was not placed.
+    """An object that was not placed.
 
     Attributes:
         name: Name of the object, as written.
-        reason: Why.
-        source: Which of the arena's items, and which copy.
+        reason: Why it was not placed.
+        source: Index of the arena's item, and of the copy.
     """
 
     name: str
@@ -126,11 +126,11 @@ class Placement:
     Attributes:
         agent: Where the agent starts.
         objects: Everything else, in the order of spawning.
-        time_limit: In units of five physics steps; 0 is none.
+        time_limit: In units of five physics steps; 0 for no limit.
         pass_mark: Return that a success exceeds.
         blackouts: As in `Arena`.
-        drawn: What was left to chance -> what was drawn; of a board's random picture each row,
-            its squares as a binary number.
+        drawn: What was left to chance -> what was drawn. For a board's random picture it has each
+            row, with the squares as a binary number.
         skipped: What was not placed.
     """
 
@@ -144,11 +144,11 @@ class Placement:
 
 
 def place(arena: Arena, rng: np.random.Generator) -> Placement:
-    """Put everything in its place.
+    """Place everything in an arena.
 
     Args:
         arena: The arena.
-        rng: Where everything that the arena leaves to chance is drawn from.
+        rng: Source of randomness for everything that the arena leaves to chance.
 
     Raises:
         ArenaError: The agent found no free spot, or there are more than `MAX_OBJECTS` objects.
@@ -160,10 +160,10 @@ def place(arena: Arena, rng: np.random.Generator) -> Placement:
 
 
 def fix(arena: Arena, rng: np.random.Generator) -> Arena:
-    """The same arena with every value explicit and without what could not be placed.
+    """Make every value of an arena explicit, and remove what could not be placed.
 
-    Placing the result draws nothing and gives the same placement, but for one thing: a size
-    that was drawn has become a given size, which Unity multiplies by 0.999.
+    Placing the result draws nothing and gives the same placement, with one exception: a size that
+    was drawn has become a given size, which Unity multiplies by 0.999.
 
     Args:
         arena: The arena.
@@ -231,7 +231,7 @@ class _Builder:
         yaw = item.rotations[0] if item.rotations else -1.0
         if yaw < 0:
             yaw = self._draw(f"{field}.rotations[0]", 0.0, 360.0)
-        for _ in range(AGENT_TRIES):
+        for _ in range(_AGENT_TRIES):
             position = self._position(given, f"{field}.positions[0]", ORIGIN)
             origin = Point(position.x, position.y + 0.5 + LIFT, position.z)
             if (given.x < 0 or given.z < 0) and not self._clear(agent_body(origin)):
@@ -241,7 +241,7 @@ class _Builder:
             )
             frozen = item.frozen_agent_delays[0] if item.frozen_agent_delays else 0.0
             return AgentStart(origin, yaw, frozen, explicit)
-        raise ArenaError(f"{field}: the agent found no free spot in {AGENT_TRIES} tries")
+        raise ArenaError(f"{field}: the agent found no free spot in {_AGENT_TRIES} tries")
 
     def _spawn(self, index: int, item: Item) -> None:
         name = canonical_name(item.name)
@@ -314,7 +314,7 @@ class _Builder:
         self._skipped.append(Skipped(kind.name, reason, source))
 
     def _position(self, given: Vector3, field: str, size: Point) -> Vector3:
-        """Clamp what is given and draw what is not; y as asked, without the lift."""
+        """Clamp what is given and draw what is not; y is as given, without the lift."""
         if 0.0 <= given.x <= ARENA_SIDE and 0.0 <= given.z <= ARENA_SIDE and given.y >= 0.0:
             return given
 
@@ -328,7 +328,7 @@ class _Builder:
         return Vector3(x=x, y=max(given.y, 0.0), z=z)
 
     def _size(self, kind: ObjectKind, item: Item, field: str) -> tuple[tuple[Vector3, ...], Point]:
-        """The explicit sizes of an item, and the size it gets."""
+        """The explicit sizes of an item, and the size that results."""
         if kind.reward in ("value", "size"):
             value = min(max(item.initial_values[0], 0.0), kind.size_max.x) * SIZE_ADJUSTMENT
             return (), Point(value, value, value)
@@ -362,7 +362,7 @@ class _Builder:
         return (given,), Point(*placed)
 
     def _color(self, kind: ObjectKind, item: Item, field: str) -> RGB | None:
-        """The colour given or drawn; None where the kind's own look stands."""
+        """The colour given or drawn; None if the kind's own look applies."""
         color = _given_color(item)
         if color is not None or kind.color_rule != "random":
             return color
@@ -371,7 +371,7 @@ class _Builder:
         return RGB(r=r, g=g, b=b)
 
     def _with_symbol(self, thing: PlacedObject, field: str) -> PlacedObject:
-        """The same board with every square of its picture fixed; anything else as it is."""
+        """Fix every square of a sign board's picture; any other object is returned unchanged."""
         names = thing.item.symbol_names
         if thing.kind.tag != "SignPoster" or not names:
             return thing
@@ -394,7 +394,7 @@ class _Builder:
                 return -1.0
             case "hot":
                 steps = self._arena.time_limit * STEPS_PER_UNIT
-                return min(-10.0 / steps if steps > 0 else 0.0, HOT_ZONE_FLOOR)
+                return min(-10.0 / steps if steps > 0 else 0.0, _HOT_ZONE_FLOOR)
             case _:
                 return 0.0
 
@@ -403,12 +403,12 @@ class _Builder:
         self._labels.append(label)
 
     def _blocker(self, thing: PlacedObject, box: Solid) -> str | None:
-        """What stands in the way: Unity tests a box around the first collider only."""
+        """What blocks the position: Unity tests a box around the first collider only."""
         met = self._blockers.first_met(box, len(WALLS) if thing.kind.zone else None)
         return None if met is None else self._labels[met]
 
     def _clear(self, body: Solid) -> bool:
-        """Whether the agent's body touches nothing and is in no object's box, nor in a zone."""
+        """Whether the agent's body touches nothing and is outside all objects' boxes and zones."""
         in_box = any(overlaps(box, body) for box in (*WALLS, *self._boxes))
         return not in_box and self._blockers.first_met(body) is None
 
@@ -421,7 +421,7 @@ def _box(thing: PlacedObject) -> Solid:
 
 
 def on_edge(given: Vector3) -> bool:
-    """Whether the agent would stand in the arena's wall; Unity asks for exactly 0 or 40."""
+    """Whether the agent would stand in the arena's wall; Unity tests for exactly 0 or 40."""
     return 0.0 in (given.x, given.z) or max(given.x, given.z) >= ARENA_SIDE
 
 
@@ -435,7 +435,7 @@ def _origin(kind: ObjectKind, position: Vector3, size: Point) -> Point:
         case "floor":
             y = 0.0
         case "zone":
-            y = ZONE_Y
+            y = _ZONE_Y
         case "base":
             y = position.y + LIFT
         case _:
@@ -462,7 +462,7 @@ def _with_values(kind: ObjectKind, item: Item) -> Item:
 
 
 def _given_color(item: Item) -> RGB | None:
-    """The colour that an item asks for; one negative channel means that it asks for none."""
+    """The colour that an item specifies; one negative channel means that it specifies none."""
     color = item.colors[0] if item.colors else None
     return color if color and min(color.r, color.g, color.b) >= 0 else None
 

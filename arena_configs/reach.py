@@ -1,12 +1,12 @@
-"""Which goals the agent cannot get to: a flood fill of the floor that errs toward reachable.
+"""Finds goals that the agent cannot reach: a flood fill that errs toward reachable.
 
-The floor is a grid. A cell is taken where the agent's sphere, anywhere in the cell, would be in
-something that can be neither pushed, nor rolled over, nor walked through, so a way that exists is
-always found; gaps up to some 0.3 m too narrow pass as well. What the agent may rise on (a ramp, a
+The floor is a grid. A cell is blocked if the agent's sphere, anywhere in the cell, would overlap
+something that it can neither push, roll over nor walk through. So a path that exists is always
+found; gaps up to some 0.3 m too narrow pass as well. Anything that lifts the agent (a ramp, a
 tunnel's back, a step less than half a metre above where it starts) sends it flying over walls at
-full speed: once it can get to one of these, nothing is said about the arena. From on high it goes
-over all that is lower, zones too. Where there are blocks to push, a DeathZone is no bar: they
-bridge it, or bring the goal out. A goal that bounces may be wherever its own flood fill leads.
+full speed: once it can reach one of these, nothing is reported about the arena. From a height it
+passes over everything lower, zones too. If there are blocks to push, a DeathZone is no barrier:
+they bridge it, or push the goal out. A goal that bounces may be wherever its own flood fill leads.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ from animalcat.arena_configs.geometry import Solid, rotate
 from animalcat.arena_configs.model import ARENA_SIDE, Point
 from animalcat.arena_configs.placement import AGENT_RADIUS, LIFT, PlacedObject, Placement
 
-CELL: Final = 0.2
+_CELL: Final = 0.2
 """Side of a cell in metres."""
-FIRM_MASS: Final = 10_000.0
-"""Kilograms from which the agent's push moves nothing; what cannot move at all has mass 0."""
+_FIRM_MASS: Final = 10_000.0
+"""Mass in kg from which the agent's push moves nothing; objects that cannot move at all have mass
+0."""
 RAMP_MASS: Final = 1_000.0
-"""Kilograms below which an object is a block that is there to be pushed."""
-FLAT_TOP: Final = 0.05
-"""Metres: what is lower does not make the agent leave the floor."""
+"""Mass in kg below which an object is a block that is there to be pushed."""
+_FLAT_TOP: Final = 0.05
+"""Height in metres below which an object does not lift the agent off the floor."""
 
 _SLOPING: Final = ("wedge", "shell")
-_CELLS: Final = round(ARENA_SIDE / CELL)
-_SLACK: Final = CELL * math.sqrt(0.5)
-_CENTERS: Final = (np.arange(_CELLS) + 0.5) * CELL
+_CELLS: Final = round(ARENA_SIDE / _CELL)
+_SLACK: Final = _CELL * math.sqrt(0.5)
+_CENTERS: Final = (np.arange(_CELLS) + 0.5) * _CELL
 _DIAGONALLY: Final = np.ones((3, 3), np.int_)
 
 Array = npt.NDArray[np.float64]
@@ -42,13 +43,14 @@ Mask = npt.NDArray[np.bool_]
 
 
 def unreachable_goals(placement: Placement) -> tuple[PlacedObject, ...]:
-    """Goals with a positive reward that the agent cannot touch, as far as the floor tells.
+    """Find goals with a positive reward that the agent cannot touch, as far as the floor tells.
 
     Goals that may be anywhere are left out: those above a ramp or a tunnel, and those that bounce
-    and may get to what throws them up. So are arenas in which something may appear later.
+    and may reach something that throws them up. Arenas in which something may appear later give no
+    goals either.
 
     Args:
-        placement: An arena with everything in its place.
+        placement: The placed arena.
     """
     goals = [
         thing
@@ -62,14 +64,14 @@ def unreachable_goals(placement: Placement) -> tuple[PlacedObject, ...]:
     ways = _ways(placement, start, AGENT_RADIUS, foot, by_zones=foot == 0.0)
     if ways is None:
         return ()
-    away = ndimage.distance_transform_edt(~ways) * CELL
+    away = ndimage.distance_transform_edt(~ways) * _CELL
     firm = [solid for thing in placement.objects if _firm(thing) for solid in thing.solids()]
     return tuple(goal for goal in goals if not _touched(placement, goal, away, firm, foot))
 
 
 def _on_slope(placement: Placement, goal: PlacedObject) -> bool:
-    """Whether it lies on a ramp or a tunnel, not on the floor inside the tunnel."""
-    lies_low = goal.position.y - goal.size.x / 2 <= FLAT_TOP
+    """Whether a goal lies on a ramp or a tunnel, rather than on the floor inside the tunnel."""
+    lies_low = goal.position.y - goal.size.x / 2 <= _FLAT_TOP
     slopes = (s for t in placement.objects for s in t.solids() if s.shape in _SLOPING)
     return any(
         _covers(slope, goal.position) and not (lies_low and slope.shape == "shell")
@@ -80,18 +82,19 @@ def _on_slope(placement: Placement, goal: PlacedObject) -> bool:
 def _ways(
     placement: Placement, start: Point, radius: float, foot: float, *, by_zones: bool
 ) -> Mask | None:
-    """Cells, by x and z, that a ball can get to along the floor; None where it may fly.
+    """Cells, by x and z, that a ball can reach along the floor; None if it may fly.
 
     Args:
         placement: The arena.
         start: Where the ball is.
-        radius: Its radius, metres.
-        foot: How high it starts above the floor; what it stands on and what is lower bars no way.
-        by_zones: Whether a DeathZone bars its way, if there is no block to bridge it.
+        radius: Its radius, in metres.
+        foot: Height above the floor at which it starts; what it stands on and what is lower does
+            not block it.
+        by_zones: Whether a DeathZone blocks it, if there is no block to bridge the zone.
     """
     slack = radius - _SLACK
     free = np.ones((_CELLS, _CELLS), np.bool_)
-    edge = max(0, int(slack / CELL + 0.5))
+    edge = max(0, int(slack / _CELL + 0.5))
     free[:edge] = free[_CELLS - edge :] = free[:, :edge] = free[:, _CELLS - edge :] = False
     blocks = any(0.0 < t.kind.mass < RAMP_MASS and not t.kind.goal for t in placement.objects)
     step = foot + radius + 2 * LIFT
@@ -105,10 +108,10 @@ def _ways(
                 free[_within(solid, _reach(solid, radius) - _SLACK)] = False
             elif thing.kind.zone or thing.kind.goal or _under(solid, start, foot):
                 continue
-            elif solid.shape in _SLOPING or FLAT_TOP < top <= step:
+            elif solid.shape in _SLOPING or _FLAT_TOP < top <= step:
                 lifting.append(solid)
     labels, _ = ndimage.label(free, _DIAGONALLY)
-    # Where it starts may be taken, by a zone that it only leaves: then from all around it.
+    # Its start may be blocked, by a zone that it only leaves: then it starts from all around.
     around = _near(start.x, start.z, radius + _SLACK)
     here = np.unique(labels[around])
     ways = np.isin(labels, here[here > 0])
@@ -116,29 +119,29 @@ def _ways(
 
 
 def _height(center: Point, radius: float) -> float:
-    """How high above the floor a ball stands, metres; 0 for what stands on it."""
+    """Height of a ball above the floor, in metres; 0 for one that stands on it."""
     height = center.y - radius - LIFT
-    return height if height > FLAT_TOP else 0.0
+    return height if height > _FLAT_TOP else 0.0
 
 
 def _under(solid: Solid, start: Point, foot: float) -> bool:
-    """Whether a ball that starts at a height stands on this: it can roll off, and not come back."""
+    """Whether a ball that starts at a height stands on this solid: it can roll off, not back."""
     top = solid.center.y + solid.half.y
     flat = solid.shape not in _SLOPING
     return flat and foot > 0.0 and top <= foot + 2 * LIFT and _covers(solid, start)
 
 
 def _firm(thing: PlacedObject) -> bool:
-    """Whether it stands on the floor, upright, and the agent cannot move it."""
+    """Whether an object stands upright on the floor and the agent cannot move it."""
     kind = thing.kind
-    fixed = kind.mass == 0.0 or kind.mass >= FIRM_MASS
+    fixed = kind.mass == 0.0 or kind.mass >= _FIRM_MASS
     boxes = all(solid.shape == "box" for solid in thing.solids())
     foot = min(solid.center.y - solid.half.y for solid in thing.solids())
-    return fixed and boxes and not kind.zone and foot <= FLAT_TOP
+    return fixed and boxes and not kind.zone and foot <= _FLAT_TOP
 
 
 def _reach(solid: Solid, radius: float) -> float:
-    """How near, seen from above, the centre of a ball on the floor comes to touch a solid."""
+    """Horizontal distance at which the centre of a ball on the floor touches a solid."""
     above = radius - (solid.center.y + solid.half.y)
     below = solid.center.y - solid.half.y - radius
     gap = max(above, below, 0.0)
@@ -146,7 +149,7 @@ def _reach(solid: Solid, radius: float) -> float:
 
 
 def _within(solid: Solid, margin: float) -> tuple[slice, slice] | Mask:
-    """Cells whose centre is less than a margin away from a solid's footprint."""
+    """Cells whose centre is within a margin of a solid's footprint."""
     sin, cos = math.sin(math.radians(solid.yaw)), math.cos(math.radians(solid.yaw))
     x = (_CENTERS - solid.center.x)[:, None]
     z = (_CENTERS - solid.center.z)[None, :]
@@ -167,9 +170,9 @@ def _touched(
     Args:
         placement: The arena.
         goal: The goal.
-        away: Metres from each cell to the nearest one that the agent can get to.
-        firm: What nothing moves.
-        foot: How high above the floor the agent may be.
+        away: Metres from each cell to the nearest one that the agent can reach.
+        firm: Objects that nothing moves.
+        foot: Height above the floor at which the agent may be.
     """
     radius = goal.size.x / 2
     reach = AGENT_RADIUS + radius + _SLACK
@@ -187,9 +190,9 @@ def _touched(
 
 
 def _top_under(goal: PlacedObject, solid: Solid) -> float:
-    """Height of a solid if a goal rests on it, else 0: what hangs falls, and so it may from a pole.
+    """Height of a solid if a goal rests on it, else 0: a goal that hangs falls, also off a pole.
 
-    A goal that reaches beyond what it lies on may be touched from below or knocked down.
+    A goal that extends beyond what it lies on may be touched from below or knocked down.
     """
     rests = min(solid.half.x, solid.half.z) >= goal.size.x / 2 and _covers(solid, goal.position)
     return solid.center.y + solid.half.y if rests else 0.0

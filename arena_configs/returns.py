@@ -1,4 +1,4 @@
-"""How much and how little an episode can return, as far as an arena's start tells."""
+"""Bounds of an episode's return, as far as the start of an arena tells."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Final
 from animalcat.arena_configs.model import STEPS_PER_UNIT
 from animalcat.arena_configs.placement import AGENT_RADIUS, PlacedObject, Placement
 
-TOP_SPEED: Final = 40.0
-"""m/s that agent and goal never exceed together: 26.7 of the agent, 10 of a bouncing goal."""
-STEP_SECONDS: Final = 0.02
+_TOP_SPEED: Final = 40.0
+"""m/s that agent and goal together never exceed: 26.7 of the agent, 10 of a bouncing goal."""
+_STEP_SECONDS: Final = 0.02
 
 CHANGING: Final = ("value", "size")
-"""How goals reward whose value changes with time."""
+"""Reward rules of goals whose value changes with time."""
 
 
 def max_return(placement: Placement) -> float:
-    """An upper bound of what an episode can return; no play gets more, few get as much.
+    """An upper bound of an episode's return; no play returns more, few return as much.
 
-    All goals that can be taken without ending the episode are taken, then the best that ends it,
-    as early as the nearest one can be reached in a straight line. What spawners, buttons and
-    data zones may give has no bound.
+    It assumes that all goals that do not end the episode are taken, then the best one that ends it,
+    as early as the nearest can be reached in a straight line. What spawners, buttons and data zones
+    may give has no bound.
 
     Args:
-        placement: An arena with everything in its place.
+        placement: The placed arena.
     """
     if grants(placement):
         return math.inf
@@ -40,14 +40,14 @@ def max_return(placement: Placement) -> float:
 
 
 def min_return(placement: Placement) -> float:
-    """A lower bound of what an episode can return.
+    """A lower bound of an episode's return.
 
-    Every loss is one of health too, and an episode ends when health, which is never more than
-    the return plus 1, is used up: so no more than 1 is lost, and what the last loss took beyond.
-    What operations may take has no bound.
+    Every loss of reward is one of health too, and an episode ends when health is used up, which is
+    never more than the return plus 1. So at most 1 is lost, plus the excess of the last loss. What
+    operations may take has no bound.
 
     Args:
-        placement: An arena with everything in its place.
+        placement: The placed arena.
     """
     if any(thing.item.operations for thing in placement.objects):
         return -math.inf
@@ -58,7 +58,7 @@ def min_return(placement: Placement) -> float:
 
 
 def grants(placement: Placement) -> bool:
-    """Whether something may give more than the goals that are there at the start."""
+    """Whether anything may give rewards beyond the goals that are there at the start."""
     return any(
         thing.kind.reward in ("spawner", "button") or thing.item.operations
         for thing in placement.objects
@@ -66,7 +66,7 @@ def grants(placement: Placement) -> bool:
 
 
 def best_value(thing: PlacedObject) -> float:
-    """The most that a contact can give, now or later."""
+    """The greatest reward that a contact can give, now or later."""
     if thing.kind.reward in CHANGING:
         limit = thing.kind.size_max.x
         return min(max(thing.item.initial_values[0], thing.item.final_values[0]), limit)
@@ -74,13 +74,13 @@ def best_value(thing: PlacedObject) -> float:
 
 
 def ends_alone(thing: PlacedObject) -> bool:
-    """Whether taking a goal ends the episode, whatever else is there."""
+    """Whether taking this goal ends the episode, whatever else is there."""
     changing = thing.kind.reward in CHANGING
     return thing.name.endswith("EpEnding") or not (thing.kind.multi or changing)
 
 
 def _keeps_on(thing: PlacedObject) -> bool:
-    """Whether the episode may go on after it is taken (of changing goals it is not certain)."""
+    """Whether the episode may continue after the goal is taken (uncertain for changing goals)."""
     return thing.kind.multi or thing.kind.reward in CHANGING
 
 
@@ -89,5 +89,5 @@ def _least_decay(placement: Placement, thing: PlacedObject) -> float:
         return 0.0
     start = placement.agent.position
     way = math.hypot(thing.position.x - start.x, thing.position.z - start.z)
-    seconds = max(0.0, way - AGENT_RADIUS - thing.kind.size_max.x) / TOP_SPEED
-    return seconds / STEP_SECONDS / (STEPS_PER_UNIT * placement.time_limit)
+    seconds = max(0.0, way - AGENT_RADIUS - thing.kind.size_max.x) / _TOP_SPEED
+    return seconds / _STEP_SECONDS / (STEPS_PER_UNIT * placement.time_limit)

@@ -1,4 +1,4 @@
-"""Which arena of a configuration comes next: Unity's order, and the arenas merged into one episode.
+"""Which arena of a configuration comes next: Unity's order, and arenas merged into one episode.
 
 Source: reference/animal-ai.md section 1.7.
 """
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 
 class ArenaSequence(Arena):
-    """An arena together with those that it merges with, which play in the same episode.
+    """An arena together with those that it merges with, played in one episode.
 
-    It goes wherever an arena goes.
+    It can be used wherever an arena can.
     """
 
     following: tuple[Arena, ...] = ()
 
     def config(self) -> ArenaConfig:
-        """The same as a configuration, numbered from 0."""
+        """The sequence as a configuration, numbered from 0."""
         names = Arena.model_fields
         first = Arena.model_validate({name: getattr(self, name) for name in names})
         return ArenaConfig(arenas=dict(enumerate((first, *self.following))))
@@ -32,7 +32,7 @@ def episode_arenas(arena: Arena) -> tuple[Arena, ...]:
     """The arenas of an episode in the order of play: one, or those of a sequence.
 
     Raises:
-        ArenaError: One of them merges with a next one that is not there.
+        ArenaError: One of them merges with a next arena that does not exist.
     """
     following = arena.following if isinstance(arena, ArenaSequence) else ()
     arenas = (arena, *following)
@@ -49,14 +49,14 @@ def episode_arenas(arena: Arena) -> tuple[Arena, ...]:
 
 
 def merged(config: ArenaConfig, number: int | None = None) -> Arena:
-    """The arena that an episode starts with, with those that it merges with if it does.
+    """The arena that an episode starts with, together with those that it merges with.
 
     Args:
         config: The configuration.
-        number: Number of the arena that the episode starts with; None: the lowest.
+        number: Number of the arena that the episode starts with; None for the lowest.
 
     Raises:
-        ArenaError: There is no such arena, or the last one wants to merge with a next one.
+        ArenaError: There is no such arena, or the last one is to merge with a next one.
     """
     if not config.arenas:
         raise ArenaError("the configuration has no arena")
@@ -71,29 +71,29 @@ def merged(config: ArenaConfig, number: int | None = None) -> Arena:
 
 
 class ArenaOrder:
-    """Gives the number of the arena that each episode starts with, as Unity chooses it.
+    """Chooses the number of the arena that each episode starts with, as Unity does.
 
-    The first one is the lowest. Then the next number follows where there is one, else the first
-    again; or, with `randomize_arenas`, any that was not played yet, and when all were, any but
-    the one just played. Arenas that an earlier one merges with start no episode. A new
-    configuration goes on counting from the arena played last (inferred: Unity notes its first
+    The first one is the lowest. Then the next number follows if there is one, otherwise the first
+    again. With `randomize_arenas`, any arena that was not played yet follows, and once all were
+    played, any but the last. Arenas that an earlier one merges with start no episode. A new
+    configuration continues counting from the arena played last (inferred: Unity notes its first
     reset once for a process, not for a configuration).
 
     Attributes:
-        current: Number of the arena last given, or None before the first.
+        current: Number of the arena chosen last, or None before the first.
     """
 
     def __init__(self, config: ArenaConfig) -> None:
         """Begin before the first arena.
 
         Raises:
-            ArenaError: There is no arena, or the last one wants to merge with a next one.
+            ArenaError: There are no arenas, or the last one is to merge with a next one.
         """
         self.current: int | None = None
         self.use(config)
 
     def use(self, config: ArenaConfig) -> None:
-        """Take another configuration, without forgetting which arena was played last.
+        """Switch to another configuration, remembering which arena was played last.
 
         Raises:
             ArenaError: As for the constructor.
@@ -107,10 +107,10 @@ class ArenaOrder:
         self._played: set[int] = set()
 
     def next(self, rng: np.random.Generator) -> int:
-        """The number of the arena that the next episode starts with.
+        """Choose the number of the arena that the next episode starts with.
 
         Args:
-            rng: Where a random order is drawn from; else nothing is drawn.
+            rng: Source of randomness for a random order; otherwise nothing is drawn.
         """
         if self.current is None:
             chosen = self._starts[0]
@@ -134,7 +134,7 @@ class ArenaOrder:
 
 
 def _run(config: ArenaConfig, number: int) -> list[int]:
-    """An arena's number and those of the arenas that it merges with."""
+    """Numbers of an arena and of the arenas that it merges with."""
     run = [number]
     while config.arenas[run[-1]].merge_next_arena:
         follower = run[-1] + 1

@@ -1,4 +1,4 @@
-"""What sign boards show: symbols drawn anew after their names, and grids given by codes."""
+"""What sign boards show: named symbols, drawn by ourselves, and grids given by codes."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ DARK: Final = "0"
 OWN: Final = "1"
 """A square of the picture's own colour."""
 RANDOM: Final = "*"
-"""A square of a code that is drawn by chance, dark or not."""
+"""A square of a code that is drawn at random, dark or not."""
 
 LARGEST: Final = 48
-"""Most squares of a code along a side: a row of them is exact as a binary number in a float."""
+"""Greatest number of squares along a side of a code: a row is exact as a binary number in a float.
+"""
 
 SYMBOLS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -64,8 +65,9 @@ class Picture(NamedTuple):
     """What a board shows.
 
     Attributes:
-        rows: From the top, of `CLEAR`, `DARK` and `OWN`; all of one length, none if it is empty.
-        color: Colour of its `OWN` squares (sRGB, 0 to 1) where the item gives none; None: the
+        rows: From the top, made of `CLEAR`, `DARK` and `OWN`; all of one length; none for an empty
+            board.
+        color: Colour of its `OWN` squares (sRGB, 0 to 1) if the item gives none; None for the
             board's own.
     """
 
@@ -74,16 +76,16 @@ class Picture(NamedTuple):
 
 
 def is_known(name: str) -> bool:
-    """Whether a name is that of a symbol or a valid code."""
+    """Whether a name is a symbol or a valid code."""
     return name in SYMBOLS or _squares(name) is not None
 
 
 def sign_picture(name: str | None) -> Picture:
-    """The picture of a name.
+    """The picture that a name stands for.
 
     Args:
-        name: A symbol, or a code without random squares. Whatever else shows an empty board.
-            None: no name is given; the material of the real build's board then shows an arrow.
+        name: A symbol, or a code without random squares; any other name gives an empty board. None
+            if no name is given: the material of the real build's board then shows an arrow.
     """
     name = _UNNAMED if name is None else name
     rows = None if name in SYMBOLS else _squares(name)
@@ -93,11 +95,11 @@ def sign_picture(name: str | None) -> Picture:
 
 
 def drawn(name: str, rng: np.random.Generator) -> str:
-    """A name whose picture leaves nothing to chance.
+    """Draw the random squares of a name, so that its picture leaves nothing to chance.
 
     Args:
-        name: A name; one that is not a code with random squares is returned as it is.
-        rng: Where random squares are drawn from, row by row.
+        name: A name; one that is not a code with random squares is returned unchanged.
+        rng: Source of randomness; squares are drawn row by row.
     """
     rows = None if name in SYMBOLS else _squares(name)
     if rows is None or not any(RANDOM in row for row in rows):
@@ -115,7 +117,7 @@ def drawn(name: str, rng: np.random.Generator) -> str:
 
 
 def _squares(code: str) -> tuple[str, ...] | None:
-    """Rows of a code of squares; None if it is none, or one too large."""
+    """Rows of a code of squares; None if it is not a code, or is too large."""
     size = re.fullmatch(r"([0-9]{1,9})x([0-9]{1,9})", code)
     if size is not None:
         columns, count = int(size[1]), int(size[2])

@@ -39,17 +39,17 @@ _PLAYER_FIELDS: Final = frozenset(
 
 
 def to_yaml(config: ArenaConfig | Arena, grammar: Grammar = "4.x") -> str:
-    """Write a configuration.
+    """Write a configuration as YAML.
 
-    Reading it back gives an equal configuration (in the 3.x grammar: but for what only concerns
-    a human player, which is left out).
+    Reading it back gives an equal configuration. In the 3.x grammar, fields that only concern a
+    human player are left out.
 
     Args:
         config: A configuration, or one arena, which becomes arena 0 (of a sequence the first).
         grammar: "4.x" for builds from 4.1, "3.x" for builds 3.0 and 3.1.
 
     Raises:
-        ArenaError: It uses what the 3.x grammar cannot say.
+        ArenaError: It uses what the 3.x grammar cannot express.
     """
     if isinstance(config, ArenaSequence):
         config = config.config()
@@ -85,7 +85,7 @@ def _item(item: Item, old: bool) -> Iterator[str]:
 
 
 def _values(model: BaseModel, old: bool) -> Iterator[tuple[str, Any]]:
-    """Key and value of every field that says something."""
+    """Key and value of every field that is not empty."""
     for attribute, info in type(model).model_fields.items():
         key, value = str(info.alias), getattr(model, attribute)
         absent = value is None or (isinstance(model, Item) and value == ())
@@ -103,7 +103,7 @@ def _values(model: BaseModel, old: bool) -> Iterator[tuple[str, Any]]:
 
 
 def _flow(value: Any, old: bool) -> str:
-    """A value in one line."""
+    """A value on one line."""
     if isinstance(value, tuple):
         entries = cast("tuple[Any, ...]", value)
         return f"[{', '.join(_flow(entry, old) for entry in entries)}]"

@@ -9,21 +9,21 @@ if TYPE_CHECKING:
     from animalcat.envs.types import Environment, ObservationSpec
 
 AUTOMATIC: Final = "unity:auto"
-"""The Unity build of the settings, or one that is found where `animalai` looks."""
+"""The Unity build of the settings, or one found where `animalai` looks."""
 BACKENDS: Final = ("sim", AUTOMATIC, "unity:PATH")
 """Names that `make_environment` knows; PATH is that of a build's executable."""
 
 
 def make_environment(backend: str, spec: ObservationSpec) -> Environment:
-    """Make the environment of a backend; what it needs is imported now and not before.
+    """Make the environment of a backend; the packages that it needs are imported only now.
 
     Args:
         backend: A name in `BACKENDS`.
-        spec: What its observations hold.
+        spec: Specification of the observations.
 
     Raises:
-        ValueError: There is no such backend, or its build is not there.
-        ImportError: What the backend needs is not installed; the message says what.
+        ValueError: There is no such backend, or its build does not exist.
+        ImportError: The backend needs a package that is not installed; the message says which.
     """
     try:
         if backend == "sim":
@@ -45,7 +45,7 @@ def unity_build(backend: str) -> Path:
     """The executable of a backend that is a Unity build.
 
     Raises:
-        ValueError: There is no such backend, or its build is not there.
+        ValueError: There is no such backend, or its build does not exist.
     """
     kind, _, path = backend.partition(":")
     if kind != "unity" or not path:

@@ -1,4 +1,4 @@
-"""What the processes that play arenas are told of this one's environment: only what they need."""
+"""The environment variables that processes which play arenas get: only those that they need."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Final
 
-PASSED: Final = (
+_PASSED: Final = (
     # Where programs, the user's settings and caches, and temporary files are: compiled code lies in
     # caches, and a Unity build keeps its preferences in the home.
     *("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "XDG_*"),
@@ -23,19 +23,18 @@ PASSED: Final = (
     # Which interpreter and build `unity:auto` means, and how they are driven.
     *("ANIMALCAT_UNITY_*", "ANIMALAI_CACHE"),
 )
-"""Names of variables, as patterns.
+"""Patterns of the names of variables that are passed on.
 
-What is not here may be a secret: a build is a program from anywhere, and whoever runs a server has
-tokens of clouds, registries and databases in its environment. ANIMALCAT_SERVER and
-ANIMALCAT_SESSION are not here for another reason: with these the stand-in would take its arenas
-from a service instead of from its client.
-"""
+Any other variable may be a secret: a build is a program from anywhere, and whoever runs a server
+has tokens of clouds, registries and databases in its environment. ANIMALCAT_SERVER and
+ANIMALCAT_SESSION are left out for another reason: with them, the stand-in would take its arenas
+from a service instead of from its client."""
 
 
 def bare_environment(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The variables that a worker, the player of a Unity build and the build are started with."""
+    """Select the variables for a worker, for the player of a Unity build, and for the build."""
     return {
         name: value
         for name, value in variables.items()
-        if any(fnmatchcase(name, pattern) for pattern in PASSED)
+        if any(fnmatchcase(name, pattern) for pattern in _PASSED)
     }

@@ -46,13 +46,13 @@ _RENDER_RESOLUTION: Final = 256
 
 
 class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
-    """Plays one arena, over and over.
+    """A Gymnasium environment that plays one arena over and over.
 
     What the arena leaves to chance is drawn anew in every episode, from the seed of `reset`.
-    Observations are a Dict of `camera`, `rays`, `health`, `velocity` and `position`, or the plain
-    array where `sensors` names one, such as `sensors=["rays"]` for rays without the vector part.
-    An episode that ends by goal or death is terminated, one that runs out of time truncated; a
-    fault of the backend raises.
+    Observations are a Dict of `camera`, `rays`, `health`, `velocity` and `position`, or a plain
+    array if `sensors` names only one, such as `sensors=["rays"]` for rays without the vector part.
+    An episode that ends by goal or death is terminated, one that runs out of time is truncated, and
+    a fault of the backend raises.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 17}  # noqa: RUF012
@@ -76,33 +76,33 @@ class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
         backend: str = "sim",
         render_mode: str | None = None,
     ) -> None:
-        """Choose the arena, and what is perceived of it.
+        """Choose the arena, and what is observed of it.
 
         Args:
-            arena: An arena, the path of its YAML file, or YAML text (which has a line break);
-                of several arenas the first is played, with those that it merges with. None for
-                `NAVIGATION`.
-            observation_spec: What is perceived; it takes the place of the nine arguments after.
+            arena: An arena, the path of its YAML file, or YAML text (which has a line break). Of
+                several arenas the first is played, together with those that it merges with. None
+                for `NAVIGATION`.
+            observation_spec: What is observed; it replaces the nine arguments after it.
             camera: Whether there is a camera image.
             resolution: Its side in pixels.
             grayscale: Whether it has one channel.
             rays: Whether there are rays.
-            rays_per_side: How many, besides the middle one.
-            ray_max_degrees: Angle of the outermost.
-            ray_tags: How many kinds of objects they tell apart: 12 or 18.
-            decision_period: Physics steps of 0.02 s for one decision.
+            rays_per_side: Number of rays on each side of the middle one.
+            ray_max_degrees: Angle of the outermost ray.
+            ray_tags: Number of kinds of objects that rays tell apart: 12 or 18.
+            decision_period: Number of physics steps of 0.02 s in one decision.
             sensors: Which sensors to show; None for all that are on.
             flat_actions: Discrete(9) = 3 x move + turn, instead of MultiDiscrete([3, 3]).
-            animalai_reset: Start episodes as `reset` of `animalai` does, when one physics step
-                without action has passed, instead of at rest; the backend "sim" alone can.
+            animalai_reset: Start episodes as `reset` of `animalai` does, after one physics step
+                without action, instead of at rest; only the backend "sim" can.
             backend: What plays the arena, as in `animalcat.envs.backends`.
             render_mode: "rgb_array" or None.
 
         Raises:
             ArenaError: The arena cannot be read.
-            ValueError: A number is out of range; there is no such sensor, backend or mode, or the
-                backend cannot start episodes so.
-            ImportError: What the backend needs is not installed.
+            ValueError: A number is out of range; there is no such sensor, backend or mode; or the
+                backend cannot do `animalai_reset`.
+            ImportError: The backend needs a package that is not installed.
         """
         modes = (None, *self.metadata["render_modes"])
         if render_mode not in modes:
@@ -174,7 +174,7 @@ class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
         """The latest camera image, (height, width, 3) uint8; None without a render mode.
 
         Raises:
-            RuntimeError: Nothing was seen yet.
+            RuntimeError: There is no observation yet.
         """
         if self.render_mode is None:
             gymnasium.logger.warn('render() needs render_mode="rgb_array"')
@@ -184,7 +184,7 @@ class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
         return np.repeat(self._frame, 3, axis=2) if self._frame.shape[2] == 1 else self._frame
 
     def close(self) -> None:
-        """Free the backend; calling it twice is fine."""
+        """Release the backend; it may be called twice."""
         self._backend.close()
 
     def _loader(self, animalai_reset: bool) -> Callable[[Arena, int], Step]:
@@ -203,7 +203,7 @@ class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
 
 
 def _read(arena: Arena | Path | str) -> Arena:
-    """The arena itself, or the first of a file or of YAML text."""
+    """Read an arena: the object itself, or the first of a file or of YAML text."""
     if isinstance(arena, Arena):
         return arena
     if isinstance(arena, str) and "\n" in arena:

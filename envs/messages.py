@@ -1,7 +1,7 @@
-"""Frames between a worker and its parent: steps as packed numbers, the rest as JSON; no pickle.
+"""Messages between a worker and its parent: steps as packed numbers, the rest as JSON, no pickle.
 
-Either way a frame is a header (`<IB`: length of the body, kind) and the body. The worker answers
-every request with one frame, in order.
+In both directions a message is a header (`<IB`: length of the body, kind) and the body. The worker
+answers every request with one message, in order.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from animalcat.envs.types import (
 )
 
 HEADER: Final = struct.Struct("<IB")
-"""Length of the body in bytes, kind of the frame."""
+"""Length of the body in bytes, and kind of the message."""
 
 _STEP: Final = struct.Struct("<BB6xdd3f3f")
 # Phase, why it ended (0: it did not), reward, health, velocity, position; arrays follow.
 
 
 class MessageKind(IntEnum):
-    """What a frame is; the first three are requests, the others answers."""
+    """The kind of a message; the first three are requests, the others answers."""
 
     OPEN = 1
     """JSON {backend, spec}: make the environment; answered by DONE with its versions."""
@@ -49,7 +49,7 @@ class MessageKind(IntEnum):
 
 
 def pack_steps(steps: Sequence[Step]) -> bytes:
-    """Steps as bytes: a fixed part each, then rays (float32) and camera (uint8) where there are."""
+    """Pack steps as bytes: for each a fixed part, then rays (float32) and camera (uint8) if any."""
     parts: list[bytes] = []
     for step in steps:
         seen = step.observation
@@ -71,7 +71,7 @@ def pack_steps(steps: Sequence[Step]) -> bytes:
 
 
 def unpack_steps(data: bytes, spec: ObservationSpec) -> list[Step]:
-    """The steps that `pack_steps` packed; their arrays are read-only views of `data`.
+    """Unpack what `pack_steps` packed; the arrays are read-only views of `data`.
 
     Raises:
         ValueError: `data` is not a whole number of steps of this specification.
@@ -105,12 +105,12 @@ def unpack_steps(data: bytes, spec: ObservationSpec) -> list[Step]:
 
 
 def spec_to_json(spec: ObservationSpec) -> dict[str, Any]:
-    """A specification as plain data."""
+    """Convert a specification to plain data."""
     return asdict(spec)
 
 
 def spec_from_json(data: dict[str, Any]) -> ObservationSpec:
-    """The specification that `spec_to_json` wrote."""
+    """Make a specification from what `spec_to_json` returned."""
     camera, rays = data["camera"], data["rays"]
     return ObservationSpec(
         CameraSpec(**camera) if camera else None,

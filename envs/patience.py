@@ -1,9 +1,9 @@
-"""How long to wait for a process: as long as it works, within a generous limit of its own work.
+"""How long to wait for a process: as long as it works, up to a generous limit of CPU time.
 
-Seconds on the wall say little of a process: on a loaded machine one that compiles for ten seconds
-may take minutes. What tells working from hung is the CPU time that the operating system counts for
-it. A heartbeat from a thread would not: it goes on beside a deadlock, and stops while a compiler
-holds the interpreter's lock.
+Wall-clock time says little about a process: on a loaded machine, compiling for ten seconds may take
+minutes. What distinguishes a working process from a hung one is the CPU time that the operating
+system counts for it. A heartbeat from a thread would not do: it continues beside a deadlock, and
+stops while a compiler holds the interpreter's lock.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ WORK: Final = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """When to give a process up that has been asked something.
+    """When to give up a process that was asked something.
 
     Attributes:
-        quiet_seconds: It neither answered nor worked for so long: it hangs.
-        cpu_seconds: It has worked so long for one answer: it is in an endless loop.
+        quiet_seconds: Time without answer or work after which it counts as hung.
+        cpu_seconds: CPU time for one answer after which it counts as in an endless loop.
     """
 
     quiet_seconds: float = 30.0
@@ -38,10 +38,10 @@ class Patience:
         return min(5.0, self.quiet_seconds / 4)
 
     async def outlast(self, pid: int) -> str:
-        """Return when the process is to be given up, with the reason.
+        """Wait until the process is to be given up, and return the reason.
 
         Args:
-            pid: Of the process, which has just been asked something.
+            pid: Id of the process, which has just been asked something.
         """
         watch = Watchdog(self, pid)
         while not (reason := watch.look()):
@@ -52,8 +52,8 @@ class Patience:
 def cpu_seconds(pid: int) -> float:
     """CPU time that a process has used, in seconds.
 
-    Where the system has no `/proc`, the time on the wall stands for it: then nothing counts as
-    hung, and the limit ends what hangs as well.
+    On a system without `/proc`, wall-clock time is used instead. Then nothing counts as hung, and
+    the limit of CPU time also ends what hangs.
     """
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -63,7 +63,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 class Watchdog:
-    """Looks after a process that has been asked one thing."""
+    """Watches a process that was asked one thing."""
 
     __slots__ = ("_clock", "_cpu", "_first", "_looked", "_patience", "_pid", "_quiet", "_worked")
 
@@ -74,13 +74,13 @@ class Watchdog:
         clock: Callable[[], float] = time.monotonic,
         cpu: Callable[[int], float] = cpu_seconds,
     ) -> None:
-        """Begin; nothing is read before the first look, so that a quick answer costs nothing.
+        """Begin to watch; nothing is read before the first look, so a quick answer costs nothing.
 
         Args:
             patience: When to give up.
-            pid: Of the process.
-            clock: Tells seconds.
-            cpu: Tells the CPU seconds of a process.
+            pid: Id of the process.
+            clock: Returns the time in seconds.
+            cpu: Returns the CPU seconds of a process.
         """
         self._patience = patience
         self._pid = pid
@@ -90,7 +90,7 @@ class Watchdog:
         self._worked = self._looked = self._quiet = 0.0
 
     def look(self) -> str:
-        """Why to give the process up; empty while there is no reason. Look every `interval`."""
+        """Why to give up the process; empty while there is no reason. Call it every `interval`."""
         now, cpu = self._clock(), self._cpu(self._pid)
         if self._first is None:
             self._first = self._worked = cpu

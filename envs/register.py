@@ -1,4 +1,4 @@
-"""Makes `animalcat/Arena-v0` known to Gymnasium."""
+"""Registers `animalcat/Arena-v0` with Gymnasium."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def register_environments() -> None:
 
 
 def make_arena(**options: Any) -> ArenaEnv:
-    """The environment, with the options of `ArenaEnv`.
+    """Make the environment, with the options of `ArenaEnv`.
 
     Raises:
         ModuleNotFoundError: The simulator is not installed; the message says how to get it.

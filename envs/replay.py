@@ -9,14 +9,14 @@ from animalcat.envs.types import Environment, Phase, Step
 
 
 def replay(environment: Environment, arena: Arena, seed: int, actions: bytes) -> Iterator[Step]:
-    """The steps of an episode, the first one included; it stops where the episode ends.
+    """Play an episode again; gives its steps, from the first until the episode ends.
 
     Args:
-        environment: What plays it; its specification may show more than the recorded one did,
-            as long as the decision period is the same.
+        environment: The environment; it may observe more than the recorded one did, but must have
+            the same decision period.
         arena: The arena.
         seed: Seed of the episode.
-        actions: One byte an action.
+        actions: One byte per action.
 
     Raises:
         ArenaError: The arena cannot be built.

@@ -1,4 +1,4 @@
-"""A point in an episode, kept as what leads to it."""
+"""A point in an episode, stored as the actions that lead to it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What an episode must be played with to come to this point again.
+    """What is needed to bring an episode to this point again.
 
     Attributes:
         arena: The arena.
         seed: The episode's seed.
-        actions: Every action so far, one a byte.
+        actions: Every action so far, one per byte.
         idle: Physics steps that passed before the first observation.
-        carried: Reward brought along that counts toward pass marks.
+        carried: Reward from an earlier episode that counts toward pass marks.
     """
 
     arena: Arena

@@ -1,4 +1,4 @@
-"""Gymnasium's view of the contract: spaces, observations that lie in them, actions as numbers."""
+"""The contract in Gymnasium's terms: spaces, observations as their elements, and actions."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from gymnasium import spaces
 from animalcat.envs.types import ACTIONS, Observation, ObservationSpec
 
 SENSORS: Final = ("camera", "rays", "health", "velocity", "position")
-"""What an observation can hold, in the order of the Dict space."""
+"""The parts of an observation, in the order of the Dict space."""
 
 TURNS: Final = 3
-"""Turns a move can be combined with: none, right, left."""
+"""Number of turns that a move can be combined with: none, right, left."""
 
-FARTHEST: Final = 10_000.0
+_FARTHEST: Final = 10_000.0
 """Bound of velocities (m/s) and positions (metres) in the spaces."""
 
 GymObservation = dict[str, npt.NDArray[Any]] | npt.NDArray[Any]
-"""A dict of arrays by sensor, or the one array where one sensor is on."""
+"""A dict of arrays by sensor, or a single array if only one sensor is on."""
 
 GymAction = int | np.integer[Any] | Sequence[int] | npt.NDArray[np.integer[Any]]
 """An element of either action space."""
 
 
 def choose_sensors(spec: ObservationSpec, wanted: Sequence[str] | None = None) -> tuple[str, ...]:
-    """The sensors to show, in the order of `SENSORS`.
+    """Choose the sensors to show, in the order of `SENSORS`.
 
     Args:
-        spec: What observations hold.
-        wanted: Names; None for all that there are.
+        spec: Specification of the observations.
+        wanted: Names of sensors; None for all.
 
     Raises:
         ValueError: A name is unknown, its sensor is off, or the list is empty.
@@ -48,17 +48,17 @@ def choose_sensors(spec: ObservationSpec, wanted: Sequence[str] | None = None) -
 
 
 def observation_space(spec: ObservationSpec, sensors: Sequence[str]) -> spaces.Space[Any]:
-    """A Dict with a Box a sensor; the plain Box where there is one sensor.
+    """A Dict with one Box per sensor; a plain Box if there is only one sensor.
 
-    camera: uint8 (height, width, channels). rays: float32 (RaySpec.size,), 0 to 1.
-    health: float32 (1,), 0 to 100. velocity: float32 (3,), m/s. position: float32 (3,), metres.
+    camera: uint8 (height, width, channels). rays: float32 (RaySpec.size,), 0 to 1. health: float32
+    (1,), 0 to 100. velocity: float32 (3,), m/s. position: float32 (3,), metres.
     """
     boxes: dict[str, spaces.Space[Any]] = {name: _box(spec, name) for name in sensors}
     return boxes[sensors[0]] if len(boxes) == 1 else spaces.Dict(boxes)
 
 
 def to_gym(observation: Observation, sensors: Sequence[str]) -> GymObservation:
-    """An observation as an element of `observation_space`; arrays are shared, not copied."""
+    """Convert an observation to an element of `observation_space`, without copying arrays."""
     arrays = {name: _array(observation, name) for name in sensors}
     return arrays[sensors[0]] if len(arrays) == 1 else arrays
 
@@ -69,10 +69,10 @@ def action_space(*, flat: bool) -> spaces.Space[Any]:
 
 
 def to_action(action: GymAction) -> int:
-    """The number, 3 x move + turn, of an element of either action space.
+    """Convert an element of either action space to the number 3 x move + turn.
 
     Raises:
-        ValueError: It lies in neither.
+        ValueError: It lies in neither space.
     """
     parts = np.asarray(action)
     if parts.dtype.kind not in "iu" or parts.size not in (1, 2):
@@ -99,7 +99,7 @@ def _box(spec: ObservationSpec, name: str) -> spaces.Box:
             return spaces.Box(0.0, 100.0, (1,), np.float32)
         case "velocity" | "position":
             # Gymnasium's checker warns of infinite bounds; these are beyond what can happen.
-            return spaces.Box(-FARTHEST, FARTHEST, (3,), np.float32)
+            return spaces.Box(-_FARTHEST, _FARTHEST, (3,), np.float32)
         case _:
             raise ValueError(f"there is no sensor {name!r} in {spec}")
 

@@ -1,4 +1,4 @@
-"""The conformance suite of environments: inherit it, give `make`, and pytest does the rest."""
+"""The conformance suite of environments: inherit from it and provide `make` to run it by pytest."""
 
 # ruff: noqa: D102 - a test's name says what it shows
 
@@ -34,11 +34,11 @@ class Restorable(Protocol):
     """An environment that can go back to any point of an episode."""
 
     def snapshot(self) -> Snapshot:
-        """This point of the episode."""
+        """Take a snapshot of this point of the episode."""
         ...
 
     def restore(self, snapshot: Snapshot) -> Step:
-        """Go to a point, and give the step that led to it."""
+        """Go to a point, and return the step that led to it."""
         ...
 
 
@@ -54,10 +54,10 @@ SPECS = (
 
 
 class EnvironmentSuite:
-    """What every backend promises; a backend's own tests inherit it and give the fixture `make`.
+    """What every backend promises; a backend's tests inherit it and provide the fixture `make`.
 
-    `simulated` says whether arenas are really played: what a replay cannot do is left out.
-    `idle` says how many physics steps have passed without action when an episode is first seen.
+    `simulated` says whether arenas are really played; what a replay cannot do is left out. `idle`
+    is the number of physics steps without action before the first observation.
     """
 
     simulated = True
@@ -65,7 +65,7 @@ class EnvironmentSuite:
 
     @pytest.fixture
     def make(self) -> Make:
-        """A function from a specification to a new environment of the backend under test."""
+        """A function that makes an environment of the backend under test from a specification."""
         raise NotImplementedError("give the fixture `make`")
 
     @pytest.fixture
@@ -251,7 +251,7 @@ class EnvironmentSuite:
 def play_episode(
     environment: Environment, arena: Arena, seed: int, actions: Iterable[int]
 ) -> Iterator[Step]:
-    """The steps of an episode: FIRST, then one for each action until it is over."""
+    """Play an episode; gives its steps: FIRST, then one for each action until it is over."""
     step = environment.load(arena, seed)
     yield step
     for action in actions:
@@ -276,7 +276,7 @@ def assert_same_steps(one: list[Step], two: list[Step]) -> None:
 
 
 def arrays(observation: Observation) -> list[np.ndarray]:
-    """The arrays that an observation has."""
+    """The arrays of an observation."""
     every = (observation.velocity, observation.position, observation.rays, observation.camera)
     return [array for array in every if array is not None]
 
@@ -290,7 +290,7 @@ def thing(
     yaw: float = 0.0,
     size: tuple[float, float, float] = (1.0, 1.0, 1.0),
 ) -> Item:
-    """One object, placed."""
+    """Make an item with one placed object."""
     w, h, d = size
     return Item(
         name=name,
@@ -301,7 +301,7 @@ def thing(
 
 
 def start(x: float = 20.0, z: float = 5.0, yaw: float = 0.0) -> Item:
-    """The agent's own item."""
+    """Make the agent's own item."""
     return Item(name="Agent", positions=(Vector3(x=x, z=z),), rotations=(yaw,))
 
 
@@ -312,12 +312,12 @@ def lone_arena(
     z: float = 12.0,
     time_limit: int = 250,
 ) -> Arena:
-    """One object straight ahead of the agent."""
+    """Make an arena with one object straight ahead of the agent."""
     return Arena(time_limit=time_limit, items=(start(), thing(name, 20.0, 0.0, z, size=size)))
 
 
 def goal_arena() -> Arena:
-    """A goal of size 1 seven metres ahead, with a wall and a hot zone beside the way."""
+    """Make an arena with a goal of size 1 seven metres ahead, a wall and a hot zone aside."""
     return Arena(
         time_limit=250,
         items=(
@@ -330,7 +330,7 @@ def goal_arena() -> Arena:
 
 
 def random_arena() -> Arena:
-    """Agent, goals and obstacles of given sizes, all else left to chance."""
+    """Make an arena with agent, goals and obstacles of given sizes, and all else left to chance."""
     names = ("Wall", "Ramp", "GoodGoalMultiBounce", "GoodGoalMulti", "LightBlock", "CylinderTunnel")
     size = Vector3(x=3.0, y=1.0, z=3.0)
     return Arena(time_limit=500, items=tuple(Item(name=name, sizes=(size,)) for name in names))

@@ -1,4 +1,4 @@
-"""The environment contract: what is observed, what a step gives, what a backend must do."""
+"""The environment contract: what is observed, what a step holds, and what a backend must do."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PHYSICS_STEP: Final = 0.02
 
 
 class Phase(IntEnum):
-    """Where in its episode a step stands."""
+    """The phase of an episode to which a step belongs."""
 
     FIRST = 0
     MID = 1
@@ -28,7 +28,7 @@ class Phase(IntEnum):
 
 
 class EndedBy(IntEnum):
-    """Why an episode's last step was its last. The numbers are those of the wire."""
+    """Why an episode ended. The numbers are those of the wire."""
 
     GOAL = 1
     DEATH = 2
@@ -55,7 +55,7 @@ class CameraSpec:
 
 @dataclass(frozen=True, slots=True)
 class RaySpec:
-    """Sphere-cast rays: how many a side, out to which angle in degrees, with how many tags."""
+    """Sphere-cast rays: number on each side, angle of the outermost in degrees, number of tags."""
 
     per_side: int = 2
     max_degrees: float = 60.0
@@ -88,10 +88,10 @@ class ObservationSpec:
             raise ValueError(f"decision_period {self.decision_period} is not in 1..20")
 
     def validate(self, observation: Observation) -> None:
-        """Check that an observation is one of this specification.
+        """Check that an observation conforms to this specification.
 
         Raises:
-            ValueError: Something has another shape, type or range; the message says what.
+            ValueError: A part has another shape, type or range; the message says what.
         """
         if not 0.0 <= observation.health <= 100.0:
             raise ValueError(f"health {observation.health} is not in 0..100")
@@ -101,7 +101,7 @@ class ObservationSpec:
             _validate(name, getattr(observation, name), shape, dtype, high)
 
     def generate(self, rng: np.random.Generator) -> Observation:
-        """Any observation of this specification, which `validate` passes."""
+        """Generate a random observation that conforms to this specification."""
         drawn: dict[str, npt.NDArray[Any] | None] = {}
         for name, shape, dtype, high in self._optional():
             drawn[name] = None
@@ -112,7 +112,7 @@ class ObservationSpec:
         return Observation(health, velocity.copy(), position.copy(), drawn["rays"], drawn["camera"])
 
     def _optional(self) -> tuple[tuple[str, tuple[int, ...] | None, type[np.generic], float], ...]:
-        """Name, shape (None: there is none), type and greatest value of rays and camera."""
+        """Name, shape (None if off), type and greatest value of rays and camera."""
         return (
             ("rays", self.rays and (self.rays.size,), np.float32, 1.0),
             ("camera", self.camera and self.camera.shape, np.uint8, 255.0),
@@ -121,12 +121,12 @@ class ObservationSpec:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Observation:
-    """One observation; it owns its arrays.
+    """One observation, which owns its arrays.
 
     Attributes:
         health: 0 to 100.
-        velocity: (3,) float32, m/s in the agent's frame: right, up, forward.
-        position: (3,) float32, metres in the arena's frame: x, y (up), z.
+        velocity: (3,) float32, m/s in the agent's coordinate frame: right, up, forward.
+        position: (3,) float32, metres in the arena's coordinate frame: x, y (up), z.
         rays: (RaySpec.size,) float32, or None without rays.
         camera: CameraSpec.shape uint8, or None without a camera.
     """
@@ -145,7 +145,7 @@ def _validate(
     dtype: type[np.generic],
     high: float | None = None,
 ) -> None:
-    """Raise unless an array is of that shape and type, finite, and within 0 and `high` if given."""
+    """Raise unless an array has this shape and type, is finite, and in [0, high] if given."""
     if array is None or shape is None:
         if array is not None or shape is not None:
             raise ValueError(f"{name}: {'missing' if array is None else 'not asked for'}")
@@ -160,13 +160,13 @@ def _validate(
 
 
 class Step(NamedTuple):
-    """What an environment gives back.
+    """The result of loading an arena or of a decision.
 
     Attributes:
-        phase: FIRST after `load`, LAST when the episode is over, else MID.
-        reward: Sum of rewards since the previous step; 0.0 on FIRST.
+        phase: FIRST after `load`, LAST when the episode is over, otherwise MID.
+        reward: Sum of rewards since the previous step; 0.0 for FIRST.
         ended_by: Why the episode is over; None unless LAST.
-        observation: What the agent perceives now.
+        observation: What the agent now observes.
     """
 
     phase: Phase
@@ -180,15 +180,15 @@ class Environment(Protocol):
 
     @property
     def spec(self) -> ObservationSpec:
-        """What its observations hold."""
+        """Specification of the observations."""
         ...
 
     def load(self, arena: Arena, seed: int) -> Step:
-        """Build an arena and start an episode; the step is FIRST.
+        """Build an arena and start an episode; the phase of the step is FIRST.
 
         Args:
             arena: The arena. What it leaves to chance is drawn from `seed`.
-            seed: Seed of everything random in the episode.
+            seed: Seed of all randomness in the episode.
 
         Raises:
             arena_configs.model.ArenaError: The arena cannot be built.
@@ -208,5 +208,5 @@ class Environment(Protocol):
         ...
 
     def close(self) -> None:
-        """Free what the backend holds; calling it twice is fine."""
+        """Release what the backend holds; it may be called twice."""
         ...

@@ -1,7 +1,7 @@
-"""Holds one environment in a process of its own, behind a socket (`worker_client` drives it).
+"""Holds one environment in a separate process, behind a socket; `worker_client` drives it.
 
-The parent makes a pair of connected unix sockets and passes one end by its number. The worker ends
-when the other end closes: it never outlives its parent.
+The parent makes a pair of connected unix sockets and passes the file descriptor of one end. The
+worker ends when the other end is closed, so it never outlives its parent.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from animalcat.envs.types import Environment, ObservationSpec, Phase, Step
 
 GRACE_SECONDS: Final = 3.0
 """How long closing the environment may take when the parent is gone."""
-SPIN_SECONDS: Final = 0.0005
-"""How long to look for the next request before sleeping."""
+_SPIN_SECONDS: Final = 0.0005
+"""How long to poll for the next request before sleeping."""
 
 
 def serve(connection: socket.socket, make: Callable[[str, ObservationSpec], Environment]) -> None:
@@ -58,7 +58,7 @@ def serve(connection: socket.socket, make: Callable[[str, ObservationSpec], Envi
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Serve the socket whose file descriptor the command line names."""
+    """Serve the socket whose file descriptor is given on the command line."""
     # The simulator is imported only where it is played: not by who imports this module.
     from animalcat.envs.backends import make_environment
 
@@ -73,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _end_with_parent(fd: int) -> None:
-    """End this process a moment after its parent, though its environment be stuck in a step."""
+    """End this process shortly after its parent, even if its environment is stuck in a step."""
     poll = select.poll()
     poll.register(fd, select.POLLHUP)
     poll.poll()
@@ -87,7 +87,7 @@ def _answer(
     if environment is None:
         raise RuntimeError("no environment is open")
     if kind is MessageKind.OPEN:
-        # Only backends that stand on more than this installation have versions of their own.
+        # Only backends that use software outside this installation have versions of their own.
         return MessageKind.DONE, json.dumps(getattr(environment, "versions", {})).encode()
     if kind is MessageKind.LOAD:
         request = json.loads(body)
@@ -107,7 +107,7 @@ def _error(error: Exception) -> bytes:
 
 
 def _receive(connection: socket.socket) -> tuple[MessageKind, bytes] | None:
-    """The next frame; None when the other side has closed."""
+    """The next message; None when the other side has closed."""
     _await_a_moment(connection)
     header = _receive_exactly(connection, HEADER.size)
     if header is None:
@@ -118,12 +118,12 @@ def _receive(connection: socket.socket) -> tuple[MessageKind, bytes] | None:
 
 
 def _await_a_moment(connection: socket.socket) -> None:
-    """Look for the next request for a moment before going to sleep for it.
+    """Poll for the next request for a moment before sleeping.
 
-    To wake a sleeping process, on a virtual machine above all, takes longer than to simulate a
-    decision; a quick agent's next action comes before that.
+    Waking a sleeping process, above all on a virtual machine, takes longer than simulating a
+    decision; the next action of a quick agent arrives before that.
     """
-    end = time.perf_counter() + SPIN_SECONDS
+    end = time.perf_counter() + _SPIN_SECONDS
     while time.perf_counter() < end:
         try:
             connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)

@@ -1,4 +1,4 @@
-"""Drives a worker process from asyncio: starts it, asks it, and says what went wrong with it."""
+"""Drives a worker process from asyncio: starts it, sends requests, and reports what went wrong."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from animalcat.envs.messages import HEADER, MessageKind, spec_to_json, unpack_st
 from animalcat.envs.patience import Patience, Watchdog
 from animalcat.envs.types import ACTIONS, ObservationSpec, Step
 
-UNITY_SECONDS: Final = 600.0
-"""How long one that drives a Unity build may be quiet: it waits for the build, which works
-elsewhere, and has time-outs of its own, which say more."""
+_UNITY_SECONDS: Final = 600.0
+"""How long a worker that drives a Unity build may be quiet: it waits for the build, which works in
+another process and has time-outs of its own with better messages."""
 CLOSE_SECONDS: Final = 5.0
 """How long a worker may take to end before it is killed."""
 
@@ -28,19 +28,20 @@ COMMAND: Final = (sys.executable, "-P", "-m", "animalcat.envs.worker")
 
 
 class WorkerFault(RuntimeError):  # noqa: N818  "fault" is the project's word for it
-    """The worker died, fell silent or failed: not the agent's doing, and not the arena's."""
+    """The worker died, hung or failed; neither the agent nor the arena is to blame."""
 
 
 class WorkerClient:
     """One worker process and the episode that it plays.
 
-    One request at a time. After a `WorkerFault` the process is gone, and the next `load` starts a
-    new one.
+    It takes one request at a time. After a `WorkerFault` the process is gone, and the next `load`
+    starts a new one.
 
     Attributes:
         backend: Name of the backend.
-        spec: What its observations hold.
-        versions: Of what else than this installation plays, once the worker is open.
+        spec: Specification of its observations.
+        versions: Versions of software outside this installation that plays, known once the worker
+            is open.
     """
 
     def __init__(
@@ -55,10 +56,10 @@ class WorkerClient:
 
         Args:
             backend: Name of the backend, for example "sim".
-            spec: What its observations hold.
-            command: Program that serves the socket `--fd`, by another interpreter for instance.
-            patience: How long it may take for one answer, be it to import and make its environment,
-                to load (what is compiled then takes its time), or to take a list of actions.
+            spec: Specification of its observations.
+            command: Program that serves the socket `--fd`, for example with another interpreter.
+            patience: How long it may take for one answer: to import and make its environment, to
+                load an arena (including compilation), or to take a list of actions.
         """
         self.backend = backend
         self.spec = spec
@@ -66,7 +67,7 @@ class WorkerClient:
         self._command = tuple(command)
         self._patience = patience or Patience()
         if backend.startswith("unity:"):
-            quiet = max(UNITY_SECONDS, self._patience.quiet_seconds)
+            quiet = max(_UNITY_SECONDS, self._patience.quiet_seconds)
             self._patience = replace(self._patience, quiet_seconds=quiet)
         self._process: _Process | None = None
 
@@ -83,7 +84,7 @@ class WorkerClient:
 
     @property
     def running(self) -> bool:
-        """Whether a process is there that has not failed."""
+        """Whether there is a process that has not failed."""
         return self._process is not None
 
     @property
@@ -92,7 +93,7 @@ class WorkerClient:
         return self._process.pid if self._process else None
 
     async def open(self) -> None:
-        """Start the process if there is none, or none any more.
+        """Start the process unless it is running.
 
         Raises:
             WorkerFault: It did not start.
@@ -106,11 +107,11 @@ class WorkerClient:
             self.versions = json.loads(answer or b"{}")
 
     async def load(self, arena_yaml: str, seed: int) -> Step:
-        """Start an episode; an open one is dropped.
+        """Start an episode; an unfinished one is dropped.
 
         Args:
             arena_yaml: A configuration with one arena.
-            seed: Seed of everything random in the episode.
+            seed: Seed of all randomness in the episode.
 
         Raises:
             ArenaError: The arena cannot be built; the worker is well.
@@ -125,8 +126,8 @@ class WorkerClient:
         """Take decisions until the list or the episode ends.
 
         Args:
-            actions: One byte an action, 0 to 8; all their observations travel in one answer, so
-                keep a list short (100) where there is a camera.
+            actions: One byte per action, 0 to 8. All their observations come in one answer, so keep
+                lists short (100) if there is a camera.
 
         Raises:
             ValueError: An action is out of range; nothing was done.
@@ -139,13 +140,13 @@ class WorkerClient:
         return self._unpacked(await self._ask(MessageKind.STEP, actions))
 
     async def close(self) -> None:
-        """End the process; calling it twice is fine."""
+        """End the process; it may be called twice."""
         process, self._process = self._process, None
         if process is not None:
             await process.close()
 
     async def _ask(self, kind: MessageKind, body: bytes) -> bytes:
-        """What the worker answers."""
+        """Send a request and return the body of the answer."""
         assert self._process is not None
         try:
             answer, data = await self._process.ask(kind, body, self._patience)
@@ -178,9 +179,10 @@ class WorkerClient:
 
 
 class _Process(asyncio.BufferedProtocol):
-    """The process, its socket, and the answer that is awaited.
+    """The process, its socket, and the pending answer.
 
-    A buffered protocol of its own rather than asyncio's streams: half the overhead a round trip.
+    It is a buffered protocol rather than asyncio's streams, which halves the overhead of a round
+    trip.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], log: IO[bytes]) -> None:
@@ -228,7 +230,7 @@ class _Process(asyncio.BufferedProtocol):
     def ask(
         self, kind: MessageKind, body: bytes, patience: Patience
     ) -> asyncio.Future[tuple[MessageKind, bytes]]:
-        """Send a request; the future is its answer, or a WorkerFault."""
+        """Send a request; returns a future with its answer, or a WorkerFault."""
         assert self._answer is None, "one request at a time"
         answer = self._answer = self._loop.create_future()
         if self._transport is None:
@@ -304,7 +306,7 @@ class _Process(asyncio.BufferedProtocol):
             answer.set_exception(WorkerFault(message))
 
     def _epitaph(self) -> str:
-        """How the process ended, and the last lines that it printed."""
+        """How the process ended, with the last lines that it printed."""
         try:
             code = self._process.wait(1.0)
         except subprocess.TimeoutExpired:

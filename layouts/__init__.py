@@ -1,7 +1,7 @@
-"""Measurement layouts: what an agent's outcomes say of its capabilities, and what to play next.
+"""Measurement layouts: what an agent's outcomes say about its capabilities, and what to play next.
 
 The packages, each of which imports only those before it: `model` (what a layout is) with `library`
-(the shipped ones), `inference` (posteriors), `simulation` (agents whose abilities are known) and
-`reporting` (profiles, tables, drawings), `adaptive` (choosing and stopping), `checking` (does the
-layout hold, and who differs), `reproduce` (the published results).
+(the shipped layouts), `inference` (posteriors), `simulation` (agents of known ability), `reporting`
+(profiles, tables, drawings), `adaptive` (choosing and stopping), `checking` (whether the layout
+holds, and how agents differ), and `reproduce` (published results).
 """

@@ -1,4 +1,8 @@
-"""Families of arenas: YAML templates with ranges, and the instances drawn from them."""
+"""Families of arenas: YAML templates with ranges, and the instances drawn from them.
+
+`templates` defines what a family's file may contain, `generate` draws instances from it, and
+`solve` makes an arena for given demands.
+"""
 
 from animalcat.arena_configs.families.generate import (
     FAMILIES,

@@ -1,4 +1,4 @@
-"""Draws fixed arenas from a family's template; each is clean in every check and can be passed."""
+"""Draws fixed arenas from a family's template; each passes every check and can be solved."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from animalcat.arena_configs.placement import AGENT_RADIUS, Placement, fix, plac
 FAMILIES: Final = ("navigation",)
 """Names of the families that come with the project."""
 
-CLEARANCE: Final = 0.1
-"""Metres that the agent's way leaves on either side of it."""
+_CLEARANCE: Final = 0.1
+"""Metres that must be free on either side of the agent's path."""
 GAP: Final = 0.25
-"""Least metres between the agent and the goal, and between them and the walls."""
+"""Least distance in metres between agent and goal, and between either and the walls."""
 TRIES: Final = 2000
 
 
 class Pose(NamedTuple):
-    """Where an agent starts, and where its goal is from there.
+    """Where an agent starts, and in which direction its goal is.
 
     Attributes:
         x: In metres.
@@ -63,7 +63,7 @@ class FamilyInstance(NamedTuple):
 
 
 def load_family(name: str) -> Family:
-    """A family's template.
+    """Load a family's template.
 
     Args:
         name: One of `FAMILIES`.
@@ -78,7 +78,7 @@ def load_family(name: str) -> Family:
 
 
 def parse_family(text: str, name: str) -> Family:
-    """Read a template.
+    """Parse a template.
 
     Args:
         text: YAML.
@@ -94,12 +94,12 @@ def parse_family(text: str, name: str) -> Family:
 
 
 def generate(family: str | Family, n: int, rng: np.random.Generator) -> list[FamilyInstance]:
-    """Draw instances.
+    """Draw instances of a family.
 
     Args:
         family: Name of a family, or a template.
-        n: How many; the paradigms share them by their weights.
-        rng: Where everything is drawn from.
+        n: Number of instances, divided among the paradigms by their weights.
+        rng: Source of all randomness.
 
     Raises:
         ArenaError: There is no such family, or a paradigm's ranges leave no room.
@@ -151,7 +151,7 @@ def _instance(
 def _candidate(
     family: Family, paradigm: Paradigm, mirrored: bool, rng: np.random.Generator
 ) -> Arena | None:
-    """An arena by the template, or None where agent and goal do not fit."""
+    """Draw an arena from the template; None if agent and goal do not fit."""
     distance = draw_value(paradigm.distance or family.distance, rng)
     size = draw_value(paradigm.size or family.size, rng)
     angle = draw_value(paradigm.angle, rng) * (-1 if mirrored else 1)
@@ -176,11 +176,11 @@ def _candidate(
 def open_arena(
     family: Family, paradigm: Paradigm, pose: Pose, distance: float, size: float, angle: float
 ) -> Arena:
-    """A family's arena with nothing between the agent and the goal.
+    """Make a family's arena with nothing between the agent and the goal.
 
     Args:
-        family: Which family.
-        paradigm: The paradigm whose time limit it has.
+        family: The family.
+        paradigm: The paradigm that gives the time limit.
         pose: Where the agent starts, and in which direction the goal is.
         distance: Metres on the ground from the agent to the goal.
         size: Diameter of the goal in metres.
@@ -197,17 +197,17 @@ def open_arena(
         ),
         Item(name=family.goal, positions=(goal,), rotations=(0.0,), sizes=(cube(_round(size)),)),
     )
-    # Passed when it is reached at all before that time: its reward, less the decay until then.
+    # It is passed if reached before that time: its reward minus the decay until then.
     pass_mark = math.floor(1e3 * (_round(size) * SIZE_ADJUSTMENT - family.pass_within)) / 1e3
     time_limit = paradigm.time_limit or family.time_limit
     return Arena(time_limit=time_limit, pass_mark=pass_mark, items=items)
 
 
 def _pose(distance: float, size: float, rng: np.random.Generator) -> Pose | None:
-    """The agent's x and z, and the direction of the goal, so that both are in the arena.
+    """Draw a pose with agent and goal in the arena.
 
-    Long ways fit in few poses, so the pose is drawn again instead of the distance: the
-    distances keep their distribution.
+    Long distances fit in few poses, so the pose is drawn again instead of the distance, which keeps
+    its distribution.
     """
     start, end = AGENT_RADIUS + GAP, size / 2 + GAP
     for _ in range(TRIES):
@@ -240,12 +240,12 @@ def _obstacle(
 def passable(placement: Placement) -> bool:
     """Whether the agent can roll to some reward over open floor, past everything else.
 
-    Everything but rewards counts as in the way, whatever its height; this is for flat arenas.
+    Everything but rewards counts as an obstacle, whatever its height; this is for flat arenas.
 
     Args:
-        placement: An arena with everything in its place.
+        placement: The placed arena.
     """
-    reach = AGENT_RADIUS + CLEARANCE
+    reach = AGENT_RADIUS + _CLEARANCE
     free = shapely.box(reach, reach, ARENA_SIDE - reach, ARENA_SIDE - reach)
     goals = [thing for thing in placement.objects if thing.kind.goal and thing.reward > 0]
     for thing in placement.objects:
@@ -259,7 +259,7 @@ def passable(placement: Placement) -> bool:
             moved = shapely.affinity.translate(turned, solid.center.x, solid.center.z)
             free = free.difference(moved.buffer(reach))
     start = shapely.Point(placement.agent.position.x, placement.agent.position.z)
-    here = [part for part in shapely.get_parts(free) if part.distance(start) < CLEARANCE]
+    here = [part for part in shapely.get_parts(free) if part.distance(start) < _CLEARANCE]
     return any(
         part.distance(shapely.Point(goal.position.x, goal.position.z)) < goal.size.x / 2 + reach
         for part in here
@@ -268,10 +268,10 @@ def passable(placement: Placement) -> bool:
 
 
 def cube(side: float) -> Vector3:
-    """The size of what is as wide as it is high and deep."""
+    """The size of a cube."""
     return Vector3(x=side, y=side, z=side)
 
 
 def _round(value: float) -> float:
-    """To a millimetre or a thousandth of a degree, so that the files are fit to be read."""
+    """Round to a millimetre or a thousandth of a degree, so that files are easy to read."""
     return round(value, 3)

@@ -1,4 +1,4 @@
-"""Arenas for given demands: `features` turned round, on a family's open floor."""
+"""Makes arenas for given demands, on a family's open floor: the inverse of `features`."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from animalcat.arena_configs.model import ARENA_SIDE, Arena, ArenaError, Item, V
 from animalcat.arena_configs.placement import AGENT_RADIUS, place
 
 TOLERANCE: Final = 0.002
-"""Metres by which the distance of a solved arena may differ: places are whole millimetres."""
-MARGIN: Final = 2.0
-"""Degrees that solved bearings keep from where a code changes.
-
-At the least distance, 1 m, a millimetre of rounding turns a bearing by less than 0.1 degrees.
+"""Metres by which the distance of a solved arena may differ, since positions are whole millimetres.
 """
+MARGIN: Final = 2.0
+"""Degrees between solved bearings and the angle where a code changes.
+
+At the least distance, 1 m, a millimetre of rounding turns a bearing by less than 0.1 degrees."""
 _DIRECTIONS: Final = np.arange(0.0, 360.0, 0.5)
-"""Directions that a way may have; those of the diagonals, where the longest ways fit, are there."""
+"""Candidate directions; they include the diagonals, where the longest distances fit."""
 
 
 class SolvedArena(NamedTuple):
@@ -48,7 +48,7 @@ class SolvedArena(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where rewards can be, as codes of the layout AAIO, and by which paradigm.
+    """Where rewards can be, as codes of the layout AAIO, and which paradigm places them there.
 
     Attributes:
         behind: `rewardBehind`: 0, 0.5 or 1.
@@ -66,17 +66,17 @@ class Place(NamedTuple):
 def solve(
     family: str | Family, demands: Mapping[str, float], rng: np.random.Generator
 ) -> SolvedArena:
-    """An arena whose meta-features are the demands; pose and direction are drawn.
+    """Make an arena whose meta-features are the demands; pose and direction are drawn.
 
     Args:
         family: Name of a family, or a template; only its paradigms without obstacles are used.
-        demands: `rewardDistance`, `rewardSize`, `rewardBehind` and `XPos`, as
-            `features.measure_features` gives them.
-        rng: Where everything is drawn from.
+        demands: `rewardDistance`, `rewardSize`, `rewardBehind` and `XPos`, as returned by
+            `features.measure_features`.
+        rng: Source of all randomness.
 
     Returns:
-        The arena. Its distance is the one asked for within `TOLERANCE`, its size within half a
-        millimetre, its codes exactly.
+        The arena. Its distance is the requested one within `TOLERANCE`, its size is within half a
+        millimetre, and its codes are exact.
 
     Raises:
         ArenaError: The family has no such arena; the message says what it has.
@@ -133,7 +133,8 @@ def sizes(family: Family) -> tuple[float, float]:
 def distances(family: Family, size: float) -> tuple[float, float]:
     """Least and greatest `rewardDistance` of a reward of some diameter, in metres.
 
-    They are the family's, but agent and reward must not touch, and both must be in the arena.
+    The family's limits are narrowed so that agent and reward do not touch and both are in the
+    arena.
     """
     low, high = range_limits(family.distance)
     rise = _rise(family.goal, size)
@@ -146,7 +147,7 @@ def distances(family: Family, size: float) -> tuple[float, float]:
 
 
 def _of_codes(family: Family, behind: float, side: float) -> Iterator[Place]:
-    """The angles at which a reward has both codes, as far as paradigms on open floor have them."""
+    """The angles at which a reward has both codes, according to the paradigms on open floor."""
     sector = {0.0: (0.0, IN_FRONT), 0.5: (IN_FRONT, BEHIND), 1.0: (BEHIND, 180.0)}[behind]
     aside = [(CENTRED, 180.0 - CENTRED)] if side else [(0.0, CENTRED), (180.0 - CENTRED, 180.0)]
     for paradigm, beside in product(filter(_is_open, family.paradigms), aside):
@@ -157,7 +158,7 @@ def _of_codes(family: Family, behind: float, side: float) -> Iterator[Place]:
 
 
 def _shrunk(sector: tuple[float, float]) -> tuple[float, float]:
-    """A sector without the margins at its ends; the line of the heading is no end."""
+    """A sector without the margins at its ends; the line of the heading is not an end."""
     low, high = sector
     return low + MARGIN * (low > 0.0), high - MARGIN * (high < 180.0)
 
@@ -167,7 +168,7 @@ def _is_open(paradigm: Paradigm) -> bool:
 
 
 def _pose(way: float, size: float, rng: np.random.Generator) -> Pose:
-    """A start and a direction with both ends in the arena; ways up to the longest have some."""
+    """Draw a start and a direction with both ends in the arena, which always exist."""
     start, end = AGENT_RADIUS + GAP, size / 2 + GAP
     radians = np.radians(_DIRECTIONS)
     spans = [_span(way * trend, start, end) for trend in (np.sin(radians), np.cos(radians))]
@@ -181,7 +182,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def _span(step: Floats, start: float, end: float) -> tuple[Floats, Floats]:
-    """Along one axis, from where to where the agent may start, per step to the goal."""
+    """Range of starts along one axis, given the step to the goal."""
     low = np.maximum(start, end - step)
     high = np.minimum(ARENA_SIDE - start, ARENA_SIDE - end - step)
     return low, high
@@ -189,7 +190,7 @@ def _span(step: Floats, start: float, end: float) -> tuple[Floats, Floats]:
 
 @cache
 def _rise(goal: str, size: float) -> float:
-    """Metres by which the reward's centre is above the agent's, or below it."""
+    """Metres by which the reward's centre is above (or below) the agent's."""
     agent = Item(name="Agent", positions=(Vector3(x=10.0, z=10.0),))
     ball = Item(name=goal, positions=(Vector3(x=30.0, z=30.0),), sizes=(cube(size),))
     placement = place(Arena(items=(agent, ball)), np.random.default_rng(0))

@@ -1,4 +1,4 @@
-"""The words of a family of arenas: values that are numbers or ranges; no code."""
+"""The template of a family of arenas: values that are numbers or ranges, and no code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _Template(BaseModel):
 
 
 class UniformRange(_Template):
-    """Any number between two, all alike."""
+    """A uniform distribution between two numbers."""
 
     uniform: tuple[float, float]
 
@@ -31,7 +31,7 @@ class UniformRange(_Template):
 
 
 class LogUniformRange(_Template):
-    """Any number between two positive ones, their logarithms all alike."""
+    """A log-uniform distribution between two positive numbers."""
 
     log_uniform: tuple[Annotated[float, Field(gt=0)], Annotated[float, Field(gt=0)]]
 
@@ -56,11 +56,11 @@ class NameChoice(_Template):
 
 
 Range = float | UniformRange | LogUniformRange | NumberChoice
-"""A number, or where one is drawn from."""
+"""A number, or a distribution to draw one from."""
 
 
 def draw_value(value: Range, rng: np.random.Generator) -> float:
-    """A number from a range."""
+    """Draw a number from a range."""
     match value:
         case UniformRange(uniform=(low, high)):
             return float(rng.uniform(low, high))
@@ -108,7 +108,7 @@ class Obstacle(_Template):
 
 
 class Paradigm(_Template):
-    """A stratum of a family; what it leaves out is the family's."""
+    """A stratum of a family; values that it leaves out are the family's."""
 
     name: str
     weight: float = Field(gt=0)
@@ -146,5 +146,5 @@ class Family(_Template):
             raise ValueError(f"paradigms share a name: {', '.join(names)}")
         kind = KINDS.get(self.goal)
         if kind is None or not kind.ball or kind.reward != "good":
-            raise ValueError(f"{self.goal} is no goal that gives its size as a reward")
+            raise ValueError(f"{self.goal} is not a goal that gives its size as a reward")
         return self

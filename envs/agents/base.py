@@ -1,4 +1,4 @@
-"""What an agent is: something that is told of an episode's start and answers observations."""
+"""The contract of an agent, which is told of an episode's start and answers observations."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class EpisodeInfo:
 
 
 class Agent(Protocol):
-    """The contract of an agent class; it is made without arguments, once per process."""
+    """The contract of an agent class; it is instantiated without arguments, once per process."""
 
     def reset(self, info: EpisodeInfo) -> None:
         """Prepare for an episode; all randomness of the episode derives from `info.seed`."""
         ...
 
     def act(self, observation: Observation) -> int | Sequence[int]:
-        """Choose one action (3 x move + turn, 0 to 8), or several to be taken one by one."""
+        """Choose one action (3 x move + turn, 0 to 8), or a list of actions to take in order."""
         ...

@@ -1,4 +1,4 @@
-"""A vehicle that is drawn to goals and shies from hazards, by its rays alone."""
+"""A Braitenberg vehicle that steers toward goals and away from hazards, by its rays alone."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _RIGHT, _LEFT = 1, 2
 
 @dataclass(frozen=True, slots=True)
 class _Ray:
-    """Degrees to the right, tag index (None: nothing hit, -1: unnamed), metres."""
+    """Degrees to the right, tag index (None if nothing is hit, -1 if unlisted), metres."""
 
     angle: float
     tag: int | None
@@ -48,7 +48,7 @@ class _Ray:
 
 @dataclass(slots=True)
 class _Goal:
-    """Where a goal was last seen, in the agent's frame: metres to the right and forward."""
+    """Where a goal was last seen, relative to the agent: metres to the right and forward."""
 
     right: float
     forward: float
@@ -66,10 +66,10 @@ class _Goal:
 
 
 class BraitenbergAgent:
-    """Steers to the nearest good goal, away from what harms, round what blocks, or explores.
+    """Steers to the nearest good goal, away from hazards and round obstacles, or explores.
 
-    It keeps the place where it last saw a goal by dead reckoning from its own velocity and
-    turns. With nothing to go for it looks all round, then runs to where most room is.
+    It tracks the place where it last saw a goal by dead reckoning from its own velocity and turns.
+    Without a goal it looks all round, then runs to where there is most room.
     """
 
     def reset(self, info: EpisodeInfo) -> None:
@@ -98,7 +98,7 @@ class BraitenbergAgent:
         self._aim = 0.0
 
     def act(self, observation: Observation) -> int:
-        """One action for one observation.
+        """Choose one action.
 
         Raises:
             ValueError: The observation has no rays.
@@ -123,7 +123,7 @@ class BraitenbergAgent:
         return round(360.0 / self._turn)
 
     def _track(self, rays: list[_Ray], observation: Observation) -> None:
-        """Carry the goal's remembered place along, or replace it by what is seen now."""
+        """Update the remembered place of the goal, or replace it by what is seen now."""
         if self._goal is not None:
             right = self._goal.right - float(observation.velocity[0]) * self._dt
             forward = self._goal.forward - float(observation.velocity[2]) * self._dt
@@ -146,7 +146,7 @@ class BraitenbergAgent:
             self._scan = self._full_turn()
 
     def _given_up(self, goal: _Goal, ahead: _Ray) -> bool:
-        """Whether a goal that is not seen now is no longer where it was, or long gone."""
+        """Whether a goal that is not seen now is no longer where it was, or was lost long ago."""
         looked_past = abs(goal.bearing) < 3.0 and ahead.distance > goal.distance + 1.0
         return looked_past or goal.distance < 0.5 or goal.age > 150
 
@@ -179,14 +179,14 @@ class BraitenbergAgent:
         return _FORWARD + turn
 
     def _shy(self, rays: list[_Ray], speed: float) -> int:
-        """Stop, and turn away from the hazard; a goal behind it is kept in mind."""
+        """Stop and turn away from a hazard; a goal behind it is remembered."""
         self._side = _freer_side(rays, self._side)
         self._detour = 15
         self._scan = 0
         return (_BACKWARD if speed > 1.0 else _STAY) + self._side
 
     def _go_round(self, rays: list[_Ray], stopping: float) -> int:
-        """Turn to the free side until the way is open, then run along what blocks."""
+        """Turn to the free side until the way is open, then run along the obstacle."""
         self._detour -= 1
         ahead = rays[0]
         if ahead.tag not in _PASSABLE and ahead.distance < 1.5 + stopping:
@@ -237,7 +237,7 @@ def _decoded(values: np.ndarray, spec: RaySpec) -> list[_Ray]:
 
 
 def _place(ray: _Ray) -> _Goal:
-    """Where a ray's hit lies: the sphere's radius beyond the way of its centre."""
+    """Where a ray's hit lies: beyond the distance of the sphere's centre by its radius."""
     angle, reach = radians(ray.angle), ray.distance + _SPHERE_RADIUS
     return _Goal(reach * sin(angle), reach * cos(angle))
 
@@ -247,7 +247,7 @@ def _apart(one: _Goal, other: _Goal) -> float:
 
 
 def _freer_side(rays: list[_Ray], otherwise: int) -> int:
-    """The side whose rays reach farther before what blocks or harms."""
+    """The side whose rays reach farther before an obstacle or a hazard."""
     room = {_RIGHT: 0.0, _LEFT: 0.0}
     for ray in rays[1:]:
         if ray.tag not in _SHUNNED:

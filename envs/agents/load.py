@@ -1,4 +1,4 @@
-"""Turns `builtin:NAME` or `path/to/file.py:ClassName` into an agent."""
+"""Loads an agent from `builtin:NAME` or `path/to/file.py:ClassName`."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ _FORMS: Final = "expected builtin:NAME or path/to/file.py:ClassName"
 
 
 class AgentLoadError(ValueError):
-    """An agent that cannot be loaded; the message says why and what to do."""
+    """The agent cannot be loaded; the message says why and what to do."""
 
 
 def load_agent(reference: str) -> Agent:
     """Make an agent.
 
-    The folder of a file goes to the front of `sys.path`, as when Python runs the file, so that
-    it can import its neighbours. The file's code runs: load only what you trust.
+    The folder of a file is put at the front of `sys.path`, as when Python runs the file, so that it
+    can import its neighbours. The file's code is run: load only what you trust.
 
     Args:
         reference: `builtin:NAME` or `path/to/file.py:ClassName`.
 
     Raises:
-        AgentLoadError: The name, file or class does not exist, the file or the class's
-            constructor fails, or the class lacks `reset` or `act`.
+        AgentLoadError: The name, file or class does not exist, the file or the class's constructor
+            fails, or the class lacks `reset` or `act`.
     """
     where, separator, name = reference.rpartition(":")
     if not separator or not where or not name:

@@ -1,4 +1,4 @@
-"""Baselines that look at nothing: one acts at random, one runs straight on."""
+"""Baselines that ignore observations: one acts at random, one always goes forward."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class RandomAgent:
         self._rng = np.random.default_rng(info.seed)
 
     def act(self, observation: Observation) -> int:
-        """One of the nine actions."""
+        """Draw one of the nine actions."""
         return int(self._rng.integers(ACTIONS))
 
 
 class ForwardAgent:
-    """Goes forward without end."""
+    """Always goes forward."""
 
     def reset(self, info: EpisodeInfo) -> None:
         """Nothing to prepare."""

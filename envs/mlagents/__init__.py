@@ -1,1 +1,6 @@
-"""Unity's side of the ML-Agents protocol, played over the simulator."""
+"""Unity's side of the ML-Agents protocol, played over the simulator.
+
+`arguments` reads the command line that a client gives to a build. `link` is the connection to the
+client, `handshake` the first exchange, and `peer` the rest of the conversation. `source` provides
+the episodes, `encoding` the observations, and `channels` the side channels.
+"""

@@ -14,18 +14,19 @@ from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
 
 Encoding = Literal["png", "raw"]
 
-ENCODINGS: Final[tuple[Encoding, ...]] = ("png", "raw")
-LOWEST_RESOLUTION: Final = 4
-HIGHEST_RESOLUTION: Final = 512
-HIGHEST_RAW_RESOLUTION: Final = 400
-"""Two raw colour images of more would not fit into gRPC's 4 MiB, a client's limit."""
+_ENCODINGS: Final[tuple[Encoding, ...]] = ("png", "raw")
+_LOWEST_RESOLUTION: Final = 4
+_HIGHEST_RESOLUTION: Final = 512
+_HIGHEST_RAW_RESOLUTION: Final = 400
+"""Resolution above which two raw colour images would not fit into gRPC's 4 MiB, a client's limit.
+"""
 
-FLAGS: Final = frozenset(
+_FLAGS: Final = frozenset(
     {"--useCamera", "--grayscale", "--useRayCasts", "--receiveConfiguration", "-nographics"}
     | {"-batchmode"}
 )
 """Options without a value; the last three change nothing here."""
-DEFAULTS: Final[Mapping[str, int]] = {
+_DEFAULTS: Final[Mapping[str, int]] = {
     "--playerMode": 1,
     "--resolution": 84,
     "--raysPerSide": 2,
@@ -40,7 +41,7 @@ DEFAULTS: Final[Mapping[str, int]] = {
 """
 PORT: Final = "--mlagents-port"
 LOG_FILE: Final = "-logfile"
-ENCODING: Final = "--cameraEncoding"
+_ENCODING: Final = "--cameraEncoding"
 
 
 class ArgumentsError(ValueError):
@@ -49,12 +50,12 @@ class ArgumentsError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """What a build is asked to be.
+    """What the command line asks of a build.
 
     Attributes:
-        spec: What is perceived.
-        port: The client's port on this machine; None without one.
-        plays: Whether a person is to play (playerMode 1) instead of the client.
+        spec: Specification of the observations.
+        port: The client's port on this machine; None if not given.
+        plays: Whether a person plays (playerMode 1) instead of the client.
         encoding: How camera images are sent.
     """
 
@@ -65,30 +66,30 @@ class Arguments:
 
 
 def parse_arguments(argv: Sequence[str]) -> Arguments:
-    """Read a command line.
+    """Parse a command line.
 
-    What no build knows is left alone, as in Unity. An option of Animal-AI that comes twice is an
-    error there, and here.
+    Unknown options are ignored, as in Unity. An option of Animal-AI that is given twice is an
+    error, as it is there.
 
     Args:
         argv: The words after the program's name.
 
     Raises:
-        ArgumentsError: An option comes twice, or has no value that it can have.
+        ArgumentsError: An option is given twice, or its value is not valid.
     """
     found = _options(argv)
-    numbers = {name: _number(name, found.get(name), usual) for name, usual in DEFAULTS.items()}
-    encoding = found.get(ENCODING, "png")
-    if encoding not in ENCODINGS:
-        raise ArgumentsError(f"{ENCODING} {encoding}: the encodings are {', '.join(ENCODINGS)}")
+    numbers = {name: _number(name, found.get(name), usual) for name, usual in _DEFAULTS.items()}
+    encoding = found.get(_ENCODING, "png")
+    if encoding not in _ENCODINGS:
+        raise ArgumentsError(f"{_ENCODING} {encoding}: the encodings are {', '.join(_ENCODINGS)}")
     try:
         spec = _spec(found, numbers)
     except ValueError as error:
         raise ArgumentsError(str(error)) from None
-    if encoding == "raw" and spec.camera and spec.camera.resolution > HIGHEST_RAW_RESOLUTION:
+    if encoding == "raw" and spec.camera and spec.camera.resolution > _HIGHEST_RAW_RESOLUTION:
         raise ArgumentsError(
             f"--resolution {spec.camera.resolution}: raw images have at most "
-            f"{HIGHEST_RAW_RESOLUTION} pixels a side; send PNG or less"
+            f"{_HIGHEST_RAW_RESOLUTION} pixels a side; send PNG or less"
         )
     return Arguments(
         spec,
@@ -99,12 +100,12 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
 
 
 def word_after(option: str, argv: Sequence[str]) -> str:
-    """What is given for an option, unchecked, and "" without it.
+    """Find the word after an option, unchecked; "" without the option.
 
-    For what must be known of a command line that may be wrong: where to write that it is.
+    It serves to learn where an error is to be written when the command line may be wrong.
 
     Args:
-        option: `PORT` or `LOG_FILE`; it is found in any case.
+        option: `PORT` or `LOG_FILE`, in any case.
         argv: The words after the program's name.
     """
     return next((value for word, value in pairwise(argv) if word.lower() == option), "")
@@ -116,11 +117,11 @@ def _options(argv: Sequence[str]) -> dict[str, str]:
     for index, word in enumerate(argv):
         # Unity's own options, which have one dash, may be written in any case.
         name = word if word.startswith("--") else word.lower()
-        if name not in FLAGS and name not in DEFAULTS and name not in (PORT, LOG_FILE, ENCODING):
+        if name not in _FLAGS and name not in _DEFAULTS and name not in (PORT, LOG_FILE, _ENCODING):
             continue
         if name in found:
             raise ArgumentsError(f"{word} is given twice; Animal-AI's builds refuse that")
-        takes_value = name not in FLAGS and index + 1 < len(argv)
+        takes_value = name not in _FLAGS and index + 1 < len(argv)
         found[name] = argv[index + 1] if takes_value else ""
     return found
 
@@ -144,7 +145,7 @@ def _port(text: str | None) -> int | None:
 
 
 def _spec(found: Mapping[str, str], numbers: Mapping[str, int]) -> ObservationSpec:
-    side = min(max(numbers["--resolution"], LOWEST_RESOLUTION), HIGHEST_RESOLUTION)
+    side = min(max(numbers["--resolution"], _LOWEST_RESOLUTION), _HIGHEST_RESOLUTION)
     camera = CameraSpec(side, "--grayscale" in found) if "--useCamera" in found else None
     rays = None
     if "--useRayCasts" in found:

@@ -1,4 +1,4 @@
-"""Side channels: the messages that ride along with actions and observations.
+"""Side channels: the messages that are sent along with actions and observations.
 
 Source: reference/animal-ai.md section 6.7.
 """
@@ -26,11 +26,11 @@ _LONGEST_PATH: Final = 4096
 
 
 class ChannelError(ValueError):
-    """The bytes are no messages of side channels."""
+    """The bytes are not messages of side channels."""
 
 
 def messages(data: bytes) -> Iterator[tuple[UUID, bytes]]:
-    """The channel and the content of each message.
+    """Split the bytes into messages: the channel and the content of each.
 
     Raises:
         ChannelError: The bytes end within a message.
@@ -50,10 +50,10 @@ def messages(data: bytes) -> Iterator[tuple[UUID, bytes]]:
 
 
 def read_arenas(content: bytes) -> LoadedConfig:
-    """The configuration that a message of the channel `ARENAS` brings.
+    """Read the configuration from a message of the channel `ARENAS`.
 
-    Clients up to 5.x send the YAML text, later ones the path of a file; as builds do, the content
-    is a path where there is such a file.
+    Clients up to 5.x send the YAML text, later ones the path of a file. As in builds, the content
+    is taken as a path if there is such a file.
 
     Raises:
         ArenaError: It is neither the path of a file nor a configuration that can be read.

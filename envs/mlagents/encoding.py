@@ -1,4 +1,4 @@
-"""Observations as ML-Agents sends them: which sensors, in which order and shape.
+"""Observations in ML-Agents' form: which sensors, in which order and shape.
 
 Source: reference/animal-ai.md sections 5.1 and 6.5.
 """
@@ -30,23 +30,23 @@ _SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
 
 
 class Encoder:
-    """Turns steps into a client's messages."""
+    """Converts steps to a client's messages."""
 
     def __init__(self, *, channels_first: bool, encoding: Encoding = "png") -> None:
         """Choose the form of camera images.
 
         Args:
             channels_first: Whether images are declared as (C, H, W) instead of (H, W, C).
-            encoding: How they are sent.
+            encoding: How images are sent.
         """
         self._channels_first = channels_first
         self._raw = encoding == "raw"
 
     def write(self, step: Step, info: pb.AgentInfo) -> None:
-        """Fill in what the client is told of a step; LAST is the end of an episode.
+        """Write a step into a message for the client; LAST is the end of an episode.
 
-        Sensors go by their names: camera, rays, vector; what is off is absent. The message is
-        filled where it will be sent from, as each copy of an image costs.
+        Sensors are ordered by name: camera, rays, vector; those that are off are absent. The
+        message is filled in place, since each copy of an image costs time.
         """
         info.reward = step.reward
         info.done = step.phase is Phase.LAST
@@ -90,10 +90,11 @@ def _write_numbers(
 
 
 def png(image: npt.NDArray[np.uint8]) -> bytes:
-    """An RGB picture as PNG, neither filtered nor compressed: quick to write and to read.
+    """Encode an RGB picture as PNG, neither filtered nor compressed: fast to write and to read.
 
-    A client averages the channels of a PNG where it expects one, and cannot read a PNG that has
-    but one. (`zlib.compress` would do for the blocks at level 0, but gets ready to compress first.)
+    A client averages the channels of a PNG if it expects one channel, and cannot read a PNG that
+    has only one. (`zlib.compress` would do for the blocks at level 0, but it first prepares to
+    compress.)
 
     Args:
         image: (height, width, 1 or 3) uint8.

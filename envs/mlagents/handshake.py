@@ -1,4 +1,4 @@
-"""The first words with a client: light, for a client waits for them with its time-out running.
+"""The handshake with a client. It is light, since the client waits with a time-out.
 
 Source: reference/animal-ai.md section 6.3.
 """
@@ -11,9 +11,9 @@ from typing import Final, Protocol
 
 from animalcat.envs.mlagents.v1 import communicator_pb2 as pb
 
-COMMUNICATION_VERSION: Final = "1.5.0"
-PACKAGE_VERSION: Final = "4.0.0"
-"""Of com.unity.ml-agents, as in Animal-AI 4.3.1; clients write it down and no more."""
+_COMMUNICATION_VERSION: Final = "1.5.0"
+_PACKAGE_VERSION: Final = "4.0.0"
+"""Version of com.unity.ml-agents in Animal-AI 4.3.1; clients only log it."""
 
 logger = logging.getLogger(__name__)
 
@@ -22,7 +22,7 @@ class Transport(Protocol):
     """What a conversation needs of a `ClientConnection`."""
 
     def exchange(self, output: pb.UnityOutput | None) -> pb.UnityInput:
-        """Say something and wait for the answer."""
+        """Send a message and wait for the answer."""
         ...
 
     def stop(self) -> None:
@@ -32,11 +32,11 @@ class Transport(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ClientIdentity:
-    """Who a client says that it is.
+    """What a client says about itself.
 
     Attributes:
-        seed: Seed of everything random, a 32-bit number.
-        package_version: Of its mlagents_envs.
+        seed: Seed of all randomness, a 32-bit number.
+        package_version: Version of its mlagents_envs.
     """
 
     seed: int
@@ -44,7 +44,7 @@ class ClientIdentity:
 
     @property
     def channels_first(self) -> bool:
-        """Whether it takes images as (C, H, W); those before 1.0 take (H, W, C) (section 6.8)."""
+        """Whether it takes images as (C, H, W); before 1.0 it is (H, W, C) (section 6.8)."""
         return not self.package_version.startswith("0.")
 
 
@@ -53,26 +53,26 @@ class VersionRefusedError(Exception):
 
 
 def greet(connection: Transport) -> ClientIdentity:
-    """Say who this is, and hear who the client is.
+    """Exchange versions with the client, and learn who it is.
 
-    A refusal is logged before the client is told, which then kills its build.
+    A refusal is logged before the client is told, because the client then kills its build.
 
     Args:
-        connection: The client, connected.
+        connection: The connected client.
 
     Returns:
-        Who the client is; it now waits for a sign of life without a time-out.
+        The client's identity; the client now waits for the next message without a time-out.
 
     Raises:
         ClientClosed: The client closed its environment.
         ClientGoneError: The client is gone.
-        VersionRefusedError: It speaks another version.
+        VersionRefusedError: It speaks another version of the protocol.
     """
     told = connection.exchange(greeting()).rl_initialization_input
-    if _major(told.communication_version) != _major(COMMUNICATION_VERSION):
+    if _major(told.communication_version) != _major(_COMMUNICATION_VERSION):
         refusal = VersionRefusedError(
             f"the client speaks version {told.communication_version!r} of ML-Agents' protocol, "
-            f"this is version {COMMUNICATION_VERSION}: use mlagents-envs 0.30 to 1.x"
+            f"this is version {_COMMUNICATION_VERSION}: use mlagents-envs 0.30 to 1.x"
         )
         logger.error("%s", refusal)
         connection.stop()
@@ -82,12 +82,12 @@ def greet(connection: Transport) -> ClientIdentity:
 
 
 def greeting() -> pb.UnityOutput:
-    """The first message of a build: who it is."""
+    """The first message of a build, with its version and capabilities."""
     return pb.UnityOutput(
         rl_initialization_output=pb.InitializationOutput(
             name="AcademySingleton",
-            communication_version=COMMUNICATION_VERSION,
-            package_version=PACKAGE_VERSION,
+            communication_version=_COMMUNICATION_VERSION,
+            package_version=_PACKAGE_VERSION,
             capabilities=pb.Capabilities(
                 base_rl_capabilities=True,
                 concatenated_png_observations=True,

@@ -1,4 +1,4 @@
-"""The connection to an ML-Agents client: one exchange after the other.
+"""The connection to an ML-Agents client, by request and answer.
 
 Source: reference/animal-ai.md sections 6.1, 6.3 and 6.6.
 """
@@ -15,9 +15,9 @@ from animalcat.envs.mlagents.v1 import communicator_pb2 as pb
 
 METHOD: Final = "/communicator_objects.UnityToExternalProto/Exchange"
 CONNECT_SECONDS: Final = 10.0
-"""How long to look for the client: it may be started after the build."""
+"""How long to wait for the client, which may be started after the build."""
 STOP_SECONDS: Final = 2.0
-"""How long a client that is told of the end may take to close."""
+"""How long a client may take to close after it is told of the end."""
 
 _GOING_ON: Final = 200
 _ENDING: Final = 400
@@ -34,7 +34,7 @@ class NobodyListensError(ConnectionError):
 
 
 class ClientGoneError(ConnectionError):
-    """The client went without closing."""
+    """The client disappeared without closing its environment."""
 
 
 class ClientClosed(Exception):  # noqa: N818  an end, not an error
@@ -42,7 +42,7 @@ class ClientClosed(Exception):  # noqa: N818  an end, not an error
 
 
 class ClientConnection:
-    """A client at a port of this machine. A context manager."""
+    """A connection to the client at a port of this machine; a context manager."""
 
     def __init__(self, port: int) -> None:
         """Prepare to connect.
@@ -65,13 +65,13 @@ class ClientConnection:
         self._channel.close()
 
     def connect(self, seconds: float | None = None) -> None:
-        """Wait until the client is there.
+        """Wait until the client listens.
 
         Args:
-            seconds: How long; None for `CONNECT_SECONDS`.
+            seconds: How long to wait; None for `CONNECT_SECONDS`.
 
         Raises:
-            NobodyListensError: It was not.
+            NobodyListensError: The client did not listen in time.
         """
         seconds = CONNECT_SECONDS if seconds is None else seconds
         try:
@@ -83,14 +83,14 @@ class ClientConnection:
             ) from None
 
     def exchange(self, output: pb.UnityOutput | None) -> pb.UnityInput:
-        """Say something and wait for the answer.
+        """Send a message and wait for the answer.
 
         Args:
-            output: What to say; None for a bare sign of life.
+            output: The message; None for a bare sign of life.
 
         Raises:
-            ClientClosed: The answer is that the client closes.
-            ClientGoneError: There is no client any more.
+            ClientClosed: The client answers that it closes its environment.
+            ClientGoneError: The client is gone.
         """
         try:
             message: pb.UnityMessage = self._call(_message(_GOING_ON, output))
@@ -101,10 +101,10 @@ class ClientConnection:
         return message.unity_input
 
     def on_gone(self, call: Callable[[], None]) -> None:
-        """Learn from now on that the connection has ended, without an exchange.
+        """Be notified when the connection ends outside an exchange.
 
         Args:
-            call: What to call then, from another thread.
+            call: Called then, from another thread.
         """
 
         def look(state: grpc.ChannelConnectivity) -> None:
@@ -115,12 +115,12 @@ class ClientConnection:
         self._channel.subscribe(look)
 
     def stop(self, seconds: float = STOP_SECONDS) -> None:
-        """Tell the client that there is nothing more to come.
+        """Tell the client that nothing more will come.
 
         Args:
             seconds: How long to wait for it to close.
         """
-        # It has gone, or takes its time: both are its affair.
+        # It is gone or slow to close; neither is an error here.
         with contextlib.suppress(grpc.RpcError):
             self._call(_message(_ENDING, None), timeout=seconds)
 

@@ -1,4 +1,4 @@
-"""Unity's part of a conversation with an ML-Agents client, from after the greeting to the end.
+"""Unity's part of the conversation with an ML-Agents client, after the handshake.
 
 Source: reference/animal-ai.md sections 6.3, 6.4 and 6.6.
 """
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from animalcat.envs.types import ObservationSpec
 
 BEHAVIOUR: Final = "AnimalAI?team=0"
-BRANCHES: Final = (3, 3)
+_BRANCHES: Final = (3, 3)
 """Options of the two choices of an action: to move, to turn."""
 
 logger = logging.getLogger(__name__)
 
 MakeSource = Callable[["ObservationSpec", int], "EpisodeSource"]
-"""Makes what is played, from what is perceived and the client's seed."""
+"""Makes the source of episodes from the specification of observations and the client's seed."""
 
 
 class ClientError(ValueError):
-    """The client asked for something that cannot be; the message says what."""
+    """The client asked for something impossible; the message says what."""
 
 
 def converse(
@@ -43,25 +43,25 @@ def converse(
     arguments: Arguments,
     make_source: MakeSource,
 ) -> None:
-    """Be a build for a client that has been greeted, until one of the two ends it.
+    """Act as a build for a client after the handshake, until one of the two ends it.
 
-    What ends it is raised; what this side ends it for is logged, and then the client is told, so
-    that it ends at once. One that has seen nothing yet is not told: it is still in its
-    constructor, where nobody can close it, and its own threads would wait for that for ever. It
-    looks after the build every few seconds and finds it gone.
+    Whatever ends the conversation is raised. If this side ends it, the reason is logged and then
+    the client is told, so that it ends at once. A client that has not received an observation yet
+    is not told: it is still in its constructor, where nobody can close it, and its own threads
+    would wait for that for ever. It checks for the build every few seconds and finds it gone.
 
     Args:
-        connection: The client, connected.
-        client: Who it is.
-        arguments: What to be.
-        make_source: Makes what is played.
+        connection: The connected client.
+        client: Its identity.
+        arguments: The command line of the build.
+        make_source: Makes the source of episodes.
 
     Raises:
-        ClientClosed: The client closed its environment: the usual end.
+        ClientClosed: The client closed its environment, which is the usual end.
         ClientGoneError: The client is gone.
         SourceOver: There is nothing more to play.
-        SourceFailedError: What plays has failed.
-        ArenaError: Its arenas cannot be read or built.
+        SourceFailedError: The source of episodes has failed.
+        ArenaError: The client's arenas cannot be read or built.
         ChannelError: Its side channels cannot be read.
         ClientError: It sent an action that does not exist.
     """
@@ -104,7 +104,7 @@ def _play(
 
 
 def _turns(source: EpisodeSource, turn: Turn | None, request: pb.RlInput) -> list[Turn]:
-    """What the client is told next: a step; or two, when an episode ends and one begins."""
+    """The next steps for the client: one, or two when an episode ends and another begins."""
     if turn is None or request.command == pb.COMMAND_RESET:
         turns = [source.reset()]
     elif turn.step.phase is Phase.LAST:
@@ -117,12 +117,12 @@ def _turns(source: EpisodeSource, turn: Turn | None, request: pb.RlInput) -> lis
 
 
 def _action(request: pb.RlInput) -> int:
-    """3 x move + turn; a client that says nothing lets the agent do nothing."""
+    """The action 3 x move + turn; a client that sends none lets the agent do nothing."""
     agents = request.agent_actions[BEHAVIOUR].value
     if not agents:
         return 0
     choices = list(agents[0].discrete_actions)
-    if len(choices) != len(BRANCHES) or not all(0 <= c < 3 for c in choices):
+    if len(choices) != len(_BRANCHES) or not all(0 <= c < 3 for c in choices):
         raise ClientError(f"action {choices}: an action is two numbers from 0 to 2")
     return 3 * choices[0] + choices[1]
 
@@ -140,8 +140,8 @@ def _heed(side_channel: bytes, source: EpisodeSource) -> None:
 
 
 def introduction() -> pb.InitializationOutput:
-    """What comes along with the first observations: the one kind of agent and its actions."""
-    actions = pb.ActionSpec(num_discrete_actions=len(BRANCHES), discrete_branch_sizes=BRANCHES)
+    """What is sent with the first observations: the only kind of agent, and its actions."""
+    actions = pb.ActionSpec(num_discrete_actions=len(_BRANCHES), discrete_branch_sizes=_BRANCHES)
     brain = pb.BrainParameters(brain_name=BEHAVIOUR, is_training=True, action_spec=actions)
     return pb.InitializationOutput(brain_parameters=[brain])
 

@@ -1,4 +1,4 @@
-"""What a stand-in plays: the contract, and a client's arenas played as Unity plays them."""
+"""Sources of episodes for a stand-in: the contract, and a client's arenas played as by Unity."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-ORDER: Final = crc32(b"order")
-"""Sets what random orders draw apart from what episodes draw."""
+_ORDER: Final = crc32(b"order")
+"""Separates the seed of random orders from that of episodes."""
 
 _SLOW_SECONDS: Final = 4.0
 _COMPILING: Final = "getting ready: the first start on a machine compiles for half a minute"
@@ -30,10 +30,10 @@ class SourceOver(Exception):  # noqa: N818  an end, not an error
 
 
 class SourceFailedError(Exception):
-    """What plays the episodes has failed; the message says how, and what to do.
+    """The source of episodes has failed; the message says how, and what to do.
 
     Attributes:
-        unreachable: Whether nobody answers where the episodes come from.
+        unreachable: Whether the server of the episodes does not answer.
     """
 
     def __init__(self, message: str, *, unreachable: bool = False) -> None:
@@ -42,11 +42,11 @@ class SourceFailedError(Exception):
 
 
 class Turn(NamedTuple):
-    """A step, and when the agent decides again.
+    """A step, and when the agent decides next.
 
     Attributes:
         step: FIRST and MID ask for a decision, LAST ends the episode.
-        due: Of LAST: whether the first decision of the next episode falls to the same moment, so
+        due: For LAST, whether the first decision of the next episode falls at the same moment, so
             that both go into one message.
     """
 
@@ -55,33 +55,33 @@ class Turn(NamedTuple):
 
 
 class EpisodeSource(Protocol):
-    """Gives the episodes that a client plays, decision by decision."""
+    """Provides the episodes that a client plays, decision by decision."""
 
     def use(self, config: ArenaConfig) -> None:
-        """Take the client's arenas, from the next episode on.
+        """Use the client's arenas, from the next episode on.
 
         Raises:
-            ArenaError: They cannot be played.
+            ArenaError: The arenas cannot be played.
         """
         ...
 
     def reset(self) -> Turn:
-        """Leave the episode and start another: what a RESET command does.
+        """Leave the episode and start another, on a RESET command.
 
         Raises:
             ArenaError: The arena cannot be built.
-            SourceOver: There is no other.
-            SourceFailedError: What plays has failed.
+            SourceOver: There is no further episode.
+            SourceFailedError: The source has failed.
         """
         ...
 
     def restart(self) -> Turn:
-        """Start the episode that follows by itself upon one that is over.
+        """Start the episode that follows automatically when one is over.
 
         Raises:
             ArenaError: The arena cannot be built.
-            SourceOver: There is no other.
-            SourceFailedError: What plays has failed.
+            SourceOver: There is no further episode.
+            SourceFailedError: The source has failed.
         """
         ...
 
@@ -89,33 +89,33 @@ class EpisodeSource(Protocol):
         """Take one decision: 3 x move + turn.
 
         Raises:
-            SourceFailedError: What plays has failed.
+            SourceFailedError: The source has failed.
         """
         ...
 
     def close(self) -> None:
-        """Free what is held."""
+        """Release what is held."""
         ...
 
 
 class ConfigSource:
     """The client's configurations on the embedded simulator, with Unity's bookkeeping.
 
-    The very first episode begins with nothing simulated. After a RESET command one physics step
-    without action has passed, and what the episode broken off has earned still counts toward pass
-    marks. After the end of an episode the next decision falls to where the decision period puts
-    it, and until then physics steps without action pass.
+    The very first episode begins before any simulation. After a RESET command, one physics step
+    without action has passed, and what the interrupted episode has earned still counts toward pass
+    marks. After the end of an episode, the next decision falls when the decision period is due, and
+    until then physics steps without action pass.
 
-    Source: reference/animal-ai.md sections 1.7 and 4.6. Episodes' seeds are drawn from the
+    Source: reference/animal-ai.md sections 1.7 and 4.6. Seeds of episodes are drawn from the
     client's seed as `ArenaEnv` draws them from its own.
     """
 
     def __init__(self, environment: SimEnvironment, config: ArenaConfig, seed: int) -> None:
-        """Stand before the first episode.
+        """Begin before the first episode.
 
         Args:
-            environment: What plays.
-            config: Arenas to play until others come.
+            environment: The simulator.
+            config: Arenas to play until others are sent.
             seed: The client's seed; a negative one counts as its 32 bits.
 
         Raises:
@@ -126,16 +126,16 @@ class ConfigSource:
         self._order = ArenaOrder(config)
         seed &= 0xFFFFFFFF
         self._seeds = np.random.default_rng(seed)
-        self._chance = np.random.default_rng([seed, ORDER])
+        self._chance = np.random.default_rng([seed, _ORDER])
         self._fresh = True
         self._left = 0
         self._open = False
 
     def use(self, config: ArenaConfig) -> None:
-        """Take other arenas, from the next episode on; the count of arenas goes on.
+        """Use other arenas from the next episode on; the count of arenas continues.
 
         Raises:
-            ArenaError: They cannot be played.
+            ArenaError: The arenas cannot be played.
         """
         self._order.use(config)
         self._config = config
@@ -151,7 +151,7 @@ class ConfigSource:
         return self._start(idle, self._environment.episode_return if self._open else 0.0)
 
     def restart(self) -> Turn:
-        """Start the episode that follows upon one that is over.
+        """Start the episode that follows one that is over.
 
         Raises:
             ArenaError: The arena cannot be built.
@@ -165,7 +165,7 @@ class ConfigSource:
         return self._turn(step, self._environment.spec.decision_period + before)
 
     def close(self) -> None:
-        """Free the simulator."""
+        """Release the simulator."""
         self._environment.close()
 
     def _start(self, idle: int, carried: float = 0.0) -> Turn:
@@ -174,17 +174,17 @@ class ConfigSource:
         return self._turn(self._environment.load(arena, seed, idle, carried), idle)
 
     def _turn(self, step: Step, due_at: int) -> Turn:
-        """The step; `due_at`: at which physics step of its episode the next decision is due."""
+        """Wrap a step; the next decision is due at physics step `due_at` of its episode."""
         self._open = step.phase is not Phase.LAST
         self._left = due_at - self._environment.physics_steps
         return Turn(step, due=self._left == 0 and not self._open)
 
 
 def config_source(spec: ObservationSpec, seed: int) -> ConfigSource:
-    """The simulator, ready: with the arena of `ArenaEnv` for a client that brings none.
+    """Make a source on the simulator; without a configuration it plays the arena of `ArenaEnv`.
 
     Args:
-        spec: What is perceived.
+        spec: Specification of the observations.
         seed: The client's seed.
     """
     note = threading.Timer(_SLOW_SECONDS, logger.info, (_COMPILING,))

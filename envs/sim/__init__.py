@@ -1,1 +1,10 @@
-"""The embedded simulator: Animal-AI's physics and rules on PhysX, without Unity."""
+"""The embedded simulator: Animal-AI's physics and rules on PhysX, without Unity.
+
+`environment` is the environment, and `world` one episode in play. `builder` turns a placed arena
+into what `stage` holds: bodies (`physics`, through `engine`), goals, `zones`, and rows of the
+`scene` that sensors see, which `tracking` keeps up to date. `movement` and `friction` move the
+agent, `ground` finds what nothing can move, and `rules` keep health and reward. `changing`,
+`spawners`, `triggers` and `operations` are objects that act. `camera` draws what the agent sees by
+`sight`, `primitives`, `looks` and `surroundings`; `rays` casts the ray sensor. `builds` has the
+differences between Unity builds, and `vector` the type of a vector.
+"""

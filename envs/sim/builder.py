@@ -1,4 +1,4 @@
-"""From a placed arena to what is simulated and what is seen: bodies, goals, zones, primitives."""
+"""Builds what is simulated and seen from a placed arena: bodies, goals, zones, primitives."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from animalcat.arena_configs.catalogue import ObjectKind
     from animalcat.arena_configs.placement import PlacedObject, Placement
 
-BOUNCE_SPEED: Final = 10.0
+_BOUNCE_SPEED: Final = 10.0
 """m/s at which a bouncing goal starts along its heading: 500 x 0.02 (section 2.1)."""
 
 _SHAPES: Final = {
@@ -46,14 +46,14 @@ _GOAL_TAGS: Final = ("goodGoal", "goodGoalMulti")
 
 @dataclass(frozen=True, slots=True)
 class BuiltObject:
-    """One object ready to be simulated.
+    """One object, ready to be simulated.
 
     Attributes:
-        body: Its colliders; None for what has none.
+        body: Its body; None if it has no colliders.
         pickup: What touching it does, if it is a goal.
-        zone: What walking into it does, if it kills or burns.
-        primitives: What is seen of it.
-        offsets: For each primitive its centre in the body's frame.
+        zone: What entering it does, if it kills or burns.
+        primitives: The primitives that show it.
+        offsets: For each primitive its centre in the body's coordinate frame.
     """
 
     body: Body | None
@@ -65,18 +65,18 @@ class BuiltObject:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """An arena ready to be simulated.
+    """An arena, ready to be simulated.
 
     Attributes:
-        bodies: What has colliders; the place in the tuple is the body's index.
+        bodies: The bodies; an index into the tuple is the body's index.
         goals: Index of a body -> what touching it does.
-        zones: What the agent may walk into.
-        primitives: What is seen.
-        owners: For each primitive the index of its body, or -1 for what never moves.
-        offsets: For each primitive its centre in its body's frame.
-        goal_count: Goals that count toward the end: it comes when all are collected.
-        active: What acts by itself: the object, the index of its body or -1, its first primitive.
-        skipped: Name and reason of what is not there.
+        zones: The zones that the agent may enter.
+        primitives: The visible primitives.
+        owners: For each primitive the index of its body, or -1 if it never moves.
+        offsets: For each primitive its centre in its body's coordinate frame.
+        goal_count: Number of goals that count toward the end, which comes when all are collected.
+        active: Objects that act: the object, the index of its body or -1, its first primitive.
+        skipped: Name and reason of each object that is not simulated.
     """
 
     bodies: tuple[Body, ...]
@@ -129,12 +129,12 @@ def build_level(placement: Placement) -> Level:
 
 
 def make(thing: PlacedObject, origin: Point, mass: float) -> BuiltObject:
-    """Turn an object into body, rule and primitives.
+    """Build one object.
 
     Args:
         thing: The object.
         origin: Where its origin stands.
-        mass: Kilograms; 0 for what cannot move.
+        mass: In kg; 0 if it cannot move.
     """
     kind = thing.kind
     parts = solids(kind, _ORIGIN, thing.size, 0.0)
@@ -164,11 +164,11 @@ def acts(kind: ObjectKind) -> bool:
 
 
 def _pickup(thing: PlacedObject) -> Pickup:
-    """What section 2.1 says of each goal: its value, and which pickup ends the episode.
+    """What touching a goal does (section 2.1): its value, and which pickup ends the episode.
 
-    Goals whose value changes
-    end the episode as the first pickup, and a DecoyGoalMulti after any (inferred: each holds its
-    own number of goals, which stays 1). A BadGoalMulti ends it through health alone.
+    Goals whose value changes end the episode as the first pickup, and a DecoyGoalMulti after any
+    (inferred: each holds its own number of goals, which stays 1). A BadGoalMulti ends it through
+    health alone.
     """
     kind = thing.kind
     changing = kind.reward in _CHANGING
@@ -182,7 +182,7 @@ def _body(thing: PlacedObject, local: tuple[Solid, ...], origin: Point, mass: fl
     velocity = (0.0, 0.0, 0.0)
     if kind.bounce:
         angle = math.radians(thing.yaw)
-        velocity = (BOUNCE_SPEED * math.sin(angle), 0.0, BOUNCE_SPEED * math.cos(angle))
+        velocity = (_BOUNCE_SPEED * math.sin(angle), 0.0, _BOUNCE_SPEED * math.cos(angle))
     return Body(
         colliders=tuple(_collider(solid) for solid in local),
         position=origin,
@@ -207,7 +207,7 @@ def _collider(solid: Solid) -> Collider:
 
 
 def _wedge(half: Point) -> npt.NDArray[np.float32]:
-    """Corners of a ramp in its object's frame: full height at local +z, none at -z.
+    """Corners of a ramp in its object's coordinate frame: full height at local +z, none at -z.
 
     With the built-in yaw of 180 degrees a ramp given rotation 0 is high at its -z end, as in the
     real build (measured: a trace up a ramp given rotation 180, which rises toward +z).
@@ -218,10 +218,10 @@ def _wedge(half: Point) -> npt.NDArray[np.float32]:
 
 
 def tunnel(half: Point) -> Surface:
-    """A closed thin shell along local z.
+    """Mesh of a tunnel: a closed thin shell along local z.
 
     Args:
-        half: Outer radii along x and y, and half the length, metres.
+        half: Outer radii along x and y, and half the length, in metres.
     """
     angles = np.arange(_TUNNEL_FACETS) * (2 * np.pi / _TUNNEL_FACETS)
     circle = np.stack([np.cos(angles) * half.x, np.sin(angles) * half.y], 1)
@@ -267,7 +267,7 @@ def _primitive(thing: PlacedObject, part: int, solid: Solid) -> Primitive:
 
 
 def _sign(thing: PlacedObject) -> Picture:
-    """What a sign board shows; nothing for all else."""
+    """The picture of a sign board; nothing for any other object."""
     if thing.kind.tag != "SignPoster":
         return Picture((), None)
     names = thing.item.symbol_names

@@ -1,4 +1,4 @@
-"""What differs between builds of Animal-AI, and what a build refuses to load."""
+"""Differences between builds of Animal-AI, and what a build refuses to load."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def in_build(thing: PlacedObject, build: Build) -> PlacedObject:
 
 
 def refuse(arena: Arena, build: Build) -> None:
-    """Refuse what the build refuses when it loads a file.
+    """Raise an error for what the build refuses when it loads a file.
 
     Raises:
-        ArenaError: The blackouts do not increase, or reach beyond the time limit.
+        ArenaError: The blackouts do not increase, or extend beyond the time limit.
     """
     times = arena.blackouts
     if build == "3.1.3" or not times or times[0] < 0:

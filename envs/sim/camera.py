@@ -43,17 +43,17 @@ def render(
     spec: CameraSpec,
     dark: bool,
 ) -> Bytes:
-    """What the agent sees: a level look along its heading from the centre of its body.
+    """Draw what the agent sees: a level view along its heading from the centre of its body.
 
     Args:
         scene: The primitives; floor, fence and sky are drawn around them.
-        origin: x, y, z of the agent's centre, metres.
+        origin: x, y, z of the agent's centre, in metres.
         yaw_degrees: Its heading, clockwise from +z.
-        spec: Resolution and channels. One channel is the mean of the three.
-        dark: Whether the lights are out: the frame is black.
+        spec: Resolution and channels. A single channel is the mean of the three.
+        dark: Whether the lights are off; the image is then black.
 
     Returns:
-        spec.shape uint8, the first row on top; a new array.
+        spec.shape uint8, the top row first; a new array.
     """
     if dark:
         return np.zeros(spec.shape, np.uint8)

@@ -44,7 +44,7 @@ class Growing:
         self._done = False
 
     def step(self) -> None:
-        """Change by one step's worth, if the time has come and there is room."""
+        """Change for one physics step, if the delay is over and there is room."""
         self._wait -= 1
         body = self._prop.bodies[0]
         if self._wait >= 0 or self._done or body not in self._stage.goals:
@@ -79,7 +79,7 @@ class Aging:
         self._colors = tuple(zip(kind.color, kind.end_color or kind.color, strict=True))
 
     def step(self) -> None:
-        """Change by one step's worth, if the time has come."""
+        """Change for one physics step, if the delay is over."""
         self._wait -= 1
         body = self._prop.bodies[0]
         if self._wait >= 0 or self._done or body not in self._stage.goals:
@@ -98,8 +98,8 @@ def held(stage: Stage, row: int, body: int) -> bool:
     """Whether a ball has something right above it, or touches a wall or an immovable object.
 
     Args:
-        stage: Where it is.
-        row: Its row of the scene.
+        stage: The stage.
+        row: The ball's row of the scene.
         body: Index of its body.
     """
     scene = stage.scene
@@ -116,9 +116,9 @@ def held(stage: Stage, row: int, body: int) -> bool:
 
 
 def _gaps(scene: Scene, point: Vector) -> npt.NDArray[np.float32]:
-    """Distance of a point to each row's solid, metres; a wedge and a tunnel count as their box.
+    """Distance of a point to each row's solid, in metres; wedges and tunnels count as their box.
 
-    A tunnel's hollow is free: its distance is that to the shell.
+    The inside of a tunnel is free: its distance is that to the shell.
     """
     away = np.array(point, np.float32) - scene.center
     local = (scene.rotation * away[:, :, None]).sum(1)

@@ -1,4 +1,4 @@
-"""The embedded simulator as an environment: arenas built and played within the process."""
+"""The embedded simulator as an environment, within this process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from animalcat.envs.sim.scene import Scene
 
 _IN_PLAY: Final = 1 << 32
-"""Sets the seed of what happens by chance in play apart from those that place the arenas."""
+"""Separates the seed of randomness during play from those that place the arenas."""
 
 
 class SimEnvironment:
@@ -37,11 +37,11 @@ class SimEnvironment:
     """
 
     def __init__(self, spec: ObservationSpec, build: Build = "4.x") -> None:
-        """Prepare the sensors that the specification asks for.
+        """Prepare the sensors of the specification.
 
         Args:
-            spec: What observations hold.
-            build: Which build of Animal-AI to be, see `builds`.
+            spec: Specification of the observations.
+            build: Which build of Animal-AI to simulate, see `builds`.
 
         Raises:
             ValueError: There is no such build.
@@ -64,7 +64,7 @@ class SimEnvironment:
 
     @property
     def spec(self) -> ObservationSpec:
-        """What its observations hold."""
+        """Specification of the observations."""
         return self._spec
 
     @property
@@ -87,7 +87,7 @@ class SimEnvironment:
 
     @property
     def physics_steps(self) -> int:
-        """How many physics steps the episode has had.
+        """Number of physics steps in the episode so far.
 
         Raises:
             RuntimeError: No arena is loaded.
@@ -96,7 +96,7 @@ class SimEnvironment:
 
     @property
     def episode_return(self) -> float:
-        """The reward of the episode so far, with what was carried into it.
+        """Reward of the episode so far, including what was carried into it.
 
         Raises:
             RuntimeError: No arena is loaded.
@@ -104,16 +104,16 @@ class SimEnvironment:
         return float(self._loaded().episode.total)
 
     def load(self, arena: Arena, seed: int, idle: int = 0, carried: float = 0.0) -> Step:
-        """Build an arena and start an episode; the step is FIRST.
+        """Build an arena and start an episode; the phase of the step is FIRST.
 
         Args:
-            arena: The arena, or an `ArenaSequence`: one that merges with those that follow it.
-                What it leaves to chance is drawn from `seed`.
-            seed: Seed of everything random in the episode.
-            idle: Physics steps without action that pass before anything is seen. The step then
-                has their rewards, and is LAST if the episode is over by then.
-            carried: Reward that counts toward pass marks as if this episode had earned it: a
-                RESET command in Unity does not clear that of the episode it breaks off.
+            arena: The arena, or an `ArenaSequence`: one that merges with those that follow it. What
+                it leaves to chance is drawn from `seed`.
+            seed: Seed of all randomness in the episode.
+            idle: Number of physics steps without action before the first observation. The step then
+                has their rewards, and is LAST if the episode is already over.
+            carried: Reward that counts toward pass marks as if this episode had earned it. A RESET
+                command in Unity does not clear the reward of the episode that it interrupts.
 
         Raises:
             ArenaError: The arena cannot be built, or the build refuses it.
@@ -124,7 +124,7 @@ class SimEnvironment:
             rng = np.random.default_rng([seed, index] if index else seed)
             placements.append(place(one, rng))
         chance = np.random.default_rng([seed, _IN_PLAY])
-        self.close()  # the last arena's memory is at hand for the next one
+        self.close()  # so that its memory can be reused for the next arena
         world = World(placements, chance, self._build)
         world.episode.total = np.float32(carried)
         if idle:
@@ -146,7 +146,7 @@ class SimEnvironment:
         return self._step(Phase.MID, self._play(action))
 
     def snapshot(self) -> Snapshot:
-        """This point of the episode.
+        """Take a snapshot of this point of the episode.
 
         Raises:
             RuntimeError: No arena is loaded.
@@ -174,7 +174,7 @@ class SimEnvironment:
         return self.step(snapshot.actions[-1])
 
     def close(self) -> None:
-        """Free the arena; calling it twice is fine."""
+        """Release the arena; it may be called twice."""
         self._world = self._start = None
 
     def _loaded(self) -> World:

@@ -1,4 +1,4 @@
-"""Friction of the agent's contacts: how much speed each takes, and what moves instead."""
+"""Friction of the agent's contacts: how much speed each removes, and what it sets in motion."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 
 
 class Grip(NamedTuple):
-    """A point of a body that can move, as the friction at this point finds it.
+    """A point of a movable body, as friction at this point needs it.
 
     Attributes:
-        velocity: Of the point, m/s.
-        give: (3, 3), 1/kg: times an impulse on the point, the change of the point's velocity.
+        velocity: Velocity of the point, m/s.
+        give: (3, 3), 1/kg: inverse effective mass; times an impulse on the point, it is the change
+            of the point's velocity.
     """
 
     velocity: Vector
@@ -28,17 +29,18 @@ class Grip(NamedTuple):
 
 
 FIXED: Grip = Grip((0.0, 0.0, 0.0), np.zeros((3, 3)))
-"""A point of what cannot move."""
+"""A point of an immovable body."""
 
 
 def give(mass: float, inertia: Matrix, axes: Matrix, arm: Matrix) -> Matrix:
-    """How much a point of a free body gives in to an impulse, as in `Grip`.
+    """Inverse effective mass of a free body at a point, as in `Grip`.
 
     Args:
-        mass: Kilograms.
-        inertia: (3,) moments about the body's main axes, kg m2.
-        axes: (3, 3); its columns are the main axes.
-        arm: (3,) from the centre of mass to the point, metres, in the frame of `axes`.
+        mass: In kg.
+        inertia: (3,) moments about the body's principal axes, kg m2.
+        axes: (3, 3); its columns are the principal axes.
+        arm: (3,) from the centre of mass to the point, in metres, in the coordinate frame of
+            `axes`.
     """
     x, y, z = arm.tolist()
     turned = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]]) @ axes
@@ -48,19 +50,19 @@ def give(mass: float, inertia: Matrix, axes: Matrix, arm: Matrix) -> Matrix:
 def rub(
     velocity: Vector, before: Vector, normal: Vector, limit: float, mass: float, grip: Grip = FIXED
 ) -> Vector:
-    """The velocity after the friction of one contact, which acts on two axes by themselves.
+    """Velocity after the friction of one contact, which acts on two axes independently.
 
-    The first axis is the direction in which `before`, less the velocity of what is touched, runs
-    along the surface; the second is across it. On each, friction makes both sides equally fast if
-    it can, and each side gives in by its mass, as in PhysX's solver for one contact (inferred
-    for bodies that can move: no trace has a push).
+    The first axis is the direction along the surface of `before`, relative to the velocity of what
+    is touched; the second is across it. On each axis, friction makes both sides equally fast if it
+    can, and each side gives way according to its mass, as in PhysX's solver for one contact
+    (inferred for bodies that can move: no trace has a push).
 
     Args:
         velocity: After the contacts' normal impulses, m/s.
         before: With thrust, without gravity and contacts, m/s.
         normal: Unit vector away from the surface.
-        limit: The most that is taken off on each axis, m/s.
-        mass: Of what has the velocity, kg.
+        limit: Greatest change on each axis, m/s.
+        mass: Mass of what has the velocity, kg.
         grip: What is touched.
     """
     slip = along(velocity, grip.velocity, -1.0)
@@ -83,7 +85,7 @@ def rub(
 
 
 def along(start: Vector, direction: Vector, times: float) -> Vector:
-    """`start` and so many times `direction`."""
+    """The point `start` + `times` x `direction`."""
     return (
         start[0] + direction[0] * times,
         start[1] + direction[1] * times,

@@ -1,4 +1,4 @@
-"""What nothing in an arena can move: walls that stand on the floor or on one another."""
+"""Finds what nothing in an arena can move: walls that stand on the floor or on one another."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from animalcat.arena_configs.placement import PlacedObject
 
-IMMOVABLE_MASS: Final = 10000.0
+_IMMOVABLE_MASS: Final = 10000.0
 """Kilograms from which a body that stands on something is made static.
 
 The agent's push (5000 N) is under a wall's friction on the floor (58,860 N), and running into
@@ -22,7 +22,7 @@ each other awake for ever, at a hundred times the cost; on the trace `ramp-and-w
 decision comes out the same."""
 
 DROP: Final = 0.05
-"""Metres that a wall may hang above what it is going to stand on (as spawned, some 0.03)."""
+"""Metres by which a wall may hang above its support (when spawned, some 0.03)."""
 
 
 _BALANCED: Final = (
@@ -32,21 +32,23 @@ _BALANCED: Final = (
     ((-0.99, -0.99), (0.99, 0.99)),
     ((-0.99, 0.99), (0.99, -0.99)),
 )
-"""Sets of points of a footprint, in half extents, that keep it from tipping if all are held."""
+"""Sets of points of a footprint, in half extents, that keep it from tipping if all are supported.
+"""
 
 
 class Ground:
-    """Which objects stand firm: heavy ones, held under their centre or on two opposite sides.
+    """The objects that stand firm: heavy, and supported at the centre or on opposite sides.
 
-    What holds them is the floor or other firm ones; what has nothing there falls, as in Unity.
+    They are supported by the floor or by other firm objects. An object without such support falls,
+    as in Unity.
     """
 
     def __init__(self, objects: Sequence[PlacedObject]) -> None:
-        """Find out, from the floor upward."""
+        """Find the firm objects, from the floor upward."""
         self._walls: list[Solid] = []
         self._origins: dict[int, Point] = {}
         heavy = [
-            (thing.solids()[0], thing) for thing in objects if thing.kind.mass >= IMMOVABLE_MASS
+            (thing.solids()[0], thing) for thing in objects if thing.kind.mass >= _IMMOVABLE_MASS
         ]
         for base, thing in sorted(heavy, key=lambda pair: _foot(pair[0])):
             top = self._top_under(base)
@@ -58,12 +60,12 @@ class Ground:
                 self._walls.append(Solid(base.shape, low, base.half, base.yaw))
 
     def settle(self, thing: PlacedObject) -> tuple[Point, float]:
-        """Origin and mass of one of the objects: if it is firm, lowered to its stand, mass 0."""
+        """Origin and mass of an object; a firm one is lowered onto its support and gets mass 0."""
         origin = self._origins.get(id(thing))
         return (thing.position, thing.kind.mass) if origin is None else (origin, 0.0)
 
     def _top_under(self, base: Solid) -> float | None:
-        """Height of what holds this, if something does."""
+        """Height of what supports this object, if anything does."""
         foot = _foot(base)
         if foot <= FLOOR_TOP + DROP:
             return FLOOR_TOP

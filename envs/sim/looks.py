@@ -1,4 +1,4 @@
-"""The looks of objects as arrays: the planes that bound every piece, ready for the camera."""
+"""The appearance of objects as arrays of bounding planes, ready for the camera."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ class Pieces(NamedTuple):
     """All looks. Piece p of look k has first[k] <= p < first[k + 1], its planes likewise.
 
     Attributes:
-        middle: (k, 3) centre of the collider that carries a look, in the look's frame.
+        middle: (k, 3) centre of the collider that carries a look, in the look's coordinate frame.
         half: (k, 3) that collider's half extents there.
         first: (k + 1,) pieces.
         bounds: (p, 2, 3) centre and half extents of a piece's bounding box.
         color: (p, 4) red, green, blue (sRGB; negative: the object's own) and opacity.
         first_plane: (p + 1,) planes.
         planes: (n, 4) outward normal and distance from the look's origin.
-        panel: (p, 4) lower and upper y, least and greatest z of the picture on the face that
-            looks along -x; all 0: there is none.
+        panel: (p, 4) lower and upper y, least and greatest z of the picture on the face that looks
+            along -x; all 0 if there is none.
     """
 
     middle: Floats
@@ -56,7 +56,7 @@ class Pieces(NamedTuple):
 
 
 def look_index(kind: ObjectKind, part: int) -> int:
-    """What the row of a part of an object shows: a look, `ITSELF` or `HIDDEN`."""
+    """What the row of one part of an object shows: a look, `ITSELF` or `HIDDEN`."""
     if kind.name not in LOOKS:
         return ITSELF
     return HIDDEN if part > 0 else _NAMES.index(kind.name)
@@ -69,7 +69,7 @@ def pieces() -> Pieces:
 
 
 def assemble(looks: Mapping[str, tuple[Piece, ...]]) -> Pieces:
-    """Looks as arrays, by the name of the kind that has them, in their order."""
+    """Convert looks, given by the name of their kind, to arrays in the same order."""
     middle: list[npt.NDArray[np.float64]] = []
     half: list[npt.NDArray[np.float64]] = []
     bounds: list[tuple[npt.NDArray[np.float64], ...]] = []
@@ -105,7 +105,7 @@ def assemble(looks: Mapping[str, tuple[Piece, ...]]) -> Pieces:
 
 
 def ring_corners(piece: Piece) -> npt.NDArray[np.float64]:
-    """(rings, sides, 3) corners of a piece, in the look's frame."""
+    """Corners of a piece, (rings, sides, 3), in the look's coordinate frame."""
     angles = [(side + 0.5) * 2 * pi / piece.sides for side in range(piece.sides)]
     reach = 1 / cos(pi / piece.sides)
     return np.array(

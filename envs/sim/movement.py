@@ -23,16 +23,17 @@ from animalcat.envs.types import PHYSICS_STEP
 
 THRUST: Final = 1.0
 """m/s a physics step: acceleration 25 x 100 x 0.02, for 0.02 s."""
-TURN: Final = 2.0
+_TURN: Final = 2.0
 """Degrees a physics step: 100 degrees a second."""
-QUICK_STOP: Final = 0.9
-GROUND_GAP: Final = 0.0195
+_QUICK_STOP: Final = 0.9
+_GROUND_GAP: Final = 0.0195
 """A contact closer than this at the start of its step counts as ground."""
 
 _KEEP: Final = 1.0 - AGENT_DRAG * PHYSICS_STEP
 _FALL: Final = GRAVITY * PHYSICS_STEP
 _REST: Final = 1.05 * _FALL * _KEEP
-"""m/s that level ground gives back in a step to an agent that lies on it, and a little more."""
+"""Upward velocity in m/s, with a margin, that level ground gives back in a step to an agent resting
+on it."""
 _PUSH_OUT: Final = 0.8 / PHYSICS_STEP
 """m/s by which PhysX parts bodies for each metre that they are in each other. It moves them and
 leaves no velocity, yet friction acts on it: so a step's way feels more friction than its velocity
@@ -44,19 +45,19 @@ _DEEP: Final = -1e-4
 
 
 class AgentBody:
-    """The agent's state and its movement in one arena.
+    """The agent's body: its state and its movement in one arena.
 
     Attributes:
-        position: Its centre, metres, Unity frame.
-        velocity: World frame, m/s.
+        position: Its centre in metres, in Unity's coordinate frame.
+        velocity: In m/s, in the world's coordinate frame.
         yaw: Degrees clockwise from +z.
-        grounded: Whether it may push itself off in the next step.
+        grounded: Whether it may push off in the next step.
     """
 
     __slots__ = ("_depth", "_physics", "grounded", "position", "velocity", "yaw")
 
     def __init__(self, physics: Physics, yaw: float) -> None:
-        """The agent stands where `physics` has it, at rest and not grounded."""
+        """Start where `physics` has the agent, at rest and not grounded."""
         self._physics = physics
         self.yaw = yaw
         self.position: Vector = physics.agent_position
@@ -66,7 +67,7 @@ class AgentBody:
 
     @property
     def local_velocity(self) -> Vector:
-        """Velocity in the agent's frame: right, up, forward."""
+        """Velocity in the agent's coordinate frame: right, up, forward."""
         x, y, z = self.velocity
         sin, cos = _heading(self.yaw)
         return x * cos - z * sin, y, x * sin + z * cos
@@ -76,7 +77,7 @@ class AgentBody:
         self._physics.place_agent(position)
         self.position, self.velocity, self.yaw = position, velocity, yaw
         self.grounded = grounded
-        self._depth = _DEEP  # not known: the next step shall look
+        self._depth = _DEEP  # unknown, so the next step looks
 
     def step(self, move: int, turn: int, *, coast: bool = False) -> None:
         """Take one physics step.
@@ -94,9 +95,9 @@ class AgentBody:
                 vx += thrust * sin
                 vz += thrust * cos
             else:
-                vx, vy, vz = vx * QUICK_STOP, vy * QUICK_STOP, vz * QUICK_STOP
+                vx, vy, vz = vx * _QUICK_STOP, vy * _QUICK_STOP, vz * _QUICK_STOP
         if turn and not coast:
-            self.yaw = (self.yaw + (TURN if turn == 1 else -TURN)) % 360.0
+            self.yaw = (self.yaw + (_TURN if turn == 1 else -_TURN)) % 360.0
         before = (vx, vy, vz)
         physics = self._physics
         after = x, y, z = physics.advance(before)
@@ -125,21 +126,22 @@ class AgentBody:
         self.position, self.velocity = position, changed
 
     def _rub(self, before: Vector, after: Vector) -> tuple[Vector, Vector]:
-        """What the friction of all contacts leaves of a step's velocity, and of its way.
+        """Apply the friction of all contacts to a step's velocity and displacement.
 
         Args:
             before: As for `rub`.
             after: The velocity after the step, m/s.
 
         Returns:
-            The velocity, and the way that the step should have gone, over its time; m/s.
+            The velocity, and the displacement that the step should have made divided by its
+            duration; m/s.
         """
         self.grounded = False
         self._depth = 0.0
         changed = shift = after
         physics = self._physics
         for contact in physics.contacts():
-            self.grounded |= contact.separation < GROUND_GAP and contact.normal[1] > 0.0
+            self.grounded |= contact.separation < _GROUND_GAP and contact.normal[1] > 0.0
             if contact.impulse <= 0.0 and contact.separation >= 0.0:
                 continue
             self._depth = min(self._depth, contact.separation)

@@ -41,29 +41,29 @@ class Host(Protocol):
         ...
 
     def despawn(self, prop: Prop) -> None:
-        """Take an object out."""
+        """Remove an object."""
         ...
 
     def halt(self) -> None:
-        """Take the agent's speed away."""
+        """Set the agent's speed to 0."""
         ...
 
 
 class Effect:
-    """An operation at work; most do all when they are executed."""
+    """An operation in action; most act only when they are executed."""
 
     def execute(self) -> None:
-        """The agent came, or pressed."""
+        """Act when the agent enters or presses."""
 
     def step(self) -> None:
-        """A physics step has passed with the agent there, the one of `execute` included."""
+        """Act in a physics step with the agent present, including that of `execute`."""
 
     def complete(self) -> None:
-        """The agent left."""
+        """Finish when the agent leaves."""
 
 
 def effect(operation: AnyOperation, host: Host) -> Effect:
-    """An operation's effect; its counts and toggles begin here.
+    """Make an operation's effect, with new counts and toggles.
 
     Args:
         operation: The operation as data.
@@ -84,7 +84,7 @@ def effect(operation: AnyOperation, host: Host) -> Effect:
 
 
 def button_operations(item: Item) -> tuple[AnyOperation, ...]:
-    """A button's operations: those given, and its older fields in terms of operations.
+    """A button's operations: those given, and its older fields expressed as operations.
 
     The older fields become a choice by weight among the rewards, each limited by its count; and,
     unless `spawnProbability` is 1, a choice between that and nothing.
@@ -114,7 +114,7 @@ def button_operations(item: Item) -> tuple[AnyOperation, ...]:
 
 
 class _Simple(Effect):
-    """Rewards, the end and freezing."""
+    """Grants rewards, ends the episode, or freezes the agent."""
 
     def __init__(self, operation: AnyOperation, host: Host) -> None:
         self._operation, self._host = operation, host
@@ -137,7 +137,7 @@ class _Simple(Effect):
 
 
 class _Toggle(Effect):
-    """Spawns and takes away in turn; what finds no room is not spawned, and its turn is over."""
+    """Spawns and removes an item in turn; one without room is not spawned, and its turn is over."""
 
     def __init__(self, operation: ToggleObject, host: Host) -> None:
         self._host, self._item = host, operation.spawnable
@@ -187,7 +187,7 @@ class _Limited(Effect):
 
 
 class _Choice(Effect):
-    """One of several: the first whose cumulative weight reaches a draw from 0 to their sum."""
+    """One of several operations: the first whose cumulative weight reaches a uniform draw."""
 
     def __init__(
         self, effects: Sequence[Effect], weights: Sequence[float], rng: np.random.Generator

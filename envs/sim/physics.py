@@ -1,4 +1,4 @@
-"""Rigid bodies on PhysX with Unity's settings, in Unity's frame, behind one small class."""
+"""Rigid bodies on PhysX with Unity's settings and coordinate frame, behind one small class."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ FLOOR: Final = -1
 CONTACT_GAP: Final = 0.02
 """Metres: bodies touch when nearer than the sum of their contact offsets."""
 
-STILL: Final = 0.01
-"""m/s: a body that is slower may be at rest."""
+_STILL: Final = 0.01
+"""Speed in m/s below which a body may be at rest."""
 
 FLOOR_TOP: Final = -0.01
 ARENA_SIDE: Final = 40.0
@@ -44,14 +44,15 @@ _ROUGH_GROUP: Final = (2, 2, 0, 0)
 
 _SWAPPED: Final = (0, 2, 1)
 STATE: Final = 13
-"""Float32 numbers of one body's state: rotation wxyz, position, two velocities, PhysX's frame."""
+"""Number of float32 values in one body's state: rotation wxyz, position, two velocities, in PhysX's
+coordinate frame."""
 _AGENT_STATE: Final = struct.Struct("<16x6f")
 """Position and velocity, of a packed state; the agent's is the first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A box collider: half extents, and where its centre is in the body's frame."""
+    """A box collider: half extents, and its centre in the body's coordinate frame."""
 
     half: Vector
     center: Vector = (0.0, 0.0, 0.0)
@@ -59,7 +60,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Ball:
-    """A sphere collider: radius, and where its centre is in the body's frame."""
+    """A sphere collider: radius, and its centre in the body's coordinate frame."""
 
     radius: float
     center: Vector = (0.0, 0.0, 0.0)
@@ -67,14 +68,14 @@ class Ball:
 
 @dataclass(frozen=True, slots=True)
 class Hull:
-    """A convex collider: the hull of (n, 3) points in the body's frame."""
+    """A convex collider: the hull of (n, 3) points in the body's coordinate frame."""
 
     points: npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """A triangle mesh, for static bodies alone: (n, 3) points, (m, 3) corner indices.
+    """A triangle mesh, for static bodies only: (n, 3) points, (m, 3) corner indices.
 
     Corners run clockwise seen from outside, as Unity's do.
     """
@@ -88,15 +89,15 @@ Collider = Box | Ball | Hull | Surface
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A rigid body as Unity's Rigidbody and colliders describe it.
+    """A rigid body, as described by Unity's Rigidbody and colliders.
 
     Attributes:
         colliders: Its shapes.
-        position: Its origin, metres.
+        position: Its origin, in metres.
         yaw: Degrees clockwise seen from above.
-        mass: Kilograms; 0 makes it static.
+        mass: In kg; 0 makes it static.
         friction: Static and dynamic; two bodies that touch have the average of theirs.
-        velocity: At the start, m/s.
+        velocity: Initial velocity, m/s.
     """
 
     colliders: tuple[Collider, ...]
@@ -108,14 +109,14 @@ class Body:
 
 
 class Contact(NamedTuple):
-    """The agent touching a body.
+    """A contact between the agent and a body.
 
     Attributes:
         body: Index of the body, or `FLOOR`.
         normal: Unit vector from the body toward the agent.
         impulse: Along the normal, as the change of the agent's speed in m/s.
         separation: Gap in metres at the start of the step; negative when penetrating.
-        friction: Between the two.
+        friction: Friction coefficient of the pair.
     """
 
     body: int
@@ -143,8 +144,8 @@ class Physics:
 
         Args:
             agent: Where the agent's centre starts.
-            bodies: Everything else but the floor and the arena's walls; the place in this
-                sequence is the body's index.
+            bodies: Everything but the floor and the arena's walls; an index into this sequence is
+                the body's index.
         """
         physx.set_scene_config(
             gravity=[0.0, 0.0, -GRAVITY],
@@ -179,7 +180,7 @@ class Physics:
             self.add(body)
 
     def add(self, body: Body) -> int:
-        """Put a body in and return its index."""
+        """Add a body and return its index."""
         index = len(self._entities)
         component = self._component(body)
         self._index[component] = index
@@ -193,13 +194,13 @@ class Physics:
         return index
 
     def remove(self, index: int) -> None:
-        """Take a body out; its index is not used again."""
+        """Remove a body; its index is not used again."""
         self._packed = b""
         self._entities[index].remove_from_scene()
         self._dynamic = tuple(body for body in self._dynamic if body != index)
 
     def reshape(self, index: int, colliders: tuple[Collider, ...], mass: float) -> None:
-        """Give a body other colliders and another mass where it is.
+        """Give a body other colliders and another mass in its place.
 
         It keeps its pose and index, its material becomes Unity's default, and if it could move
         before, it keeps its velocities.
@@ -220,7 +221,7 @@ class Physics:
                 component.set_angular_velocity(old.get_angular_velocity())
 
     def move(self, index: int, position: Vector) -> None:
-        """Put a body's origin elsewhere, with the rotation and the velocities that it has."""
+        """Move a body's origin, keeping its rotation and velocities."""
         self._packed = b""
         entity = self._entities[index]
         entity.set_pose(Pose(_swap(position), entity.get_pose().q))
@@ -231,7 +232,7 @@ class Physics:
         return self._dynamic
 
     def advance(self, velocity: Vector) -> Vector:
-        """Give the agent a velocity, take one physics step, return its velocity after it."""
+        """Set the agent's velocity, take one physics step, and return its velocity after it."""
         numbers = self._numbers
         numbers[0], numbers[2], numbers[1] = velocity
         self._agent.set_linear_velocity(numbers)
@@ -278,13 +279,13 @@ class Physics:
         return found
 
     def grip(self, index: int, point: Vector, impulse: float) -> Grip:
-        """What the agent's friction finds at a point of a body.
+        """The point of a body on which the agent's friction acts.
 
         Args:
-            index: Of the body, or `FLOOR`.
+            index: Index of the body, or `FLOOR`.
             point: Where it is touched.
-            impulse: The most that friction can give it, kg m/s. A body at rest that the friction
-                of the floor holds against as much gives in nothing.
+            impulse: Greatest impulse of the friction, kg m/s. A body at rest that the floor's
+                friction holds against as much does not give way.
         """
         body = None if index == FLOOR else self._components[index]
         if not isinstance(body, physx.PhysxRigidDynamicComponent):
@@ -294,23 +295,23 @@ class Physics:
         velocity = body.get_linear_velocity() + np.cross(body.get_angular_velocity(), arm)
         x, z, y = velocity.tolist()
         hold = (FRICTION + self._friction[index]) / 2 * body.get_mass() * GRAVITY * PHYSICS_STEP
-        if impulse <= hold and math.hypot(x, y, z) < STILL:
+        if impulse <= hold and math.hypot(x, y, z) < _STILL:
             return Grip((x, y, z), FIXED.give)
         axes = pose.to_transformation_matrix()[:3, :3]
         yields = give(body.get_mass(), body.get_inertia(), axes, arm)
         return Grip((x, y, z), yields[np.ix_(_SWAPPED, _SWAPPED)])
 
     def push(self, index: int, point: Vector, impulse: Vector) -> None:
-        """Give a body an impulse at a point, kg m/s, which acts in the next step.
+        """Give a body an impulse at a point, in kg m/s, which acts in the next step.
 
-        What cannot move takes none.
+        Immovable bodies take none.
         """
         body = None if index == FLOOR else self._components[index]
         if isinstance(body, physx.PhysxRigidDynamicComponent):
             body.add_force_at_point(_swap(impulse), _swap(point), "impulse")
 
     def state(self) -> bytes:
-        """`STATE` numbers for each of `dynamic`: equal bytes, nothing has moved."""
+        """State of all `dynamic` bodies, `STATE` numbers each; equal bytes: nothing moved."""
         if not self._packed:
             self._packed = self._system.pack()
         return self._packed[4 * STATE :]
@@ -328,7 +329,7 @@ class Physics:
         return agent, self._insert(agent, position, 0.0)
 
     def _add_arena(self) -> None:
-        """The floor and four walls of reference/animal-ai.md section 2.2."""
+        """Add the floor and the four walls of reference/animal-ai.md section 2.2."""
         side, middle = ARENA_SIDE, ARENA_SIDE / 2
         floor = Body((Box((21.0, 0.5, 21.0)),), (middle, FLOOR_TOP - 0.5, middle))
         across, along = Box((0.5, 200.0, 21.0)), Box((21.0, 200.0, 0.5))
@@ -379,7 +380,10 @@ def _swap(vector: Vector) -> Vector:
 
 
 def _set_mass(component: physx.PhysxRigidDynamicComponent, mass: float) -> None:
-    """Scale what PhysX found at unit density; each shape counts twice there, which cancels."""
+    """Scale the mass and inertia that PhysX computed at unit density to a mass.
+
+    It counts each shape twice there, which cancels.
+    """
     scale = mass / component.get_mass()
     inertia, center = component.get_inertia(), component.get_cmass_local_pose()
     component.set_mass(mass)

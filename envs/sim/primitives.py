@@ -1,6 +1,6 @@
 """Draws a scene's primitives by casting a ray through each pixel that one can cover.
 
-The light of the real build (fitted to its frames) is the sky's alone: no sun, no shadows.
+The light of the real build (fitted to its camera images) is the sky's alone: no sun, no shadows.
 """
 
 from __future__ import annotations
@@ -71,11 +71,12 @@ def draw_primitives(
     light: Floats,
     depth: Floats,
 ) -> None:
-    """Draw either the solid primitives or, over all else, those that can be seen through.
+    """Draw either the solid primitives or, on top of everything, the transparent ones.
 
     The arrays are those of a `Scene`; x, y, z is the eye in metres, yaw its heading in degrees,
-    focal the pixels per unit of slope. `light`, (n, n, 3) and linear, is written; so is `depth`,
-    (n, n) metres along the heading, by the solid ones. What lies beyond `depth` is not drawn.
+    focal the pixels per unit of slope. `light`, (n, n, 3) and linear, is written; the solid
+    primitives also write `depth`, (n, n) metres along the heading. What lies beyond `depth` is not
+    drawn.
     """
     sin_yaw, cos_yaw = sin(radians(yaw)), cos(radians(yaw))
     away = np.empty(len(kind))
@@ -117,7 +118,7 @@ def _draw(
     light: Floats,
     depth: Floats,
 ) -> None:
-    """Draw one primitive over what is farther; what can be seen through leaves no depth."""
+    """Draw one primitive over what is farther; transparent ones do not write depth."""
     n = len(depth)
     rx, ry, rz = x - center[0], y - center[1], z - center[2]
     hx, hy, hz = float(half[0]), float(half[1]), float(half[2])
@@ -128,7 +129,7 @@ def _draw(
     )
     if top > bottom or left > right:
         return
-    # The eye and the camera's axes (right, up, ahead) in the primitive's own frame.
+    # The eye and the camera's axes (right, up, ahead) in the primitive's own coordinate frame.
     ox = m[0, 0] * rx + m[1, 0] * ry + m[2, 0] * rz
     oy = m[0, 1] * rx + m[1, 1] * ry + m[2, 1] * rz
     oz = m[0, 2] * rx + m[1, 2] * ry + m[2, 2] * rz
@@ -214,7 +215,7 @@ def _draw(
 def _shade(
     style: int, own: Floats, m: Floats, nx: float, ny: float, nz: float, out: Floats
 ) -> None:
-    """Light that a surface of colour `own` and local normal n sends out."""
+    """Light that a surface of colour `own` and local normal n emits."""
     if style in (_ZONE, _EMISSIVE):
         for channel in range(3):
             out[channel] = own[channel]
@@ -284,7 +285,7 @@ def _draw_look(
     light: Floats,
     depth: Floats,
 ) -> None:
-    """Draw the pieces of a look, those that are solid or those that can be seen through."""
+    """Draw the pieces of a look: either the solid or the transparent ones."""
     scale, middle = np.empty(3), np.empty(3)
     for axis in range(3):
         scale[axis] = half[axis] / pieces.half[look, axis]
@@ -335,9 +336,9 @@ def _draw_piece(
     light: Floats,
     depth: Floats,
 ) -> None:
-    """Draw a convex piece; rays are cast in the look's own frame, where its planes are.
+    """Draw a convex piece; rays are cast in the look's own coordinate frame, where its planes are.
 
-    If it has a panel the picture is on it, in the colour `ink`.
+    If it has a panel, the picture is drawn on it in the colour `ink`.
     """
     n = len(depth)
     c = np.empty(3)
@@ -417,7 +418,7 @@ def _draw_piece(
 
 @njit(cache=True, error_model="numpy")
 def _pixel(panel: Floats, picture: npt.NDArray[np.int32], pixels: Bytes, y: float, z: float) -> int:
-    """Pixel of the picture that covers a place of the face, 0 beside the panel."""
+    """Pixel of the picture at a position on the face; 0 beside the panel."""
     down = (panel[1] - y) / (panel[1] - panel[0])
     across = (panel[3] - z) / (panel[3] - panel[2])
     if not (0.0 <= down < 1.0 and 0.0 <= across < 1.0):

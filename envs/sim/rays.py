@@ -1,8 +1,8 @@
 """Ray perception: spheres swept over the floor, as Unity's ray sensor casts them.
 
-A swept sphere first touches a solid where its centre comes as near as its radius. Along a line
-the squared distance to a box or a wedge is convex and quadratic between the planes that part the
-regions of faces, edges and corners, so the contact is found exactly, piece by piece.
+A swept sphere first touches a solid where its centre comes as near as its radius. Along a line, the
+squared distance to a box or a wedge is convex, and quadratic between the planes that separate the
+regions of faces, edges and corners. So the contact is found exactly, piece by piece.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ def cast_rays(
 ) -> npt.NDArray[np.float32]:
     """Sweep the sensor's spheres through a scene and its four arena walls.
 
-    What already touches the sphere where it starts is not seen, as in Unity; zones are.
+    As in Unity, what already touches the sphere at its start is not detected; zones are.
 
     Args:
         scene: The primitives.
-        origin: x, y, z of the agent's centre, metres.
+        origin: x, y, z of the agent's centre, in metres.
         yaw_degrees: Its heading, clockwise from +z.
-        spec: How many rays, over which angle, with how many tags.
+        spec: Number of rays, angle and number of tags.
 
     Returns:
-        (spec.size,) float32. Each ray, in the order centre, right 1, left 1, right 2, ..., has
-        one number per tag (1 for the tag that was hit), 1 if nothing was hit, and the way that
-        the sphere's centre went, divided by `LENGTH`.
+        (spec.size,) float32. Each ray, in the order centre, right 1, left 1, right 2, ..., has one
+        number per tag (1 for the tag that was hit), 1 if nothing was hit, and the distance that the
+        sphere's centre travelled, divided by `LENGTH`.
     """
     return _cast(
         scene.kind,
@@ -180,7 +180,7 @@ def _touches(shape: int, x: float, y: float, z: float, hx: float, hy: float, hz:
 
 @njit(cache=True, error_model="numpy")
 def _to_sphere(along: float, away2: float, radius: float) -> float:
-    """Way to a sphere of the summed radius whose centre is `along` ahead, sqrt(`away2`) off."""
+    """Distance to a sphere of summed radius with its centre `along` ahead, sqrt(`away2`) off."""
     room = along * along - away2 + radius * radius
     if room < 0.0 or along < 0.0:
         return inf
@@ -201,7 +201,7 @@ def _to_convex(
     hz: float,
     limit: float,
 ) -> float:
-    """Way of the sphere's centre from a local point to a box or a wedge; inf for none."""
+    """Distance of the sphere's centre from a local point to a box or a wedge; inf if missed."""
     t, end = _slabs(ox, oy, oz, dx, dy, dz, hx, hy, hz, limit)
     while t < end:
         after = end
@@ -348,7 +348,7 @@ def _to_shell(
     hz: float,
     limit: float,
 ) -> float:
-    """Way of the sphere's centre to a hollow cylinder, by steps no longer than the gap."""
+    """Distance of the sphere's centre to a hollow cylinder, by steps no longer than the gap."""
     t, end = _slabs(ox, oy, oz, dx, dy, dz, hx, hy, hz, limit)
     free = t
     while t < end:

@@ -1,4 +1,4 @@
-"""Health, reward, and when and why an episode ends: the bookkeeping of Unity's training agent."""
+"""Health, reward and the end of an episode: the bookkeeping of Unity's training agent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LONGEST_WAIT: Final = 1e9
-"""Seconds that stand for any longer time."""
+"""Seconds that replace any longer time."""
 
 _LARGEST_GRANT: Final = 1e30
 """Keeps rewards finite in float32, however many are granted."""
@@ -29,11 +29,11 @@ class Pickup:
     """What touching a goal does.
 
     Attributes:
-        reward: Added to the episode's reward.
+        reward: Reward that is added.
         ends: Whether it alone completes the arena.
-        needs: How many pickups, this one included, complete the arena; None: one for each goal
-            that counts (green and yellow ones). Unity's goals each hold this number, and only
-            those that count are ever told another one than 1 (inferred, section 2.1).
+        needs: How many pickups, including this one, complete the arena; None for one for each goal
+            that counts (green and yellow ones). Unity's goals each hold this number, and only those
+            that count are ever told another one than 1 (inferred, section 2.1).
     """
 
     reward: float
@@ -42,16 +42,16 @@ class Pickup:
 
 
 class EpisodeState:
-    """Health and reward of one episode, in float32 with one rounding an operation, as in Unity.
+    """Health and reward of one episode, in float32, rounded after each operation as in Unity.
 
     Source: reference/animal-ai.md sections 2.1, 4.1 to 4.4.
 
     Attributes:
         health: 0 to 100.
         total: Sum of all rewards.
-        ended_by: None while it runs.
+        ended_by: Why it ended; None while it runs.
         passed: Whether the arena is completed and its successor must be built now.
-        steps: Physics steps begun.
+        steps: Number of physics steps begun.
     """
 
     def __init__(
@@ -64,11 +64,11 @@ class EpisodeState:
         """Start at full health.
 
         Args:
-            time_limit: Of the arena, in its own unit; 0 for none.
-            goals: How many positive goals were spawned.
+            time_limit: The arena's time limit, in its own unit; 0 for none.
+            goals: Number of positive goals that were spawned.
             frozen_seconds: How long the agent can neither move, gain nor lose at the start.
             merge_at: Pass mark at which completing the arena leads into the next one instead of
-                ending the episode; 0 is always passed; None: there is no next one.
+                ending the episode; 0 is always passed; None if there is no next one.
         """
         budget = time_limit * STEPS_PER_UNIT
         self._decay = np.float32(-1.0) / np.float32(budget) if budget > 0 else _ZERO
@@ -84,7 +84,7 @@ class EpisodeState:
         self.enter(goals, frozen_seconds, merge_at)
 
     def enter(self, goals: int, frozen_seconds: float, merge_at: float | None) -> None:
-        """Begin an arena: health, rewards, pickups and the decay per step stay as they are."""
+        """Begin another arena; health, rewards, pickups and the decay per step stay as they are."""
         self.passed = False
         self._goals = goals
         self._merge_at = merge_at
@@ -97,15 +97,15 @@ class EpisodeState:
         return self.steps <= self._frozen_until or self.steps <= self._held_until
 
     def freeze(self, steps: int) -> None:
-        """Keep the agent from moving in the next steps; health goes on to fall."""
+        """Keep the agent from moving in the next steps; its health continues to fall."""
         self._held_until = max(self._held_until, self.steps + steps)
 
     def add_goals(self, number: int) -> None:
-        """Goals that count have been spawned."""
+        """Count goals that have been spawned."""
         self._goals += number
 
     def tick(self) -> None:
-        """Begin a physics step: life runs out a little."""
+        """Begin a physics step, in which health decays."""
         self.steps += 1
         if self.steps > self._frozen_until and self.ended_by is None:
             # `_update` without what cannot happen here: this runs at every physics step.
@@ -117,7 +117,7 @@ class EpisodeState:
                 self.ended_by = EndedBy.TIME_LIMIT
 
     def collect(self, pickup: Pickup) -> None:
-        """The agent touched a goal."""
+        """Take a goal that the agent touched."""
         if pickup.reward > 0.0:
             self._collected += 1
         needs = max(1, self._goals) if pickup.needs is None else pickup.needs
@@ -125,20 +125,20 @@ class EpisodeState:
         self._update(np.float32(pickup.reward), EndedBy.DEATH, completes=ends)
 
     def grant(self, reward: float, *, completes: bool = False) -> None:
-        """An operation gives a reward, and may complete the arena."""
+        """Add the reward of an operation, which may complete the arena."""
         bounded = min(max(reward, -_LARGEST_GRANT), _LARGEST_GRANT)
         self._update(np.float32(bounded), EndedBy.DEATH, completes=completes)
 
     def burn(self) -> None:
-        """The agent is in a hot zone during this step."""
+        """Apply a hot zone for this step."""
         self._update(self._hot, EndedBy.DEATH)
 
     def die(self) -> None:
-        """The agent entered a death zone."""
+        """Apply a death zone that the agent entered."""
         self._update(_DEATH, EndedBy.DEATH)
 
     def take_reward(self) -> float:
-        """The reward since this was last asked."""
+        """The reward since the last call."""
         reward, self._since = float(self._since), _ZERO
         return reward
 

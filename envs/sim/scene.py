@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 UNLISTED: Final = -1
-"""Tag index of what a ray hits without having a name for it."""
+"""Tag index of something that a ray hits and that has no tag in the list."""
 
 _PIXELS: Final = {CLEAR: 0, DARK: 1, OWN: 2}
 
@@ -52,12 +52,12 @@ class Primitive:
     """One row of a scene, before it becomes arrays.
 
     Attributes:
-        shape: Which primitive.
-        center: Its centre in metres, Unity frame.
-        half: Half extents in metres; a sphere's radius first; a shell's outer radii along x and
-            y and its half length along z.
+        shape: Its shape.
+        center: Its centre in metres, in Unity's coordinate frame.
+        half: Half extents in metres; a sphere's radius first; a shell's outer radii along x and y
+            and its half length along z.
         color: Red, green, blue, alpha, 0 to 1, sRGB.
-        rotation: Rows of the matrix that takes local to world coordinates.
+        rotation: Rows of the matrix from local to world coordinates.
         tag: Index in `RAY_TAGS`.
         style: How the camera shades it.
         zone: Whether bodies pass through it, so that a sensor may start inside.
@@ -118,7 +118,7 @@ class Scene:
 
     @classmethod
     def of(cls, primitives: Sequence[Primitive]) -> Self:
-        """A scene of these primitives, in this order, all active."""
+        """Make a scene of these primitives, in this order, all active."""
         n = len(primitives)
         picture, pixels = _pictures(primitives)
         return cls(
@@ -137,7 +137,7 @@ class Scene:
         )
 
     def extended(self, primitives: Sequence[Primitive]) -> Scene:
-        """This scene and more rows after its own."""
+        """Copy this scene with more rows after its own."""
         more = Scene.of(primitives)
         more.picture[:, 0] += len(self.pixels)
         names = [field.name for field in fields(Scene)]

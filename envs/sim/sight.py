@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float32]
 
 NEAR: Final = 0.01
-"""Metres ahead of the eye from which on things are drawn."""
+"""Least distance in metres ahead of the eye at which things are drawn."""
 
 
 @njit(cache=True, error_model="numpy")

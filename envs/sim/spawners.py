@@ -42,8 +42,8 @@ _LOWEST: Final = 3.0
 """Metres: no fruit below, where it would grow in the trunk (inferred)."""
 
 
-def goal_at(position: Point, size: float) -> PlacedObject:
-    """A GoodGoalMulti of a diameter, its centre at a position."""
+def _goal_at(position: Point, size: float) -> PlacedObject:
+    """Make a placed GoodGoalMulti of a diameter, with its centre at a position."""
     return PlacedObject(
         _GOAL,
         _GOAL.name,
@@ -84,7 +84,7 @@ class Tree:
         self._hanging: list[tuple[Prop, int]] = []
 
     def step(self) -> None:
-        """Grow what hangs, drop what is ripe, bear the next."""
+        """Grow the fruit that hangs, drop what is ripe, and bear the next."""
         self._steps += 1
         for prop, born in self._hanging:
             if prop.bodies[0] not in self._stage.goals:
@@ -97,10 +97,10 @@ class Tree:
         due = _FIRST_FRUIT + self._borne * _NEXT_FRUIT
         if self._borne < _FRUIT and self._steps == due:
             self._borne += 1
-            self._hanging.append((self._spawn(goal_at(self._place(), _BUD), True), self._steps))
+            self._hanging.append((self._spawn(_goal_at(self._place(), _BUD), True), self._steps))
 
     def _place(self) -> Point:
-        """A point of the sphere, even over its surface above `_LOWEST`."""
+        """Draw a point of the sphere, uniform over its surface above `_LOWEST`."""
         low = _LOWEST - _CROWN.y
         y = float(self._rng.uniform(low, _CROWN_RADIUS))
         around = float(self._rng.uniform(0.0, 2 * math.pi))
@@ -110,8 +110,8 @@ class Tree:
 
 
 @dataclass(frozen=True, slots=True)
-class Stock:
-    """What a housing holds: how many goals, one every so many steps, where, and when it opens."""
+class _Stock:
+    """What a housing holds: how many goals, how often one appears, where, and when it opens."""
 
     count: int
     every: int
@@ -119,9 +119,9 @@ class Stock:
     opens: int
 
 
-STOCKS: Final = {
-    "SpawnerDispenserTall": Stock(10, round(0.5 / PHYSICS_STEP), 3.65, 0),
-    "SpawnerContainerShort": Stock(1, 1, 0.55, round(1.0 / PHYSICS_STEP)),
+_STOCKS: Final = {
+    "SpawnerDispenserTall": _Stock(10, round(0.5 / PHYSICS_STEP), 3.65, 0),
+    "SpawnerContainerShort": _Stock(1, 1, 0.55, round(1.0 / PHYSICS_STEP)),
 }
 
 
@@ -142,7 +142,7 @@ class Stockpiler:
     ) -> None:
         """Begin with the hatch closed; arguments as for `Tree`."""
         self._stage, self._thing, self._spawn, self._rng = stage, prop.thing, spawn, rng
-        self._stock = STOCKS[prop.thing.name]
+        self._stock = _STOCKS[prop.thing.name]
         again = prop.thing.item.times_between_door_opens
         self._pause = (
             round(min(again[0], LONGEST_WAIT) / PHYSICS_STEP) if again and again[0] >= 0 else None
@@ -179,7 +179,7 @@ class Stockpiler:
             position = _in_arena(self._thing, Point(x, self._stock.height, z))
             if self._free(position):
                 self._spawned += 1
-                self._spawn(goal_at(position, 1.0), False)
+                self._spawn(_goal_at(position, 1.0), False)
         raised = self._opened(self._steps - self._stock.opens) * HATCH_HEIGHT
         if raised != self._raised:
             self._raised = raised
@@ -188,7 +188,7 @@ class Stockpiler:
             self._stage.scene.center[self._row, 1] = y + raised
 
     def _opened(self, steps: int) -> float:
-        """How far the hatch is open, 0 to 1, so many steps after it first began to open."""
+        """How far the hatch is open, 0 to 1, a number of steps after it first began to open."""
         if steps <= 0:
             return 0.0
         if self._pause is None:
@@ -203,6 +203,6 @@ class Stockpiler:
 
 
 def _in_arena(thing: PlacedObject, local: Point) -> Point:
-    """A point of an object's frame in the arena's."""
+    """Transform a point from an object's coordinate frame to the arena's."""
     x, z = rotate(local.x, local.z, thing.yaw)
     return Point(thing.position.x + x, thing.position.y + local.y, thing.position.z + z)

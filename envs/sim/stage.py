@@ -1,4 +1,4 @@
-"""What stands in the arena being played: bodies, goals, zones and the rows that show them."""
+"""The contents of the arena being played: bodies, goals, zones, and the rows that show them."""
 
 from __future__ import annotations
 
@@ -24,39 +24,39 @@ if TYPE_CHECKING:
     from animalcat.envs.sim.vector import Vector
 
 _SLACK: Final = 0.6
-"""Metres added when asking what may be touched soon: a ball may be hit by another meanwhile."""
+"""Metres of margin for what may be touched soon: a ball may be hit by another meanwhile."""
 _ROOM: Final = 3.0
-"""Metres to look further than needed, so as not to look again at every decision."""
+"""Metres to look further than needed, so that the lookup is not repeated at every decision."""
 _FASTEST_PUSH: Final = THRUST + GRAVITY * PHYSICS_STEP
 """m/s that the agent can gain in one physics step by itself."""
 _BALL_MASS: Final = 1.0
 
 
 class Mover(Protocol):
-    """Changes by itself."""
+    """Something that changes by itself."""
 
     def step(self) -> None:
-        """A physics step begins."""
+        """Act at the beginning of a physics step."""
         ...
 
 
 class Trigger(Protocol):
-    """Waits for the agent."""
+    """Something that waits for the agent."""
 
     def feel(self, position: Vector) -> None:
-        """A physics step is over, which the agent began at this position."""
+        """Act at the end of a physics step that the agent began at this position."""
         ...
 
 
 @dataclass(slots=True, eq=False)
 class Prop:
-    """An object of the stage, by what it put there.
+    """An object of the stage, with everything that belongs to it.
 
     Attributes:
-        thing: What it is.
+        thing: The placed object.
         bodies: Indices of its bodies.
         rows: Its rows of the scene.
-        zone: What it does to the agent inside it.
+        zone: Its zone, if it has one.
         movers: What it does by itself.
         triggers: What it does when the agent comes.
     """
@@ -70,16 +70,16 @@ class Prop:
 
 
 class Stage:
-    """An arena's things while they are played.
+    """The contents of an arena while it is played.
 
     Attributes:
-        physics: Where the bodies are.
+        physics: The bodies.
         agent: The agent.
         scene: What sensors see; replaced by a longer one when something is spawned.
         goals: Index of a goal's body -> what touching it does.
-        goal_count: Goals that count toward the end, as the arena was built.
-        props: Objects that act by themselves, as the arena was built.
-        skipped: Name and reason of what is not simulated.
+        goal_count: Number of goals that count toward the end, when the arena was built.
+        props: Objects that act by themselves, when the arena was built.
+        skipped: Name and reason of each object that is not simulated.
         movers: What changes by itself.
         triggers: What waits for the agent.
     """
@@ -113,7 +113,7 @@ class Stage:
         }
 
     def refresh(self) -> None:
-        """Bring the scene to where the bodies are."""
+        """Update the scene to the positions of the bodies."""
         self._tracker.refresh()
 
     def touches(self, goal: int, position: Vector) -> bool:
@@ -121,7 +121,7 @@ class Stage:
         return math.dist(position, self.physics.position(goal)) < self._touching[goal]
 
     def take_out(self, body: int) -> None:
-        """A body and what is seen of it are gone."""
+        """Remove a body and what is seen of it."""
         self.physics.remove(body)
         self.goals.pop(body, None)
         for row, owner in enumerate(self._owners):
@@ -134,7 +134,7 @@ class Stage:
     def in_reach(self, steps: int) -> tuple[tuple[Zone, ...], list[int]]:
         """Zones and goals that the agent may touch within these steps.
 
-        Looked up with room to spare, and again only when agent or goals may have used it up.
+        They are looked up with a margin, and again only when agent or goals may have used it up.
         """
         position = self.agent.position
         time = steps * PHYSICS_STEP
@@ -149,15 +149,15 @@ class Stage:
         return self._near
 
     def everything(self) -> tuple[tuple[Zone, ...], list[int]]:
-        """All zones and goals: what may be touched where they come, go and grow."""
+        """All zones and goals, for arenas in which they may come, go or grow."""
         return tuple(self._zones), list(self.goals)
 
     def spawn(self, thing: PlacedObject, *, hanging: bool = False) -> Prop:
-        """Put an object in while the arena is played.
+        """Add an object while the arena is played.
 
         Args:
-            thing: The object, in its place.
-            hanging: Whether it stays where it is although it has a mass.
+            thing: The placed object.
+            hanging: Whether it stays in place although it has a mass.
         """
         origin, mass = Ground((thing,)).settle(thing)
         built = make(thing, origin, 0.0 if hanging else mass)
@@ -178,14 +178,14 @@ class Stage:
         return prop
 
     def add_part(self, prop: Prop, body: Body, seen: Primitive) -> int:
-        """Give an object one more body that stays where it is put; the index of the body."""
+        """Give an object another body that stays where it is put; returns the index of the body."""
         index = self.physics.add(body)
         prop.bodies.append(index)
         prop.rows.extend(self._show((seen,), -1, ((0.0, 0.0, 0.0),)))
         return index
 
     def despawn(self, prop: Prop) -> None:
-        """Take an object out, if it is still there, with all that it does."""
+        """Remove an object, if it is still there, with all that it does."""
         for body in prop.bodies:
             if body in self.goals or not prop.thing.kind.goal:
                 self.take_out(body)
@@ -197,17 +197,17 @@ class Stage:
         self._known = 0.0
 
     def act(self, prop: Prop) -> None:
-        """Let an object do what it does from now on."""
+        """Let an object act from now on."""
         self.movers.extend(prop.movers)
         self.triggers.extend(prop.triggers)
 
     def resize(self, prop: Prop, diameter: float, *, hanging: bool = False) -> None:
-        """Give a goal another size; it goes on standing where it stands.
+        """Give a goal another size; it keeps standing where it stands.
 
         Args:
             prop: The goal.
-            diameter: Metres.
-            hanging: Whether it stays where it is.
+            diameter: In metres.
+            hanging: Whether it stays in place.
         """
         (body,), (row,) = prop.bodies, prop.rows
         radius = max(diameter / 2, THINNEST)
@@ -221,7 +221,7 @@ class Stage:
         self._touching[body] = radius + AGENT_RADIUS + CONTACT_GAP
 
     def release(self, prop: Prop) -> None:
-        """Let a goal fall that was hanging."""
+        """Let a hanging goal fall."""
         (body,), (row,) = prop.bodies, prop.rows
         radius = float(self.scene.half[row, 0])
         self.physics.reshape(body, (Ball(radius),), _BALL_MASS)

@@ -1,4 +1,4 @@
-"""Draws what stands round every arena as the real build shows it: sky, fence and tiled floor."""
+"""Draws what surrounds every arena as the real build shows it: sky, fence and tiled floor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 FLOOR: Final = -0.01
 """Metres: height of the floor's top."""
 
-# Numbers below were fitted to first-person frames of the real build (Linux, 4.x); colours are
+# Numbers below were fitted to camera images of the real build (Linux, 4.x); colours are
 # linear light.
 # Where the sun stands; the sky's brightness follows the Rayleigh phase 0.75 (1 + cos^2) round it.
 _SUN: Final = (0.322, 0.765, -0.557)

@@ -1,4 +1,4 @@
-"""Keeps the rows of a scene where the physics has the bodies."""
+"""Keeps the rows of a scene at the positions of the physics' bodies."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ class Tracker:
     """Writes bodies' poses into a scene.
 
     Attributes:
-        fastest: Speed of the fastest body but the agent when it was last looked at, m/s.
+        fastest: Speed of the fastest body other than the agent at the last refresh, m/s.
     """
 
     def __init__(
         self, physics: Physics, scene: Scene, owners: Sequence[int], offsets: Sequence[Vector]
     ) -> None:
-        """Follow bodies from now on.
+        """Begin to follow bodies.
 
         Args:
-            physics: Where the bodies are.
-            scene: Where to write.
+            physics: The bodies.
+            scene: The scene to write into.
             owners: For each row of the scene the body that carries it, or -1.
-            offsets: For each row its centre in its body's frame, metres.
+            offsets: For each row its centre in its body's coordinate frame, in metres.
         """
         self._physics = physics
         self.fastest = 0.0
@@ -46,7 +46,7 @@ class Tracker:
         self.refresh()
 
     def follow(self, scene: Scene, owners: Sequence[int], offsets: Sequence[Vector]) -> None:
-        """Write into another scene from the next time on; arguments as for the constructor."""
+        """Write into another scene from now on; arguments as for the constructor."""
         self._scene = scene
         self._owners = np.array(owners, np.int64)
         self._offsets = np.array(offsets, np.float32).reshape(-1, 3)

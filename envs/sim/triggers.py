@@ -1,4 +1,4 @@
-"""What acts when the agent comes to it: buttons and data zones."""
+"""Objects that act when the agent comes to them: buttons and data zones."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _DURATION: Final = 1.0
 
 
 class Button:
-    """A press starts when the agent comes to the button's face; the button moves, acts, resets.
+    """A button: a press starts when the agent comes to its face; it moves, acts, then resets.
 
     Presses are ignored while it moves or resets; then the agent must leave it and come again
-    (inferred: the face is a trigger, which only tells of entering).
+    (inferred: the face is a trigger, which only reports entering).
     """
 
     def __init__(self, thing: PlacedObject, host: Host) -> None:
@@ -40,7 +40,7 @@ class Button:
         self._touched = False
 
     def feel(self, position: Vector) -> None:
-        """A physics step is over, which the agent began at this position."""
+        """Act at the end of a physics step that the agent began at this position."""
         touched = self._face.holds(position)
         if self._busy:
             self._busy -= 1
@@ -68,7 +68,7 @@ class DataZone:
         self._inside = False
 
     def feel(self, position: Vector) -> None:
-        """A physics step is over, which the agent began at this position."""
+        """Act at the end of a physics step that the agent began at this position."""
         inside = self._zone.holds(position)
         for one in self._effects:
             if inside and not self._inside:

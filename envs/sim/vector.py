@@ -1,4 +1,4 @@
-"""The vector of the simulator."""
+"""The simulator's type of a vector."""
 
 from __future__ import annotations
 

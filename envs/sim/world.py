@@ -1,4 +1,4 @@
-"""One episode in play: the agent, the rules and the arenas it leads through, step by step."""
+"""One episode in play: the agent, the rules, and the arenas that it leads through."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from animalcat.envs.sim.zones import Zone
 
 _AGENT_AFAR: Final = Item(name="Agent", positions=(Vector3(x=1, y=1e6, z=1),), rotations=(0.0,))
-"""Keeps an agent out of the way of what is placed while the real one stands elsewhere."""
+"""Keeps a placeholder agent out of the way of what is placed, while the real one is elsewhere."""
 _SHAPES: Final[dict[Shape, PartShape]] = {
     Shape.BOX: "box",
     Shape.SPHERE: "sphere",
@@ -46,17 +46,17 @@ class World:
 
     Attributes:
         episode: Health, reward and the end.
-        rng: Where everything that happens by chance in play is drawn from.
+        rng: Source of randomness during play.
     """
 
     def __init__(
         self, placements: Sequence[Placement], rng: np.random.Generator, build: Build = "4.x"
     ) -> None:
-        """Stand at the start of the first arena.
+        """Begin at the start of the first arena.
 
         Args:
             placements: The arenas in the order of play; each but the last merges with the next.
-            rng: For what happens by chance in play.
+            rng: Source of randomness during play.
             build: Which build of Animal-AI this is.
         """
         self.rng = rng
@@ -67,7 +67,7 @@ class World:
 
     @property
     def agent(self) -> AgentBody:
-        """Where the agent is and how it moves."""
+        """The agent's body."""
         return self._stage.agent
 
     @property
@@ -77,7 +77,7 @@ class World:
 
     @property
     def skipped(self) -> tuple[tuple[str, str], ...]:
-        """Name and reason of what the present arena asked for and is not simulated."""
+        """Name and reason of each object of the present arena that is not simulated."""
         return self._stage.skipped
 
     @property
@@ -100,10 +100,10 @@ class World:
         self._stage.refresh()
 
     def spawn_item(self, item: Item) -> list[Prop]:
-        """Spawn an item's copies while the arena is played; what finds no room is left out.
+        """Spawn an item's copies while the arena is played; those without room are left out.
 
-        What stands in the way is looked for where it is now; a body that has tipped over counts
-        as if it stood upright.
+        Obstacles count where they are now; a body that has tipped over counts as if it stood
+        upright.
 
         Args:
             item: The item.
@@ -122,15 +122,15 @@ class World:
         return props
 
     def despawn(self, prop: Prop) -> None:
-        """Take an object out."""
+        """Remove an object."""
         self._stage.despawn(prop)
 
     def halt(self) -> None:
-        """Take the agent's speed away."""
+        """Set the agent's speed to 0."""
         self.agent.velocity = (0.0, 0.0, 0.0)
 
     def _enter_next(self) -> None:
-        """Build the next arena: the agent starts in it anew, at rest; the episode goes on."""
+        """Build the next arena, in which the agent starts at rest; the episode continues."""
         placement = self._left.popleft()
         if self._build != "4.x":
             things = tuple(in_build(thing, self._build) for thing in placement.objects)
@@ -147,7 +147,7 @@ class World:
             self._animate(prop)
 
     def _run(self, move: int, turn: int, steps: int) -> int:
-        """Physics steps in one arena; returns how many are left to do in another."""
+        """Take physics steps in one arena; returns how many are left for the next."""
         stage, episode = self._stage, self.episode
         agent = stage.agent
         lively = bool(stage.movers or stage.triggers)
@@ -181,7 +181,7 @@ class World:
         return 0
 
     def _enter(self, zones: tuple[Zone, ...], position: Vector) -> None:
-        """Zones act on where the agent stood when the step began, as PhysX's triggers do."""
+        """Apply zones at the agent's position at the start of the step, as PhysX's triggers do."""
         inside = {zone for zone in zones if zone.holds(position)}
         for zone in zones:
             if zone not in inside:
@@ -234,7 +234,7 @@ class World:
         return None
 
     def _solids(self) -> list[Solid]:
-        """Everything in the arena that is in the way of what is spawned."""
+        """Everything in the arena that blocks what is spawned."""
         scene, agent = self.scene, self.agent
         solids = [Solid("sphere", Point(*agent.position), Point(0.5, 0.5, 0.5), 0.0)]
         for row in np.flatnonzero(scene.active & ~scene.overlap_ok).tolist():

@@ -17,10 +17,10 @@ class Zone:
     """A box that the agent's sphere may overlap.
 
     Attributes:
-        center: Metres.
-        half: Half extents, metres.
+        center: In metres.
+        half: Half extents, in metres.
         yaw: Degrees clockwise seen from above.
-        deadly: Whether entering it ends the episode; else it burns.
+        deadly: Whether entering it ends the episode; otherwise it burns.
     """
 
     center: Vector

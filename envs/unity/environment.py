@@ -30,25 +30,25 @@ if TYPE_CHECKING:
     from animalcat.envs.unity.player import Seen
 
 TAGS: Final = 12
-"""Ray tags that all builds have, and share."""
+"""Number of ray tags that all builds share."""
 _SEEDS: Final = 1 << 31
 _FLOAT32: Final = 1e-4
 # Share by which a sum of float32 rewards may be off.
 
 
 class UnityEnvironment:
-    """Plays arenas on a build; every episode has a build process of its own unless one is kept.
+    """Plays arenas on a Unity build; every episode has its own build process unless one is kept.
 
-    What is observed first is the state of a process's very first reset, as in the simulator. The
-    file that a build gets holds one arena (or one sequence that merges) with every value
-    explicit, so it draws nothing to place. What happens by chance in play comes from Unity's
-    generator, seeded with the episode's seed modulo 2**31.
+    The first observation is the state of a process's very first reset, as in the simulator. The
+    file that a build gets holds one arena (or one sequence that merges) with every value explicit,
+    so the build draws nothing to place. Randomness during play comes from Unity's generator, seeded
+    with the episode's seed modulo 2**31.
 
-    A build that is kept for all episodes is quicker. Then what is observed first is one physics
-    step on, as after any reset but the first, and that step's reward counts with the next one's.
+    Keeping one build for all episodes is faster. The first observation is then one physics step
+    later, as after any reset but the first, and that step's reward is added to the next step's.
 
-    An arena that is not the one that was meant (unless the settings say not to look), and
-    whatever fails in the build or on the way to it, is a `UnityFault`; the next `load` starts anew.
+    If the build plays another arena than the one that was meant (unless the settings disable the
+    check), or fails in any way, a `UnityFault` is raised; the next `load` starts anew.
     """
 
     def __init__(
@@ -57,14 +57,14 @@ class UnityEnvironment:
         """Start the interpreter that drives builds.
 
         Args:
-            spec: What observations hold.
+            spec: Specification of the observations.
             build: Executable of Animal-AI, or of a stand-in.
-            settings: Where things are; by default those of the environment and of
-                `animalcat unity setup`.
+            settings: Where things are; by default the settings of the environment and of `animalcat
+                unity setup`.
 
         Raises:
-            UnityError: Build or interpreter are not there, or the build cannot give what the
-                specification asks for.
+            UnityError: Build or interpreter do not exist, or the build cannot provide these
+                observations.
             UnityFault: The interpreter did not start.
         """
         if spec.rays is not None and spec.rays.max_degrees != int(spec.rays.max_degrees):
@@ -84,12 +84,12 @@ class UnityEnvironment:
 
     @property
     def spec(self) -> ObservationSpec:
-        """What its observations hold."""
+        """Specification of the observations."""
         return self._spec
 
     @property
     def versions(self) -> dict[str, str]:
-        """What played: versions of the client, and name and digest of the build."""
+        """Versions of the client, and name and digest of the build."""
         return {
             **self._player().versions,
             "unity-build": identity(self._build),
@@ -99,11 +99,11 @@ class UnityEnvironment:
         }
 
     def load(self, arena: Arena, seed: int) -> Step:
-        """Start a build with an arena; the step is FIRST.
+        """Start a build with an arena; the phase of the step is FIRST.
 
         Args:
             arena: The arena, or an `ArenaSequence`. What it leaves to chance is drawn from `seed`.
-            seed: Seed of everything random in the episode.
+            seed: Seed of all randomness in the episode.
 
         Raises:
             ArenaError: The arena cannot be built.
@@ -160,14 +160,14 @@ class UnityEnvironment:
         return Step(Phase.MID, reward, None, self._asked_for(observation))
 
     def close(self) -> None:
-        """End the player and its builds; calling it twice is fine."""
+        """End the player and its builds; it may be called twice."""
         self._open = False
         process, self._process = self._process, None
         if process is not None:
             process.close()
 
     def _player(self) -> PlayerProcess:
-        """The player; a new one where there is none, or none any more."""
+        """The running player; a new one is started if there is none."""
         if self._process is None or self._process.ended:
             settings, camera = self._settings, self._spec.camera
             drawing = camera is not None if settings.graphics is None else settings.graphics
@@ -189,7 +189,7 @@ class UnityEnvironment:
         return self._process
 
     def _fault(self, mismatch: Mismatch) -> UnityFault:
-        """What to raise where the build plays something else; the player is ended."""
+        """Make the error for a build that plays another arena, and end the player."""
         process, self._process = self._process, None
         logs = process.logs if process is not None else "gone"
         if process is not None:
@@ -197,7 +197,7 @@ class UnityEnvironment:
         return UnityFault(f"{self._build.name}: {mismatch}; logs: {logs}")
 
     def _observation(self, seen: Seen) -> Observation:
-        """What was seen, with rays of the tags that were asked for."""
+        """Convert what the build sent, with rays of the specified tags."""
         number = 2 * self._rays.per_side + 1
         tags = seen.rays.size // number - 2
         if seen.rays.size % number or tags < self._rays.tags:
@@ -222,9 +222,9 @@ class UnityEnvironment:
         return observation if self._spec.rays else replace(observation, rays=None)
 
     def _ended_by(self, health: float, reward: float) -> EndedBy:
-        """Why an episode is over, from what Unity tells: health, and the last decision's reward.
+        """Infer why an episode is over from health and the last decision's reward.
 
-        Whoever has health left has completed the arena. Without health it was time, unless more
+        An agent with health left has completed the arena. Without health, time ran out, unless more
         was lost in the last decision than time takes.
         """
         if health > 0.0:
@@ -233,9 +233,9 @@ class UnityEnvironment:
 
 
 def identity(build: Path) -> str:
-    """Name of a build and a digest of what tells builds apart.
+    """Name of a build, and a digest of the files that distinguish builds.
 
-    Unity's executable is much the same for all builds: its data folder holds the code.
+    Unity's executable is nearly the same for all builds; the code is in its data folder.
     """
     digest = hashlib.sha256()
     data = build.parent / f"{build.stem}_Data"
@@ -246,7 +246,7 @@ def identity(build: Path) -> str:
 
 
 def _fixed(arena: Arena, seed: int) -> Arena:
-    """An arena, and those that it merges with, with every value explicit."""
+    """Make every value explicit in an arena and in those that it merges with."""
     first, *following = (
         fix(one, np.random.default_rng([seed, index] if index else seed))
         for index, one in enumerate(episode_arenas(arena))

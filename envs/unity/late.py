@@ -1,4 +1,4 @@
-"""The simulator as a build that is kept for many episodes starts them: a physics step late."""
+"""The simulator with episodes that start a physics step late, as on a build that is kept."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class LateSimEnvironment:
-    """As `UnityEnvironment` with a kept build: to compare its episodes with the simulator's."""
+    """The simulator behaving like `UnityEnvironment` with a kept build, to compare the two."""
 
     def __init__(self, spec: ObservationSpec) -> None:
         self._sim = SimEnvironment(spec)

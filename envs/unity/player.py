@@ -30,7 +30,7 @@ from importlib import import_module, metadata
 from typing import Any, NamedTuple
 
 HEADER = struct.Struct("<IB")
-"""Length of the body in bytes, kind of the frame."""
+"""Length of the body in bytes, and kind of the message."""
 
 OPEN, LOAD, STEP = 1, 2, 3
 """Requests: JSON of `Options`; JSON {seed, arena}, the text of a file; two bytes, move and turn."""
@@ -43,10 +43,10 @@ uint8 camera."""
 
 CLOSE_SECONDS = 3.0
 """How long a build may take to end after it was asked to."""
-PORTS = 5
-"""How many ports are tried where another process takes one in between."""
-SILENT = 20
-"""How many messages in a row may hold neither a decision nor an end."""
+_PORTS = 5
+"""Number of ports to try if another process takes one in between."""
+_SILENT = 20
+"""Greatest number of messages in a row with neither a decision nor an end."""
 
 
 class Options(NamedTuple):
@@ -55,18 +55,18 @@ class Options(NamedTuple):
     Attributes:
         build: Path of the executable.
         logs: Folder in which every build has a folder for its logs and its arena.
-        camera: Side of the images in pixels; 0: none.
+        camera: Side of the images in pixels; 0 for none.
         grayscale: Whether images have one channel.
-        rays: Rays a side.
-        ray_degrees: Angle of the outermost.
-        decision_period: Physics steps of a decision.
+        rays: Number of rays on each side.
+        ray_degrees: Angle of the outermost ray.
+        decision_period: Number of physics steps in a decision.
         graphics: Whether the build may draw; without, it needs no display.
-        time_scale: Seconds of the simulation that pass in a second at most.
+        time_scale: Greatest number of simulated seconds per second.
         arguments: Further words of the build's command line.
-        start_seconds: Longest wait for its first observation.
-        step_seconds: Longest wait for any other.
-        builds: "fresh": every episode has a build of its own; "spare": the same, and the next one
-            is started while an episode is played; "kept": one build plays them all.
+        start_seconds: Longest wait for the first observation of an episode.
+        step_seconds: Longest wait for any other observation.
+        builds: "fresh": every episode has its own build; "spare": likewise, and the next build is
+            started while an episode is played; "kept": one build plays all episodes.
     """
 
     build: str
@@ -97,19 +97,19 @@ class Seen(NamedTuple):
     camera: Any
 
 
-class Cancelled(Exception):  # noqa: N818
-    """A build that was made ready is not wanted any more."""
+class _Cancelled(Exception):  # noqa: N818
+    """A build that was prepared is no longer wanted."""
 
 
 class BuildError(Exception):
-    """What is wrong with a build, in a sentence."""
+    """A build failed; the message says how in a sentence."""
 
 
 class Reservation:
     """A free port that no other process is given while it is held.
 
-    The socket is bound and does not listen; who sets SO_REUSEADDR, as the client does, can
-    listen there.
+    The socket is bound but does not listen. A socket that sets SO_REUSEADDR, as the client's does,
+    can listen there.
     """
 
     def __init__(self) -> None:
@@ -125,15 +125,15 @@ class Reservation:
         self.port: int = self._socket.getsockname()[1]
 
     def release(self) -> None:
-        """Give the port back."""
+        """Release the port."""
         self._socket.close()
 
 
 class Build:
-    """One build process: started at once, its arena given later.
+    """One build process, which is started at once and given its arena later.
 
-    The client's constructor runs in a thread, which waits between the start of the process and
-    the handshake until `begin` says the seed; the arena is read from its file after that.
+    The client's constructor runs in a thread. It waits between the start of the process and the
+    handshake until `begin` provides the seed; the arena is read from its file after that.
     """
 
     def __init__(self, options: Options, number: int) -> None:
@@ -153,7 +153,7 @@ class Build:
 
     @property
     def well(self) -> bool:
-        """Whether nothing has gone wrong with it so far."""
+        """Whether nothing has gone wrong so far."""
         return self._error is None and (self._process is None or self._process.poll() is None)
 
     def begin(self, arena: str, seed: int) -> Seen:
@@ -169,7 +169,7 @@ class Build:
         return self._seen()
 
     def again(self, arena: str) -> Seen:
-        """Start another episode, one physics step on as after any reset but the first."""
+        """Start another episode, one physics step later as after any reset but the first."""
         self._write(arena)
         self._env.reset(self._arena)
         return self._seen()
@@ -209,7 +209,7 @@ class Build:
 
     def _start(self) -> None:
         try:
-            for last in [False] * (PORTS - 1) + [True]:
+            for last in [False] * (_PORTS - 1) + [True]:
                 self._reservation = Reservation()
                 try:
                     self._env = self._construct(self._reservation.port)
@@ -223,7 +223,7 @@ class Build:
             self._error = error
 
     def _construct(self, port: int) -> Any:
-        options, client = self._options, environment_class()
+        options, client = self._options, _environment_class()
         arguments: dict[str, Any] = {
             "file_name": options.build,
             "log_folder": self._folder,
@@ -254,7 +254,7 @@ class Build:
         return env
 
     def launch(self, path: str, arguments: list[str]) -> Any:
-        """Start the build in our own session, so that it ends with us, and keep what it prints."""
+        """Start the build in our own session, so that it ends with us, and keep its output."""
         with open(os.path.join(self._folder, "output.log"), "wb") as output:
             self._process = subprocess.Popen(
                 [path, *arguments], stdin=subprocess.DEVNULL, stdout=output, stderr=output
@@ -262,16 +262,16 @@ class Build:
         return self._process
 
     def await_seed(self) -> int:
-        """The seed of the episode, once there is an episode to play."""
+        """Wait for the seed of the episode, until there is an episode to play."""
         self._wanted.wait()
         if self._seed is None:
-            raise Cancelled
+            raise _Cancelled
         return self._seed
 
     def _seen(self) -> Seen:
-        """What the build says now; messages with neither decision nor end are passed over."""
+        """What the build now sends; messages with neither a decision nor an end are skipped."""
         (name,) = self._env.behavior_specs
-        for _ in range(SILENT):
+        for _ in range(_SILENT):
             decisions, ends = self._env.get_steps(name)
             if len(decisions) > 1 or len(ends) > 1:
                 raise BuildError("it has more than one agent; one is supported")
@@ -279,7 +279,7 @@ class Build:
                 if len(steps):
                     return _seen(over, float(steps.reward[0]), [o[0] for o in steps.obs])
             self._env.step()
-        raise BuildError(f"it sent {SILENT} messages without an observation")
+        raise BuildError(f"it sent {_SILENT} messages without an observation")
 
 
 class Player:
@@ -314,19 +314,19 @@ class Player:
             thread.join(2 * CLOSE_SECONDS)
 
     def _read(self) -> None:
-        """Take requests; when the other side has closed, see to it that everything ends."""
+        """Receive requests; when the other side has closed, end everything."""
         frame = receive_message(self._connection)
         while frame is not None:
             self._requests.put(frame)
             frame = receive_message(self._connection)
         self._requests.put(None)
         time.sleep(3 * CLOSE_SECONDS)  # a step may be under way, and never come back
-        end_session()
+        _end_session()
 
     def _answer(self, kind: int, body: bytes) -> tuple[int, bytes]:
         if kind == OPEN:
             self._options = Options(**json.loads(body))
-            environment_class()
+            _environment_class()
             return READY, json.dumps(versions()).encode()
         if kind == LOAD:
             request = json.loads(body)
@@ -356,15 +356,15 @@ class Player:
         return Build(options, self._started)
 
     def _close(self, build: Build | None) -> None:
-        """End a build while something else goes on."""
+        """End a build in the background."""
         if build is not None:
             self._closing = [thread for thread in self._closing if thread.is_alive()]
             self._closing.append(threading.Thread(target=build.close))
             self._closing[-1].start()
 
 
-def environment_class() -> Any:
-    """The client's environment; it starts builds our way and shakes hands when there is a seed."""
+def _environment_class() -> Any:
+    """The client's environment, changed to start builds our way and to delay the handshake."""
     client: Any = import_module("animalai.environment")
     base: Any = client.AnimalAIEnvironment
     env_utils: Any = import_module("mlagents_envs.env_utils")
@@ -387,7 +387,7 @@ _starting: dict[int, Build] = {}
 
 
 def versions() -> dict[str, str]:
-    """Versions of what stands between us and a build."""
+    """Versions of the software between us and a build."""
     found = {"unity-python": platform.python_version()}
     for name in ("animalai", "mlagents-envs", "mlagents-envs-aai"):
         with contextlib.suppress(metadata.PackageNotFoundError):
@@ -396,7 +396,7 @@ def versions() -> dict[str, str]:
 
 
 def find_build() -> dict[str, str]:
-    """A build that the client finds or downloads; or the error, where it does not."""
+    """Let the client find or download a build; returns its path, or the error."""
     search: Any = import_module("animalai.executable")
     if not hasattr(search, "find_or_download_executable"):
         return {"error": "this version of animalai downloads no builds"}
@@ -408,7 +408,7 @@ def find_build() -> dict[str, str]:
 
 
 def pack_observation(seen: Seen) -> bytes:
-    """What a build sent as bytes."""
+    """Pack what a build sent as bytes."""
     shape = (0, 0, 0) if seen.camera is None else seen.camera.shape
     head = SEEN.pack(seen.over, seen.reward, len(seen.rays), *shape, *seen.vector.tolist())
     camera = b"" if seen.camera is None else seen.camera.tobytes()
@@ -416,7 +416,7 @@ def pack_observation(seen: Seen) -> bytes:
 
 
 def unpack_observation(body: bytes) -> Seen:
-    """What `pack_observation` packed; the arrays are their own."""
+    """Unpack what `pack_observation` packed; the arrays are copies."""
     import numpy as np
 
     over, reward, rays, height, width, channels, *vector = SEEN.unpack_from(body)
@@ -435,12 +435,12 @@ def unpack_observation(body: bytes) -> Seen:
 
 
 def send_message(connection: socket.socket, kind: int, body: bytes) -> None:
-    """Send one frame."""
+    """Send one message."""
     connection.sendall(HEADER.pack(len(body), kind) + body)
 
 
 def receive_message(connection: socket.socket) -> tuple[int, bytes] | None:
-    """The next frame; None when the other side has closed."""
+    """Receive the next message; None when the other side has closed."""
     head = _receive(connection, HEADER.size)
     if head is None:
         return None
@@ -449,8 +449,8 @@ def receive_message(connection: socket.socket) -> tuple[int, bytes] | None:
     return None if body is None else (kind, body)
 
 
-def end_session() -> None:
-    """Kill every process of our session, this one too: no build outlives its player."""
+def _end_session() -> None:
+    """Kill every process of our session, including this one: no build outlives its player."""
     sys.stderr.flush()
     if os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)
@@ -471,7 +471,7 @@ def _receive(connection: socket.socket, size: int) -> bytes | None:
 
 
 def _seen(over: bool, reward: float, observations: list[Any]) -> Seen:
-    """Sort the client's list: camera where there is one, rays, vector."""
+    """Assign the client's list of observations: camera if there is one, rays, vector."""
     import numpy as np
 
     camera = None
@@ -484,7 +484,7 @@ def _seen(over: bool, reward: float, observations: list[Any]) -> Seen:
 
 
 def _sentence(error: BaseException) -> str:
-    """An error in one line."""
+    """An error on one line."""
     if isinstance(error, BuildError):
         return str(error)
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
@@ -494,7 +494,7 @@ def _sentence(error: BaseException) -> str:
 def main(arguments: list[str]) -> None:
     """Serve the socket whose number is given, or print JSON."""
     if arguments == ["--versions"]:
-        environment_class()
+        _environment_class()
         print(json.dumps(versions()))
     elif arguments == ["--find-build"]:
         print(json.dumps(find_build()))
@@ -503,7 +503,7 @@ def main(arguments: list[str]) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         with socket.socket(fileno=int(arguments[0])) as connection:
             Player(connection).run()
-        end_session()
+        _end_session()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The player's process: started in a session of its own, asked with a deadline, ended with all."""
+"""Runs the player in its own session: requests have deadlines, and builds end with it."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from animalcat.envs.bare import bare_environment
 from animalcat.envs.unity import player
 from animalcat.envs.unity.player import Options, Seen
 
-KEPT_LOGS: Final = 20
-"""Folders of logs that are kept, the newest."""
-MARGIN_SECONDS: Final = 10
-"""Longer than the player itself waits: its own message says more than our time-out."""
+_KEPT_LOGS: Final = 20
+"""Number of log folders that are kept, the newest."""
+_MARGIN_SECONDS: Final = 10
+"""How much longer we wait than the player itself, whose message says more than our time-out."""
 
 
 class UnityFault(RuntimeError):  # noqa: N818  "fault" is the project's word for it
-    """The build or what drives it failed: not the agent's doing, and not the arena's."""
+    """The build or its player failed; neither the agent nor the arena is to blame."""
 
 
 class PlayerProcess:
-    """A player and the builds that it has started; after a `UnityFault` they are gone."""
+    """A player with the builds that it started; after a `UnityFault` they are gone."""
 
     def __init__(self, interpreter: Path, options: Mapping[str, Any], logs: Path) -> None:
         """Start the player.
 
         Args:
-            interpreter: Has `animalai`.
-            options: Of `player.Options`, without `logs`.
-            logs: Where the folder of this player's logs is made.
+            interpreter: An interpreter that has `animalai`.
+            options: Fields of `player.Options`, without `logs`.
+            logs: Folder in which the player gets a folder for its logs.
 
         Raises:
             UnityFault: It did not start.
@@ -68,36 +68,36 @@ class PlayerProcess:
 
     @property
     def pid(self) -> int:
-        """Id of the player's process, and of the session of all that it starts."""
+        """Id of the player's process, and of the session with all that it starts."""
         return self._process.pid
 
     @property
     def ended(self) -> bool:
-        """Whether it is no longer there."""
+        """Whether the process has ended."""
         return self._process.poll() is not None
 
     def load(self, arena: str, seed: int) -> Seen:
-        """The first observation of an arena's text, in a new build.
+        """Start an arena, given as text, in a new build; returns the first observation.
 
         Raises:
-            UnityFault: There was none.
+            UnityFault: There was no observation.
         """
         body = json.dumps({"arena": arena, "seed": seed}).encode()
-        # What was started for it may turn out dead, and then another is.
+        # A build that was started for it may turn out dead; then another one is started.
         return player.unpack_observation(self._ask(player.LOAD, body, self._options.start_seconds))
 
     def step(self, move: int, turn: int) -> Seen:
-        """What a decision led to.
+        """Take a decision; returns the observation.
 
         Raises:
-            UnityFault: The build did not say.
+            UnityFault: There was no observation.
         """
         return player.unpack_observation(
             self._ask(player.STEP, bytes([move, turn]), self._options.step_seconds)
         )
 
     def close(self) -> None:
-        """Let the player end its builds and itself; by force if it does not."""
+        """Let the player end its builds and itself, by force if necessary."""
         self._socket.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(3 * player.CLOSE_SECONDS)
@@ -111,7 +111,7 @@ class PlayerProcess:
         self._process.wait()
 
     def _ask(self, kind: int, body: bytes, seconds: float) -> bytes:
-        self._socket.settimeout(seconds + MARGIN_SECONDS)
+        self._socket.settimeout(seconds + _MARGIN_SECONDS)
         try:
             player.send_message(self._socket, kind, body)
             answer = player.receive_message(self._socket)
@@ -128,7 +128,7 @@ class PlayerProcess:
         return data
 
     def _with_logs(self, message: str) -> str:
-        """A message, the last lines that build or player printed, and where the rest is."""
+        """Add to a message what build or player printed last, and the path of the logs."""
         tail: list[str] = []
         for path in (*sorted(self.logs.glob("*/output.log"))[-2:], self.logs / "player.log"):
             with contextlib.suppress(OSError):
@@ -138,10 +138,10 @@ class PlayerProcess:
 
 
 def _log_folder(logs: Path) -> Path:
-    """A new folder for one player; the oldest of the others are removed."""
+    """Make a folder for one player's logs; the oldest of the others are removed."""
     logs.mkdir(parents=True, exist_ok=True)
     folders = sorted(path for path in logs.iterdir() if path.is_dir())
-    for old in folders[: -(KEPT_LOGS - 1)]:
+    for old in folders[: -(_KEPT_LOGS - 1)]:
         shutil.rmtree(old, ignore_errors=True)
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     return Path(tempfile.mkdtemp(prefix=f"{stamp}-{os.getpid()}-", dir=logs))

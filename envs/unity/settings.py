@@ -1,4 +1,4 @@
-"""Where the interpreter, the build and the logs of the Unity backend are, and how it is driven."""
+"""Settings of the Unity backend: where interpreter, build and logs are, and how it is driven."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from typing import Any, Final, Literal
 from pydantic import Field
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-BUILD_NAMES: Final = ("AAI", "AnimalAI", "animalAI", "Animal-AI", "MacOS")
+_BUILD_NAMES: Final = ("AAI", "AnimalAI", "animalAI", "Animal-AI", "MacOS")
 """File names of builds, as `animalai` looks for them."""
-SUFFIXES: Final = ("x86_64", "exe", "app")
+_SUFFIXES: Final = ("x86_64", "exe", "app")
 
 
 class UnityError(ValueError):
-    """What the Unity backend needs is not there; the message says how to get it."""
+    """Something that the Unity backend needs is missing; the message says how to get it."""
 
 
 def unity_home() -> Path:
-    """The folder of the backend: its settings, its interpreter, its logs."""
+    """The folder of the backend, with its settings, interpreter and logs."""
     return Path(os.environ.get("ANIMALCAT_UNITY_HOME") or "~/.animalcat/unity").expanduser()
 
 
 class UnitySettings(BaseSettings):
-    """From the environment (`ANIMALCAT_UNITY_*`), else what `animalcat unity setup` wrote."""
+    """Settings from the environment (`ANIMALCAT_UNITY_*`), else from `animalcat unity setup`."""
 
     model_config = SettingsConfigDict(env_prefix="ANIMALCAT_UNITY_", frozen=True, extra="ignore")
 
@@ -64,19 +64,19 @@ class UnitySettings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Arguments, then the environment, then the file."""
+        """Read arguments first, then the environment, then the file."""
         return init_settings, env_settings, _Stored(settings_cls)
 
     @property
     def log_folder(self) -> Path:
-        """Where every worker has a folder."""
+        """The folder in which every worker has a folder for logs."""
         return self.logs or unity_home() / "logs"
 
     def interpreter(self) -> Path:
         """The interpreter that runs the player.
 
         Raises:
-            UnityError: There is none.
+            UnityError: There is no interpreter.
         """
         if self.python is not None:
             if not os.access(self.python, os.X_OK):
@@ -91,17 +91,17 @@ class UnitySettings(BaseSettings):
         )
 
     def find_build(self) -> Path:
-        """The build that `unity:auto` means.
+        """Find the build that `unity:auto` means.
 
         Raises:
-            UnityError: There is none.
+            UnityError: There is no build.
         """
         if self.build is not None:
             return executable(self.build)
         cache = Path(os.environ.get("ANIMALAI_CACHE") or "~/.animalai").expanduser()
         for folder in (Path(), cache / "envs"):
-            for name in BUILD_NAMES:
-                for suffix in SUFFIXES:
+            for name in _BUILD_NAMES:
+                for suffix in _SUFFIXES:
                     pattern = f"env*/{name}.{suffix}" if folder == Path() else f"**/{name}.{suffix}"
                     for found in sorted(folder.glob(pattern), reverse=True):
                         return executable(found)
@@ -112,12 +112,12 @@ class UnitySettings(BaseSettings):
 
 
 def settings_file() -> Path:
-    """Where `animalcat unity setup` keeps what it found."""
+    """The file in which `animalcat unity setup` stores what it found."""
     return unity_home() / "settings.json"
 
 
 def store(**values: str) -> Path:
-    """Keep settings for later, beside those kept before; the file."""
+    """Store settings in the file, beside those stored before; returns the file."""
     path = settings_file()
     path.parent.mkdir(parents=True, exist_ok=True)
     kept = {**_stored(), **values}
@@ -128,13 +128,13 @@ def store(**values: str) -> Path:
 
 
 def executable(build: Path) -> Path:
-    """The file of a build that is started, absolute.
+    """The absolute path of the file that starts a build.
 
     Args:
         build: An executable, or on macOS the folder of an application.
 
     Raises:
-        UnityError: It is not there, or cannot be started.
+        UnityError: It does not exist, or cannot be started.
     """
     path = build.expanduser().absolute()
     if path.suffix == ".app" and path.is_dir():

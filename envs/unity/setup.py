@@ -1,4 +1,4 @@
-"""Makes the interpreter that drives Unity builds, and finds or downloads a build."""
+"""Installs the interpreter that drives Unity builds, and finds or downloads a build."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from typing import Final
 from animalcat.envs.unity import player
 from animalcat.envs.unity.settings import UnityError, unity_home
 
-DOWNLOAD_SECONDS: Final = 3600
-"""Longest that a download of a build, some 400 MB, may take."""
+_DOWNLOAD_SECONDS: Final = 3600
+"""Time limit for the download of a build, some 400 MB."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientRelease:
-    """One version of `animalai` and how it is installed.
+    """A version of `animalai`, and how it is installed.
 
     Attributes:
-        pinned: What is installed without looking at what it declares.
-        needs: What that needs, installed in the usual way.
-        pretend: The Python version that `pinned` declares, past which it is installed.
+        pinned: Packages installed regardless of the requirements that they declare.
+        needs: Packages that those need, installed in the usual way.
+        pretend: The Python version that `pinned` declares; the installer is told that it is this
+            one.
         pythons: First and last minor version of Python 3 that it runs on.
     """
 
@@ -63,18 +64,18 @@ CLIENTS: Final = {
 
 
 def make_interpreter(base: Path, version: str, tell: Callable[[str], None]) -> Path:
-    """Make an environment with `animalai` in the backend's folder, in the place of one before.
+    """Make a virtual environment with `animalai` in the backend's folder, replacing an older one.
 
     Args:
         base: Interpreter to make it from.
-        version: A key of `CLIENTS`; empty: the newest that runs on `base`.
-        tell: Told what is being done.
+        version: A key of `CLIENTS`; empty for the newest that runs on `base`.
+        tell: Called with what is being done.
 
     Returns:
         Its interpreter, which can import the client.
 
     Raises:
-        UnityError: It could not be made; the message is that of what failed.
+        UnityError: It could not be made; the message is that of the command that failed.
     """
     minor = _minor(base)
     runs = [name for name, c in CLIENTS.items() if c.pythons[0] <= minor <= c.pythons[1]]
@@ -107,19 +108,19 @@ def client_versions(python: Path) -> dict[str, str]:
     """Versions of the client in an interpreter.
 
     Raises:
-        UnityError: It has none that can be imported.
+        UnityError: The interpreter cannot import the client.
     """
     return json.loads(_run([str(python), "-I", player.__file__, "--versions"]))
 
 
 def download_build(python: Path) -> Path:
-    """Let the client find a build or download one.
+    """Let the client find or download a build.
 
     Raises:
         UnityError: There is none, and none could be downloaded.
     """
     command = [str(python), "-I", player.__file__, "--find-build"]
-    answer = json.loads(_run(command, DOWNLOAD_SECONDS))
+    answer = json.loads(_run(command, _DOWNLOAD_SECONDS))
     if "build" not in answer:
         why = " ".join(answer["error"].split()).rstrip(".")
         raise UnityError(
@@ -131,7 +132,7 @@ def download_build(python: Path) -> Path:
 
 
 def _commands(client: ClientRelease, base: Path, folder: Path, python: Path) -> list[list[str]]:
-    """What makes an environment: by uv where it is there, else by venv and pip."""
+    """The commands that make an environment: by uv if it is installed, else by venv and pip."""
     uv = shutil.which("uv")
     if uv:
         install = [uv, "pip", "install", "--quiet", "--python", str(python)]
@@ -156,7 +157,7 @@ def _minor(python: Path) -> int:
 
 
 def _run(command: Sequence[str], seconds: float = 900) -> str:
-    """What a program prints.
+    """Run a program and return what it prints.
 
     Raises:
         UnityError: It failed; the message ends with its last lines.

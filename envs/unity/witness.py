@@ -1,7 +1,7 @@
-"""Tells from what a build sends whether it plays the arena that was meant, beside the simulator.
+"""Checks that a build plays the arena that was meant, by comparison with the simulator.
 
-Only what the simulator is sure of is judged, so that where builds and simulator may differ a
-little (grazing rays, meshes) nothing is held against the build.
+Only what the simulator is certain of is compared. So small differences that builds and simulator
+may have (grazing rays, meshes) do not count against the build.
 """
 
 from __future__ import annotations
@@ -23,41 +23,42 @@ if TYPE_CHECKING:
 
 STEPS_PER_UNIT: Final = 5
 """Physics steps of one unit of a time limit (reference/animal-ai.md section 4.2)."""
-AWAY: Final = 0.05
-"""Metres that the agent may stand from where the arena says; it falls 4 mm in its first step."""
+_AWAY: Final = 0.05
+"""Metres by which the agent's position may differ; the agent falls 4 mm in its first step."""
 FAR: Final = 0.5
-"""Metres by which a ray may differ."""
-TURNED: Final = 1.0
-"""Degrees: a ray of which the simulator is sure sees the same when it is turned by so much."""
-RELATIVE: Final = 1e-3
-"""Share by which the decay of a decision may differ: float32 sums are some 1e-6 off."""
+"""Metres by which a ray's distance may differ."""
+_TURNED: Final = 1.0
+"""Degrees by which rays are turned to find those of which the simulator is certain."""
+_RELATIVE: Final = 1e-3
+"""Relative difference that is allowed in the decay of a decision; float32 sums are accurate to
+about 1e-6."""
 SETTLED: Final = 2
-"""Decisions of plain decay after which the time limit is judged: of the first, what happened before
-it may have been counted."""
-THAWED: Final = 3
-"""The same where the agent was frozen: Unity waits in seconds, and may be a step off."""
+"""Number of decisions of plain decay after which the time limit is judged. Something before the
+first of them may have been counted in it."""
+_THAWED: Final = 3
+"""Likewise if the agent was frozen: Unity waits in seconds, and may be a step off."""
 _GOALS: Final = (3, 4, 5)
 # Ray tags of goals: good, good of several, bad.
 
 
 class Mismatch(ValueError):  # noqa: N818
-    """The build plays another arena than was meant."""
+    """The build plays another arena than the one that was meant."""
 
 
 class Witness:
     """Watches the beginning of episodes.
 
-    Agent's place and what its rays meet are judged from the first observation; the time limit
-    from the first decisions in which health falls by nothing but time.
+    The agent's position and what its rays hit are judged from the first observation, and the time
+    limit from the first decisions in which health falls by nothing but time.
     """
 
     def __init__(self, rays: RaySpec, decision_period: int, idle: int = 0) -> None:
-        """Make ready.
+        """Prepare the comparison.
 
         Args:
-            rays: What observations hold.
-            decision_period: Physics steps of a decision.
-            idle: Physics steps without action before the first observation.
+            rays: Specification of the rays.
+            decision_period: Number of physics steps in a decision.
+            idle: Number of physics steps without action before the first observation.
         """
         self._idle = idle
         self._spec = ObservationSpec(None, rays, decision_period)
@@ -72,7 +73,7 @@ class Witness:
         """Build the arena that is meant.
 
         Raises:
-            ArenaError: It cannot be built.
+            ArenaError: The arena cannot be built.
         """
         self._expected = self._sim.load(arena, seed, self._idle).observation
         first = episode_arenas(arena)[0]
@@ -80,7 +81,7 @@ class Witness:
         self._decay = 0.0
         if first.time_limit > 0:
             self._decay = self._spec.decision_period / (first.time_limit * STEPS_PER_UNIT)
-        self._needs = THAWED if self._start.frozen_seconds else SETTLED
+        self._needs = _THAWED if self._start.frozen_seconds else SETTLED
         self._plain = 0
         self._watching = True
 
@@ -91,7 +92,7 @@ class Witness:
             Mismatch: The build loaded another arena.
         """
         away = np.abs(seen.position - self._expected.position).max()
-        if away > AWAY:
+        if away > _AWAY:
             raise Mismatch(
                 f"the agent starts at {_point(seen.position)} and not at "
                 f"{_point(self._expected.position)}: another arena was loaded"
@@ -124,14 +125,14 @@ class Witness:
         if step.phase is Phase.LAST:
             self._watching = False
             return
-        if abs(step.reward + self._decay) > RELATIVE * self._decay:
+        if abs(step.reward + self._decay) > _RELATIVE * self._decay:
             self._plain = 0  # frozen still, or more than time is at work
             return
         self._plain += 1
         if self._plain < self._needs:
             return
         self._watching = False
-        if abs(reward + self._decay) > max(RELATIVE * self._decay, 1e-9):
+        if abs(reward + self._decay) > max(_RELATIVE * self._decay, 1e-9):
             raise Mismatch(
                 f"a decision costs {-reward:.6g} and not {self._decay:.6g}: the build plays with "
                 f"the time limit {self._limit(-reward)}"
@@ -143,9 +144,9 @@ class Witness:
         return f"{self._spec.decision_period / decay / STEPS_PER_UNIT:.0f}"
 
     def _sure(self) -> npt.NDArray[np.bool_]:
-        """Rays that see the same when the agent is turned a little either way."""
+        """Rays that hit the same when the agent is turned slightly either way."""
         middle = self._table(self._cast(0.0))
-        sides = (self._table(self._cast(turn)) for turn in (-TURNED, TURNED))
+        sides = (self._table(self._cast(turn)) for turn in (-_TURNED, _TURNED))
         return np.logical_and.reduce([_alike(side, middle) for side in sides])
 
     def _cast(self, turn: float) -> npt.NDArray[np.float32]:
@@ -160,7 +161,7 @@ class Witness:
 
 
 def _alike(one: npt.NDArray[np.float64], two: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-    """Which rays meet the same thing at about the same distance."""
+    """Which rays hit the same thing at about the same distance."""
     ramp, immovable = 9, 1  # some builds give ramps a tag of their own
     tags = [np.where(table[:, 0] == ramp, immovable, table[:, 0]) for table in (one, two)]
     return (tags[0] == tags[1]) & (np.abs(one[:, 1] - two[:, 1]) < FAR)

@@ -1,10 +1,10 @@
-"""Adaptive testing: what to play next, and when it is enough.
+"""Adaptive testing: what to play next, and when to stop.
 
-`learner` is asked and told, and is what a session drives; `plan` says how to choose and when to
-stop. It chooses among a `bank` of instances and `offers` of what could be made: `information` is
-what each would tell, `selectors` turn that into probabilities, `policy` puts them together,
-`peers` is what stood beside a choice. `outcomes` weighs what was told, repeats by `retest`.
-`stopping` gives the verdict, `bound` what a battery can tell at most. `alarm` notices agents that
-the layout does not describe, `hindsight` whether that stands, `widening` what else may be there.
-`campaign` shares episodes among several agents.
+A session drives the ask/tell object in `learner`; `plan` holds its policy and stopping rule. It
+chooses from a `bank` of instances and `offers` that could be made. `information` computes what each
+instance would tell, `selectors` turn that into probabilities, `policy` combines selectors, and
+`peers` records the alternatives to a choice. `outcomes` weights what was told, with repeats
+weighted by `retest`. `stopping` gives the verdict, and `bound` how much a battery can tell at most.
+`alarm` notices agents that the layout does not describe, `hindsight` confirms it, and `widening`
+extends the layout for them. `campaign` shares episodes among several agents.
 """

@@ -41,7 +41,7 @@ QUIET: Final = 8
 """The first outcomes, on which no stake is laid. They are predicted from the prior, and an agent
 that surprises the prior does not make the layout wrong. With 24 the alarm found 32 of 37
 context-specific sessions within 200 episodes instead of 35."""
-RESTARTS: Final = (16, 48, 112, 240)
+_RESTARTS: Final = (16, 48, 112, 240)
 """Episodes after which new stakes on all instances together are laid, to notice agents that change.
 """
 PARADIGM: Final = "paradigm"
@@ -51,7 +51,7 @@ FEW: Final = 6
 is cut into three."""
 MOST: Final = 3
 """Greatest number of suspects that are named."""
-COMMON: Final = 0.2
+_COMMON: Final = 0.2
 """Share of the instances from which a single value of a many-valued meta-feature has its own
 stratum. Such a value often means that the thing which has the feature is absent."""
 
@@ -119,7 +119,7 @@ class Alarm:
         """
         self.stratifications = tuple(ways)
         self._logs = [np.zeros((len(way.strata), len(SHIFTS))) for way in ways]
-        self._restarts = np.zeros((len(RESTARTS), len(SHIFTS)))
+        self._restarts = np.zeros((len(_RESTARTS), len(SHIFTS)))
         self._episodes = 0
         self._raised_at: int | None = None
 
@@ -151,7 +151,7 @@ class Alarm:
             return
         for way, logs in zip(self.stratifications, self._logs, strict=True):
             logs[way.labels[row]] += log_factors
-        self._restarts[np.array(RESTARTS) < self._episodes] += log_factors
+        self._restarts[np.array(_RESTARTS) < self._episodes] += log_factors
         if self._raised_at is None and self._log_evidence() > np.log(LEVEL):
             self._raised_at = self._episodes
 
@@ -306,7 +306,7 @@ def _ends(
     mean = np.clip(p, LEAST, 1.0 - LEAST)
     at = betainc(mean * size, (1.0 - mean) * size, outcome)
     edge = likelihood.edge
-    # Scores nearer to an end than the edge were moved to it.
+    # Scores nearer to 0 or 1 than the edge were moved to the edge.
     less = np.zeros_like(at) if outcome <= edge else at
     return less, np.ones_like(at) if outcome >= 1.0 - edge else at
 
@@ -317,7 +317,7 @@ def _by_feature(name: str, values: Floats) -> Stratification:
     if len(levels) <= FEW:
         own, cuts = levels, np.empty(0)
     else:
-        own = levels[counts >= COMMON * len(known)]
+        own = levels[counts >= _COMMON * len(known)]
         rest = known[~np.isin(known, own)]
         cuts = np.unique(np.quantile(rest, [1 / 3, 2 / 3])) if len(rest) else np.empty(0)
     strata = [f"{level:g}" for level in own]

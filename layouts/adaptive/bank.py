@@ -116,7 +116,7 @@ class Bank:
         if n:
             told = columns if gives.all() else np.column_stack([columns, gives])
             _, first, place = np.unique(told, axis=0, return_index=True, return_inverse=True)
-            order = np.argsort(first)  # as they come, so that neighbours stay neighbours
+            order = np.argsort(first)  # in the original order, so that neighbours stay neighbours
             self.distinct, self.gives = columns[first[order]], gives[first[order]]
             self.place: Ints = np.argsort(order)[np.ravel(place)]
         else:
@@ -182,7 +182,7 @@ class Bank:
         given = np.asarray(observes, dtype=np.bool_)
         if given.shape != (own, gives.shape[1]):
             raise ValueError(
-                f"observes has shape {given.shape}; (instances, outcomes) is wanted, that is "
+                f"observes has shape {given.shape}; expected (instances, outcomes), that is "
                 f"{(own, gives.shape[1])}: {', '.join(self.layout.outcome_names)}"
             )
         gives[:own] = given

@@ -24,13 +24,13 @@ AGENTS: Final = 64
 """Number of agents drawn from the prior for which the bound is computed."""
 NODES: Final = 31
 """Number of nodes of the Gauss-Hermite quadrature."""
-BEST: Final = 0.05
+_BEST: Final = 0.05
 """Share of agents whose bound is below the one that is reported as the best."""
-WIDTH: Final = 3.29
+_WIDTH: Final = 3.29
 """Width of a 90 % interval of a normal posterior, in standard deviations."""
 _ROWS: Final = 1024
 """Number of instances processed at a time, so that arrays stay small."""
-LEAST_SHARE: Final = 1e-9
+_LEAST_SHARE: Final = 1e-9
 """Least distance of an expected outcome from 0 and 1, where the information would be infinite."""
 STEP: Final = 1e-3
 """Step of the finite differences for derivatives, in prior standard deviations."""
@@ -111,7 +111,7 @@ def information_bounds(bank: Bank, rule: StoppingRule, plays: int = 1) -> list[I
                 unit=node.unit,
                 sd=float(np.median(sd)),
                 share=float(np.median(sd)) / node.prior.span,
-                best=float(np.quantile(sd, BEST)),
+                best=float(np.quantile(sd, _BEST)),
                 target=target,
                 agents=float(np.mean(sd <= target)),
             )
@@ -141,7 +141,7 @@ def _in_units(prior: Prior, z: Floats, sd: Floats) -> Floats:
 
 def _target(rule: StoppingRule, name: str) -> float:
     """The wanted standard deviation as a share of the range; a target width implies one too."""
-    wanted = [rule.target(name), rule.target_width / WIDTH]
+    wanted = [rule.target(name), rule.target_width / _WIDTH]
     return min((share for share in wanted if share > 0.0), default=0.0)
 
 
@@ -160,7 +160,7 @@ def information_of(layout: Layout, columns: Floats, expected: Floats, outcome: i
     Returns:
         (1 or 2, 1 or 2, instances, agents).
     """
-    p = np.clip(expected[0], LEAST_SHARE, 1.0 - LEAST_SHARE)
+    p = np.clip(expected[0], _LEAST_SHARE, 1.0 - _LEAST_SHARE)
     likelihood = layout.outcomes[outcome].likelihood
     if isinstance(likelihood, Beta):
         size = np.maximum(expected[1], LEAST_SIZE)

@@ -106,7 +106,7 @@ def next_round(standings: Sequence[Standing], rule: Allocation, left: int) -> di
     """
     unsettled: Mask = np.any(overlapping(standings, rule), axis=(1, 2))
     able = [i for i, s in enumerate(standings) if s.open and unsettled[i]]
-    # Looking as far ahead as there is budget: a single block rarely turns an order round, though
+    # Look as far ahead as the budget allows: a single block rarely reverses an order, though
     # several would.
     gains = worth(standings, rule, max(rule.block, left // max(1, len(able))))
     able.sort(key=lambda i: (-gains[i], standings[i].episodes, i))

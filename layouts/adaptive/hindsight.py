@@ -26,7 +26,7 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 
 LEVEL: Final = 0.1
 """P-value, corrected for the number of strata (Bonferroni), below which a layout fails."""
-MATTERS: Final = 0.1
+_MATTERS: Final = 0.1
 """Least mean residual of a stratum that counts, as a share of an outcome's maximum. An agent that
 never fails is predicted at 0.97 at best, which 400 episodes distinguish from 1; that is no reason
 to distrust its profile."""
@@ -70,7 +70,7 @@ def _by_stratum(apart: Floats, variance: Floats, strata: Ints) -> Floats:
     """
     total, expected, seen = (np.bincount(strata, v) for v in (apart, variance, apart**2))
     count, spread = np.bincount(strata), np.maximum(expected, seen)
-    matters = np.abs(total) >= MATTERS * count
+    matters = np.abs(total) >= _MATTERS * count
     found = spread > 0.0
     return np.where(matters[found], total[found] / np.sqrt(spread[found]), 0.0)
 

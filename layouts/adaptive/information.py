@@ -37,29 +37,29 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 PARTICLES: Final = 1000
 """Number of particles for scoring; the posterior's are thinned to about as many."""
 
-LARGE: Final = 4000
+_LARGE: Final = 4000
 """Number of distinct instances above which a first look with few particles selects those that get a
 second look."""
-TABLED: Final = 200
+_TABLED: Final = 200
 """Number of distinct instances, of counts or scores, for which `information` makes a table of
 probabilities."""
-DEGREE: Final = 3
+_DEGREE: Final = 3
 """Degree of the polynomial guess from a score. It achieves 0.65 to 1 of the drop, and ranks
 instances at least as well as a table of 64 drawn scores would, in a twentieth of the time."""
-FIRST_LOOK: Final = 250
+_FIRST_LOOK: Final = 250
 """Particles of the first look."""
-CELLS: Final = 16_000_000
+_CELLS: Final = 16_000_000
 """Number of probabilities in the first look (64 MB); with more instances it uses fewer particles.
 """
 BLOCK: Final = 250_000
 """Number of cells (instances times particles) of counts or scores whose moments are computed at
 once, about 15 MB."""
-LEAST_LOOK: Final = 32
+_LEAST_LOOK: Final = 32
 """Least number of particles of a first look, however many instances there are."""
-SECOND_LOOK: Final = 1000
+_SECOND_LOOK: Final = 1000
 """Number of instances that get a second look, shared among the paradigms."""
 
-PENDING_EXACT: Final = 3
+_PENDING_EXACT: Final = 3
 """Number of pending episodes up to which all combinations of outcomes are enumerated; for more, 8
 draws are taken."""
 BINS: Final = 8
@@ -180,16 +180,16 @@ class GainEstimator:
     def _looks(self) -> tuple[int, ...]:
         """Numbers of particles of the first look at all instances, and of a second look at some."""
         count, binary = len(self.bank.distinct), self._binary
-        if count <= (LARGE if binary else SECOND_LOOK):
+        if count <= (_LARGE if binary else _SECOND_LOOK):
             return (PARTICLES,)
-        cells = CELLS if binary else 4 * BLOCK
-        return min(FIRST_LOOK, max(cells // count, LEAST_LOOK)), PARTICLES
+        cells = _CELLS if binary else 4 * BLOCK
+        return min(_FIRST_LOOK, max(cells // count, _LEAST_LOOK)), PARTICLES
 
     def _worth_a_look(self, posterior: LivePosterior) -> tuple[Ints, Floats]:
         """The distinct instances for which tables are made, and the drops of all instances."""
         total = np.empty(len(self.bank.distinct))
         total[self.bank.place] = self.scores(posterior).total
-        return _promising(total, self.bank, TABLED), total
+        return _promising(total, self.bank, _TABLED), total
 
     def _scores(
         self, theta: Floats, weights: Floats, pending: tuple[int, ...], seed: int
@@ -200,7 +200,7 @@ class GainEstimator:
         first = self._marginal(theta, ability, weights, looks[0], None, pending, seed)
         if len(looks) == 1:
             return _expanded(first, bank.place)
-        rows = _promising(first.total, bank, SECOND_LOOK)
+        rows = _promising(first.total, bank, _SECOND_LOOK)
         second = self._marginal(theta, ability, weights, looks[1], rows, pending, seed)
         total = np.minimum(first.total, second.total.min())
         drops, predicted = first.drops.copy("K"), first.predicted.copy()
@@ -237,7 +237,7 @@ class GainEstimator:
         """Possible weights once the pending outcomes are known, each with its probability."""
         rows = self.bank.place[list(pending)]
         columns = self.bank.distinct[rows]
-        if not self._binary or len(pending) > PENDING_EXACT:
+        if not self._binary or len(pending) > _PENDING_EXACT:
             generator = rng(seed, "pending", len(pending))
             draws = generator.choice(len(theta), 8, p=weights)
             drawn = self.bank.evaluator.simulate(theta[draws], columns, generator)
@@ -252,7 +252,7 @@ class GainEstimator:
             posterior = weights * np.exp(likelihood - likelihood.max())
             chance = float(posterior.sum()) * float(np.exp(likelihood.max()))
             made.append((chance, posterior / posterior.sum()))
-        if len(pending) > PENDING_EXACT or not self._binary:
+        if len(pending) > _PENDING_EXACT or not self._binary:
             return [(1.0 / len(made), w) for _, w in made]
         total = sum(chance for chance, _ in made)
         return [(chance / total, w) for chance, w in made]
@@ -312,7 +312,7 @@ def _moments(bank: Bank, theta: Floats, columns: Floats, outcome: int) -> list[F
     assert size is not None  # scores have one
     size = np.maximum(size, LEAST_SIZE)
     made = [p]
-    for k in range(1, 2 * DEGREE):
+    for k in range(1, 2 * _DEGREE):
         made.append(made[-1] * (p * size + k) / (size + k))
     return made
 
@@ -353,7 +353,7 @@ def _guess(moments: Sequence[Floats], weightings: Floats) -> tuple[Floats, Float
     spread = mean[:, powers[:, np.newaxis] + powers]
     spread -= mean[:, powers, np.newaxis] * mean[:, np.newaxis, powers]
     scale = np.maximum(np.trace(spread, axis1=1, axis2=2), 1e-6)[:, np.newaxis, np.newaxis]
-    ridge = 1e-9 * scale * np.eye(degree)  # powers of nearly one value are nearly alike
+    ridge = 1e-9 * scale * np.eye(degree)  # powers of nearly one value are nearly collinear
     guess = cast("Floats", np.linalg.solve(spread + ridge, together))
     return np.sum(together * guess, axis=1), known[0]
 
@@ -383,11 +383,11 @@ def _guess_from_all(
             if i != j:
                 spread[:, j, i] += both
     there = gives[:, [k for k, _ in guessed]]
-    # What is not given has no part: a variance of 1 with nothing in common with anything.
+    # An outcome that is not given is left out: it gets variance 1 and no covariance.
     spread *= there[:, :, np.newaxis] & there[:, np.newaxis]
     together *= there[:, :, np.newaxis]
     scale = np.maximum(np.trace(spread, axis1=1, axis2=2), 1e-6)[:, np.newaxis]
-    ridge = np.where(there, 1e-9 * scale, 1.0)  # powers of nearly one value are nearly alike
+    ridge = np.where(there, 1e-9 * scale, 1.0)  # powers of nearly one value are nearly collinear
     filled = spread + ridge[:, :, np.newaxis] * np.eye(len(guessed))
     guess = cast("Floats", np.linalg.solve(filled, together))
     predicted = np.stack([own[0] @ weights for own in moments], axis=1)

@@ -1,4 +1,4 @@
-"""Adaptive testing as ask and tell: which instance next, what came of it, whether it is enough."""
+"""The adaptive test as ask and tell: what to play next, what came of it, and whether to stop."""
 
 from __future__ import annotations
 
@@ -29,28 +29,29 @@ from animalcat.layouts.reporting.profile import Profile
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 RULES: Final = 1
-"""Version of the decision rules: what is told and asked in the same order gives the same choices
-under one version. It grows when any of selection, posterior, alarm or stopping changes a choice."""
-KNOWN_RULES: Final = (1,)
-"""Versions that this code can still follow."""
+"""Version of the decision rules. Under one version, the same questions and answers in the same
+order give the same choices. It grows when a change to selection, posterior, alarm or stopping
+changes any choice."""
+_KNOWN_RULES: Final = (1,)
+"""Versions of the decision rules that this code can follow."""
 
 
 class RulesError(ValueError):
-    """Decision rules that this version of animalcat does not know."""
+    """The decision rules have a version that this version of animalcat does not know."""
 
 
 Given: TypeAlias = float | Sequence[float] | Mapping[str, float]
-"""What is told of an episode: its only outcome; one for each outcome of the layout, in order, NaN
-where one is missing; or those that there are by name."""
+"""What is told of an episode: its only outcome; or one for each outcome of the layout, in order,
+with NaN where one is missing; or the outcomes that were observed, by name."""
 
 
 class Data(NamedTuple):
-    """What a fit is given.
+    """The data of a fit.
 
     Attributes:
-        features: (n, features).
-        outcomes: (n,), or (n, outcomes) of a layout with several, NaN where one is missing.
-        weights: (n,), as how many outcomes each counts; 0 where nothing was observed.
+        features: (episodes, features).
+        outcomes: (episodes,), or (episodes, outcomes) if the layout has several; NaN where missing.
+        weights: (episodes,), how many outcomes each counts as; 0 where nothing was observed.
     """
 
     features: Floats
@@ -59,7 +60,7 @@ class Data(NamedTuple):
 
 
 class Widened(NamedTuple):
-    """What to fit again after an alarm: the layout with a way out, its data, and where that is."""
+    """What to fit again after an alarm: the widened layout, its data, and the strata in words."""
 
     layout: Layout
     data: Data
@@ -67,7 +68,7 @@ class Widened(NamedTuple):
 
 
 class _Told(NamedTuple):
-    """A tell: its episode, its instance, and all outcomes; NaN: missing."""
+    """One outcome that was told: its episode, instance and values, NaN where one is missing."""
 
     episode: int
     instance: str
@@ -75,7 +76,7 @@ class _Told(NamedTuple):
 
 
 class _Reseed(NamedTuple):
-    """Draws of the posterior of the first n outcomes, which came after some outcomes were told."""
+    """Draws given the first `n` outcomes, which arrived after `told` outcomes had been told."""
 
     draws: Floats
     n: int
@@ -83,13 +84,13 @@ class _Reseed(NamedTuple):
 
 
 class Learner:
-    """One adaptive test: it is asked for the next instance and told what came of it.
+    """One adaptive test: ask it for the next instance, and tell it the outcome.
 
-    Its state follows from what it is made with and from what was told, in order, and from nothing
-    else; so whoever tells the same again gets the same choices, bit by bit. It knows nothing of
-    arenas, agents or storage. One thread at a time; calls take milliseconds.
+    Its state is determined by its arguments and by what was told, in order. So telling the same
+    again gives the same choices, bit by bit. It knows nothing of arenas, agents or storage. It is
+    for one thread at a time; a call takes milliseconds.
 
-    An adaptive test of one's own is a loop:
+    An adaptive test of your own is a loop:
 
         learner = Learner(Bank.of(layout, instances), Policy(), StoppingRule(40), seed=1)
         while not learner.verdict().stop:
@@ -111,19 +112,19 @@ class Learner:
         """Start before the first episode.
 
         Args:
-            bank: What can be asked for, and the layout that is measured with it.
+            bank: The instances to choose from, with the layout that is measured.
             policy: How to choose; by default `Policy()`.
             rule: When to stop; by default `StoppingRule()`.
-            seed: Seed of everything random.
-            rules: Version of the decision rules, as kept with a test that goes on.
+            seed: Seed of all randomness.
+            rules: Version of the decision rules; pass the stored one to continue an earlier test.
             fallback: Whether choices are stratified random while the alarm stands.
 
         Raises:
-            RulesError: The rules are of a version that is not known.
-            ValueError: Policy or rule do not go with the layout or the bank, or with each other.
+            RulesError: This version of the rules is not known.
+            ValueError: The policy or the rule does not fit the layout, the bank or each other.
         """
-        if rules not in KNOWN_RULES:
-            known = ", ".join(map(str, KNOWN_RULES))
+        if rules not in _KNOWN_RULES:
+            known = ", ".join(map(str, _KNOWN_RULES))
             raise RulesError(
                 f"decision rules of version {rules} are not known here, only {known}; go on with "
                 "the version of animalcat that began, or begin anew"
@@ -151,24 +152,24 @@ class Learner:
 
     @property
     def n(self) -> int:
-        """Outcomes told so far."""
+        """Number of outcomes told so far."""
         return len(self._evidence)
 
     @property
     def left(self) -> tuple[str, ...]:
-        """Names of the bank's own instances that were not set aside, played ones among them."""
+        """Names of the bank's own instances that are not set aside, including played ones."""
         own = np.flatnonzero(~self._chooser.bank.offered)
         return tuple(self._chooser.bank.names[row] for row in own)
 
     def ask(self, pending: Sequence[str] = (), episode: int | None = None) -> Choice | None:
-        """The next instance; None where none is left.
+        """Choose the next instance; None if none is left.
 
-        What an offer is chosen for is to be made, and `learn` to be told of it.
+        If the choice is an offer, make an instance for it and report the instance with `learn`.
 
         Args:
-            pending: Instances that were asked for and not told of yet.
-            episode: Number of the episode that it is for; it keys the randomness. By default the
-                number of outcomes told, plus what is pending.
+            pending: Instances that were asked for and whose outcomes were not told yet.
+            episode: Number of the episode; it keys the randomness. By default the number of
+                outcomes told plus the number of pending instances.
         """
         number = self.n + len(pending) if episode is None else episode
         distrust = self._fallback and self._contradicted
@@ -177,22 +178,22 @@ class Learner:
         )
 
     def tell(self, instance: str, outcome: Given, episode: int | None = None) -> None:
-        """Take in what came of an instance.
+        """Take in the outcome of an episode.
 
-        Where nothing was observed (every outcome is missing) the instance counts as played, and
-        the posterior stays what it is.
+        If nothing was observed (every outcome is missing), the instance counts as played and the
+        posterior does not change.
 
         Args:
-            instance: Its name.
-            outcome: Success 1 or failure 0, successes of the trials, or a score. Of a layout with
-                several outcomes those that there are, by name or in its order with NaN for what is
-                missing.
-            episode: Number of the episode; each is told once. By default the number of outcomes
+            instance: Name of the instance.
+            outcome: 1 for success or 0 for failure, the number of successful trials, or a score. If
+                the layout has several outcomes: those that were observed, by name, or all in the
+                layout's order with NaN where one is missing.
+            episode: Number of the episode; each can be told once. By default the number of outcomes
                 told.
 
         Raises:
             TellError: The instance is unknown, or the episode was told already.
-            ValueError: An outcome is of another kind, or unknown.
+            ValueError: An outcome is unknown or of the wrong kind.
         """
         number = self.n if episode is None else episode
         if instance not in self._rows and instance not in self._offer_of:
@@ -212,12 +213,12 @@ class Learner:
         self._contradicted = self._alarm.raised and self._fails_in_hindsight()
 
     def learn(self, instance: str, offer: str, features: npt.ArrayLike) -> None:
-        """Know an instance that was made for an offer; before it is told of or set aside.
+        """Add an instance that was made for an offer, before it is told or set aside.
 
         Args:
-            instance: Its name.
+            instance: Name of the instance.
             offer: Name of the offer.
-            features: (features,), those that it really has, in the layout's order and units.
+            features: (features,), as measured on the instance, in the layout's order and units.
 
         Raises:
             ValueError: There is no such offer, or a feature is out of range.
@@ -230,22 +231,22 @@ class Learner:
         self._offer_of[instance] = offer
 
     def set_aside(self, instance: str) -> None:
-        """Never choose an instance that was not told of, nor make another of its offer."""
+        """Exclude an instance that was not told yet, and its offer, from being chosen."""
         name = self._offer_of.get(instance, instance)
         if instance not in self._evidence and name in self._places:
             self._aside.add(name)
             self._choose_from(self.bank.without(self._aside))
 
     def invalidate(self, episode: int) -> None:
-        """Forget an outcome, as if it had never been told.
+        """Forget an outcome as if it had never been told.
 
-        Draws that the posterior was restarted from and that knew it are dropped with it.
+        Reseeds whose draws knew the outcome are dropped too.
 
         Args:
-            episode: Its number.
+            episode: Number of the episode.
 
         Raises:
-            TellError: It was not told.
+            TellError: The episode was not told.
         """
         numbers = [told.episode for told in self._told]
         if episode not in numbers:
@@ -261,10 +262,10 @@ class Learner:
         self._replay(told, reseeds)
 
     def verdict(self, seconds: float = 0.0) -> Verdict:
-        """Whether it is enough.
+        """Decide whether to stop, with the status of every capability.
 
         Args:
-            seconds: How long was played.
+            seconds: How long the agent has played.
         """
         return self._stopper.verdict(
             self._posterior,
@@ -279,37 +280,37 @@ class Learner:
         return self._posterior.summary()
 
     def profile(self, provenance: Mapping[str, Any] | None = None, seconds: float = 0.0) -> Profile:
-        """The profile of the live posterior, with the status of each capability.
+        """Make the profile of the live posterior, with the status of each capability.
 
         Args:
-            provenance: What else is to be known, JSON-ready.
-            seconds: How long was played.
+            provenance: Further facts to store with it, JSON-ready.
+            seconds: How long the agent has played.
         """
         status = self.verdict(seconds).status
         return Profile.of_live(self._posterior, status, provenance or {})
 
     def data(self) -> Data:
-        """All outcomes so far, with the weights that repeats have by what is known now."""
+        """All outcomes so far, with the weights that repeats now have."""
         rows = [self._features(instance)[0] for instance in self._evidence.instances]
         features = np.array(rows, np.float64).reshape(len(rows), len(self.layout.features))
         return Data(features, self._evidence.outcomes, self._evidence.weights)
 
     def reseed(self, draws: npt.ArrayLike, n: int) -> None:
-        """Start the posterior anew from draws of it after the first n outcomes told.
+        """Restart the posterior from draws given the first n outcomes.
 
         Args:
             draws: (draws, latents), in the units of the latents.
-            n: How many outcomes they know.
+            n: Number of outcomes that the draws know.
         """
         made = np.array(draws, np.float64)
         self._posterior.reseed(made, n, self._evidence.first(n).weights)
         self._reseeds.append(_Reseed(made, n, self.n))
 
     def information_bounds(self) -> list[InformationBound]:
-        """What the bank's own instances can tell at most; it changes no choice.
+        """Compute how precisely the bank's own instances can measure each capability at best.
 
-        It may run beside other calls. Empty where instances are made on demand, which have no
-        limit.
+        It changes no choice and may run beside other calls. It is empty if instances are made on
+        demand, since these have no limit.
         """
         if self.policy.generate:
             return []
@@ -318,9 +319,9 @@ class Learner:
 
     @property
     def misfit(self) -> str:
-        """Where predictions fail, if the layout does not describe the agent.
+        """Where predictions fail, in words, if the layout does not describe the agent.
 
-        Empty where the alarm was not raised, or does not stand in hindsight.
+        It is empty if the alarm was not raised, or does not stand in hindsight.
         """
         if not self._contradicted:
             return ""
@@ -334,19 +335,19 @@ class Learner:
 
     @property
     def raised_at(self) -> int | None:
-        """After how many outcomes the alarm was raised; None: it was not."""
+        """Number of outcomes after which the alarm was raised; None if it was not."""
         return self._alarm.raised_at
 
     @property
     def alarm(self) -> dict[str, Any] | None:
-        """When the alarm was raised, and whether it stands in hindsight; None: it was not."""
+        """When the alarm was raised, and whether it stands in hindsight; None if not raised."""
         if not self._alarm.raised:
             return None
         return {"raised_at": self._alarm.raised_at, "stands": self._contradicted}
 
     @property
     def retest(self) -> dict[str, Any] | None:
-        """What repeats have told of how random the agent is, as JSON values; None without any."""
+        """What repeats show about the agent's randomness, as JSON values; None without repeats."""
         retest = self._evidence.retest
         if not retest.pairs:
             return None
@@ -360,16 +361,16 @@ class Learner:
 
     @property
     def posterior(self) -> LivePosterior:
-        """The live posterior; to be looked at, not changed."""
+        """The live posterior; do not change it."""
         return self._posterior
 
     @cached_property
     def widened_layout(self) -> Layout:
-        """The layout with a way out for outcomes of contradicted strata."""
+        """The layout widened for the outcomes of contradicted strata."""
         return widening.widened(self.layout)
 
     def widened(self) -> Widened | None:
-        """What to fit again after an alarm; None without one, and where no stratum stands out."""
+        """What to fit again after an alarm; None without an alarm, or if no stratum stands out."""
         suspects = self._alarm.contradicted() if self._contradicted else ()
         if not suspects:
             return None
@@ -380,7 +381,7 @@ class Learner:
         return Widened(self.widened_layout, data._replace(features=features), _named(suspects))
 
     def save(self) -> bytes:
-        """What was told, as bytes; `restore` goes on from them."""
+        """Serialise what was told; `restore` continues from it."""
         reseeds = {f"reseed{i}": one.draws for i, one in enumerate(self._reseeds)}
         made = {f"made{i}": row[0] for i, row in enumerate(self._made.values())}
         message = {
@@ -393,16 +394,16 @@ class Learner:
         return messages.pack(message, {**reseeds, **made})
 
     def restore(self, saved: bytes) -> None:
-        """Go on from what another learner saved that was made with the same.
+        """Continue from what a learner with the same arguments saved.
 
-        Everything is told again, which takes as long as it took.
+        Everything is told again, so it takes as long as the first time.
 
         Args:
-            saved: As `save` gave it.
+            saved: The bytes that `save` returned.
 
         Raises:
-            ValueError: It is damaged, or of a learner that was made with another layout, bank,
-                policy, rule or seed, or by other rules.
+            ValueError: The bytes are damaged, or come from a learner with another layout, bank,
+                policy, rule, seed or version of the rules.
         """
         text, payload = messages.lengths(saved[: messages.HEADER.size])
         start = messages.HEADER.size
@@ -443,7 +444,7 @@ class Learner:
                 self.tell(told[count].instance, told[count].values, told[count].episode)
 
     def _values(self, outcome: Given) -> Floats:
-        """(outcomes,), NaN where one is missing."""
+        """Values of all outcomes, (outcomes,); NaN where one is missing."""
         names = [one.name for one in self.layout.outcomes]
         if isinstance(outcome, Mapping):
             if unknown := sorted(set(outcome) - set(names)):
@@ -458,22 +459,22 @@ class Learner:
         return values
 
     def _checked(self, values: Floats, features: Floats) -> Outcome:
-        """The values as the posterior takes them."""
+        """Check the values and convert them to the form that the posterior takes."""
         row = self.layout.check_outcomes(values[np.newaxis], features)
         return float(row[0]) if row.ndim == 1 else tuple(row[0].tolist())
 
     @cached_property
     def _nothing(self) -> Floats:
-        """Values that stand in where nothing was observed; they get no weight."""
+        """Placeholder values, of weight 0, for an episode in which nothing was observed."""
         first = self.layout.outcomes[0].likelihood
         rest = [np.nan] * (len(self.layout.outcomes) - 1)
         return np.array([0.5 if isinstance(first, Beta) else 0.0, *rest])
 
     def _weigh_in(self, instance: str, y: Outcome, number: int) -> float:
-        """Let the alarm bet on an outcome; gives its predicted probability, before it is known."""
+        """Let the alarm bet on an outcome, and return the probability that was predicted for it."""
         evaluator, posterior = self.bank.evaluator, self._posterior
         columns = evaluator.columns(self._features(instance))
-        if instance not in self._evidence:  # a repeat is not what the layout predicts
+        if instance not in self._evidence:  # the layout does not predict repeats
             bets = log_factors(posterior, evaluator, columns, y, number)
             self._alarm.update(self._row(instance), bets)
         if isinstance(self.layout.outcome, Bernoulli) and len(self.layout.outcomes) == 1:
@@ -483,7 +484,7 @@ class Learner:
         for one, value in zip(self.layout.outcomes, np.atleast_1d(y), strict=True):
             kind = one.likelihood
             if isinstance(kind, Beta) and kind.edge < value < 1.0 - kind.edge:
-                return 0.0  # no score within the ends comes again by chance
+                return 0.0  # a score inside the ends never recurs by chance
         each = evaluator.pointwise(posterior.particles, columns, np.array([y]))
         return float(posterior.weights @ np.exp(each[0]))
 
@@ -502,11 +503,11 @@ class Learner:
         return [self._places[name] for name in names if name in self._places]
 
     def _row(self, instance: str) -> int:
-        """Place among all instances of the bank, those set aside among them."""
+        """Row of an instance in the whole bank, including those set aside."""
         return self._rows[self._offer_of.get(instance, instance)]
 
     def _features(self, instance: str) -> Floats:
-        """(1, features)."""
+        """Features of an instance, (1, features)."""
         made = self._made.get(instance)
         return self.bank.features[[self._rows[instance]]] if made is None else made
 
@@ -525,7 +526,7 @@ class Learner:
 
     @cached_property
     def _made_with(self) -> dict[str, Any]:
-        """What the state hangs on beside what was told, as JSON values."""
+        """All that determines the state beside what was told, as JSON values."""
         bank = hashlib.sha256(self.bank.features.tobytes())
         bank.update(json.dumps([self.bank.names, self.bank.paradigms]).encode())
         made: dict[str, Any] = {

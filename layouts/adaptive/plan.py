@@ -1,4 +1,4 @@
-"""How to choose and when to stop, as plain data: what a session is made with."""
+"""How to choose instances and when to stop, as plain data that defines a session."""
 
 from __future__ import annotations
 
@@ -18,33 +18,38 @@ POLICIES: Final[Mapping[Name, str]] = {
 """Names of policies, and what each chooses."""
 
 
-MOST_SHARPNESS: Final = 100.0
-"""Largest sharpness of a policy; a preference of that power is as good as always the most."""
+_MOST_SHARPNESS: Final = 100.0
+"""Greatest sharpness of a policy; with this power, choices are in effect always the most
+informative."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How to choose.
+    """How to choose the next instance.
 
     Attributes:
         name: One of `POLICIES`.
-        random_share: Share of stratified random draws under the first three, so that a layout that
-            is wrong shows.
-        sharpness: How strongly "variance" and "information" prefer what tells more: probabilities
-            are proportional to this power of what instances tell; 0: always what tells most.
-        balance: By how many plays a paradigm may be ahead of the most owed one and still be
-            chosen for what it tells; None: by any number.
-        exposures: How often an instance may be played; 0: any number of times.
-        probes: Where it may be played again: share of draws that repeat an instance to tell how
-            random the agent is, until that is known. Repeats count by that, see `layouts.retest`.
-        cool_down: Episodes during which variants of what was played wait.
-        per_second: Whether what an instance tells counts per expected second of its episode.
-        about: Capabilities that "information" is about; empty: all.
-        order: Names of instances that come first, in this order; under "listed" the only ones.
-        generate: Whether an instance may be made on demand where none of the battery tells enough;
-            for "variance" and "information".
-        enough: An instance of the battery tells enough when it tells this share of what the best
-            that could be made would.
+        random_share: Share of stratified random draws under the first three policies, so that a
+            wrong layout shows.
+        sharpness: How strongly "variance" and "information" prefer informative instances: the
+            probability of an instance is proportional to this power of what it tells. With 0 the
+            most informative one is always chosen.
+        balance: By how many plays a paradigm may be ahead of the one that is furthest behind and
+            still be chosen for what it tells; None for any number.
+        exposures: How often an instance may be played; 0 for any number of times.
+        probes: Share of draws that repeat an instance, where repeats are allowed, to learn how
+            random the agent is; they end once that is known. It decides how much repeats count, see
+            `layouts.adaptive.retest`.
+        cool_down: Number of episodes for which variants of a played instance are not chosen.
+        per_second: Whether what an instance tells is divided by the expected duration of its
+            episode.
+        about: Capabilities that "information" is about; all if empty.
+        order: Names of instances that are played first, in this order; under "listed" the only
+            ones.
+        generate: Whether an instance may be made on demand if none of the battery tells enough; for
+            "variance" and "information".
+        enough: An instance of the battery tells enough if it tells this share of what the best
+            offer would.
     """
 
     name: Name = "variance"
@@ -69,8 +74,8 @@ class Policy:
         for what in ("balance", "exposures", "cool_down"):
             if (getattr(self, what) or 0) < 0:
                 raise ValueError(f"{what} {getattr(self, what)} is below 0")
-        if not 0.0 <= self.sharpness <= MOST_SHARPNESS:
-            raise ValueError(f"sharpness {self.sharpness} is not in [0, {MOST_SHARPNESS:g}]")
+        if not 0.0 <= self.sharpness <= _MOST_SHARPNESS:
+            raise ValueError(f"sharpness {self.sharpness} is not in [0, {_MOST_SHARPNESS:g}]")
         if self.about and self.name != "information":
             raise ValueError('"about" goes with the policy "information" alone')
         if self.generate and self.name not in ("variance", "information"):
@@ -90,17 +95,17 @@ class StoppingRule:
 
     Attributes:
         max_episodes: Budget of episodes.
-        target_sd: A capability is measured at this standard deviation, in shares of its range;
-            0: never.
-        targets: Targets of single capabilities, instead of `target_sd`.
-        target_width: A capability is measured only when its 90 % interval is no wider than this
-            share of its range; 0: widths do not count.
-        futility: A capability is given up where its standard deviation is expected to fall by less
-            than this share over the next 25 episodes; 0: never.
-        max_seconds: Budget of time; 0: none.
-        stop_at_alarm: Whether a layout that the alarm says is contradicted ends the session.
-        combine: With "any", what comes first of the budgets, and of all capabilities being measured
-            or given up, ends the session. With "all", each that is set must have come.
+        target_sd: A capability counts as measured at this posterior standard deviation, as a share
+            of its range; 0 for never.
+        targets: Targets of single capabilities, which replace `target_sd`.
+        target_width: A capability counts as measured only if its 90 % interval is no wider than
+            this share of its range; 0 if widths do not matter.
+        futility: A capability is given up if its standard deviation is expected to fall by less
+            than this share over the next 25 episodes; 0 for never.
+        max_seconds: Budget of time in seconds; 0 for none.
+        stop_at_alarm: Whether the session ends when the alarm says that the layout is contradicted.
+        combine: With "any", the session ends when any budget is used up or every capability is
+            measured or given up. With "all", every condition that is set must hold.
     """
 
     max_episodes: int = 100
@@ -131,11 +136,11 @@ class StoppingRule:
 
     @property
     def wants_measures(self) -> bool:
-        """Whether anything but the budgets can be met: a target, or giving up."""
+        """Whether the rule has more than budgets: a target, or futility."""
         return bool(self.target_sd or self.futility or any(self.targets.values()))
 
     def target(self, name: str) -> float:
-        """Target of one capability, in shares of its range."""
+        """Target of one capability, as a share of its range."""
         return self.targets.get(name, self.target_sd)
 
 
@@ -149,15 +154,17 @@ PRESETS: Final[Mapping[str, StoppingRule]] = {
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """How the episodes of a campaign are handed out.
+    """How the episodes of a campaign are allocated to its agents.
 
     Attributes:
-        budget: Episodes of all agents together.
-        common: How many random instances all agents play, the same and first.
-        block: Episodes that an agent is given at once.
-        at_once: How many agents are given some at once.
-        alike: Two agents need not be told apart that differ by less than this share of the range.
-        confidence: Probability with which an order must be known, or that two are alike.
+        budget: Total number of episodes of all agents.
+        common: Number of random instances that all agents play first, the same for all.
+        block: Number of episodes that an agent is given at a time.
+        at_once: Number of agents that are given a block at a time.
+        alike: Equivalence margin: agents that differ by less than this share of the range need not
+            be told apart.
+        confidence: Probability with which the order of two agents, or their equivalence, must be
+            known.
     """
 
     budget: int

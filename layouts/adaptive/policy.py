@@ -1,4 +1,4 @@
-"""Choosing by a policy: the selector that it stands for, and the choices that selector makes."""
+"""Choosing by a policy: builds the selector for it and draws the choices."""
 
 from __future__ import annotations
 
@@ -45,26 +45,26 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 
 WORTHWHILE: Final = 0.05
-"""A repeat that counts as less of an outcome than this is played as a probe alone."""
+"""A repeat that counts as less of an outcome than this is only played as a probe."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A chosen instance, and why.
+    """A chosen instance and why it was chosen.
 
     Attributes:
-        index: Its row.
+        index: Its row in the bank.
         instance: Its name.
-        score: Expected drop of variance, summed over capabilities in shares of their range.
-        propensity: Probability with which the policy chose it here.
+        score: Expected drop of variance, summed over capabilities as shares of their squared range.
+        propensity: Probability with which the policy chose this instance.
         predicted: Predicted probability of success, or mean score.
-        margins: Per capability that it demands, posterior mean minus demand, in its unit.
-        reason: Which draw it was, for example "informative", "random" or "generated".
-        alternatives: The best others: names and scores.
-        because: Why this and no other, in words, where there is more to say.
-        peers: What else of its paradigm could have been begun; None for a repeat and for what is
-            made on demand.
-        offered: Whether it is an offer, of which an instance is to be made.
+        margins: For each capability that it demands, posterior mean minus demand, in its unit.
+        reason: The kind of draw, for example "informative", "random" or "generated".
+        alternatives: Names and scores of the best other instances.
+        because: Why this instance and no other, in words; empty if there is no more to say.
+        peers: The other instances of its paradigm that could have been begun; None for a repeat and
+            for an offer.
+        offered: Whether it is an offer, for which an instance is to be made.
     """
 
     index: int
@@ -81,19 +81,19 @@ class Choice:
 
 
 class Chooser:
-    """Applies one policy to one bank. It may serve several posteriors; one thread at a time."""
+    """Applies one policy to one bank, for any number of posteriors. For one thread at a time."""
 
     def __init__(self, bank: Bank, policy: Policy | None = None) -> None:
-        """Make ready.
+        """Build the policy's selector.
 
         Args:
-            bank: What can be played.
+            bank: The instances to choose from.
             policy: How to choose; by default `Policy()`.
         """
         self.bank = bank
         self.policy = policy or Policy()
         self.gains = GainEstimator(bank)
-        self._selector = selector_of(self.policy, bank)
+        self._selector = _selector_of(self.policy, bank)
         self._fallback = stratified_random()
 
     def choose(
@@ -102,14 +102,14 @@ class Chooser:
         """Choose the next instance.
 
         Args:
-            posterior: What is known.
-            history: What was played and what is being.
+            posterior: The current posterior.
+            history: What was played and what is being played.
             episode: Number of the episode to come; it keys the randomness.
-            distrust: The layout is contradicted, so that what instances would tell is not known:
-                the choice is stratified random.
+            distrust: Whether the layout is contradicted. What instances would tell is then unknown,
+                so the choice is stratified random.
 
         Returns:
-            The choice, or None where no instance is left.
+            The choice, or None if no instance is left.
         """
         branches = self._branches(posterior, history, distrust)
         if not branches:
@@ -138,21 +138,21 @@ class Chooser:
     def propensities(
         self, posterior: LivePosterior, history: History, *, distrust: bool = False
     ) -> Floats:
-        """Probability with which each instance is chosen next, (instances,); 0 if none is left."""
+        """Probability of each instance to be chosen next, (instances,); 0 if none is left."""
         return propensities(self._branches(posterior, history, distrust), len(self.bank))
 
     def scores(self, posterior: LivePosterior, history: History) -> ExpectedGains:
-        """What each instance would tell now, pending episodes and repeats allowed for."""
+        """Expected gains of each instance now, allowing for pending episodes and repeats."""
         return SelectionContext(posterior, self.bank, history, self.gains).scores
 
     def available(self, history: History, *, distrust: bool = False) -> Mask:
-        """Which instances may be played or made now, (instances,), for what they tell or at random.
+        """Which instances may be chosen for what they tell or at random, (instances,).
 
-        A repeat that would count next to nothing is none of them. Of an offer one instance is made.
+        Repeats that would count for almost nothing are left out. An offer is used once.
 
         Args:
             history: What was played.
-            distrust: The layout is contradicted: then nothing is made by what it says.
+            distrust: Whether the layout is contradicted; if so, nothing is made on demand.
         """
         possible = ~self.bank.offered
         if self.policy.generate and not distrust:
@@ -169,8 +169,8 @@ class Chooser:
         allowed = self.available(history, distrust=distrust)
         if not allowed.any():
             return ()
-        view = SelectionContext(posterior, self.bank, history, self.gains)
-        return (self._fallback if distrust else self._selector).branches(view, allowed)
+        context = SelectionContext(posterior, self.bank, history, self.gains)
+        return (self._fallback if distrust else self._selector).branches(context, allowed)
 
     def _peers(
         self, history: History, index: int, chances: Floats, predicted: Floats
@@ -208,11 +208,11 @@ class Chooser:
         return tuple((self.bank.names[int(row)], float(total[row])) for row in best)
 
 
-def selector_of(policy: Policy, bank: Bank) -> Selector:
-    """The selector that a policy stands for.
+def _selector_of(policy: Policy, bank: Bank) -> Selector:
+    """Build the selector of a policy.
 
     Raises:
-        ValueError: A list names an instance that the bank has not.
+        ValueError: The policy's list names an instance that is not in the bank.
     """
     rows = {name: row for row, name in enumerate(bank.names)} if policy.order else {}
     if unknown := [name for name in policy.order if name not in rows]:
@@ -253,14 +253,14 @@ def _criterion(policy: Policy) -> Criterion:
         case "information":
             made = Information(policy.about)
         case "threshold":
-            return Threshold()  # a distance: it is not the more for taking less time
+            return Threshold()  # a distance, which a shorter episode does not improve
         case _:
             made = VarianceDrop()
     return PerSecond(made) if policy.per_second else made
 
 
 def _drawn(probabilities: Floats, u: float) -> int:
-    """The index that a uniform number picks; never one of probability 0."""
+    """The index that a uniform number selects; never one of probability 0."""
     possible = np.flatnonzero(probabilities)
     total = np.cumsum(probabilities[possible])
     return int(possible[min(int(np.sum(total <= u * total[-1])), possible.size - 1)])

@@ -1,14 +1,15 @@
-"""Test and retest: how random an agent is on one instance, and what a repeat counts as evidence.
+"""Test and retest: how random an agent is, and how much a repeat counts as evidence.
 
-The same arena with the same seed gives a deterministic agent the same episode: its outcome is no
-new evidence. An agent that acts at random gives a new draw. Pairs of plays of one instance tell
-which: with probability `determinism` the second outcome is the first again, else it is drawn anew.
-An instance that suits an agent more than its demands say has the same effect, and is treated the
-same: outcomes of one instance are alike.
+A deterministic agent plays the same arena with the same seed in the same way, so the outcome is no
+new evidence; an agent that acts at random gives a new draw. Pairs of plays of one instance show
+which it is: with probability `determinism` the second outcome is a copy of the first, otherwise it
+is drawn anew. An instance that suits an agent better than its demands say has the same effect and
+is treated the same: the outcomes of one instance are correlated.
 
-Then k plays of an instance tell as much as k / (1 + (k - 1) determinism) plays of different ones:
-the design effect of clusters (Kish 1965, Survey sampling), determinism being the correlation within
-one. A repeat counts what it adds to that, as is expected after the pairs so far.
+So k plays of an instance tell as much as k / (1 + (k - 1) determinism) plays of different ones.
+This is the design effect of clusters (Kish 1965, Survey sampling), with determinism as the
+correlation within a cluster. A repeat counts as what it adds to that number, in expectation after
+the pairs so far.
 """
 
 from __future__ import annotations
@@ -20,45 +21,46 @@ import numpy.typing as npt
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-ALTOGETHER: Final = 1.0 / 3.0
-"""Prior probability that an agent is deterministic altogether, and that it is random altogether,
-as agents are that always take the best action and that sample it; the rest is uniform between."""
+_ALTOGETHER: Final = 1.0 / 3.0
+"""Prior probability that an agent is fully deterministic, and also that it is fully random, like
+agents that always take the best action or that sample their actions. The rest is uniform between.
+"""
 GRID: Final = 201
-"""Values of determinism that its posterior is worked out at."""
+"""Number of grid points for the posterior of determinism."""
 LEAST: Final = 1e-6
 """Least probability of an outcome drawn anew, so that nothing is ever ruled out by a prediction."""
 
 
 class Retest:
-    """What pairs of plays say of an agent, as a posterior over its determinism."""
+    """What pairs of plays say about an agent, as a posterior over its determinism."""
 
     def __init__(self) -> None:
         self._values: Floats = np.linspace(0.0, 1.0, GRID)
-        self._logs: Floats = np.full(GRID, np.log((1.0 - 2.0 * ALTOGETHER) / (GRID - 2)))
-        self._logs[[0, -1]] = np.log(ALTOGETHER)
+        self._logs: Floats = np.full(GRID, np.log((1.0 - 2.0 * _ALTOGETHER) / (GRID - 2)))
+        self._logs[[0, -1]] = np.log(_ALTOGETHER)
         self.pairs = 0
         """Repeats so far."""
         self.agreements = 0
-        """Of those, how many gave the outcome of the play before."""
+        """Number of those repeats whose outcome equalled that of the play before."""
 
     @property
     def determinism(self) -> float:
-        """Posterior mean of the probability that a repeat gives the same outcome without a draw."""
+        """Posterior mean of the probability that a repeat copies the outcome before."""
         return float(self._shares @ self._values)
 
     @property
     def sd(self) -> float:
-        """Posterior standard deviation of the same."""
+        """Posterior standard deviation of that probability."""
         return float(np.sqrt(self._shares @ (self._values - self.determinism) ** 2))
 
     def weights(self, plays: npt.ArrayLike) -> Floats:
-        """As how many outcomes one more play of an instance counts.
+        """How many outcomes one more play of an instance counts as.
 
         Args:
-            plays: How often each instance was played before, any shape.
+            plays: How often each instance was played before; any shape.
 
         Returns:
-            Of the same shape, in [0, 1]: 1 where an instance was not played yet.
+            The same shape, in [0, 1]; 1 for an instance that was not played yet.
         """
         before = np.asarray(plays, dtype=np.int64)
         k = np.arange(1.0, before.max(initial=0) + 1.0)[:, np.newaxis]
@@ -69,8 +71,8 @@ class Retest:
         """Take in a repeat.
 
         Args:
-            same: Whether its outcome was that of the play before.
-            chance: Predicted probability of its outcome if it was drawn anew; an agreement that was
+            same: Whether its outcome equalled that of the play before.
+            chance: Predicted probability of its outcome if it was drawn anew. An agreement that was
                 likely anyway tells little.
         """
         anew = min(max(chance, LEAST), 1.0)
@@ -85,5 +87,5 @@ class Retest:
 
 
 def _worth(plays: Floats, determinism: Floats) -> Floats:
-    """Number of different instances that tell as much as some plays of one."""
+    """Number of different instances that tell as much as some plays of one instance."""
     return plays / np.maximum(1.0 + (plays - 1.0) * determinism, LEAST)

@@ -34,13 +34,13 @@ _ROUNDING: Final = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class SelectionContext:
-    """What a selector may look at.
+    """What a selector bases its choice on.
 
     Attributes:
         posterior: What is known of the agent.
-        bank: What can be played.
+        bank: The instances to choose from.
         history: What was played.
-        gains: Works out what each instance would tell.
+        gains: Computes what each instance would tell.
     """
 
     posterior: LivePosterior
@@ -50,25 +50,25 @@ class SelectionContext:
 
     @property
     def scores(self) -> ExpectedGains:
-        """What each instance would tell, pending episodes and repeats allowed for."""
+        """Expected gains of each instance, allowing for pending episodes and repeats."""
         scores = self.gains.scores(self.posterior, self.history.pending)
         return scores if self.history.retest is None else scores.weighted(self.weights)
 
     @property
     def weights(self) -> Floats:
-        """As how many outcomes one more play of each instance counts, (instances,)."""
+        """How many outcomes one more play of each instance would count as, (instances,)."""
         return self.history.weights(len(self.bank))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Branch:
-    """One alternative: taken with `share`, then an instance by `probabilities`, which sum to 1.
+    """An alternative, taken with probability `share`; it then draws an instance.
 
     Attributes:
         share: Probability of the branch.
-        reason: Why an instance is chosen in it, in a word.
-        probabilities: (instances,).
-        because: Why this branch and no other, in words, where there is more to say.
+        reason: Why it chooses an instance, in one word.
+        probabilities: (instances,), summing to 1.
+        because: Why this branch and no other, in words; empty if there is no more to say.
     """
 
     share: float
@@ -78,36 +78,36 @@ class Branch:
 
 
 class Selector(Protocol):
-    """Whatever can choose the next instance."""
+    """Something that can choose the next instance."""
 
-    def branches(self, view: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
-        """How it would choose.
+    def branches(self, context: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
+        """Describe how it would choose.
 
         Args:
-            view: What it may look at.
-            allowed: (instances,), some of them True.
+            context: What to base the choice on.
+            allowed: (instances,), at least one of them True.
 
         Returns:
-            Branches whose shares sum to 1; nothing where it has no instance to offer.
+            Branches whose shares sum to 1; empty if it has no instance to offer.
         """
         ...
 
 
 class Criterion(Protocol):
-    """How much each instance is worth: the larger, the better."""
+    """A measure of how much each instance is worth; larger is better."""
 
-    def worth(self, view: SelectionContext) -> Floats:
-        """(instances,)."""
+    def worth(self, context: SelectionContext) -> Floats:
+        """The worth of each instance, (instances,)."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class VarianceDrop:
-    """Expected drop of the variance of all capabilities, each in shares of its range."""
+    """Expected drop of variance summed over the capabilities, as shares of their squared range."""
 
-    def worth(self, view: SelectionContext) -> Floats:
-        """(instances,)."""
-        return view.scores.total
+    def worth(self, context: SelectionContext) -> Floats:
+        """The worth of each instance, (instances,)."""
+        return context.scores.total
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,86 +115,86 @@ class Information:
     """Expected information about capabilities, in nats.
 
     Attributes:
-        about: Their names; empty: all.
+        about: Names of the capabilities; all if empty.
     """
 
     about: tuple[str, ...] = ()
 
-    def worth(self, view: SelectionContext) -> Floats:
-        """(instances,).
+    def worth(self, context: SelectionContext) -> Floats:
+        """The worth of each instance, (instances,).
 
         Raises:
-            ValueError: A name is no capability of the layout.
+            ValueError: A name in `about` is not a capability of the layout.
         """
-        layout = view.bank.layout
+        layout = context.bank.layout
         names = [layout.latents[i].name for i in layout.capabilities]
         if unknown := [name for name in self.about if name not in names]:
-            raise ValueError(f"{unknown[0]!r} is no capability; there are: {', '.join(names)}")
+            raise ValueError(f"{unknown[0]!r} is not a capability; there are: {', '.join(names)}")
         places = [k for k, name in enumerate(names) if not self.about or name in self.about]
-        return view.gains.information(view.posterior, places) * view.weights
+        return context.gains.information(context.posterior, places) * context.weights
 
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """Nearness of an instance's hardest demand to the estimated ability.
+    """How near an instance's hardest demand is to the estimated ability.
 
-    The hardest demand is the one with the least margin, in shares of the capability's range.
+    The hardest demand is the one with the smallest margin, as a share of the capability's range.
     """
 
-    def worth(self, view: SelectionContext) -> Floats:
-        """(instances,): 0 where the margin is 0, less where it is not; least where none is."""
-        layout = view.bank.layout
+    def worth(self, context: SelectionContext) -> Floats:
+        """Minus the absolute margin of the hardest demand, (instances,), and at least -10."""
+        layout = context.bank.layout
         spans = np.array([layout.latents[i].prior.span for i in layout.capabilities])
-        margins = (view.scores.mean - view.bank.demands) / spans
+        margins = (context.scores.mean - context.bank.demands) / spans
         hardest = np.fmin.reduce(margins, axis=1, initial=np.inf)
         return -np.minimum(np.abs(hardest), 10.0)
 
 
 @dataclass(frozen=True, slots=True)
 class PerSecond:
-    """The worth by another criterion, which is at least 0, for each expected second of play."""
+    """The worth by another criterion, which is at least 0, per expected second of play."""
 
     criterion: Criterion
 
-    def worth(self, view: SelectionContext) -> Floats:
-        """(instances,)."""
-        return self.criterion.worth(view) / view.bank.seconds
+    def worth(self, context: SelectionContext) -> Floats:
+        """The worth of each instance, (instances,)."""
+        return self.criterion.worth(context) / context.bank.seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Best:
-    """The instance of most worth; equal ones share the choice."""
+    """The instance of greatest worth; ties are broken at random."""
 
     criterion: Criterion
     reason: str = "informative"
 
-    def branches(self, view: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
-        """One branch, on the best."""
-        worth = np.where(allowed, self.criterion.worth(view), -np.inf)
+    def branches(self, context: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
+        """Return one branch, on the best instances."""
+        worth = np.where(allowed, self.criterion.worth(context), -np.inf)
         best = worth >= worth.max() - _TIE * abs(worth.max())
         return (Branch(1.0, self.reason, _uniform(best)),)
 
 
 @dataclass(frozen=True, slots=True)
 class WorthProportional:
-    """Any instance, the likelier the more it is worth.
+    """Any instance, with probability proportional to a power of its worth.
 
-    What is worth most is where the layout is steepest, hence where it shows most when it is wrong.
-    Always playing that makes an agent that the layout does not describe look like another one that
-    it does (docs/adaptive.md).
+    The most informative instances are those where the layout is steepest, which is also where a
+    wrong layout misleads most. If only these were played, an agent that the layout does not
+    describe would look like a different agent that it does describe (docs/adaptive.md).
 
     Attributes:
-        criterion: What instances are worth, at least 0.
-        sharpness: Power of the worth that probabilities are proportional to.
+        criterion: The worth of instances, at least 0.
+        sharpness: The power of the worth.
     """
 
     criterion: Criterion
     sharpness: float
     reason: str = "informative"
 
-    def branches(self, view: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
-        """One branch, on all that are allowed."""
-        worth = np.where(allowed, self.criterion.worth(view), 0.0)
+    def branches(self, context: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
+        """Return one branch, on all allowed instances."""
+        worth = np.where(allowed, self.criterion.worth(context), 0.0)
         most = worth.max()
         if most <= 0.0:
             return (Branch(1.0, self.reason, _uniform(allowed)),)
@@ -208,25 +208,25 @@ class UniformRandom:
 
     reason: str = "random"
 
-    def branches(self, view: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
-        """One branch."""
+    def branches(self, context: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
+        """Return one branch, on all allowed instances."""
         return (Branch(1.0, self.reason, _uniform(allowed)),)
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """The instances of a list, in its order, each as often as it stands there.
+    """The instances of a list in its order, each as often as it is listed.
 
     Attributes:
-        order: Rows.
+        order: Rows of the instances.
     """
 
     order: tuple[int, ...]
     reason: str = "listed"
 
-    def branches(self, view: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
-        """One branch on the next of the list; none after its end."""
-        left = list(view.history.started)
+    def branches(self, context: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
+        """Return one branch on the next instance of the list; none after its end."""
+        left = list(context.history.started)
         for row in self.order:
             if row in left:
                 left.remove(row)
@@ -237,34 +237,34 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """An instance that was played before, to tell how random the agent is, until that is known.
+    """A repeat of an instance, to learn how random the agent is until that is known well enough.
 
-    The more an outcome would be open if it was drawn anew, the more likely: there an agreement
-    tells most.
+    Instances whose outcome would be uncertain if drawn anew are preferred, since an agreement tells
+    most there.
 
     Attributes:
-        exposures: How often an instance may be played; 0: any number of times.
+        exposures: How often an instance may be played; 0 for any number of times.
     """
 
     exposures: int
     reason: str = "probe"
 
-    def branches(self, view: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
-        """One branch; none where nothing was played or enough is known.
+    def branches(self, context: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
+        """Return one branch; none if nothing was played or if the randomness is known.
 
-        What repeats count as does not matter here, nor hence what is allowed.
+        It does not matter how much repeats count, so `allowed` is not used.
         """
-        retest = view.history.retest
+        retest = context.history.retest
         if retest is None or retest.sd <= SETTLED:
             return ()
-        begun = view.history.exposures(len(view.bank))
-        open_ones = (begun > 0) & ~view.bank.offered
-        open_ones[list(view.history.pending)] = False
+        begun = context.history.exposures(len(context.bank))
+        open_ones = (begun > 0) & ~context.bank.offered
+        open_ones[list(context.history.pending)] = False
         if self.exposures:
             open_ones &= begun < self.exposures
         if not open_ones.any():
             return ()
-        predicted = view.scores.predicted
+        predicted = context.scores.predicted
         spread = np.where(open_ones, np.maximum(predicted * (1.0 - predicted), 1e-3), 0.0)
         return (Branch(1.0, self.reason, spread / spread.sum()),)
 
@@ -274,37 +274,38 @@ class First:
     """One selector as long as it offers anything, then another.
 
     Attributes:
-        first: The one.
-        then: The other.
+        first: The selector that is asked first.
+        then: The selector that is asked if the first offers nothing.
     """
 
     first: Selector
     then: Selector
 
-    def branches(self, view: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
-        """Those of the first, or else of the other."""
-        return self.first.branches(view, allowed) or self.then.branches(view, allowed)
+    def branches(self, context: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
+        """Return the branches of the first selector, or else of the second."""
+        return self.first.branches(context, allowed) or self.then.branches(context, allowed)
 
 
 @dataclass(frozen=True, slots=True)
 class Balanced:
-    """Only paradigms that are due: each is owed as many plays as it has a share of the battery.
+    """Another selector's choice among the paradigms that are due.
 
-    A paradigm may be `slack` plays further ahead of what it is owed than the one that is furthest
-    behind. Owing all the same would give rare paradigms most of the plays: where the layout is
-    wrong about those, it is then wrong about everything (docs/adaptive.md).
+    A paradigm is owed plays in proportion to its share of the battery. It is due unless it is more
+    than `slack` plays further ahead of what it is owed than the paradigm that is furthest behind.
+    If all were owed the same, rare paradigms would get most of the plays; where the layout is wrong
+    about these, it would then be wrong about everything (docs/adaptive.md).
 
     With `evenly`, chance first picks among the paradigms that are due, all with the same
-    probability: then a random choice is stratified by paradigm.
+    probability. A random choice is then stratified by paradigm.
     """
 
     selector: Selector
     slack: int = 1
     evenly: bool = False
 
-    def branches(self, view: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
-        """The other selector's, among the paradigms that are due."""
-        members, plays = view.bank.members, view.history.plays(view.bank)
+    def branches(self, context: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
+        """Return the other selector's branches among the paradigms that are due."""
+        members, plays = context.bank.members, context.history.plays(context.bank)
         open_ones = [name for name, rows in members.items() if allowed[rows].any()]
         if not open_ones:
             return ()
@@ -314,20 +315,20 @@ class Balanced:
         due = [name for name in open_ones if ahead[name] <= least + self.slack]
         masks = [_only(allowed, members[name]) for name in due]
         if not self.evenly:
-            return self.selector.branches(view, np.logical_or.reduce(masks))
-        offers = [self.selector.branches(view, mask) for mask in masks]
+            return self.selector.branches(context, np.logical_or.reduce(masks))
+        offers = [self.selector.branches(context, mask) for mask in masks]
         return _merged([(1.0 / len(offers), offer) for offer in offers])
 
 
 @dataclass(frozen=True, slots=True)
 class OnDemand:
-    """The other selector's choice in the battery, unless something better could be made.
+    """Another selector's choice in the battery, unless something better could be made.
 
     Attributes:
-        selector: Who chooses in the battery.
-        criterion: What instances are worth, at least 0.
-        enough: The best instance of the battery is good enough when it is worth this share of the
-            best that could be made.
+        selector: The selector that chooses in the battery.
+        criterion: The worth of instances, at least 0.
+        enough: The battery's best instance is good enough if it is worth this share of the best
+            offer.
     """
 
     selector: Selector
@@ -335,13 +336,13 @@ class OnDemand:
     enough: float
     reason: str = "generated"
 
-    def branches(self, view: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
-        """The other's, or one branch on the best offer."""
-        own, offered = allowed & ~view.bank.offered, allowed & view.bank.offered
-        worth = self.criterion.worth(view)
+    def branches(self, context: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
+        """Return the other selector's branches, or one branch on the best offer."""
+        own, offered = allowed & ~context.bank.offered, allowed & context.bank.offered
+        worth = self.criterion.worth(context)
         most, best = (float(worth[rows].max(initial=0.0)) for rows in (own, offered))
         if own.any() and most >= self.enough * best:
-            return self.selector.branches(view, own)
+            return self.selector.branches(context, own)
         if not offered.any():
             return ()
         because = (
@@ -349,28 +350,28 @@ class OnDemand:
             if own.any()
             else "the battery is exhausted"
         )
-        made = Best(self.criterion, self.reason).branches(view, offered)
+        made = Best(self.criterion, self.reason).branches(context, offered)
         return tuple(replace(b, because=because) for b in made)
 
 
 @dataclass(frozen=True, slots=True)
 class CoolDown:
-    """Not the variants of what was played last, as long as there is anything else.
+    """Another selector's choice that avoids variants of the last instances if it can.
 
     Attributes:
-        selector: Who chooses among the rest.
-        episodes: How many of the last episodes count.
+        selector: The selector that chooses among the rest.
+        episodes: Number of last episodes whose variants are avoided.
     """
 
     selector: Selector
     episodes: int = 5
 
-    def branches(self, view: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
-        """The other selector's, among what is rested."""
-        last = view.history.started[-self.episodes :] if self.episodes else ()
-        variants = view.bank.variants
+    def branches(self, context: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
+        """Return the other selector's branches among instances that are not cooling down."""
+        last = context.history.started[-self.episodes :] if self.episodes else ()
+        variants = context.bank.variants
         rested = allowed & ~np.isin(variants, variants[list(last)])
-        return self.selector.branches(view, rested if rested.any() else allowed)
+        return self.selector.branches(context, rested if rested.any() else allowed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,7 +379,7 @@ class Mixture:
     """One of several selectors, by chance.
 
     Attributes:
-        parts: Share and selector; the shares sum to 1.
+        parts: Pairs of share and selector; the shares sum to 1.
     """
 
     parts: tuple[tuple[float, Selector], ...] = field(default=())
@@ -388,9 +389,9 @@ class Mixture:
         if abs(total - 1.0) > 1e-9 or any(share < 0.0 for share, _ in self.parts):
             raise ValueError(f"shares of a mixture must be at least 0 and sum to 1, not {total}")
 
-    def branches(self, view: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
-        """Branches of all parts of some share."""
-        offers = [(s, part.branches(view, allowed)) for s, part in self.parts if s > 0.0]
+    def branches(self, context: SelectionContext, allowed: Mask) -> tuple[Branch, ...]:
+        """Return the branches of all parts with a share above 0."""
+        offers = [(s, part.branches(context, allowed)) for s, part in self.parts if s > 0.0]
         kept = [(share, offer) for share, offer in offers if offer]
         whole = sum(share for share, _ in kept)
         return tuple(
@@ -399,7 +400,7 @@ class Mixture:
 
 
 def stratified_random() -> Selector:
-    """Any instance of the paradigms that are furthest behind what they are owed."""
+    """Make a selector that draws at random from the paradigms that are furthest behind."""
     return Balanced(UniformRandom(), slack=0, evenly=True)
 
 
@@ -409,7 +410,7 @@ def propensities(branches: Sequence[Branch], size: int) -> Floats:
 
 
 def _merged(offers: Sequence[tuple[float, tuple[Branch, ...]]]) -> tuple[Branch, ...]:
-    """One branch for each reason."""
+    """Merge branches with the same reason."""
     totals: dict[str, tuple[float, Floats]] = {}
     for share, offer in offers:
         for b in offer:

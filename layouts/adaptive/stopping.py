@@ -1,4 +1,4 @@
-"""Deciding that it is enough, with a status for every capability."""
+"""Deciding when to stop, with a status for every capability."""
 
 from __future__ import annotations
 
@@ -29,25 +29,26 @@ Status: TypeAlias = Literal[
     "layout contradicted",
 ]
 
-HORIZON: Final = 25
-"""Episodes that futility looks ahead."""
+_HORIZON: Final = 25
+"""Number of episodes that futility looks ahead."""
 
 WORTHWHILE: Final = 0.1
-"""Share by which standard deviations would have to fall without noise for noise to be the limit."""
+"""Least share by which a standard deviation would have to fall without noise for noise to be named
+as the limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether to stop.
+    """Whether to stop, and the status of every capability.
 
     Attributes:
-        stop: Whether.
-        reason: Why, in words; empty while it goes on.
-        status: Per capability.
-        expected_fall: Per capability, by which share its standard deviation is expected to fall
-            over the next 25 episodes.
-        episodes_needed: Per capability, how many more episodes its target is expected to take; None
-            where the battery cannot reach it.
+        stop: Whether to stop.
+        reason: Why, in words; empty while the test goes on.
+        status: Status of each capability.
+        expected_fall: For each capability, the share by which its standard deviation is expected to
+            fall over the next 25 episodes.
+        episodes_needed: For each capability, how many more episodes it is expected to take to reach
+            its target; None if the battery cannot reach it.
     """
 
     stop: bool
@@ -59,7 +60,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _State:
-    """What conditions look at. Arrays hold a value for each capability."""
+    """What the stopping conditions look at; arrays hold one value for each capability."""
 
     rule: StoppingRule
     measured: Mask
@@ -73,13 +74,13 @@ class _Condition(Protocol):
 
 
 class Stopper:
-    """Applies one rule."""
+    """Applies one stopping rule."""
 
     def __init__(self, layout: Layout, rule: StoppingRule) -> None:
-        """Make ready.
+        """Check the rule against the layout.
 
         Raises:
-            ValueError: The rule names a capability that the layout has not.
+            ValueError: The rule names something that is not a capability of the layout.
         """
         names = [layout.latents[i].name for i in layout.capabilities]
         if unknown := sorted(set(rule.targets) - set(names)):
@@ -100,11 +101,11 @@ class Stopper:
         """Judge after an episode.
 
         Args:
-            posterior: What is known.
-            chooser: What could be played next.
-            history: What was played; repeats count for the budget.
-            seconds: How long the session has taken.
-            contradicted: The alarm says that the layout does not describe the agent.
+            posterior: The current posterior.
+            chooser: Knows which instances could be played next.
+            history: What was played; repeats count towards the budget.
+            seconds: How long the agent has played.
+            contradicted: Whether the alarm says that the layout does not describe the agent.
         """
         columns = list(self.layout.capabilities)
         theta, weights = posterior.particles[:, columns], posterior.weights
@@ -164,7 +165,7 @@ def _settled(state: _State) -> str:
         return "every capability is measured"
     if (state.measured | state.futile).all():
         return (
-            f"{HORIZON} more episodes are expected to lower no standard deviation that is "
+            f"{_HORIZON} more episodes are expected to lower no standard deviation that is "
             f"still above its target by {state.rule.futility:.1%}"
         )
     return ""
@@ -181,7 +182,7 @@ def _seconds(state: _State) -> str:
 
 
 def _reason(state: _State) -> str:
-    """Why the rule says stop; empty where it does not."""
+    """Why the rule says stop; empty if it does not."""
     rule = state.rule
     conditions: list[_Condition] = [_episodes]
     if rule.wants_measures or rule.combine == "any":
@@ -195,9 +196,10 @@ def _reason(state: _State) -> str:
 
 
 def _limits(posterior: LivePosterior, gains: GainEstimator) -> list[Status]:
-    """What stands in the way: the same battery would tell more about an agent without noise.
+    """What limits each capability: the agent's noise, or the battery.
 
-    The whole battery is asked, as it was before anything was played.
+    Noise is the limit if the same battery would tell more about an agent without noise. The whole
+    battery is considered, including what was already played.
     """
     everything = np.ones(len(gains.bank), dtype=np.bool_)
     noisy = _expected_fall(gains.scores(posterior), everything)
@@ -207,19 +209,20 @@ def _limits(posterior: LivePosterior, gains: GainEstimator) -> list[Status]:
 
 
 def needed(scores: ExpectedGains, left: Mask, capability: int, target: float) -> int | None:
-    """How many of the best instances left lower a standard deviation to its target.
+    """How many of the best remaining instances bring a standard deviation down to its target.
 
-    Every drop is taken at today's posterior, as for futility. None where all of them do not.
+    Every drop is computed for the current posterior, as for futility. None if all of them together
+    do not suffice.
     """
     variance = max(float(scores.variance[capability]), 1e-300)
     shares = np.clip(scores.drops[left, capability] / variance, 0.0, 1.0)
     least_sd = math.sqrt(variance * float(np.prod(1.0 - shares)))
     if not target or not shares.size or least_sd > target * (1.0 + 1e-9):
-        return None  # not by all together
-    # So many at least, if all told as much as the best: sorting those will mostly do.
+        return None  # not even all together reach it
+    # A lower bound, as if all told as much as the best; sorting this many usually suffices.
     most = min(max(float(shares.max()), 1e-9), 0.999999)
     least = math.log(target**2 / variance) / math.log1p(-most)
-    count = max(HORIZON, 2 * math.ceil(least))
+    count = max(_HORIZON, 2 * math.ceil(least))
     while True:
         after = np.sqrt(variance * np.cumprod(1.0 - _largest(shares, count)))
         reached = np.flatnonzero(after <= target)
@@ -231,17 +234,18 @@ def needed(scores: ExpectedGains, left: Mask, capability: int, target: float) ->
 def _expected_fall(scores: ExpectedGains, left: Mask) -> Floats:
     """Share by which standard deviations fall if each capability's best instances are played.
 
-    Every drop is taken at today's posterior, so it is somewhat hopeful: what is futile by it is.
+    Every drop is computed for the current posterior, which is somewhat optimistic. So what it calls
+    futile is futile.
     """
     rest = np.empty(len(scores.variance))
     for k, variance in enumerate(np.maximum(scores.variance, 1e-300)):
-        shares = _largest(scores.drops[left, k], HORIZON) / variance
+        shares = _largest(scores.drops[left, k], _HORIZON) / variance
         rest[k] = np.prod(np.clip(1.0 - shares, 0.0, 1.0))
     return 1.0 - np.sqrt(rest)
 
 
 def _largest(values: Floats, count: int) -> Floats:
-    """The largest of some values, in falling order."""
+    """The largest `count` values, in descending order."""
     start = max(len(values) - count, 0)
     if start:
         values = np.partition(values, start)[start:]

@@ -1,4 +1,4 @@
-"""A layout that admits of something else in some strata: for agents that it does not describe."""
+"""A widened layout, for agents that the layout does not describe in some strata."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from animalcat.layouts.model.priors import ScaledBeta
 from animalcat.layouts.model.spec import Beta, Layout
 
 INSIDE: Final = "inContradictedStratum"
-"""The feature that a widened layout has more: 1 where predictions fail."""
+"""The additional feature of a widened layout: 1 in the strata where predictions fail."""
 
 
 def widened(layout: Layout) -> Layout:
-    """The layout with a way out: in contradicted strata a share of outcomes has a rate of its own.
+    """Widen a layout: in contradicted strata, a share of the outcomes follows a rate of its own.
 
-    There every expected outcome is (1 - share) x what the layout says + share x rate; with a share
-    of 1 such instances tell nothing about the capabilities. Elsewhere nothing changes. Of several
-    outcomes each has a rate of its own; the share is one, since it is the same episodes.
+    There, every expected outcome is (1 - share) x prediction of the layout + share x rate. With a
+    share of 1 such instances tell nothing about the capabilities. Elsewhere nothing changes. If
+    there are several outcomes, each has a rate of its own; they have one share, since the episodes
+    are the same.
 
     Args:
-        layout: What was contradicted.
+        layout: The layout that was contradicted.
 
     Returns:
-        A layout with one feature more, the last: `INSIDE`.
+        A layout with one more feature, the last one: `INSIDE`.
     """
     unit = ScaledBeta(0.0, 1.0)
     share = "contradictedShare"
@@ -61,10 +62,10 @@ def widened(layout: Layout) -> Layout:
 
 
 def with_strata(features: npt.ArrayLike, inside: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Features of a widened layout.
+    """Add the feature `INSIDE` for a widened layout.
 
     Args:
-        features: (instances, features) of the layout as it was.
+        features: (instances, features) of the original layout.
         inside: (instances,): whether the instance is in a contradicted stratum.
     """
     return np.column_stack([np.asarray(features, np.float64), np.asarray(inside, np.float64)])

@@ -1,8 +1,8 @@
-"""Whether a layout holds, how well it predicts, and who differs from whom.
+"""Whether a layout holds, how well it predicts, and how agents differ.
 
-`checks` compares what was seen with what the posterior expects; `calibration` says whether
-intervals hold what they say; `predict`, `scores` and `baselines` measure held-out predictions
-beside those of simpler methods, `loo` compares layouts, `compare` agents. `screening` looks which
-demands tell anything; `population` describes many agents; `reanalysis` estimates success by
-propensities.
+`checks` compares what was seen with what the posterior expects; `calibration` tests whether
+intervals cover as often as they claim. `predict`, `scores` and `baselines` measure held-out
+predictions against those of simpler methods, `loo` compares layouts, and `compare` agents.
+`screening` finds which demands are informative, `population` is a model of many agents, and
+`reanalysis` estimates success on the whole battery by propensity weighting.
 """

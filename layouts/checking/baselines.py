@@ -1,7 +1,7 @@
-"""What layouts are compared with: the assessors of the papers, which predict and explain nothing.
+"""Baselines to compare layouts with: the papers' assessors, which predict without explaining.
 
-Each takes meta-features as they are, or all of them where none are named, and predicts the
-probability of success or the expected score. A population model needs other agents' outcomes.
+Each uses the named meta-features, or all if none are named, and predicts the probability of success
+or the expected score. The population model also needs other agents' outcomes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 
 class MissingPackageError(RuntimeError):
-    """A baseline needs a package that is not installed; the message says how to get it."""
+    """A baseline needs a package that is not installed; the message says how to install it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Aggregate:
     name: str = "aggregate"
 
     def fit(self, instances: Instances, outcomes: Floats) -> Fitted:
-        """Take the mean."""
+        """Compute the mean."""
         return _Constant(float(np.mean(outcomes)))
 
 
@@ -42,10 +42,11 @@ class Logistic:
     """Logistic regression on standardised meta-features; scores count as shares of successes.
 
     Attributes:
-        columns: The meta-features; all where empty.
-        penalty: Weight of half the squared coefficients, the intercept's apart: with it there is an
-            answer where a meta-feature separates successes from failures. 1 as scikit-learn has it.
-        name: What tables call it.
+        columns: The meta-features; all if empty.
+        penalty: Weight of half the sum of squared coefficients without the intercept. It makes the
+            fit finite even if a meta-feature separates successes from failures. 1 is scikit-learn's
+            default.
+        name: Its name in tables.
     """
 
     columns: tuple[str, ...] = ()
@@ -76,7 +77,7 @@ class Linear:
     name: str = "linear regression"
 
     def fit(self, instances: Instances, outcomes: Floats) -> Fitted:
-        """Solve; of several answers the shortest."""
+        """Solve the least squares problem; the minimum-norm solution if there are several."""
         design = _Design.of(instances, self.columns)
         x = design.apply(instances)
         beta = np.linalg.lstsq(np.column_stack([np.ones(len(x)), x]), outcomes)[0]
@@ -85,15 +86,15 @@ class Linear:
 
 @dataclass(frozen=True, slots=True)
 class GradientBoosting:
-    """Boosted trees by xgboost, which an extra installs: pip install 'animalcat[assessors]'.
+    """Boosted trees by xgboost, an optional package: pip install 'animalcat[assessors]'.
 
     Attributes:
-        columns: The meta-features; all where empty.
-        trees: How many.
-        depth: How deep.
-        rate: Share of each tree's step.
+        columns: The meta-features; all if empty.
+        trees: Number of trees.
+        depth: Greatest depth of a tree.
+        rate: Learning rate.
         seed: Seed of xgboost.
-        name: What tables call it.
+        name: Its name in tables.
     """
 
     columns: tuple[str, ...] = ()
@@ -104,7 +105,7 @@ class GradientBoosting:
     name: str = "gradient boosting"
 
     def fit(self, instances: Instances, outcomes: Floats) -> Fitted:
-        """Grow the trees.
+        """Fit the trees.
 
         Raises:
             MissingPackageError: xgboost is not installed.
@@ -125,14 +126,14 @@ class GradientBoosting:
 
 @dataclass(frozen=True, slots=True)
 class TabPFN:
-    """TabPFN, where the user has installed it (its licence and its weights are the user's)."""
+    """TabPFN, if the user has installed it (under its own licence, with its own weights)."""
 
     columns: tuple[str, ...] = ()
     seed: int = 0
     name: str = "TabPFN"
 
     def fit(self, instances: Instances, outcomes: Floats) -> Fitted:
-        """Give TabPFN the outcomes; scores go to its regressor.
+        """Fit TabPFN's classifier, or its regressor if outcomes are scores.
 
         Raises:
             MissingPackageError: tabpfn is not installed.
@@ -149,7 +150,7 @@ class TabPFN:
 
 
 def baselines(scores: bool = False) -> list[Assessor]:
-    """The baselines that need nothing installed.
+    """The baselines that need no further package.
 
     Args:
         scores: Whether outcomes are scores rather than successes.
@@ -158,12 +159,12 @@ def baselines(scores: bool = False) -> list[Assessor]:
 
 
 _SPARE: Final = 1e-9
-"""Below this standard deviation a meta-feature counts as constant."""
+"""A meta-feature with a smaller standard deviation counts as constant."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Design:
-    """Meta-features, standardised as they were where the regression was fitted."""
+    """Meta-features, standardised by the mean and deviation of the data that were fitted."""
 
     columns: Sequence[str]
     mean: Floats

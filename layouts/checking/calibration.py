@@ -1,8 +1,8 @@
-"""Simulation-based calibration: do intervals cover the truth as often as they say?
+"""Simulation-based calibration: whether intervals cover the truth as often as they claim.
 
-Agents are drawn from the prior, play, and are measured. If a layout's posterior is right, the place
-of the truth in the posterior is uniform, and a 90 % interval holds it in 90 % of the agents (Talts
-et al. 2018).
+Agents are drawn from the prior, play, and are measured. If a layout's posterior is right, the rank
+of the truth within the posterior is uniform, and a 90 % interval covers it for 90 % of the agents
+(Talts et al. 2018).
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 EngineName: TypeAlias = Literal["live", "nuts"]
 
-POOLED: Final = (0.88, 0.92)
-"""Where the coverage of all nodes together has to lie."""
-CONFIDENCE: Final = 0.99
-"""Of the exact interval of a node's coverage, as it is shown."""
-LEAST_COVERED: Final = 0.05
-"""A smaller p-value of a node's coverage, corrected for all nodes of a run, is a failure."""
+_POOLED: Final = (0.88, 0.92)
+"""Range in which the pooled coverage of all nodes has to lie."""
+_CONFIDENCE: Final = 0.99
+"""Level of the exact interval that is shown for a node's coverage."""
+_LEAST_COVERED: Final = 0.05
+"""P-value of a node's coverage, corrected for all nodes of a run, below which it fails."""
 _DEVIATIONS: Final = 2.58
-"""Standard errors that hold 99 %."""
-LEAST_P: Final = 1e-3
-"""A smaller p-value of uniformity, corrected for all nodes of a run, is a failure."""
+"""Half the width of a 99 % interval in standard errors."""
+_LEAST_P: Final = 1e-3
+"""P-value of uniformity, corrected for all nodes of a run, below which a node fails."""
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """What became of the simulated agents.
+    """The results of the simulated agents.
 
     Attributes:
         layout: The layout.
         engine: What measured them: the live posterior, or NUTS.
-        outcomes: How many episodes each agent had.
+        outcomes: Number of episodes of each agent.
         seed: Seed of the agents.
         places: (agents, latents): posterior probability below the truth.
-        covered: (agents, latents): whether the reported 90 % interval holds the truth.
-        left_out: Agents whose fit did not converge, and who are in neither array.
-        missing: Share of outcomes that were missing, where an episode has several.
+        covered: (agents, latents): whether the reported 90 % interval covers the truth.
+        left_out: Number of agents whose fit did not converge; they are in neither array.
+        missing: Share of outcomes that were missing, if an episode has several.
     """
 
     layout: Layout
@@ -65,14 +65,15 @@ class Calibration:
 
     @property
     def coverage(self) -> Floats:
-        """(latents,): share of the agents whose interval holds the truth."""
+        """Share of the agents whose interval covers the truth, (latents,)."""
         return self.covered.mean(axis=0)
 
     @property
     def central(self) -> Floats:
-        """(latents,): the same of intervals with equal tails.
+        """Coverage of the equal-tailed intervals, (latents,).
 
-        Of few draws the shortest interval is too short where the posterior is flat; these are not.
+        With few draws and a flat posterior the shortest interval is too short; equal-tailed ones
+        are not.
         """
         tail = (1.0 - HDI_SHARE) / 2.0
         return ((self.places >= tail) & (self.places <= 1.0 - tail)).mean(axis=0)
@@ -84,8 +85,10 @@ class Calibration:
 
     @property
     def uniformity(self) -> Floats:
-        """(latents,): p-values of the places being uniform (Kolmogorov and Smirnov)."""
-        from scipy.stats import kstest  # two thirds of the time to import this module
+        """P-values of the Kolmogorov-Smirnov test that the places are uniform, (latents,)."""
+        from scipy.stats import (
+            kstest,
+        )  # importing it takes two thirds of the time to import this module
 
         return np.array([kstest(column, "uniform").pvalue for column in self.places.T])
 
@@ -94,12 +97,12 @@ class Calibration:
         from scipy.stats import binomtest
 
         hits = int(self.covered[:, latent].sum())
-        found = binomtest(hits, len(self.covered)).proportion_ci(CONFIDENCE, method="exact")
+        found = binomtest(hits, len(self.covered)).proportion_ci(_CONFIDENCE, method="exact")
         return found.low, found.high
 
     @property
     def misses(self) -> Floats:
-        """(latents,): exact p-values of the coverage being that of the intervals."""
+        """Exact p-values of the hypothesis that coverage is as claimed, (latents,)."""
         from scipy.stats import binomtest
 
         agents = len(self.covered)
@@ -108,26 +111,26 @@ class Calibration:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is not as it should be, with no other calibration in the run; empty: calibrated."""
+        """What is wrong, if this is the only calibration of the run; empty if calibrated."""
         return problems([self])[0]
 
     def of_nodes(self, misses: Floats, uniformity: Floats) -> list[str]:
-        """Nodes that are not as they should be, in words.
+        """Describe the nodes that are not calibrated.
 
         Args:
             misses: (latents,): p-values of the coverage, corrected for all nodes of the run.
-            uniformity: (latents,): p-values of the places being uniform, corrected so too.
+            uniformity: (latents,): p-values of uniformity, corrected in the same way.
         """
         found: list[str] = []
         for i, name in enumerate(self.layout.latent_names):
-            if misses[i] < LEAST_COVERED:
+            if misses[i] < _LEAST_COVERED:
                 low, high = self.interval(i)
                 found.append(
                     f"{name}: intervals hold the truth in {self.coverage[i]:.1%} of the agents "
                     f"({low:.3f} to {high:.3f}), not in {HDI_SHARE:.0%} (corrected p "
                     f"{misses[i]:.1g})"
                 )
-            if uniformity[i] < LEAST_P:
+            if uniformity[i] < _LEAST_P:
                 found.append(
                     f"{name}: the truth's place in the posterior is uneven (corrected p "
                     f"{uniformity[i]:.1g})"
@@ -135,8 +138,8 @@ class Calibration:
         return found
 
     def of_pooled(self) -> list[str]:
-        """Whether the coverage of all nodes together is not as it should be, in words."""
-        low, high = POOLED
+        """Describe what is wrong with the pooled coverage, if anything is."""
+        low, high = _POOLED
         # With few agents the pooled coverage wanders further than that by chance; the nodes of one
         # agent are not independent.
         agents = len(self.covered)
@@ -148,7 +151,7 @@ class Calibration:
         return [f"pooled coverage {self.pooled:.3f} is not within {low} and {high}"]
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready summary; what is corrected is so for the nodes of this calibration alone."""
+        """Summarise as JSON values; p-values are corrected within this calibration alone."""
         misses, uneven = holm(self.misses), holm(self.uniformity)
         nodes = {
             name: {
@@ -179,10 +182,10 @@ class Calibration:
 
 
 def problems(run: Sequence[Calibration]) -> list[tuple[str, ...]]:
-    """What of each calibration of a run is not as it should be; empty: calibrated.
+    """What is wrong with each calibration of a run; empty if calibrated.
 
-    The more nodes are looked at, the more stray by chance: p-values are corrected for all nodes of
-    the run, by Holm's method, so that a right run is called wrong in at most 5 % of cases.
+    The more nodes are tested, the more deviate by chance. So p-values are corrected for all nodes
+    of the run by Holm's method; a correct run is called wrong in at most 5 % of cases.
     """
     ends = np.cumsum([len(one.layout.latents) for one in run])[:-1]
     misses = np.split(holm(np.concatenate([one.misses for one in run])), ends)
@@ -202,18 +205,18 @@ def calibrate(
     missing: float = 0.0,
     done: Callable[[], object] | None = None,
 ) -> Calibration:
-    """Measure agents drawn from the prior.
+    """Draw agents from the prior, measure them, and compare with the truth.
 
     Args:
         layout: The layout.
-        instances: (instances, features): each agent plays random ones of them, none twice.
-        agents: How many agents.
-        outcomes: How many instances each plays.
-        seed: Agents, instances and outcomes follow from it and the layout, so that chance does not
-            strike all layouts alike; agent i is the same whatever `agents`.
-        engine: What measures them: `live`, or `nuts` (4 x 500 draws; slower).
-        particles: Of the live posterior.
-        missing: Share of outcomes that get lost at random, where an episode has several.
+        instances: (instances, features), from which each agent plays random ones, none twice.
+        agents: Number of agents.
+        outcomes: Number of instances that each agent plays.
+        seed: Agents, instances and outcomes depend on it and on the layout, so that one unlucky
+            seed does not affect all layouts. Agent i is the same for any number of agents.
+        engine: What measures the agents: `live`, or `nuts` (4 x 500 draws; slower).
+        particles: Number of particles of the live posterior.
+        missing: Share of outcomes that are dropped at random, if an episode has several.
         done: Called after each agent.
 
     Raises:
@@ -255,9 +258,9 @@ def calibrate(
 
 
 def spread(layout: Layout, count: int, generator: np.random.Generator) -> Floats:
-    """Instances all over the declared ranges of the features: (count, features).
+    """Draw instances over the declared ranges of the features, (count, features).
 
-    What gates hang on is 0 or 1; trials are whole numbers, 10 at most; the rest is uniform.
+    Features of gates are 0 or 1, trials are whole numbers up to 10, and the rest is uniform.
     """
     likelihoods = [outcome.likelihood for outcome in layout.outcomes]
     trials = {one.trials for one in likelihoods if isinstance(one, Binomial)}

@@ -1,9 +1,9 @@
-"""Does a layout describe what was seen? Predictive checks, and residuals by any grouping.
+"""Predictive checks of a layout, and residuals by any grouping of instances.
 
-A check compares a statistic of the outcomes with the same statistic of outcomes that the layout
-makes up. Prior predictive p-values are exact: an agent of the prior is as surprising as 0.05 in 5 %
-of cases. Posterior ones use the outcomes twice, to fit and to check, so they are cautious: false
-alarms are rarer than they say, never more frequent in the long run (Meng 1994).
+A check compares a statistic of the outcomes with the same statistic of outcomes simulated from the
+layout. Prior predictive p-values are exact: a p-value below 0.05 occurs for 5 % of agents drawn
+from the prior. Posterior ones use the outcomes twice, to fit and to check, so they are
+conservative: in the long run false alarms are never more frequent than claimed (Meng 1994).
 """
 
 from __future__ import annotations
@@ -24,31 +24,33 @@ from animalcat.layouts.model.spec import Binomial, Layout
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Statistic: TypeAlias = Callable[[Floats], Floats]
-"""Of outcomes (instances, draws), one number a draw. Successes of trials come as shares."""
+"""A function of outcomes (instances, draws) with one number per draw. Numbers of successes are
+given as shares of the trials."""
 
-REPLICATES: Final = 4000
-"""Sets of outcomes that a layout makes up for a check: enough for p-values below 0.05 after they
-are corrected for 100 groups."""
+_REPLICATES: Final = 4000
+"""Number of simulated sets of outcomes in a check: enough for p-values below 0.05 after correction
+for 100 groups."""
 _CELLS: Final = 10_000_000
-"""Most outcomes that are made up, 80 MB; with more than 2,500 instances there are fewer sets."""
+"""Greatest number of simulated outcomes, 80 MB; with more than 2,500 instances there are fewer
+sets."""
 _TAIL: Final = 0.05
 _FEW: Final = 8
-"""A meta-feature with at most so many values is a grouping by itself."""
+"""A meta-feature with at most this many values has one group for each value."""
 _BINS: Final = 5
-"""How many groups of about equal size others are cut into."""
+"""Number of groups of about equal size into which other meta-features are cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One statistic, as seen and as the layout makes it up.
+    """One statistic, as observed and as the layout predicts it.
 
     Attributes:
-        name: What it is.
-        observed: As seen.
-        expected: Mean of what the layout makes up.
-        low: Lower end of the interval that holds 90 % of what the layout makes up.
-        high: Its upper end.
-        p_value: How often the layout makes up something at least as far out, either side.
+        name: Name of the statistic.
+        observed: Its observed value.
+        expected: Its mean over simulated outcomes.
+        low: Lower end of the interval that holds 90 % of the simulated values.
+        high: Upper end of that interval.
+        p_value: Two-sided p-value: how often a simulated value is at least as extreme.
     """
 
     name: str
@@ -68,7 +70,7 @@ def _spread(outcomes: Floats) -> Floats:
 
 
 def _stickiness(outcomes: Floats) -> Floats:
-    """Mean product of neighbouring outcomes, each less the mean: streaks make it large."""
+    """Mean product of neighbouring centred outcomes; streaks make it large."""
     if len(outcomes) < 2:
         return outcomes.mean(axis=0) * 0.0
     centred = outcomes - outcomes.mean(axis=0)
@@ -80,7 +82,8 @@ STATISTICS: Final[Mapping[str, Statistic]] = {
     "spread of outcomes": _spread,
     "likeness of neighbours": _stickiness,
 }
-"""What is checked unless told otherwise. Neighbours are instances played one after the other."""
+"""The statistics that are checked by default. Neighbours are instances played one after the other.
+"""
 
 
 def prior_predictive(
@@ -90,16 +93,16 @@ def prior_predictive(
     seed: int,
     statistics: Mapping[str, Statistic] = STATISTICS,
 ) -> list[Check]:
-    """Check outcomes against agents of the prior: would the layout have expected such an agent?
+    """Check outcomes against agents drawn from the prior.
 
     Args:
         layout: The layout.
         features: (instances, features).
         outcomes: (instances,).
-        seed: Of what is made up.
-        statistics: What is checked.
+        seed: Seed of the simulated outcomes.
+        statistics: The statistics to check, by name.
     """
-    z = rng(seed, "prior predictive", 0).standard_normal((REPLICATES, len(layout.latents)))
+    z = rng(seed, "prior predictive", 0).standard_normal((_REPLICATES, len(layout.latents)))
     theta = np.stack([n.prior.from_standard(z[:, i]) for i, n in enumerate(layout.latents)], axis=1)
     return posterior_predictive(layout, theta, features, outcomes, seed, statistics)
 
@@ -112,15 +115,15 @@ def posterior_predictive(
     seed: int,
     statistics: Mapping[str, Statistic] = STATISTICS,
 ) -> list[Check]:
-    """Check outcomes against what the fitted layout makes up for the same instances.
+    """Check outcomes against what the fitted layout simulates for the same instances.
 
     Args:
         layout: The layout.
         draws: (draws, latents) of the posterior, equally weighted.
         features: (instances, features), in the order played.
         outcomes: (instances,).
-        seed: Of what is made up.
-        statistics: What is checked.
+        seed: Seed of the simulated outcomes.
+        statistics: The statistics to check, by name.
 
     Raises:
         ValueError: Features or outcomes do not fit the layout, it has several outcomes, or there
@@ -139,15 +142,15 @@ class Residual:
 
     Attributes:
         by: What instances are grouped by.
-        group: Which group.
-        count: How many instances.
+        group: Name of the group.
+        count: Number of instances.
         observed: Mean outcome.
         expected: Mean that the layout expects.
-        low: Lower end of the interval that holds 90 % of what the layout makes up.
-        high: Its upper end.
-        p_value: How often the layout makes up something at least as far out, either side.
-        adjusted: The same, times the number of groups looked at (Holm): below 0.05 the layout is
-            wrong somewhere, with at most 5 % false alarms over all groups together.
+        low: Lower end of the interval that holds 90 % of the simulated means.
+        high: Upper end of that interval.
+        p_value: Two-sided p-value: how often a simulated mean is at least as extreme.
+        adjusted: The p-value corrected for the number of groups (Holm). If any is below 0.05, the
+            layout is wrong somewhere, with at most 5 % false alarms over all groups together.
     """
 
     by: str
@@ -169,16 +172,17 @@ def residuals(
     seed: int,
     by: Sequence[str] = (),
 ) -> list[Residual]:
-    """Where does the layout expect other outcomes than were seen?
+    """Find where outcomes differ from what the layout expects.
 
     Args:
         layout: The layout.
         draws: (draws, latents) of the posterior, equally weighted.
-        instances: What was played.
+        instances: The instances that were played.
         outcomes: (instances,).
-        seed: Of what is made up.
-        by: "paradigm" or names of meta-features, also such as the layout does not know; all of
-            them where empty. One with more than 8 values is cut into 5 groups of about equal size.
+        seed: Seed of the simulated outcomes.
+        by: "paradigm" or names of meta-features, including those that the layout does not use; all
+            of them if empty. A meta-feature with more than 8 values is cut into 5 groups of about
+            equal size.
 
     Returns:
         The groups, the most surprising first.
@@ -214,7 +218,7 @@ def residuals(
 
 
 def group_instances(instances: Instances, by: str) -> dict[str, npt.NDArray[np.bool_]]:
-    """Group instances by paradigm or by a meta-feature: which instances each group holds.
+    """Group instances by paradigm or by a meta-feature, as an array of members by group.
 
     Raises:
         ValueError: There is no such column.
@@ -247,7 +251,7 @@ def _replicates(
     outcomes: npt.ArrayLike,
     seed: int,
 ) -> tuple[Floats, Floats, Floats]:
-    """Outcomes (instances,), made-up ones (instances, sets), expected ones (instances,)."""
+    """Outcomes (instances,), simulated ones (instances, sets), expected ones (instances,)."""
     insist_on_one_outcome(layout)
     checked = layout.check_features(features)
     y = layout.check_outcomes(outcomes, checked)
@@ -257,7 +261,7 @@ def _replicates(
     generator = rng(seed, "replicates", 0)
     evaluator = Evaluator(layout)
     columns = evaluator.columns(checked)
-    sets = min(REPLICATES, max(_CELLS // len(y), 100))
+    sets = min(_REPLICATES, max(_CELLS // len(y), 100))
     picked = theta[generator.integers(len(theta), size=sets)]
     made_up = evaluator.simulate(picked, columns, generator)
     if isinstance(layout.outcome, Binomial):
@@ -267,9 +271,9 @@ def _replicates(
 
 
 def _check(name: str, observed: float, made: Floats, generator: np.random.Generator) -> Check:
-    """Where ties are common, as with few instances, they are broken at random."""
+    """Compare one statistic; ties, which are common with few instances, are broken at random."""
     above = np.sum(made > observed) + 0.0
-    ties = np.sum(made == observed) + 1.0  # the observed one is one of them
+    ties = np.sum(made == observed) + 1.0  # the observed statistic counts as one of them
     share = (above + generator.uniform() * ties) / (len(made) + 1.0)
     low, high = np.quantile(made, [_TAIL, 1.0 - _TAIL])
     p_value = float(min(2.0 * min(share, 1.0 - share), 1.0))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 _DRAWS: Final = 4000
-"""Draws that comparisons are made on."""
+"""Number of draws on which comparisons are made."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class Posterior:
         nodes: Names of the latent nodes.
         units: Their units.
         draws: (draws, nodes).
-        approximate: Whether the draws stand for a mean and a standard deviation only.
+        approximate: Whether the draws were made from a mean and a standard deviation only.
     """
 
     name: str
@@ -47,12 +47,12 @@ class Posterior:
 
     @classmethod
     def of_fit(cls, name: str, fitted: FitResult) -> Posterior:
-        """From a fit by NUTS."""
+        """Take the draws of a fit by NUTS."""
         return cls._of(name, fitted.layout, fitted.flat_draws)
 
     @classmethod
     def of_live(cls, name: str, posterior: LivePosterior) -> Posterior:
-        """From a live posterior: its particles, as often as they weigh."""
+        """Resample the particles of a live posterior by their weights."""
         places = (np.arange(_DRAWS) + 0.5) / _DRAWS
         rows = np.searchsorted(np.cumsum(posterior.weights), places)
         kept = np.minimum(rows, len(posterior.weights) - 1)
@@ -60,14 +60,14 @@ class Posterior:
 
     @classmethod
     def of_profile(cls, name: str, profile: Mapping[str, Any]) -> Posterior:
-        """From a profile's JSON, which holds no draws.
+        """Draw from an approximation to a profile's JSON, which holds no draws.
 
-        Each node is taken as a Beta distribution on its range (gamma where that has no upper end,
-        normal where it has none), with the profile's mean and standard deviation, independent of
-        the others.
+        Each node is approximated independently, with the profile's mean and standard deviation: by
+        a Beta distribution on its range, by a gamma distribution if the range has no upper end, and
+        by a normal distribution if it has no ends.
 
         Raises:
-            ValueError: It is no profile.
+            ValueError: The data is not a profile.
         """
         try:
             digest, nodes = str(profile["layout"]["digest"]), dict(profile["nodes"])
@@ -95,14 +95,14 @@ class Posterior:
 
 @dataclass(frozen=True, slots=True)
 class NodeDifference:
-    """One node of one agent less that of another.
+    """The difference of two agents in one node, first minus second.
 
     Attributes:
-        node: Its name.
+        node: Name of the node.
         unit: Its unit.
         mean: Mean of the difference.
         hdi: 90 % highest-density interval of the difference.
-        more: Probability that the first has more.
+        more: Probability that the first agent has the larger value.
     """
 
     node: str
@@ -113,7 +113,7 @@ class NodeDifference:
 
 
 def node_differences(first: Posterior, second: Posterior, seed: int = 0) -> list[NodeDifference]:
-    """Compare two agents node by node; each was measured on its own.
+    """Compare two agents, measured independently, node by node.
 
     Raises:
         ValueError: They were measured with different layouts.
@@ -135,14 +135,14 @@ def node_differences(first: Posterior, second: Posterior, seed: int = 0) -> list
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """One agent's place among several; 1 is the most.
+    """One agent's rank among several; rank 1 has the largest value.
 
     Attributes:
         name: The agent.
         mean: Posterior mean of the node.
         rank: Expected rank.
         interval: 90 % interval of the rank.
-        probabilities: Of rank 1, 2, ...
+        probabilities: Probabilities of rank 1, 2, ...
     """
 
     name: str
@@ -153,15 +153,15 @@ class Rank:
 
 
 def ranking(posteriors: Sequence[Posterior], node: str, seed: int = 0) -> list[Rank]:
-    """Rank agents by one node, the most first, with the uncertainty of every rank.
+    """Rank agents by one node, the largest first, with the uncertainty of every rank.
 
     Raises:
-        ValueError: There is no such node, none are given, or the layouts differ.
+        ValueError: There is no such node, no posterior is given, or the layouts differ.
     """
     _insist_one_layout(posteriors)
     i = _place(posteriors[0], node)
     drawn = np.stack([_paired(p, seed, k)[:, i] for k, p in enumerate(posteriors)])
-    # Rank of each agent in each draw; equal values share no rank, but which comes first is by name.
+    # Rank of each agent in each draw; of equal values, the agent given first comes first.
     order = np.argsort(-drawn, axis=0, kind="stable")
     ranks = np.empty_like(order)
     np.put_along_axis(ranks, order, np.arange(1, len(posteriors) + 1)[:, np.newaxis], axis=0)
@@ -184,16 +184,17 @@ def ranking(posteriors: Sequence[Posterior], node: str, seed: int = 0) -> list[R
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """One node over checkpoints.
+    """One node over the checkpoints of an agent.
 
     Attributes:
-        node: Its name.
+        node: Name of the node.
         unit: Its unit.
-        steps: When each checkpoint was taken, for example in steps of training.
-        mean: Its posterior mean at each.
-        low: Lower end of the 90 % highest-density interval at each.
-        high: Its upper end.
-        rise: Probability that it is more than at the checkpoint before; the first has None.
+        steps: When each checkpoint was taken, for example in training steps.
+        mean: Posterior mean at each checkpoint.
+        low: Lower end of the 90 % highest-density interval at each checkpoint.
+        high: Upper end of that interval.
+        rise: Probability that the value is larger than at the previous checkpoint; None for the
+            first.
     """
 
     node: str
@@ -206,14 +207,14 @@ class Trajectory:
 
 
 def trajectory(posteriors: Sequence[Posterior], steps: Sequence[float]) -> list[Trajectory]:
-    """How a profile changes over checkpoints, each measured on its own.
+    """Follow a profile over checkpoints that were measured independently.
 
     Args:
-        posteriors: One a checkpoint.
-        steps: When each was taken, rising.
+        posteriors: One for each checkpoint.
+        steps: When each was taken, in ascending order.
 
     Raises:
-        ValueError: The numbers differ, steps do not rise, or the layouts differ.
+        ValueError: The numbers differ, steps do not ascend, or the layouts differ.
     """
     _insist_one_layout(posteriors)
     if len(steps) != len(posteriors) or any(b <= a for a, b in itertools.pairwise(steps)):
@@ -238,7 +239,7 @@ def trajectory(posteriors: Sequence[Posterior], steps: Sequence[float]) -> list[
 
 
 def plot_trajectory(paths: Sequence[Trajectory], xlabel: str = "training steps") -> Figure:
-    """Draw paths, one panel a node: means with 90 % intervals."""
+    """Draw trajectories, one panel per node: means with 90 % intervals."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.0, 1.6 * len(paths) + 0.8), layout="constrained")
@@ -271,12 +272,12 @@ def _place(posterior: Posterior, node: str) -> int:
 
 
 def _paired(posterior: Posterior, seed: int, key: int) -> Floats:
-    """Draws in an order of their own, so that pairs of agents are independent."""
+    """Draws in an independent random order, so that pairs of agents are independent."""
     return posterior.draws[rng(seed, "pairs", key).integers(len(posterior.draws), size=_DRAWS)]
 
 
 def _shares(ranks: npt.NDArray[np.int64], count: int) -> tuple[float, ...]:
-    """How often each rank from 1 to `count` occurs."""
+    """Relative frequency of each rank from 1 to `count`."""
     shares = np.bincount(ranks, minlength=count + 1)[1:] / len(ranks)
     return tuple(shares.tolist())
 

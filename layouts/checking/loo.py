@@ -1,7 +1,7 @@
-"""Comparing layouts on the same outcomes: leave-one-out predictive density by PSIS.
+"""Comparing layouts on the same outcomes by leave-one-out predictive density (PSIS-LOO).
 
-Vehtari, Gelman and Gabry 2017: how well each outcome is predicted from all the others, without
-fitting anew. A Pareto k above 0.7 says that this cannot be told for an outcome.
+It estimates how well each outcome is predicted from all the others, without refitting (Vehtari,
+Gelman and Gabry 2017). A Pareto k above 0.7 says that the estimate is unreliable for an outcome.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from animalcat.layouts.inference.fit import FitResult
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-MAX_K: Final = 0.7
+_MAX_K: Final = 0.7
 """Largest Pareto k with which an estimate is trusted (Vehtari et al. 2024)."""
 
 
@@ -50,12 +50,12 @@ class Loo:
 
     @property
     def doubtful(self) -> int:
-        """How many outcomes have a Pareto k above 0.7."""
-        return int((self.k > MAX_K).sum())
+        """Number of outcomes with a Pareto k above 0.7."""
+        return int((self.k > _MAX_K).sum())
 
 
 def loo(fitted: FitResult, features: npt.ArrayLike, outcomes: npt.ArrayLike) -> Loo:
-    """Leave-one-out predictive density of a fit.
+    """Estimate the leave-one-out predictive density of a fit.
 
     Args:
         fitted: The fit.
@@ -64,7 +64,7 @@ def loo(fitted: FitResult, features: npt.ArrayLike, outcomes: npt.ArrayLike) -> 
             out with all its outcomes.
 
     Raises:
-        ValueError: They do not fit the layout, or are not those of the fit.
+        ValueError: Features or outcomes do not fit the layout, or are not those of the fit.
     """
     from animalcat.layouts.inference.backend import compat
 
@@ -84,7 +84,7 @@ def loo(fitted: FitResult, features: npt.ArrayLike, outcomes: npt.ArrayLike) -> 
 
 @dataclass(frozen=True, slots=True)
 class LooRow:
-    """One layout beside the best.
+    """One layout in comparison with the best.
 
     Attributes:
         name: Name and variant of the layout.
@@ -93,7 +93,7 @@ class LooRow:
         behind: How far it is behind the best; 0 for the best.
         behind_se: Standard error of that, from the differences outcome by outcome.
         effective: Effective number of parameters.
-        doubtful: Outcomes for which it cannot be told.
+        doubtful: Number of outcomes for which the estimate is unreliable.
     """
 
     name: str
@@ -106,12 +106,12 @@ class LooRow:
 
 
 def compare_layouts(results: Sequence[Loo]) -> list[LooRow]:
-    """Layouts on the same outcomes, the best first.
+    """Compare layouts on the same outcomes, the best first.
 
-    A difference of less than about 4 nats, or twice its standard error, says little.
+    A difference of less than about 4 nats, or less than twice its standard error, says little.
 
     Raises:
-        ValueError: None are given, or they are not of the same outcomes.
+        ValueError: No results are given, or they belong to different outcomes.
     """
     if not results or len({len(result.elpd) for result in results}) != 1:
         raise ValueError("layouts are compared on the same outcomes, one layout at least")

@@ -1,9 +1,9 @@
-"""A population model as a baseline: two-parameter item response theory (2PL).
+"""A population model as a baseline: two-parameter logistic item response theory (2PL).
 
-Unlike a layout it needs many agents on the same instances, and knows nothing of what they ask for.
-P(success) = logistic(a (theta - b)), theta ~ N(0, 1) over agents. Items are fitted by marginal
-likelihood (Bock and Aitkin 1981) with weak priors, so that an item that all pass stays finite; an
-agent's ability is its posterior over the same grid.
+Unlike a layout, it needs many agents on the same instances and knows nothing of their demands.
+P(success) = logistic(a (theta - b)), with theta ~ N(0, 1) over agents. Items are fitted by marginal
+likelihood (Bock and Aitkin 1981) with weak priors, so that an item which all agents pass stays
+finite. An agent's ability is its posterior on the same grid.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ItemModel:
 
     @property
     def difficulty(self) -> Floats:
-        """(items,): the ability at which success is as likely as failure."""
+        """The ability at which success and failure are equally likely, (items,)."""
         return -self.ease / self.slope
 
 
@@ -55,8 +55,8 @@ class PopulationIRT:
     """The 2PL model of a population, as an assessor of an agent on the same instances.
 
     Attributes:
-        population: Outcomes of other agents, 0 and 1; instances by name.
-        name: What tables call it.
+        population: Outcomes of other agents, 0 or 1, with instances identified by name.
+        name: Its name in tables.
     """
 
     population: OutcomeTable
@@ -64,10 +64,10 @@ class PopulationIRT:
 
     @cached_property
     def items(self) -> ItemModel:
-        """The items, fitted when first asked for.
+        """The items, fitted on first use.
 
         Raises:
-            ValueError: Outcomes are no successes and failures, instances have no names, or there
+            ValueError: Outcomes are not successes and failures, instances have no names, or there
                 are fewer than two agents.
         """
         names = self.population.instances.names
@@ -102,7 +102,7 @@ class PopulationIRT:
         return ItemModel(names, np.exp(found.x[:count]), found.x[count:])
 
     def fit(self, instances: Instances, outcomes: Floats) -> FittedAbility:
-        """Place an agent among the population.
+        """Estimate an agent's ability relative to the population.
 
         Raises:
             ValueError: An instance is not among the population's.
@@ -116,7 +116,7 @@ class PopulationIRT:
 
 @dataclass(frozen=True, eq=False)
 class FittedAbility:
-    """An agent's ability among a population.
+    """An agent's ability relative to a population.
 
     Attributes:
         model: The items.
@@ -128,7 +128,7 @@ class FittedAbility:
 
     @property
     def ability(self) -> tuple[float, float]:
-        """Posterior mean and standard deviation; the population has 0 and 1."""
+        """Posterior mean and standard deviation; the population has mean 0 and SD 1."""
         mean = float(self.share @ _NODES)
         return mean, float(np.sqrt(self.share @ (_NODES - mean) ** 2))
 

@@ -1,4 +1,4 @@
-"""Forward inference: what a posterior predicts for instances; and held-out predictions."""
+"""Predictions of a posterior for instances, and of any assessor for held-out instances."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Rows: TypeAlias = npt.NDArray[np.int64]
 
 _BLOCK: Final = 1000
-"""Instances that are predicted at once: 32 MB for 4,000 draws."""
+"""Number of instances predicted at once: 32 MB for 4,000 draws."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,9 +30,9 @@ class Prediction:
 
     Attributes:
         mean: (instances,): probability of success, or expected score.
-        low: (instances,): lower end of the 90 % interval (equal tails) of that probability. It says
-            how well the agent is known, not how an episode may end.
-        high: Its upper end.
+        low: (instances,): lower end of the 90 % equal-tailed interval of that probability. The
+            interval says how well the agent is known, not how an episode may end.
+        high: (instances,): upper end of that interval.
     """
 
     mean: Floats
@@ -53,11 +53,11 @@ def predict(
         layout: The layout.
         draws: (draws, latents): `FitResult.flat_draws`, or `LivePosterior.particles`.
         features: (instances, features), in the layout's order and units.
-        weights: (draws,), as `LivePosterior.weights`; equal where not given.
-        outcome: Which of the layout's outcomes.
+        weights: (draws,), as `LivePosterior.weights`; equal if not given.
+        outcome: Index of the outcome in the layout.
 
     Raises:
-        ValueError: A feature is missing or out of its range.
+        ValueError: A feature is missing or out of range.
     """
     theta = np.asarray(draws, dtype=np.float64)
     share = np.full(len(theta), 1.0) if weights is None else np.asarray(weights, dtype=np.float64)
@@ -73,7 +73,7 @@ def predict(
 
 
 def as_shares(layout: Layout, outcomes: npt.ArrayLike, features: npt.ArrayLike) -> Floats:
-    """Outcomes as predictions have them, (instances,): successes as a share of the trials.
+    """Convert outcomes to the scale of predictions, (instances,): successes as a share of trials.
 
     Args:
         layout: The layout.
@@ -99,7 +99,7 @@ def insist_on_one_outcome(layout: Layout) -> None:
     """Refuse a layout with several outcomes, where only one can be compared or scored.
 
     Raises:
-        ValueError: It has several.
+        ValueError: The layout has several outcomes.
     """
     if len(layout.outcomes) > 1:
         raise ValueError(
@@ -109,7 +109,7 @@ def insist_on_one_outcome(layout: Layout) -> None:
 
 
 class Fitted(Protocol):
-    """What has been learnt about one agent."""
+    """An assessor that has learnt about one agent."""
 
     def predict(self, instances: Instances) -> Floats:
         """Probability of success, or expected score, (instances,)."""
@@ -121,15 +121,15 @@ class Assessor(Protocol):
 
     @property
     def name(self) -> str:
-        """What tables call it."""
+        """Its name in tables."""
         ...
 
     def fit(self, instances: Instances, outcomes: Floats) -> Fitted:
         """Learn from outcomes.
 
         Args:
-            instances: What was played.
-            outcomes: (instances,): success 1, failure 0, or a score in [0, 1].
+            instances: The instances that were played.
+            outcomes: (instances,): 1 for success, 0 for failure, or a score in [0, 1].
         """
         ...
 
@@ -141,7 +141,7 @@ class LayoutAssessor:
     Attributes:
         layout: The layout.
         seed: Seed of its fits.
-        by: NUTS, or the live posterior, which is quicker and told the outcomes in order.
+        by: "nuts", or "live" for the live posterior, which is faster and takes outcomes in order.
     """
 
     layout: Layout
@@ -171,7 +171,7 @@ class LayoutAssessor:
 
 @dataclass(frozen=True, eq=False)
 class FittedLayout:
-    """Draws of a posterior that predict instances."""
+    """Draws of a posterior, used to predict instances."""
 
     layout: Layout
     draws: Floats
@@ -185,7 +185,7 @@ class FittedLayout:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Numbers of the instances to learn from, and of those to predict."""
+    """Indices of the instances to learn from, and of those to predict."""
 
     train: Rows
     test: Rows
@@ -200,15 +200,15 @@ def split(
 ) -> Split:
     """Hold out a share of the instances at random.
 
-    Burden et al. hold out 20 %, for the 30 synthetic agents the same ones for all, so nothing about
-    an agent may decide; `strata` keeps the share within groups, for example paradigms.
+    Burden et al. hold out 20 %, the same instances for all 30 synthetic agents; so the split may
+    not depend on the agent. `strata` keeps the share within groups, for example paradigms.
 
     Args:
-        instances: How many there are.
-        seed: The same gives the same.
-        share: How many are held out, rounded; one at least on each side.
+        instances: Number of instances.
+        seed: Seed; the same seed gives the same split.
+        share: Share that is held out, rounded; at least one instance on each side.
         strata: (instances,), the group of each.
-        repeat: Which of several splits by one seed.
+        repeat: Which of several splits with one seed.
 
     Raises:
         ValueError: There is nothing to split.
@@ -229,19 +229,19 @@ def splits(
     share: float = 0.2,
     strata: Sequence[Hashable] | None = None,
 ) -> Iterator[Split]:
-    """Several splits, the first as `split` gives it; 15 for the entrants of Burden et al."""
+    """Make several splits, the first equal to `split`; Burden et al. use 15 for the entrants."""
     for repeat in range(repeats):
         yield split(instances, seed, share, strata, repeat)
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Predictions of what was held out, all splits one after another.
+    """Predictions of held-out instances, all splits one after another.
 
     Attributes:
-        rows: Number of the instance.
+        rows: Index of the instance.
         predicted: Its prediction.
-        outcomes: What happened.
+        outcomes: Its outcome.
         repeat: Number of the split.
     """
 
@@ -254,13 +254,13 @@ class HeldOut:
 def held_out(
     assessor: Assessor, instances: Instances, outcomes: npt.ArrayLike, by: Iterable[Split]
 ) -> HeldOut:
-    """Fit an assessor to what each split leaves, and predict the rest.
+    """Fit an assessor to the learning part of each split, and predict the rest.
 
     Args:
         assessor: A layout or a baseline.
-        instances: What was played.
+        instances: The instances that were played.
         outcomes: (instances,).
-        by: As `splits` gives them.
+        by: The splits, as returned by `splits`.
     """
     y = np.asarray(outcomes, dtype=np.float64)
     rows: list[Rows] = []
@@ -277,7 +277,7 @@ def held_out(
 
 
 def _spread(order: Rows, strata: Sequence[Hashable]) -> Rows:
-    """Reorder so that every beginning holds its share of each stratum, as nearly as can be."""
+    """Reorder so that every prefix holds its share of each stratum as nearly as possible."""
     if len(strata) != len(order):
         raise ValueError(f"{len(strata)} strata for {len(order)} instances")
     places = np.empty(len(order))
@@ -288,7 +288,7 @@ def _spread(order: Rows, strata: Sequence[Hashable]) -> Rows:
 
 
 def _quantiles(p: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Ends of the interval with equal tails of each row, for weighted draws."""
+    """Ends of the equal-tailed interval of each row, for weighted draws."""
     tail = (1.0 - INTERVAL_SHARE) / 2.0
     order = np.argsort(p, axis=1)
     total = np.cumsum(weights[order], axis=1)

@@ -1,19 +1,19 @@
-"""Success on the whole battery, and calibration, from a session that chose what to play.
+"""Success on the whole battery, and calibration, estimated from an adaptive session.
 
 An adaptive session plays what it finds informative, so its success rate is not that on the battery,
-and where its layout is wrong its predictions do not mend that. But every choice was drawn with a
-known probability. At each step, conditional on the paradigm, the outcome of the one instance that
-was drawn, divided by its probability, stands for all that were left of the paradigm:
+and if its layout is wrong, its predictions do not correct for that. But every choice was drawn with
+a known probability. At each step, conditional on the paradigm, the outcome of the drawn instance,
+divided by its probability, stands for all instances that were left of the paradigm:
 
     played so far + predicted for what is left + (outcome - predicted) / probability
 
-has the paradigm's total as its expected value, whatever the predictions are worth; they only make
-it less noisy (the estimator is doubly robust; Robins, Rotnitzky and Zhao 1994; for active testing
-see Farquhar, Gal and Rainforth 2021 and Kossen et al. 2021). Steps are weighted by how little was
-left to estimate, which is known before the draw. A step at which some of what was left could not
-have been drawn says nothing of the rest: its outcome counts as played, and no more.
+The expected value of this is the paradigm's total, however good the predictions are; they only
+reduce its variance (the estimator is doubly robust; Robins, Rotnitzky and Zhao 1994; for active
+testing see Farquhar, Gal and Rainforth 2021 and Kossen et al. 2021). Steps are weighted by how
+little was left to estimate, which is known before the draw. A step at which some of the instances
+left could not have been drawn says nothing of the rest: its outcome counts as played and no more.
 
-What is estimated is the share of successes if every instance had been played once.
+The estimand is the share of successes if every instance had been played once.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from animalcat.layouts.adaptive.peers import Peers
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 SHARE: Final = 0.9
-"""Of the intervals."""
+"""Probability of the intervals."""
 BINS: Final = (0.2, 0.4, 0.6, 0.8)
-"""Predicted probabilities that divide the bins of calibration."""
+"""Predicted probabilities at which the bins of the calibration are divided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,12 @@ class Drawn:
     """An episode of a session, in the order chosen.
 
     Attributes:
-        paradigm: Of its instance.
-        outcome: 1 success, 0 failure.
-        predicted: Probability of success that was predicted before.
+        paradigm: Paradigm of its instance.
+        outcome: 1 for success, 0 for failure.
+        predicted: Probability of success, as predicted before the episode.
         propensity: Probability with which the instance was chosen.
-        peers: What else of its paradigm could have been chosen; None for a repeat or what was made
-            on demand, which says nothing of the battery.
+        peers: The other instances of its paradigm that could have been chosen. None for a repeat or
+            an instance made on demand, which says nothing about the battery.
     """
 
     paradigm: str
@@ -58,9 +58,9 @@ class Drawn:
 
     @property
     def chance(self) -> float:
-        """Probability of the instance, given that one of its paradigm was to be begun; 0: unknown.
+        """Probability of the instance given its paradigm; 0 if unknown.
 
-        Where some of what was left could not have been drawn, it is 0 as well.
+        It is also 0 if some of the instances left could not have been drawn.
         """
         if self.peers is None or not self.peers.open or self.peers.propensity <= 0.0:
             return 0.0
@@ -69,14 +69,14 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class WeightedEstimate:
-    """A number and its 90 % interval.
+    """A number estimated from weighted draws, with its 90 % interval.
 
     Attributes:
-        value: The number; None where nothing is known.
-        sd: Its standard error; None where there are too few draws to tell.
-        low: Lower end; None where there are too few draws to tell.
-        high: Upper end; None likewise.
-        draws: Draws that it rests on.
+        value: The number; None if nothing is known.
+        sd: Its standard error; None if there are too few draws.
+        low: Lower end of the interval; None if there are too few draws.
+        high: Upper end of the interval; None if there are too few draws.
+        draws: Number of draws that it rests on.
     """
 
     value: float | None
@@ -88,15 +88,15 @@ class WeightedEstimate:
 
 @dataclass(frozen=True, slots=True)
 class ParadigmResult:
-    """One paradigm, or all of them for which there is an interval.
+    """Results of one paradigm, or of all paradigms that have an interval.
 
     Attributes:
-        name: The paradigm's; empty for all.
-        instances: How many the battery has.
-        played: Of those, how many were played.
-        rate: Share of successes among what was played: not that of the battery.
+        name: Name of the paradigm; empty for all.
+        instances: Number of its instances in the battery.
+        played: How many of them were played.
+        rate: Share of successes among those played, which is not that of the battery.
         success: Share of successes if every instance had been played once.
-        residual: By how much that is above what was predicted for what was left.
+        residual: By how much it exceeds what was predicted for the instances left.
     """
 
     name: str
@@ -109,14 +109,14 @@ class ParadigmResult:
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Predictions of about one size, weighted to stand for what was left of the battery.
+    """A bin of similar predictions, weighted to represent the instances left of the battery.
 
     Attributes:
         low: Least predicted probability of success.
-        high: Largest.
-        predicted: Weighted mean of what was predicted.
+        high: Greatest predicted probability of success.
+        predicted: Weighted mean prediction.
         observed: Weighted share of successes.
-        draws: How many draws.
+        draws: Number of draws.
     """
 
     low: float
@@ -128,14 +128,14 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Reanalysis:
-    """What a session says of the battery, weighted by propensities.
+    """What a session says about the battery, weighted by propensities.
 
     Attributes:
-        paradigms: By name.
+        paradigms: The paradigms, by name.
         battery: All paradigms that have an interval; the notes name the others.
-        calibration: Bins that hold a draw.
+        calibration: Bins with at least one draw.
         brier: Weighted Brier score of the predictions; None without draws.
-        notes: What to bear in mind.
+        notes: Caveats.
     """
 
     paradigms: tuple[ParadigmResult, ...]
@@ -145,7 +145,7 @@ class Reanalysis:
     notes: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Convert to JSON values."""
         return {"version": 1, "interval_share": SHARE, **asdict(self)}
 
 
@@ -153,8 +153,8 @@ def reanalyse(draws: Sequence[Drawn], instances: Mapping[str, int]) -> Reanalysi
     """Estimate success on a battery, and check predictions, by the recorded propensities.
 
     Args:
-        draws: The episodes that counted, in the order their instances were chosen.
-        instances: How many instances the battery has of each paradigm, covered by the layout.
+        draws: The episodes that counted, in the order in which their instances were chosen.
+        instances: Number of instances of each paradigm that the battery has and the layout covers.
     """
     paradigms = tuple(
         _paradigm(name, [d for d in draws if d.paradigm == name and d.peers is not None], count)
@@ -185,7 +185,7 @@ def _paradigm(name: str, draws: Sequence[Drawn], count: int) -> ParadigmResult:
         assert peers is not None  # the caller left the others out
         if draw.chance > 0.0:
             surprise = (draw.outcome - draw.predicted) / draw.chance
-            # What was set aside counts for nothing, hence not the battery's count.
+            # Instances that were set aside do not count, so this is not the battery's count.
             size = done + peers.left
             totals.append((known + peers.left * peers.predicted + surprise) / size)
             residuals.append(surprise / peers.left)
@@ -204,7 +204,7 @@ def _paradigm(name: str, draws: Sequence[Drawn], count: int) -> ParadigmResult:
 
 
 def _whole(paradigms: Sequence[ParadigmResult]) -> ParadigmResult:
-    """Paradigms by their shares of the battery."""
+    """Combine paradigms in proportion to their shares of the battery."""
     count = sum(p.instances for p in paradigms)
     played = sum(p.played for p in paradigms)
     rate = sum((p.rate or 0.0) * p.played for p in paradigms) / played if played else None
@@ -291,5 +291,5 @@ def _brier(draws: Sequence[Drawn]) -> float | None:
 
 
 def _weights(draws: Sequence[Drawn]) -> Floats:
-    """How much more each draw stands for than one drawn evenly from what was left."""
+    """Weight of each draw relative to a uniform draw from the instances left."""
     return np.array([1.0 / (d.chance * d.peers.left) if d.peers else 0.0 for d in draws])

@@ -1,4 +1,4 @@
-"""How good predictions are: Brier score with Murphy's decomposition, log score, AUC, RMSE, R2.
+"""Scores of predictions: Brier with Murphy's decomposition, log score, AUC, RMSE and R2.
 
 Predictions are probabilities of success, or expected scores in [0, 1]; outcomes are 0 and 1, or
 scores in [0, 1]. Lower is better for `brier`, `log_score` and `rmse`.
@@ -20,7 +20,7 @@ Rows: TypeAlias = npt.NDArray[np.int64]
 Metric: TypeAlias = Callable[[Floats, Floats], float]
 
 INTERVAL_SHARE: Final = 0.9
-"""Probability of the intervals here, as of a profile's."""
+"""Probability of the intervals here, equal to that of a profile's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +37,16 @@ class Murphy:
     """The Brier score as a sum (Murphy 1973), over groups of predictions.
 
     brier = reliability - resolution + uncertainty + within, always exactly. Groups of equal
-    predictions have no `within`; bins have what their spread adds (Stephenson et al. 2008).
+    predictions have no `within`; bins have the part due to their spread (Stephenson et al. 2008).
 
     Attributes:
         brier: The Brier score.
         reliability: Mean squared distance of a group's mean prediction from its success rate; the
             "calibration" of Burden et al.
         resolution: Mean squared distance of a group's success rate from the overall one.
-        uncertainty: Variance of the outcomes: the Brier score of the aggregate.
-        within: What predictions within a group differ by; may be negative.
-        groups: How many groups hold a prediction.
+        uncertainty: Variance of the outcomes, which is the Brier score of the aggregate.
+        within: The part due to different predictions within a group; may be negative.
+        groups: Number of groups with a prediction.
     """
 
     brier: float
@@ -58,7 +58,7 @@ class Murphy:
 
     @property
     def calibration(self) -> float:
-        """The same as `reliability`."""
+        """The reliability, by the name that Burden et al. use."""
         return self.reliability
 
     @property
@@ -73,8 +73,8 @@ def murphy(predicted: npt.ArrayLike, outcomes: npt.ArrayLike, bins: int | None =
     Args:
         predicted: (instances,).
         outcomes: (instances,).
-        bins: How many bins of equal width [0, 1] is cut into; None groups equal predictions, which
-            is exact but says little where every prediction is another.
+        bins: Number of bins of equal width in [0, 1]. None groups equal predictions, which is exact
+            but says little if nearly every prediction is different.
     """
     p, y = _checked(predicted, outcomes)
     rows, counts = _groups(p, bins)
@@ -95,9 +95,9 @@ class ReliabilityPoint:
     Attributes:
         predicted: Mean prediction.
         observed: Success rate, or mean score.
-        count: How many instances.
+        count: Number of instances.
         low: Lower end of the 90 % interval of the success rate (Jeffreys).
-        high: Its upper end.
+        high: Upper end of that interval.
     """
 
     predicted: float
@@ -110,9 +110,9 @@ class ReliabilityPoint:
 def reliability_curve(
     predicted: npt.ArrayLike, outcomes: npt.ArrayLike, bins: int | None = 10
 ) -> list[ReliabilityPoint]:
-    """Success rate against prediction, group by group, as in `murphy`.
+    """Success rate against prediction, group by group, with groups as in `murphy`.
 
-    The interval takes outcomes as trials; for scores between 0 and 1 it is too wide.
+    The interval treats outcomes as trials; for scores between 0 and 1 it is too wide.
     """
     p, y = _checked(predicted, outcomes)
     rows, counts = _groups(p, bins)
@@ -136,17 +136,17 @@ def brier(predicted: npt.ArrayLike, outcomes: npt.ArrayLike) -> float:
 
 
 def log_score(predicted: npt.ArrayLike, outcomes: npt.ArrayLike) -> float:
-    """Mean of -ln P(outcome), in nats; infinite where something certain did not happen."""
+    """Mean of -ln P(outcome), in nats; infinite if an outcome had a predicted probability of 0."""
     p, y = _checked(predicted, outcomes)
     with np.errstate(divide="ignore"):
         return float(-np.mean(xlogy(y, p) + xlogy(1.0 - y, 1.0 - p)))
 
 
 def auc(predicted: npt.ArrayLike, outcomes: npt.ArrayLike) -> float:
-    """Probability that a success was given more than a failure, a tie counting half.
+    """Probability that a success was predicted higher than a failure; a tie counts half.
 
     Returns:
-        NaN where there are no successes, or no failures.
+        NaN if there are no successes or no failures.
 
     Raises:
         ValueError: An outcome is neither 0 nor 1.
@@ -168,10 +168,10 @@ def rmse(predicted: npt.ArrayLike, outcomes: npt.ArrayLike) -> float:
 
 
 def r2(predicted: npt.ArrayLike, outcomes: npt.ArrayLike) -> float:
-    """Share of the outcomes' variance that is predicted; below 0 where their mean is better.
+    """Share of the outcomes' variance that is predicted; below 0 if their mean predicts better.
 
     Returns:
-        NaN where all outcomes are equal.
+        NaN if all outcomes are equal.
     """
     p, y = _checked(predicted, outcomes)
     return 1.0 - brier(p, y) / float(y.var()) if np.ptp(y) > 0 else float("nan")
@@ -179,7 +179,7 @@ def r2(predicted: npt.ArrayLike, outcomes: npt.ArrayLike) -> float:
 
 @dataclass(frozen=True, slots=True)
 class PredictionScores:
-    """All scores of one set of predictions; `auc` is NaN where it means nothing."""
+    """All scores of one set of predictions; `auc` is NaN where it is not defined."""
 
     instances: int
     brier: float
@@ -194,7 +194,7 @@ class PredictionScores:
 def score(
     predicted: npt.ArrayLike, outcomes: npt.ArrayLike, bins: int | None = 10
 ) -> PredictionScores:
-    """All scores at once."""
+    """Compute all scores."""
     p, y = _checked(predicted, outcomes)
     parts = murphy(p, y, bins)
     binary = bool(np.isin(y, (0.0, 1.0)).all())
@@ -218,18 +218,18 @@ def bootstrap(
     repeats: int = 2000,
     instances: npt.ArrayLike | None = None,
 ) -> Estimate:
-    """A metric with its 90 % interval, by resampling instances (percentiles).
+    """A metric with its 90 % percentile bootstrap interval, by resampling instances.
 
     Resamples in which the metric is NaN are left out.
 
     Args:
-        metric: Of predictions and outcomes.
+        metric: Function of predictions and outcomes.
         predicted: (predictions,).
         outcomes: (predictions,).
-        seed: Of the resampling.
-        repeats: How often.
-        instances: (predictions,), which instance each is of, where one is predicted several times:
-            instances are then resampled with all their predictions.
+        seed: Seed of the resampling.
+        repeats: Number of resamples.
+        instances: (predictions,), the instance of each prediction if some are predicted several
+            times; instances are then resampled with all their predictions.
     """
     p, y = _checked(predicted, outcomes)
     generator = np.random.default_rng(seed)
@@ -254,7 +254,7 @@ def compare_predictions(
 ) -> Estimate:
     """metric(first) - metric(second) on the same instances, with its 90 % bootstrap interval.
 
-    Below 0 the first has the lower score.
+    It is below 0 if the first has the lower score.
     """
     a, y = _checked(first, outcomes)
     b, _ = _checked(second, outcomes)
@@ -268,7 +268,7 @@ def skill(ours: float, aggregate: float, oracle: float) -> float:
     """(aggregate - ours) / (aggregate - oracle): 1 is as good as knowing every probability.
 
     Returns:
-        NaN where the oracle is no better than the aggregate.
+        NaN if the oracle is no better than the aggregate.
     """
     return (aggregate - ours) / (aggregate - oracle) if aggregate > oracle else float("nan")
 
@@ -298,12 +298,12 @@ def _checked(predicted: npt.ArrayLike, outcomes: npt.ArrayLike) -> tuple[Floats,
     for what, values in (("prediction", p), ("outcome", y)):
         bad = np.flatnonzero(~((values >= 0.0) & (values <= 1.0)))
         if len(bad):
-            raise ValueError(f"{what} {bad[0]} is {values[bad[0]]}; 0 to 1 is wanted")
+            raise ValueError(f"{what} {bad[0]} is {values[bad[0]]}; expected 0 to 1")
     return p, y
 
 
 def _groups(p: Floats, bins: int | None) -> tuple[Rows, Rows]:
-    """The group of each prediction, and how many each group holds; empty groups are left out."""
+    """The group of each prediction, and the size of each group; empty groups are left out."""
     if bins is not None and bins < 1:
         raise ValueError(f"{bins} bins; 1 at least, or None for groups of equal predictions")
     keys = p if bins is None else np.minimum(np.floor(p * bins), bins - 1)

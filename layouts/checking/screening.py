@@ -1,8 +1,8 @@
-"""Which demands to build a layout on, and whether a profile predicts enough to be read.
+"""Screening: which demands to build a layout on, and whether a profile predicts well enough.
 
-As Tesic et al. 2025, sections 3.2 and 3.3.2: of demands that always come together one is kept; a
-demand must go with lower outcomes, or it is none; and a profile whose layout predicts held-out
-outcomes with an R2 below 0.25 is not read.
+The rules are those of Tesic et al. 2025, sections 3.2 and 3.3.2: of demands that always occur
+together one is kept; outcomes must fall where a demand rises, otherwise it is not a demand; and a
+profile is not read if its layout predicts held-out outcomes with an R2 below 0.25.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LEAST_R2: Final = 0.25
 NOT_READ: Final = "not to be read"
 """Status of the capabilities of a profile that predicts too little."""
 _EQUAL: Final = 1e-9
-"""Demands whose correlation is within this of 1 or -1 are one."""
+"""Demands whose correlation is within this of 1 or -1 are duplicates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,11 @@ class Demand:
 
     Attributes:
         name: The meta-feature.
-        verdict: Kept; constant over the instances; the duplicate of another; or no demand, because
-            outcomes do not fall where it rises.
+        verdict: Kept; constant over the instances; the duplicate of another; or not a demand,
+            because outcomes do not fall where it rises.
         of: The demand that it duplicates.
-        correlation: With the outcomes of all agents together, with its 90 % interval (instances
-            resampled); None where it is constant.
+        correlation: Its correlation with the outcomes of all agents together, with a 90 % interval
+            (instances resampled); None if it is constant.
         reason: The verdict in words.
     """
 
@@ -71,15 +71,15 @@ def screen_demands(
     seed: int = 0,
     repeats: int = 1000,
 ) -> Screening:
-    """Find duplicate demands, and those that are none.
+    """Find demands that duplicate others, and meta-features that are not demands.
 
     Args:
-        instances: What was played.
+        instances: The instances that were played.
         outcomes: (agents, instances) or (instances,): successes or scores, NaN where not played.
-        demands: The meta-features to look at; all where empty.
-        prefer: Which ones to keep of duplicates; else the first.
-        seed: Of the resampling.
-        repeats: How often instances are resampled.
+        demands: The meta-features to screen; all if empty.
+        prefer: Which ones to keep of duplicates; otherwise the first.
+        seed: Seed of the resampling.
+        repeats: Number of resamples of the instances.
 
     Raises:
         ValueError: Shapes differ, a demand is missing somewhere, or there are no outcomes.
@@ -149,7 +149,7 @@ def _judge(
 
 
 def _correlations(x: Floats, sums: Floats, weights: Floats) -> Floats:
-    """Correlation of a demand with all outcomes, for every row of weights of instances.
+    """Correlations of a demand with all outcomes, one for each row of weights of instances.
 
     Args:
         x: (instances,).
@@ -168,11 +168,11 @@ def _correlations(x: Floats, sums: Floats, weights: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """How well a layout predicts what it was not fitted to.
+    """How well a layout predicts held-out outcomes.
 
     Attributes:
-        r2: R2 on held-out outcomes, with its 90 % interval; NaN where they are all equal.
-        least: What is asked for.
+        r2: R2 on held-out outcomes, with its 90 % interval; NaN if they are all equal.
+        least: The R2 that is required.
     """
 
     r2: Estimate
@@ -185,7 +185,7 @@ class Power:
 
     @property
     def reason(self) -> str:
-        """The same in words."""
+        """Whether the profile may be read, in words."""
         value, low, high = self.r2.value, self.r2.low, self.r2.high
         if np.isnan(value):
             return "held-out outcomes are all equal: there is nothing to predict"
@@ -200,14 +200,14 @@ def predictive_power(held_out: HeldOut, least: float = LEAST_R2, seed: int = 0) 
         held_out: Predictions and outcomes.
         least: Least R2. For successes and failures R2 is 1 - Brier score / variance, which even
             true probabilities leave well below 1.
-        seed: Of the resampling behind the interval.
+        seed: Seed of the resampling for the interval.
     """
     found = bootstrap(r2, held_out.predicted, held_out.outcomes, seed, instances=held_out.rows)
     return Power(found, least)
 
 
 def gated(profile: Profile, power: Power) -> Profile:
-    """The profile with what it predicts; below the gate all capabilities say `NOT_READ`."""
+    """Add predictive power to a profile; below the gate all capabilities get `NOT_READ`."""
     diagnostics = dict(profile.diagnostics) | {
         "predictive_power": {
             "r2": None if np.isnan(power.r2.value) else power.r2.value,

@@ -1,9 +1,9 @@
-"""From outcomes to posteriors, live and by NUTS.
+"""From outcomes to posteriors: a live one after every episode, and full fits by NUTS.
 
-`live` refits particles after every outcome, within milliseconds. `fit` is the fit by NUTS that a
-profile rests on, `fitter` the same in a process of its own, `certificate` the comparison of the
-two. `evaluator` works a layout out for many draws and instances at once; `program` and `kernels`
-are how. `summary` says mean, SD and intervals of draws. `backend` is the PyMC graph, which
-nothing on the path of an episode imports. `randomness` makes streams of numbers, `messages` speaks
-to the fitting process.
+`live` updates particles after every outcome, within milliseconds. `fit` is the fit by NUTS on which
+a profile rests, `fitter` runs it in a process of its own, and `certificate` compares the two.
+`evaluator` computes a layout's predictions for many draws and instances at once, by means of
+`program` and `kernels`. `summary` gives mean, SD and interval of draws. `backend` is the PyMC
+graph, which nothing on the path of an episode imports. `randomness` makes keyed random generators.
+`messages` is the format in which the fitting process is addressed and posteriors are saved.
 """

@@ -1,4 +1,4 @@
-"""Whether the live posterior is what NUTS says it should be."""
+"""Certificates: whether the live posterior agrees with a fit by NUTS."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any, Final
 from animalcat.layouts.inference.fit import MAX_RHAT, FitResult
 from animalcat.layouts.inference.summary import NodeSummary
 
-MAX_MEAN_ERROR: Final = 0.15
+_MAX_MEAN_ERROR: Final = 0.15
 """Largest difference of means, in posterior standard deviations."""
-MAX_LOG_SD_RATIO: Final = 0.15
+_MAX_LOG_SD_RATIO: Final = 0.15
 """Largest difference of the logarithms of standard deviations."""
 MIN_ESS: Final = 400.0
 """A fit with fewer effective draws certifies nothing."""
@@ -23,13 +23,13 @@ class Certificate:
     """The comparison of a live posterior with a fit of the same outcomes.
 
     Attributes:
-        passed: Whether the live posterior may stand.
-        reasons: Why not; empty where it passed.
+        passed: Whether the live posterior is accepted.
+        reasons: Why not; empty if it passed.
         max_mean_error: Largest difference of means over nodes, in standard deviations of the fit.
         max_log_sd_ratio: Largest difference of log standard deviations over nodes.
         rhat: Worst R-hat of the fit.
         ess: Least effective sample size of the fit.
-        usable: Whether the fit itself is good enough to reseed from.
+        usable: Whether the fit is good enough to reseed the live posterior from it.
     """
 
     passed: bool
@@ -41,21 +41,21 @@ class Certificate:
     usable: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain data."""
+        """Convert to plain data."""
         return {**asdict(self), "reasons": list(self.reasons)}
 
 
 def certify(live: Sequence[NodeSummary], fitted: FitResult) -> Certificate:
     """Compare the live posterior with a fit of the same outcomes.
 
-    Where it fails and the fit is usable, `LivePosterior.reseed` takes the fit's draws.
+    If the certificate fails and the fit is usable, pass its draws to `LivePosterior.reseed`.
 
     Args:
-        live: Summary of the live posterior when it knew just the outcomes of the fit.
+        live: Summary of the live posterior when it knew exactly the outcomes of the fit.
         fitted: The fit.
 
     Raises:
-        ValueError: They do not have the same nodes.
+        ValueError: The two have different nodes.
     """
     if [node.name for node in live] != [node.name for node in fitted.nodes]:
         raise ValueError("the live posterior and the fit are of different layouts")
@@ -82,12 +82,12 @@ def certify(live: Sequence[NodeSummary], fitted: FitResult) -> Certificate:
         *(
             f"{name}: means differ by {error:.2f} standard deviations"
             for name, error in mean_errors.items()
-            if not error <= MAX_MEAN_ERROR
+            if not error <= _MAX_MEAN_ERROR
         ),
         *(
             f"{name}: standard deviations differ by a factor of {math.exp(ratio):.2f}"
             for name, ratio in sd_ratios.items()
-            if not ratio <= MAX_LOG_SD_RATIO
+            if not ratio <= _MAX_LOG_SD_RATIO
         ),
     ]
     return Certificate(

@@ -1,7 +1,7 @@
-"""P(success), or the mean score, for (draws x instances) from a layout, without PyMC.
+"""Predictions of a layout for (draws x instances), without PyMC.
 
-Outcomes of an instance are independent given the agent, so the likelihood of several is the product
-of those that are there.
+Outcomes of an instance are independent given the agent. So the likelihood of several outcomes is
+the product of the likelihoods of those that are present.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 Real = TypeVar("Real", np.float32, np.float64)
 
-MODERATE: Final = 1e18
-"""Products of two numbers below it, and above its inverse, are normal in float32."""
+_MODERATE: Final = 1e18
+"""Products of two numbers below this and above its inverse are normal numbers in float32."""
 _ROWS: Final = 256
-"""Instances taken at a time where outcomes are not 0 or 1, so that arrays stay small."""
+"""Number of instances processed at a time if outcomes are not 0 or 1, so that arrays stay small."""
 
 
 class Evaluator:
-    """A layout made ready to evaluate; making one takes well under a millisecond.
+    """A layout compiled for evaluation; making one takes well under a millisecond.
 
     Columns of features and of draws are in the order of `layout.features` and `layout.latents`.
     """
@@ -45,7 +45,7 @@ class Evaluator:
         Args:
             theta: (draws, latents), in the units of the latents.
             demands: (instances, features), in the units of the features.
-            outcome: Which of the layout's outcomes.
+            outcome: Index of the outcome in the layout.
 
         Returns:
             (draws, instances).
@@ -53,7 +53,7 @@ class Evaluator:
         return self.by_instance(theta, self.columns(demands), np.float64, outcome).T
 
     def columns(self, demands: npt.ArrayLike) -> Floats:
-        """What of the program depends on the instances alone, to be kept and used again.
+        """Compute the values that depend on the instances alone, to be kept and used again.
 
         Args:
             demands: (instances, features), in the units of the features.
@@ -62,7 +62,7 @@ class Evaluator:
             (instances, columns).
 
         Raises:
-            ValueError: A feature is missing or out of its range.
+            ValueError: A feature is missing or out of range.
         """
         features = self.layout.check_features(demands)
         return np.ascontiguousarray(_fill(self._program.columns, features.T).T)
@@ -74,10 +74,10 @@ class Evaluator:
 
         Args:
             theta: (draws, latents).
-            columns: As `columns` gave them.
-            dtype: Of the result, and of the work where its range allows: float32 takes half the
-                time and is right to about 1e-6.
-            outcome: Which of the layout's outcomes.
+            columns: As returned by `columns`.
+            dtype: Of the result, and of the computation if its range allows: float32 takes half the
+                time and is accurate to about 1e-6.
+            outcome: Index of the outcome in the layout.
 
         Returns:
             (instances, draws).
@@ -91,8 +91,8 @@ class Evaluator:
 
         Args:
             theta: (draws, latents).
-            columns: As `columns` gave them.
-            outcome: Which of the layout's outcomes.
+            columns: As returned by `columns`.
+            outcome: Index of the outcome in the layout.
 
         Returns:
             (instances, draws).
@@ -111,9 +111,9 @@ class Evaluator:
 
         Args:
             theta: (draws, latents).
-            columns: (instances, columns), as `columns` gave them.
-            outcomes: (instances,) or (instances, outcomes), as `Layout.check_outcomes` gave them.
-            weights: (instances,), as how many outcomes each counts; None: as one.
+            columns: (instances, columns), as returned by `columns`.
+            outcomes: (instances,) or (instances, outcomes), as returned by `Layout.check_outcomes`.
+            weights: (instances,), how many outcomes each counts as; None for one each.
 
         Returns:
             (draws,); 0 where there are no instances.
@@ -138,12 +138,12 @@ class Evaluator:
         return out
 
     def pointwise(self, theta: npt.ArrayLike, columns: Floats, outcomes: Floats) -> Floats:
-        """Log-likelihood of each instance on its own: of all its outcomes that are there.
+        """Log-likelihood of each instance: of all its outcomes that are present.
 
         Args:
             theta: (draws, latents).
-            columns: (instances, columns), as `columns` gave them.
-            outcomes: (instances,) or (instances, outcomes), as `Layout.check_outcomes` gave them.
+            columns: (instances, columns), as returned by `columns`.
+            outcomes: (instances,) or (instances, outcomes), as returned by `Layout.check_outcomes`.
 
         Returns:
             (instances, draws).
@@ -162,8 +162,8 @@ class Evaluator:
 
         Args:
             theta: (draws, latents).
-            columns: (instances, columns), as `columns` gave them.
-            generator: Where randomness comes from.
+            columns: (instances, columns), as returned by `columns`.
+            generator: Source of randomness.
 
         Returns:
             (instances, draws) of a layout with one outcome, else (instances, draws, outcomes).
@@ -174,14 +174,14 @@ class Evaluator:
         return drawn[0] if len(drawn) == 1 else np.stack(drawn, axis=-1)
 
     def demands(self, columns: Floats) -> Floats:
-        """The demand that each instance makes on each capability, in the capability's unit.
+        """The demand of each instance on each capability, in the capability's unit.
 
         Args:
-            columns: As `columns` gave them.
+            columns: As returned by `columns`.
 
         Returns:
-            (instances, capabilities): the largest where it makes several, NaN where it makes none,
-            because no margin has it or because gates keep all of them out.
+            (instances, capabilities): the largest demand if there are several; NaN if there is
+            none, because no margin has the capability or gates shut all of them out.
         """
         kinds = self._program.demands
         found = {node: self._plays_a_part(columns, node) for pairs in kinds for _, node in pairs}
@@ -193,13 +193,13 @@ class Evaluator:
         return out
 
     def touched(self, columns: Floats) -> npt.NDArray[np.bool_]:
-        """Which latent nodes play a part in an outcome of each instance.
+        """Which latent nodes affect an outcome of each instance.
 
         Args:
-            columns: As `columns` gave them.
+            columns: As returned by `columns`.
 
         Returns:
-            (instances, latents): False where gates keep the node out.
+            (instances, latents): False where gates shut the node out.
         """
         parts = [self._plays_a_part(columns, name) for name in self.layout.latent_names]
         return np.stack(parts, axis=1)
@@ -220,7 +220,7 @@ class Evaluator:
         return np.array(answers, dtype=np.bool_)[np.ravel(which)]
 
     def _each(self, outcomes: Floats) -> Iterator[tuple[int, Mask | None, Floats]]:
-        """Every outcome: its place, which instances have it (None: all), and its values there."""
+        """For every outcome: its index, which instances have it (None for all), and its values."""
         if outcomes.ndim == 1:
             yield 0, None, outcomes
             return
@@ -267,19 +267,21 @@ class Evaluator:
         if self._kept is not None and self._kept[0] is draws:
             return self._kept[1]
         rows = _fill(self._program.rows, draws.T)
-        if not draws.flags.writeable:  # then the same array is the same draws, as of a posterior
+        if (
+            not draws.flags.writeable
+        ):  # then an identical array holds identical draws, as from a posterior
             self._kept = (draws, rows)
         return rows
 
 
 def _moderate(values: Floats) -> bool:
-    """Whether products of two of them are sure to stay in the range of float32."""
+    """Whether products of any two values are certain to stay in the range of float32."""
     size = np.abs(values)
-    return bool((size < MODERATE).all() and ((size > 1.0 / MODERATE) | (size == 0.0)).all())
+    return bool((size < _MODERATE).all() and ((size > 1.0 / _MODERATE) | (size == 0.0)).all())
 
 
 def _fill(fills: tuple[Fill, ...], given: Floats) -> Floats:
-    """Work out the rows (or columns) one after the other; the first ones pick from `given`."""
+    """Compute rows (or columns) one after the other; the first ones are taken from `given`."""
     made = list(given)
     for fill in fills[len(given) :]:
         made.append(fill(made))

@@ -1,4 +1,4 @@
-"""Full fits by NUTS, gated: a fit that has not converged says so."""
+"""Full fits by NUTS with a convergence gate: a fit that has not converged says so."""
 
 from __future__ import annotations
 
@@ -23,42 +23,43 @@ MAX_RHAT: Final = 1.01
 """A fit with a larger R-hat has not converged (Vehtari et al. 2021)."""
 MIN_ESS: Final = 400.0
 """A fit with fewer effective draws, in bulk or tail, has not converged (Vehtari et al. 2021)."""
-MIN_EBFMI: Final = 0.3
+_MIN_EBFMI: Final = 0.3
 """A fit with a lower E-BFMI explores the posterior's tails badly (Betancourt 2016)."""
 FEW: Final = 5
-"""With fewer outcomes a fit says that it is little more than the prior."""
+"""With fewer outcomes, a fit notes that it is little more than the prior."""
 
 
 class FitError(RuntimeError):
-    """A fit could not be made: the request is refused, here as on any other machine."""
+    """The request was refused, and would be on any other machine."""
 
 
 class FitInterruptedError(FitError):
-    """A fit was not made, by the machine's doing: asked for again, it may well be.
+    """The fit failed because of the machine; asking again may well succeed.
 
-    The fitting process crashed, was killed, hung, had no memory or could not be started.
+    The fitting process crashed, was killed, hung, ran out of memory or could not be started.
     """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitRequest:
-    """What to fit.
+    """What to fit, and how to sample.
 
-    Every row is an episode of its own, also where rows have the same features; a repeat of an
-    instance may count less by its weight.
+    Every row is one episode, even if rows have equal features; the repeat of an instance can be
+    given a smaller weight.
 
     Attributes:
-        layout: What is measured.
+        layout: The layout that is measured.
         features: (instances, features), in the layout's order and units.
-        outcomes: (instances,): success 1, failure 0; successes of the trials; or scores. Of a
-            layout with several outcomes (instances, outcomes), NaN where one is missing.
+        outcomes: (instances,): 1 for success or 0 for failure, numbers of successful trials, or
+            scores. For a layout with several outcomes (instances, outcomes), NaN where one is
+            missing.
         seed: Seed of the fit.
         chains: Number of chains.
         draws: Draws of each chain.
-        tune: Draws of each chain that tune the sampler, and are dropped.
-        target_accept: Share of accepted steps that the step width is tuned to.
-        sampler: "nutpie", compiled once a layout; or "pymc", PyMC's own, compiled for every run.
-        weights: (instances,), in [0, 1]: as how many outcomes each counts; None: as one.
+        tune: Tuning draws of each chain, which are discarded.
+        target_accept: Acceptance rate that the step width is tuned to.
+        sampler: "nutpie", compiled once per layout; or "pymc", PyMC's own, compiled for every run.
+        weights: (instances,), in [0, 1]: how many outcomes each counts as; None for one each.
     """
 
     layout: Layout
@@ -82,13 +83,13 @@ class FitResult:
     """The posterior of a fit.
 
     Attributes:
-        layout: What was measured.
+        layout: The layout that was measured.
         draws: (chains, draws, latents).
         nodes: Every node of the profile, in the layout's order.
-        diagnostics: JSON-ready: `engine`, `converged`, `reasons` (why not), `notes` (what else
-            to bear in mind), `outcomes` (how many episodes),
-            `prior_only`, `rhat`, `ess_bulk`, `ess_tail`, `ebfmi` (worst over nodes or chains),
-            `divergences`, `chains`, `draws`, `tune`, `attempts`.
+        diagnostics: JSON-ready: `engine`, `converged`, `reasons` (why not), `notes` (what else to
+            bear in mind), `outcomes` (how many episodes), `prior_only`, `rhat`, `ess_bulk`,
+            `ess_tail`, `ebfmi` (worst over nodes or chains), `divergences`, `chains`, `draws`,
+            `tune`, `attempts`.
     """
 
     layout: Layout
@@ -98,12 +99,12 @@ class FitResult:
 
     @property
     def flat_draws(self) -> Floats:
-        """(draws, latents): all chains one after another."""
+        """All chains one after another, (draws, latents)."""
         return self.draws.reshape(-1, self.draws.shape[-1])
 
     @property
     def converged(self) -> bool:
-        """Whether it passed the gate."""
+        """Whether the fit passed the convergence gate."""
         return bool(self.diagnostics["converged"])
 
 
@@ -111,12 +112,12 @@ def fit(request: FitRequest, engine: Engine | None = None, cores: int | None = N
     """Fit a layout by NUTS.
 
     A run that fails the gate is repeated once with twice the draws and smaller steps. Without
-    outcomes the result is the prior, and says so.
+    outcomes, the result is the prior and says so.
 
     Args:
         request: What to fit.
-        engine: Holds what is compiled; by default the one that this process shares.
-        cores: How many chains run at once; by default as many as the machine has.
+        engine: Holds compiled models; by default the one shared within this process.
+        cores: Number of chains that run at once; by default as many as the machine has cores.
 
     Raises:
         ValueError: Features or outcomes do not fit the layout.
@@ -190,8 +191,8 @@ def _result(
     if trace.divergences:
         reasons.append(f"{trace.divergences} divergences")
     ebfmi = float(_ebfmi(trace.energy).min())
-    if not ebfmi >= MIN_EBFMI:
-        reasons.append(f"E-BFMI {ebfmi:.2f} is below {MIN_EBFMI}")
+    if not ebfmi >= _MIN_EBFMI:
+        reasons.append(f"E-BFMI {ebfmi:.2f} is below {_MIN_EBFMI}")
     chains, draws = trace.energy.shape
     diagnostics: dict[str, Any] = {
         "engine": "nuts",
@@ -252,7 +253,7 @@ def _summarised(
 
 
 def _notes(layout: Layout, outcomes: Floats, weights: Floats | None) -> list[str]:
-    """What the outcomes themselves cannot tell."""
+    """Caveats that the outcomes themselves do not show."""
     notes: list[str] = []
     if weights is not None:
         notes.append(

@@ -43,26 +43,26 @@ from animalcat.layouts.model.spec import Layout, from_dict, to_dict
 Message: TypeAlias = tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]
 
 Watch: TypeAlias = Callable[[int], Coroutine[Any, Any, str]]
-"""Given the id of a process that has been asked something, returns when it is to be given up, and
-why."""
+"""Given the id of a process that was asked something, returns when the process should be given up,
+with the reason."""
 
 _STDERR_KEPT: Final = 4000
 _SETTINGS: Final = ("seed", "chains", "draws", "tune", "target_accept", "sampler")
 
 
 class Fitter:
-    """A fitting process and its asyncio client. Requests are served one after another.
+    """A fitting process and its asyncio client; requests are served one after another.
 
-    It is started by the first request at the latest, and again by the next one after a crash.
-    Use it from one event loop.
+    The process is started by the first request at the latest, and again by the next request after a
+    crash. Use a fitter from one event loop only.
     """
 
     def __init__(self, watch: Watch | None = None, python: str = sys.executable) -> None:
-        """Describe the process.
+        """Describe the process; nothing is started.
 
         Args:
-            watch: Tells when to give a request up, which ends the process; by default never, so
-                that an answer is waited for as long as the process lives.
+            watch: Decides when a request is given up, which ends the process. By default it never
+                is: an answer is awaited for as long as the process lives.
             python: The interpreter.
         """
         self.compiles = 0
@@ -76,7 +76,7 @@ class Fitter:
 
     @property
     def pid(self) -> int | None:
-        """Process id while it runs."""
+        """Id of the process; None while it does not run."""
         return self._process.pid if self._process is not None else None
 
     async def start(self, *layouts: Layout, weighted: bool = False) -> None:
@@ -99,11 +99,11 @@ class Fitter:
             task.add_done_callback(self._warming.discard)
 
     async def fit(self, request: FitRequest) -> FitResult:
-        """Fit, after whatever was asked for before.
+        """Fit, once earlier requests have been served.
 
         Raises:
             FitInterruptedError: The process crashed, was killed or given up; ask again.
-            FitError: It refused the request, and would again.
+            FitError: The process refused the request, and would refuse it again.
         """
         settings = {name: getattr(request, name) for name in _SETTINGS}
         data = {
@@ -119,7 +119,7 @@ class Fitter:
         return FitResult(request.layout, arrays["draws"], nodes, message["diagnostics"])
 
     async def close(self) -> None:
-        """End the process; calling it twice is fine."""
+        """End the process; it may be called twice."""
         for task in list(self._warming):
             task.cancel()
         await self._end()
@@ -156,7 +156,7 @@ class Fitter:
         return answer
 
     async def _in_time(self, pid: int, exchange: Coroutine[Any, Any, Message]) -> Message:
-        """The answer, unless the process is given up before."""
+        """Wait for the answer, unless the process is given up first."""
         answer = asyncio.create_task(exchange)
         tasks: list[asyncio.Task[Any]] = [answer]
         try:
@@ -237,7 +237,7 @@ def serve(source: BinaryIO, sink: BinaryIO) -> None:
 
 
 def main() -> None:
-    """Serve the process's own standard input and output."""
+    """Serve requests on standard input and output."""
     # What a library prints must not get between the messages.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
@@ -247,7 +247,7 @@ def main() -> None:
 
 
 def _read_all(source: BinaryIO, requests: queue.Queue[Message]) -> None:
-    """Queue every request; at the end leave at once, even in the midst of a fit."""
+    """Queue every request; at the end of the input exit at once, even in the middle of a fit."""
     try:
         while message := messages.read(source.read):
             requests.put(message)

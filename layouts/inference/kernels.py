@@ -1,8 +1,9 @@
-"""The compiled kernels that run a layout's program: one for every layout, cached on disk.
+"""Compiled kernels that run the program of any layout; compiled once and cached on disk.
 
-Instances share much: a gate has two states, rewards have few sizes. So the program is first laid
-out for the instances at hand (`schedule`): an instruction is carried out once for each distinct set
-of operands that it meets; only what meets too many is carried out for every instance.
+Instances have much in common: a gate has two states, and rewards have few sizes. So the program is
+first scheduled for the given instances (`schedule`): an instruction is executed once for each
+distinct set of operands. Only an instruction with too many distinct sets is executed for every
+instance.
 """
 
 from __future__ import annotations
@@ -16,14 +17,16 @@ from numba import njit
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 Steps: TypeAlias = tuple[Ints, Floats, Ints, int]
-"""What `schedule` gives."""
+"""What `schedule` returns."""
 
 _BLOCK: Final = 4096
-"""Bytes of draws taken at a time: more would leave the nearest caches, fewer cost time in calls."""
+"""Bytes of draws processed at a time: more would not fit the nearest caches, fewer would cost time
+in calls."""
 _MOST: Final = 128
-"""Sets of operands that an instruction is shared for; the results stay in the second cache."""
+"""Greatest number of operand sets for which an instruction is shared; their results stay in the
+second-level cache."""
 _TABLE: Final = 1024
-"""Slots to find a set of operands again, a power of two."""
+"""Size of the hash table of operand sets, a power of two."""
 
 _LOG2E: Final = 1.4426950408889634
 _LN2: Final = 0.6931471805599453
@@ -33,14 +36,14 @@ _MAGIC: Final = 6755399441055744.0
 """1.5 x 2^52: adding it leaves the rounded integer in the low bits."""
 _REACH: Final = 700.0
 _REACH_SINGLE: Final = 87.0
-"""exp of what is nearer to 0 is finite and normal in float64, in float32."""
+"""exp of any number nearer to 0 than this is finite and normal: in float64, and in float32."""
 _MANTISSA: Final = (1 << 52) - 1
 _ONE: Final = 1023 << 52
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _sort_factors(code: Ints, used: int, i: int, uses: Ints, states: Ints) -> None:
-    """Take factors of few states first in the product that instruction i begins."""
+    """Move factors with few states to the front of the product that instruction i begins."""
     end = i
     while (
         end + 1 < len(code)
@@ -65,18 +68,18 @@ def _sort_factors(code: Ints, used: int, i: int, uses: Ints, states: Ints) -> No
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def schedule(code: Ints, columns: Floats, used: int) -> Steps:
-    """Lay a program out for some instances.
+    """Schedule a program for some instances.
 
     Args:
-        code: As `Program.code`.
+        code: As in `Program.codes`.
         columns: (instances, columns).
-        used: How many vectors the program has at its start: its rows.
+        used: Number of vectors that the program starts with: its rows.
 
     Returns:
-        (steps, 5): op, vectors of its operands (-1 where there is none), vector of the result.
-        Those that are shared come first, then those of each instance, as many for each.
+        (steps, 5): op, vectors of its operands (-1 if absent), vector of the result. Shared steps
+        come first; then those of each instance, equally many for each.
         (steps, 2): numbers that are operands.
-        (instances,): the vector that holds the result of each instance in the end.
+        (instances,): the vector that finally holds the result of each instance.
         The number of shared steps.
     """
     n, length = columns.shape[0], code.shape[0]
@@ -164,7 +167,7 @@ def schedule(code: Ints, columns: Floats, used: int) -> Steps:
 def _carry_out(
     step: Ints, numbers: Floats, vectors: Any, target: Any, spare: Floats, size: int
 ) -> None:
-    """One step over one block of draws; the result never stands where an operand does."""
+    """Execute one step on one block of draws; the result never overlaps an operand."""
     one = vectors.dtype.type(1.0)
     number = vectors.dtype.type(numbers[0])
     op = step[0]
@@ -322,10 +325,10 @@ def log_likelihood(steps: Steps, rows: Floats, outcomes: Floats, out: Floats) ->
 def weighted_sums(
     values: npt.NDArray[np.float32], weights: npt.NDArray[np.float32], out: Floats
 ) -> None:
-    """Sums of every row of values under several weightings, in one thread; right to about 1e-6.
+    """Sums of every row of values under several weightings, in one thread; accurate to about 1e-6.
 
-    Not a matrix product of a library, whose threads wait busily for each other, and whose sums
-    would hang on their number. Equal rows give equal sums.
+    This is not a library's matrix product, whose threads wait busily for each other and whose sums
+    would depend on their number. Equal rows give equal sums.
 
     Args:
         values: (instances, draws).

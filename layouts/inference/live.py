@@ -25,18 +25,18 @@ from animalcat.layouts.model.spec import Layout
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 VERSION: Final = 4
-"""Version of a saved posterior; version 1 knew no weights, 2 none of reseeds, 3 named its layout by
-a digest that spanned more than the model."""
-SWEEPS: Final = 10
+"""Version of a saved posterior. Version 1 had no weights, version 2 no weights of reseeds, and
+version 3 identified its layout by a digest that covered more than the model."""
+_SWEEPS: Final = 10
 """Metropolis sweeps of a move."""
 _BLOCK: Final = 64
-"""Outcomes that `update_all` weighs at once."""
+"""Number of outcomes that `update_all` processes at once."""
 _ACCEPTANCE: Final = 0.25
-"""Share of accepted proposals that the step width is steered to."""
+"""Acceptance rate that the step width is tuned to."""
 
 
 class TellError(ValueError):
-    """An outcome that cannot be told, or that was not."""
+    """An outcome cannot be told, or an episode was not told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,9 @@ class Tell:
 
     Attributes:
         episode: Its number.
-        features: In the layout's order.
-        outcome: The outcome; of a layout with several all of them, NaN where one is missing.
-        weight: As how many outcomes it counts.
+        features: Features of its instance, in the layout's order.
+        outcome: The outcome; for a layout with several all of them, NaN where one is missing.
+        weight: How many outcomes it counts as.
     """
 
     episode: int
@@ -68,19 +68,19 @@ class _Reseed:
 class LivePosterior:
     """The posterior after every outcome told so far.
 
-    Its state follows from the seed, the outcomes and the reseeds in the order told, and from
-    nothing else; so whoever tells the same again has the same posterior, bit by bit.
-    `particles` and `weights` are read-only and replaced, never changed: the same array object
-    means the same content. One thread at a time.
+    Its state is determined by the seed and by the outcomes and reseeds in the order told. So
+    telling the same again gives the same posterior, bit by bit. `particles` and `weights` are
+    read-only and are replaced, never changed: the same array object means the same content. It is
+    for one thread at a time.
     """
 
     def __init__(self, layout: Layout, seed: int, particles: int = 2000) -> None:
         """Start at the prior.
 
         Args:
-            layout: What is measured.
+            layout: The layout that is measured.
             seed: Seed of the session.
-            particles: How many; errors fall with their square root.
+            particles: Number of particles; errors fall with its square root.
         """
         if particles < 100:
             raise ValueError(f"{particles} particles are too few; 100 at least")
@@ -111,7 +111,7 @@ class LivePosterior:
 
     @property
     def moves(self) -> int:
-        """How often the particles have been moved; between moves only weights change."""
+        """Number of moves of the particles; between moves only the weights change."""
         return self._moves
 
     @property
@@ -126,19 +126,19 @@ class LivePosterior:
         episode: int,
         weight: float = 1.0,
     ) -> None:
-        """Take in what became of one episode.
+        """Take in the outcome of one episode.
 
         Args:
             features: (features,), of the instance that was played.
-            outcome: Whether it was a success; successes of the trials; or the score. Of a layout
-                with several outcomes all of them, NaN where one is missing.
-            episode: Its number; each is told once.
-            weight: As how many outcomes it counts, 0 to 1: its likelihood is raised to this power.
-                Less than 1 for repeats, see `layouts.retest`.
+            outcome: 1 for success or 0 for failure, the number of successful trials, or the score.
+                For a layout with several outcomes all of them, NaN where one is missing.
+            episode: Number of the episode; each can be told once.
+            weight: How many outcomes it counts as, 0 to 1: the likelihood is raised to this power.
+                It is less than 1 for repeats, see `layouts.adaptive.retest`.
 
         Raises:
             TellError: This episode was told already.
-            ValueError: A feature is missing or out of its range, the outcome is of another kind, or
+            ValueError: A feature is missing or out of range, the outcome is of the wrong kind, or
                 the weight is not in [0, 1].
         """
         if not 0.0 <= weight <= 1.0:
@@ -154,7 +154,7 @@ class LivePosterior:
         self._reweight(len(self._tells) - 1)
 
     def update_all(self, features: npt.ArrayLike, outcomes: npt.ArrayLike, first: int = 1) -> None:
-        """Take in many outcomes; the same as `update` one by one, but for rounding, and quicker.
+        """Take in many outcomes: faster than `update` one by one, and equal but for rounding.
 
         Args:
             features: (episodes, features), of the instances that were played.
@@ -163,7 +163,7 @@ class LivePosterior:
 
         Raises:
             TellError: One of these episodes was told already.
-            ValueError: As of `update`; nothing is taken in then.
+            ValueError: As for `update`; nothing is taken in.
         """
         checked = self.layout.check_features(np.asarray(features, np.float64))
         y = self.layout.check_outcomes(np.asarray(outcomes, np.float64), checked)
@@ -191,13 +191,13 @@ class LivePosterior:
                 self._move(rng(self.seed, "move", episode), told=done + start)
 
     def reweigh(self, weights: npt.ArrayLike) -> None:
-        """Let outcomes count anew, as if they had been told so.
+        """Change the weights of outcomes as if they had been told with the new ones.
 
         Args:
-            weights: (episodes told,), as how many outcomes each counts, 0 to 1.
+            weights: (episodes told,), how many outcomes each counts as, 0 to 1.
 
         Raises:
-            ValueError: A weight is not in [0, 1], or there are more or fewer than outcomes.
+            ValueError: A weight is not in [0, 1], or their number is not that of the outcomes.
         """
         now = np.array(weights, dtype=np.float64)
         if now.shape != (len(self._tells),):
@@ -216,19 +216,20 @@ class LivePosterior:
             self._move(rng(self.seed, "reweigh", self._tells[-1].episode), told=len(now))
 
     def reseed(self, draws: npt.ArrayLike, told: int, weights: npt.ArrayLike | None = None) -> None:
-        """Start anew from draws of the posterior, and take in again what was told after them.
+        """Restart from draws of the posterior, and take in again what was told after them.
 
         Args:
             draws: (draws, latents), of the posterior given the first `told` outcomes.
-            told: How many of the outcomes, in the order told, the draws know.
-            weights: (told,), as how many outcomes each counted there; by default as it does now.
+            told: Number of outcomes, in the order told, that the draws know.
+            weights: (told,), how many outcomes each counted as in the draws; by default as it does
+                now.
 
         Raises:
             ValueError: A shape is wrong, or fewer outcomes were told.
         """
         array = np.array(draws, dtype=np.float64)
         if array.ndim != 2 or array.shape[1] != len(self.layout.latents) or not array.size:
-            raise ValueError(f"draws have shape {array.shape}; (draws, latents) is wanted")
+            raise ValueError(f"draws have shape {array.shape}; expected (draws, latents)")
         if not 0 <= told <= len(self._tells):
             raise ValueError(f"{told} outcomes are not among the {len(self._tells)} told")
         known = self._tell_weights(told) if weights is None else np.array(weights, np.float64)
@@ -237,12 +238,12 @@ class LivePosterior:
         self._reseed(_Reseed(told, array, known))
 
     def invalidate(self, episode: int) -> None:
-        """Forget an outcome, as if it had never been told.
+        """Forget an outcome as if it had never been told.
 
-        Reseeds that knew it are dropped with it.
+        Reseeds whose draws knew it are dropped too.
 
         Raises:
-            TellError: It was not told.
+            TellError: The episode was not told.
         """
         index = next((i for i, t in enumerate(self._tells) if t.episode == episode), None)
         if index is None:
@@ -265,7 +266,7 @@ class LivePosterior:
         return summarise(self.layout, self._theta, self._weights, ess)
 
     def save(self) -> bytes:
-        """The whole state; `load` gives an equal posterior."""
+        """Serialise the whole state; `load` restores an equal posterior."""
         arrays = {
             "z": self._z,
             "log_weights": self._log_weights,
@@ -289,10 +290,10 @@ class LivePosterior:
 
     @classmethod
     def load(cls, layout: Layout, data: bytes) -> LivePosterior:
-        """A posterior from what `save` gave.
+        """Restore a posterior from the bytes that `save` returned.
 
         Raises:
-            ValueError: The data is damaged, or of another layout.
+            ValueError: The data is damaged, or belongs to another layout.
         """
         text, payload = messages.lengths(data[: messages.HEADER.size])
         start = messages.HEADER.size
@@ -361,7 +362,7 @@ class LivePosterior:
             self._reweight(index)
 
     def _apply(self, entry: _Reseed) -> None:
-        """Take particles from given draws; a move then tells equal ones apart."""
+        """Take particles from given draws; a move then separates equal ones."""
         rows = np.linspace(0, len(entry.draws) - 1, self._size).round().astype(np.int64)
         draws = entry.draws[rows]
         columns = [
@@ -374,7 +375,7 @@ class LivePosterior:
         self._move(rng(self.seed, "reseed", entry.told), told=entry.told)
 
     def _move(self, generator: np.random.Generator, told: int) -> None:
-        """Resample, then sweep on the first `told` outcomes; the posterior stays what it is."""
+        """Resample, then sweep on the first `told` outcomes; the posterior is invariant."""
         size, dim = self._size, len(self.layout.latents)
         mean = self._weights @ self._z
         centred = self._z - mean
@@ -394,7 +395,7 @@ class LivePosterior:
 
         density = log_target(z)
         width = 2.38 / math.sqrt(dim)  # Roberts, Gelman and Gilks 1997
-        for _ in range(SWEEPS):
+        for _ in range(_SWEEPS):
             proposal = z + width * generator.standard_normal((size, dim)) @ root.T
             proposed = log_target(proposal)
             accept = np.log(generator.random(size)) < proposed - density
@@ -414,7 +415,7 @@ def _systematic(weights: Floats, offset: float) -> npt.NDArray[np.int64]:
 
 
 def _told(outcomes: Floats) -> list[float | tuple[float, ...]]:
-    """Outcomes as `Tell` has them, one entry an episode."""
+    """Outcomes in the form of `Tell.outcome`, one entry per episode."""
     if outcomes.ndim == 1:
         return outcomes.tolist()
     return [tuple(row) for row in outcomes.tolist()]

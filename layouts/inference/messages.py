@@ -1,8 +1,8 @@
-"""JSON with raw arrays as bytes: how layouts travel between processes and to disk, without pickle.
+"""JSON with raw arrays in one message, for other processes and for disk, without pickle.
 
-A message is the length of the JSON (4 bytes), the length of the arrays (8 bytes), the JSON, and the
-arrays in C order one after the other; numbers are little-endian. The JSON's key "arrays" lists
-name, dtype and shape of each.
+A message consists of the length of the JSON (4 bytes), the length of the arrays (8 bytes), the
+JSON, and the arrays in C order one after the other; numbers are little-endian. The JSON's key
+"arrays" lists the name, dtype and shape of each array.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _DTYPES: Final = ("<f8", "<f4", "<i8", "|u1")
 
 
 class MessageError(ValueError):
-    """Bytes that are no message."""
+    """The bytes are not a valid message."""
 
 
 def pack(message: Mapping[str, Any], arrays: Arrays | None = None) -> bytes:
-    """A message from a JSON object and named arrays of float64, float32, int64 or uint8."""
+    """Make a message of a JSON object and named arrays of float64, float32, int64 or uint8."""
     listing: list[dict[str, Any]] = []
     payload: list[bytes] = []
     for name, array in (arrays or {}).items():
@@ -42,10 +42,10 @@ def pack(message: Mapping[str, Any], arrays: Arrays | None = None) -> bytes:
 
 
 def lengths(header: bytes) -> tuple[int, int]:
-    """Lengths of the JSON and of the arrays from the first 12 bytes of a message.
+    """Read the lengths of the JSON and of the arrays from a message's 12-byte header.
 
     Raises:
-        MessageError: They are too short or claim too much.
+        MessageError: The header is too short or claims too much.
     """
     if len(header) != HEADER.size:
         raise MessageError("cut in its header")
@@ -56,7 +56,7 @@ def lengths(header: bytes) -> tuple[int, int]:
 
 
 def unpack(text: bytes, payload: bytes) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """The JSON object and the arrays of a message; the arrays are copies.
+    """Split a message's body into the JSON object and copies of the arrays.
 
     Raises:
         MessageError: The parts do not fit each other.
@@ -84,10 +84,13 @@ def unpack(text: bytes, payload: bytes) -> tuple[dict[str, Any], dict[str, npt.N
 def read(
     source: Callable[[int], bytes],
 ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]] | None:
-    """Read one message by a function that reads exactly n bytes, or less at the end.
+    """Read one message.
+
+    Args:
+        source: Reads exactly n bytes, or fewer at the end of the stream.
 
     Returns:
-        The message, or None at a clean end.
+        The JSON object and the arrays, or None at a clean end.
 
     Raises:
         MessageError: The message is cut or malformed.

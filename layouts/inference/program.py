@@ -1,7 +1,7 @@
-"""A layout lowered to straight-line code for the kernel: what depends on instance and agent both.
+"""A layout compiled to straight-line code for the kernel.
 
-Whatever depends on instances alone is worked out once per instance (a *column*), whatever depends
-on the agent alone once per draw (a *row*); only the rest becomes instructions.
+What depends on instances alone is computed once per instance (a *column*), and what depends on the
+agent alone once per draw (a *row*). Only the rest becomes instructions.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Fill: TypeAlias = Callable[[list[Floats]], Floats]
 
 
 class Op(IntEnum):
-    """Instructions: V operands are vectors over draws, S operands are numbers of the instance."""
+    """Instructions; V operands are vectors over draws, S operands are numbers of the instance."""
 
     MUL_VV = 0
     MUL_VS = 1
@@ -61,12 +61,13 @@ _FUSED: Final[Mapping[tuple[Op, Op], Op]] = {
     (Op.MUL_VS, Op.ADD_VV): Op.MUL_VS_ADD_V,
     (Op.MUL_VV, Op.ADD_VV): Op.MUL_VV_ADD_V,
 }
-"""A product whose only use is in the sum right after it joins that instruction."""
+"""Pairs of a product and the sum right after it, its only use, with the instruction that replaces
+both."""
 _REACH: Final = 345.0
-"""Largest exponent of a factor of odds that depends on the instance."""
+"""Largest exponent of a factor of the odds that depends on the instance."""
 _REACH_MIXED: Final = 700.0
-"""The same of one that depends on the agent: what is beyond makes a logistic 0 or 1 whatever the
-other factor is."""
+"""Largest exponent of a factor of the odds that depends on the agent. Beyond it, a logistic is 0 or
+1 whatever the other factor is."""
 _INSTRUCTIONS: Final[Mapping[str, Op]] = {"exp": Op.EXP, "log": Op.LOG}
 _FOLDS: Final[Mapping[str, tuple[float, Op, Op]]] = {
     "add": (0.0, Op.ADD_VV, Op.ADD_VS),
@@ -86,7 +87,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """A value that depends on the agent; `mixed`: on the instance too."""
+    """A value that depends on the agent, and if `mixed` on the instance too."""
 
     index: int
     mixed: bool
@@ -103,10 +104,10 @@ class Program:
         columns: How to fill each column from features and earlier columns.
         rows: How to fill each row from latents and earlier rows.
         codes: For each outcome (instructions, 6) int64: op, up to three vectors, up to two columns,
-            -1 for what is not there. Vectors below `len(rows)` are rows, the others are results of
-            instructions before. The last one gives the probability, or the mean score.
-        size_codes: The same for the sample size of scores; None for outcomes that are no scores.
-        demands: Per capability, column and node of the margins with demands that it meets.
+            -1 if absent. Vectors below `len(rows)` are rows, the others are results of earlier
+            instructions. The last instruction gives the probability, or the mean score.
+        size_codes: Likewise for the sample size of scores; None for other outcomes.
+        demands: For each capability, column and node of the margins that hold a demand on it.
     """
 
     columns: tuple[Fill, ...]
@@ -117,7 +118,7 @@ class Program:
 
 
 def compile_program(layout: Layout) -> Program:
-    """Lower a layout."""
+    """Compile a layout."""
     builder = _Builder(_inner_products(layout))
     values: dict[str, Value] = {}
     ranges: dict[str, Range] = {node.name: (node.low, node.high) for node in layout.features}
@@ -152,7 +153,7 @@ def compile_program(layout: Layout) -> Program:
 
 
 def operands(code: Code) -> npt.NDArray[np.int64]:
-    """The columns that a program's instructions take."""
+    """The columns that a program's instructions use."""
     numbers = np.unique(code[:, 4:])
     return numbers[numbers >= 0]
 
@@ -185,7 +186,7 @@ def _lower(
 
 
 def _inner_products(layout: Layout) -> dict[str, Expression]:
-    """Nodes that are products and have one use: their factors may join another product."""
+    """Product nodes with a single use, whose factors may join another product."""
     uses = Counter(parent for node in layout.derived for parent in node.link.parents)
     for outcome in layout.outcomes:
         uses.update(outcome.parents)
@@ -199,7 +200,7 @@ def _inner_products(layout: Layout) -> dict[str, Expression]:
 
 
 def _factors(expression: Expression, inner: Mapping[str, Expression]) -> list[Expression]:
-    """The factors of a product, those of products in it among them."""
+    """The factors of a product, including those of nested products."""
     if isinstance(expression, str) and expression in inner:
         return _factors(inner[expression], inner)
     if isinstance(expression, Call) and expression.function == "mul":
@@ -228,7 +229,7 @@ class _Builder:
         return Vector(len(self.rows) - 1, mixed=False)
 
     def result(self, value: Value) -> Vector:
-        """The value as the result of an instruction, even where it takes none."""
+        """Turn a value into the result of an instruction, even if it needs none."""
         if isinstance(value, Vector) and value.mixed:
             return value
         if isinstance(value, Vector):
@@ -248,10 +249,10 @@ class _Builder:
         return target
 
     def logistic(self, terms: Sequence[Value], *, apart: bool) -> Value:
-        """Logistic of a sum.
+        """Logistic function of a sum.
 
-        What depends on the agent and what on the instance alone are taken apart if they may be, as
-        1 / (1 + exp(-vector) x exp(-column)): then exponentials are few.
+        If `apart` allows it, the terms of the agent and those of the instance are separated, as 1 /
+        (1 + exp(-vector) x exp(-column)), so that few exponentials are needed.
         """
         vectors = [v for v in terms if isinstance(v, Vector)]
         others = [v for v in terms if not isinstance(v, Vector)]
@@ -259,7 +260,7 @@ class _Builder:
             return self.apply("logistic", self.fold("add", terms))
         vector, number = self.fold("add", vectors), self.fold("add", others)
         assert isinstance(vector, Vector)  # sums of vectors are vectors
-        assert isinstance(number, float | Column)  # sums of numbers and columns are no vectors
+        assert isinstance(number, float | Column)  # sums of numbers and columns are not vectors
         column = self.number(number)
         odds = self.column(lambda made: _odds(made[column.index], _REACH))
         if vector.mixed:
@@ -268,7 +269,7 @@ class _Builder:
         return self.emit(Op.ODDS_VS, row, odds)
 
     def apply(self, name: str, value: Value) -> Value:
-        """A function of one argument."""
+        """Apply a function of one argument."""
         function = ONE_ARGUMENT[name]
         match value:
             case Column(i):
@@ -283,7 +284,7 @@ class _Builder:
                 return float(function(np.array([value]))[0])
 
     def power(self, base: Value, exponent: float) -> Value:
-        """A fixed power."""
+        """Raise to a fixed power."""
         match base:
             case Column(i):
                 return self.column(lambda made: np.power(made[i], exponent))
@@ -295,9 +296,9 @@ class _Builder:
                 return float(np.power(base, exponent))
 
     def fold(self, name: str, values: Sequence[Value]) -> Value:
-        """A function of any number of arguments.
+        """Apply a function of any number of arguments.
 
-        Numbers, columns and rows are first taken each among themselves.
+        Numbers, columns and rows are first combined among themselves.
         """
         neutral, op_vectors, op_number = _FOLDS[name]
         function = FOLDS[name]
@@ -331,7 +332,7 @@ class _Builder:
         return result
 
     def finish(self, result: Vector) -> Code:
-        """The instructions that it takes to get the result, which the last one gives."""
+        """Return the instructions needed for the result, which the last one gives."""
         needed = {result}
         for _, target, operands in reversed(self.code):
             if target in needed:
@@ -374,7 +375,7 @@ def _odds(values: Floats, reach: float) -> Floats:
 
 
 def _fused(code: Sequence[Instruction]) -> list[Instruction]:
-    """The code with products that are used once, by the sum right after them, joined to it."""
+    """Fuse products that are used once, by the sum right after them, into that sum."""
     uses = Counter(v for _, _, operands in code for v in operands)
     fused: list[Instruction] = []
     for op, target, operands in code:

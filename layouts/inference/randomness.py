@@ -1,4 +1,4 @@
-"""Keyed randomness: draws are named by what they are for, so that replaying needs no state."""
+"""Keyed randomness: generators are named by their purpose, so that replaying needs no state."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def rng(seed: int, purpose: str, episode: int) -> np.random.Generator:
-    """A generator of its own for one purpose in one episode.
+    """Make a random generator for one purpose in one episode.
 
     Args:
         seed: Seed of the session, not negative.

@@ -1,4 +1,4 @@
-"""What is said about each node of a posterior: mean, standard deviation, interval."""
+"""Summaries of a posterior's nodes: mean, standard deviation and interval."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 HDI_SHARE: Final = 0.9
 """Probability that the reported highest-density interval holds."""
 _PLACES: Final = np.linspace(0.0, 1.0, 41)
-"""Where a highest-density interval may start, as shares of the weight outside it."""
+"""Possible starts of a highest-density interval, as shares of the weight outside it."""
 _POWERS: Final = np.vander(_PLACES, 4)
 _CUBIC: Final = _POWERS @ np.linalg.pinv(_POWERS)
 """(41, 41): the least-squares cubic through 41 values, at the same places."""
@@ -27,13 +27,13 @@ class NodeSummary:
     """One node of a posterior, in the node's unit.
 
     Attributes:
-        name: As in the layout.
+        name: Its name, as in the layout.
         kind: Capability, bias or robustness.
         unit: Its unit.
         mean: Posterior mean.
         sd: Posterior standard deviation.
         hdi: Ends of the 90 % highest-density interval.
-        ess: Effective number of draws behind it.
+        ess: Effective number of draws.
     """
 
     name: str
@@ -46,7 +46,7 @@ class NodeSummary:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> NodeSummary:
-        """From its fields as JSON has them."""
+        """Make a summary from its fields in JSON."""
         low, high = data["hdi"]
         fields: dict[str, Any] = {**data, "hdi": (low, high)}
         return cls(**fields)
@@ -80,12 +80,12 @@ def summarise(layout: Layout, draws: Floats, weights: Floats, ess: Floats) -> li
 def hdi(values: Floats, weights: Floats, share: float = HDI_SHARE) -> tuple[float, float]:
     """The shortest interval that holds a share of the weight.
 
-    The shortest of many noisy intervals is too short: of 300 normal draws the plain one of 90 %
-    holds 88.4 %. So the place of the minimum is read off a cubic through the widths, over the
-    share of weight that lies below the interval; that one holds 89.5 %.
+    The shortest of many noisy intervals is too short: for 300 normal draws, the plain 90 % interval
+    holds 88.4 %. So the position of the minimum is taken from a cubic fitted to the widths, as a
+    function of the share of weight below the interval; that interval holds 89.5 %.
 
     Args:
-        values: (draws,), one at least.
+        values: (draws,), at least one.
         weights: (draws,), summing to 1.
         share: Between 0 and 1.
     """

@@ -25,27 +25,27 @@ _TAGGED: Final = ("link", "prior", "outcome")
 
 
 def variants(name: str | Path) -> tuple[str, ...]:
-    """Variants of a layout, the default first.
+    """List the variants of a layout, the default first.
 
     Args:
         name: One of `LAYOUTS`, or a YAML file of the same form.
 
     Raises:
-        SpecificationError: No such layout, or the file is wrong.
+        SpecificationError: There is no such layout, or the file is wrong.
     """
     data = _read(name)
     return (str(data.get("variant", "")), *as_mapping(data.get("variants") or {}, "variants"))
 
 
 def load_layout(name: str | Path, variant: str = "") -> Layout:
-    """A layout that is shipped, or one of your own.
+    """Load a shipped layout, or one of your own.
 
     Args:
         name: One of `LAYOUTS`, or a YAML file of the same form (its name ends in .yaml or .yml).
-        variant: One of its variants; the default one where empty.
+        variant: Name of a variant; empty for the default.
 
     Raises:
-        SpecificationError: No such layout or variant, or the file is wrong.
+        SpecificationError: There is no such layout or variant, or the file is wrong.
     """
     try:
         return _chosen(_read(name), variant)
@@ -56,19 +56,19 @@ def load_layout(name: str | Path, variant: str = "") -> Layout:
 
 
 def parse_layout(text: str, variant: str = "") -> Layout:
-    """A layout from the text of a file.
+    """Make a layout from the text of a file.
 
     Args:
-        text: YAML of the form of the shipped ones.
-        variant: One of its variants; the default one where empty.
+        text: YAML of the same form as the shipped files.
+        variant: Name of a variant; empty for the default.
 
     Raises:
-        SpecificationError: It is no YAML or no layout, or has no such variant.
+        SpecificationError: The text is not YAML or not a layout, or has no such variant.
     """
     try:
         data = as_mapping(yaml.safe_load(text), "layout")
     except yaml.YAMLError as error:
-        raise SpecificationError(f"layout: is no YAML: {error}") from None
+        raise SpecificationError(f"layout: is not YAML: {error}") from None
     return _chosen(data, variant)
 
 
@@ -82,7 +82,7 @@ def text_of(name: str) -> str:
 
 
 def is_file(name: str | Path) -> bool:
-    """Whether a layout's name is that of a file."""
+    """Whether the name of a layout is that of a file."""
     return isinstance(name, Path) or name.endswith((".yaml", ".yml"))
 
 
@@ -100,11 +100,11 @@ def _read(name: str | Path) -> Mapping[str, Any]:
     except OSError as error:
         raise SpecificationError(f"{name}: cannot be read: {error.strerror}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SpecificationError(f"{name}: is no YAML: {error}") from None
+        raise SpecificationError(f"{name}: is not YAML: {error}") from None
 
 
 def _chosen(definition: Mapping[str, Any], variant: str) -> Layout:
-    """One variant of what a file defines."""
+    """Make the layout of one variant."""
     data = dict(definition)
     default = str(data.get("variant", ""))
     changes = as_mapping(data.pop("variants", None) or {}, "variants")
@@ -115,9 +115,10 @@ def _chosen(definition: Mapping[str, Any], variant: str) -> Layout:
 
 
 def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The base with changes on top.
+    """Apply changes on top of a base.
 
-    Another link, prior or outcome replaces the old one whole; what is empty is taken away.
+    A changed link, prior or outcome of another type replaces the old one entirely; an empty entry
+    removes it.
     """
     result = dict(base)
     for key, value in changes.items():

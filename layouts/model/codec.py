@@ -1,4 +1,4 @@
-"""Frozen dataclasses to and from plain dicts, with errors that name the place and the choices."""
+"""Converts frozen dataclasses to and from plain dicts, with errors that name place and choices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class SpecificationError(ValueError):
 
 
 def encode(value: Any) -> dict[str, Any]:
-    """The fields of a dataclass of numbers, strings and tuples of them, as a plain dict."""
+    """Convert a dataclass of numbers, strings and tuples of them to a plain dict."""
     made = {f.name: getattr(value, f.name) for f in fields(value)}
     return {
         name: list(cast("tuple[object, ...]", item)) if isinstance(item, tuple) else item
@@ -25,7 +25,7 @@ def encode(value: Any) -> dict[str, Any]:
 
 
 def encode_model(value: Any, without: Collection[str] = ()) -> dict[str, Any]:
-    """The same without the fields that are at their defaults, and without some others."""
+    """Like `encode`, but without fields at their defaults and without those in `without`."""
     plain = {f.name for f in fields(value) if getattr(value, f.name) == f.default}
     return {k: v for k, v in encode(value).items() if k not in plain and k not in without}
 
@@ -62,21 +62,21 @@ def decode(cls: type[T], data: object, where: str) -> T:
 
 
 def as_mapping(data: object, where: str) -> Mapping[str, object]:
-    """Insist on a mapping with string keys.
+    """Require a mapping, and return it with string keys.
 
     Raises:
-        SpecificationError: It is something else.
+        SpecificationError: The data is something else.
     """
     if not isinstance(data, Mapping):
-        raise SpecificationError(f"{where}: a mapping is wanted, not {data!r}")
+        raise SpecificationError(f"{where}: expected a mapping, not {data!r}")
     return {str(key): value for key, value in cast("Mapping[object, object]", data).items()}
 
 
 def check_choices(names: Mapping[str, object], valid: Mapping[str, object], what: str) -> None:
-    """Insist that every name is a valid choice.
+    """Check that every name is a valid choice.
 
     Raises:
-        SpecificationError: One is not; the message lists those that are.
+        SpecificationError: A name is not; the message lists the valid ones.
     """
     for name in names:
         if name not in valid:
@@ -86,7 +86,7 @@ def check_choices(names: Mapping[str, object], valid: Mapping[str, object], what
 def _convert(hint: Any, value: object, where: str) -> object:
     if get_origin(hint) is tuple:
         if not isinstance(value, list | tuple):
-            raise SpecificationError(f"{where}: a list is wanted, not {value!r}")
+            raise SpecificationError(f"{where}: expected a list, not {value!r}")
         item = get_args(hint)[0]
         return tuple(_convert(item, v, where) for v in cast("list[object]", value))
     parts = get_args(hint)
@@ -97,12 +97,12 @@ def _convert(hint: Any, value: object, where: str) -> object:
         return _convert(float if number or str not in parts else str, value, where)
     if hint is float:
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise SpecificationError(f"{where}: a number is wanted, not {value!r}")
+            raise SpecificationError(f"{where}: expected a number, not {value!r}")
         if not math.isfinite(value):
             raise SpecificationError(f"{where}: {value} is not finite")
         return float(value)
     if parts and value not in parts:
         raise SpecificationError(f"{where}: {value!r} is not one of {', '.join(parts)}")
     if not isinstance(value, str):
-        raise SpecificationError(f"{where}: text is wanted, not {value!r} (quote it)")
+        raise SpecificationError(f"{where}: expected text, not {value!r} (quote it)")
     return value

@@ -1,7 +1,7 @@
-"""Arithmetic as data: what every linking function comes down to, and the grammar for users' own.
+"""Expressions as data: the common form of all linking functions, and the grammar of formulas.
 
-An expression is made of numbers, names of nodes and calls of a few functions; so it is evaluated
-by the compiled program and by the PyMC graph without any code of a user ever being run.
+An expression consists of numbers, names of nodes and calls of a few functions. So the compiled
+program and the PyMC graph can both evaluate it, and no code of a user is ever run.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FOLDS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "min": np.minimum,
     "max": np.maximum,
 }
-"""Functions of any number of arguments, two at a time, on arrays."""
+"""Functions of any number of arguments, as binary functions on arrays."""
 ONE_ARGUMENT: Final[Mapping[str, Callable[[Any], Any]]] = {
     "logistic": expit,
     "exp": np.exp,
@@ -38,13 +38,13 @@ ONE_ARGUMENT: Final[Mapping[str, Callable[[Any], Any]]] = {
 """Functions of one argument on arrays."""
 
 ONE: Final = "1"
-"""The unit of what has no unit."""
+"""The unit of a quantity without a unit."""
 
-GRAMMAR: Final = (
+_GRAMMAR: Final = (
     "numbers, names of nodes, + - * / **, parentheses, and "
     "logistic(x), exp(x), log(x), sqrt(x), abs(x), min(x, ...), max(x, ...), clip(x, low, high)"
 )
-"""What a formula may hold, for messages."""
+"""The grammar of formulas, for messages."""
 
 _LONGEST: Final = 1000
 _DEEPEST: Final = 50
@@ -52,11 +52,11 @@ _DEEPEST: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function of expressions.
+    """A function applied to expressions.
 
     Attributes:
-        function: `add`, `mul`, `min` and `max` take one argument or more; `pow` takes a base and
-            a number; the others take one.
+        function: `add`, `mul`, `min` and `max` take one or more arguments; `pow` takes a base and a
+            number; the others take one argument.
         arguments: Numbers, names of nodes, or calls.
     """
 
@@ -68,7 +68,7 @@ Expression: TypeAlias = float | str | Call
 
 
 class FormulaError(ValueError):
-    """A formula that is not in the grammar, or that is not defined everywhere."""
+    """A formula is not in the grammar, or is not defined everywhere."""
 
 
 def add(*terms: Expression) -> Expression:
@@ -82,7 +82,7 @@ def mul(*factors: Expression) -> Expression:
 
 
 def power(base: Expression, exponent: float) -> Expression:
-    """Base to a fixed power."""
+    """Raise a base to a fixed power."""
     return Call("pow", (base, float(exponent)))
 
 
@@ -92,7 +92,7 @@ def logistic(margin: Expression) -> Expression:
 
 
 def names(expression: Expression) -> tuple[str, ...]:
-    """Names of the nodes in an expression, each once, in order of appearance."""
+    """Names of the nodes in an expression, each once, in order of first appearance."""
     if isinstance(expression, str):
         return (expression,)
     if isinstance(expression, Call):
@@ -101,11 +101,11 @@ def names(expression: Expression) -> tuple[str, ...]:
 
 
 def evaluate(expression: Expression, values: Mapping[str, Values]) -> Values:
-    """The value of an expression.
+    """Evaluate an expression.
 
     Args:
-        expression: What to work out.
-        values: Of every name in it, numbers or arrays of shapes that go together.
+        expression: The expression.
+        values: A value for every name in it: numbers or arrays that broadcast together.
     """
     match expression:
         case str():
@@ -122,7 +122,7 @@ def evaluate(expression: Expression, values: Mapping[str, Values]) -> Values:
 
 
 def substitute(expression: Expression, meaning: Mapping[str, Expression]) -> Expression:
-    """The expression with names replaced by what they stand for."""
+    """Replace names in an expression by the expressions that they stand for."""
     match expression:
         case str():
             return meaning.get(expression, expression)
@@ -133,28 +133,28 @@ def substitute(expression: Expression, meaning: Mapping[str, Expression]) -> Exp
 
 
 def parse_formula(formula: str) -> Expression:
-    """An expression from a formula in the safe grammar; nothing is ever executed.
+    """Parse a formula in the safe grammar; nothing is ever executed.
 
     Args:
         formula: For example "0.5 * (sight + hearing) / 2".
 
     Raises:
-        FormulaError: It is not in the grammar; the message says where and what is.
+        FormulaError: The formula is not in the grammar; the message says what is wrong and where.
     """
     if len(formula) > _LONGEST:
         raise FormulaError(f"formula of {len(formula)} characters; at most {_LONGEST}")
     try:
         tree = ast.parse(formula.strip(), mode="eval")
     except (SyntaxError, ValueError, MemoryError, RecursionError):
-        raise FormulaError(f"formula {formula!r} cannot be read; it may hold {GRAMMAR}") from None
+        raise FormulaError(f"formula {formula!r} cannot be read; it may hold {_GRAMMAR}") from None
     return _parsed(tree.body, formula, 0)
 
 
 def bounds(expression: Expression, ranges: Mapping[str, Range]) -> Range:
-    """Where the value must lie, by interval arithmetic: never too narrow, sometimes too wide.
+    """Range of an expression by interval arithmetic: never too narrow, sometimes too wide.
 
     Raises:
-        FormulaError: A logarithm, root or quotient is not defined in all of the ranges.
+        FormulaError: A logarithm, root or quotient is not defined everywhere in the ranges.
     """
     match expression:
         case str():
@@ -169,12 +169,12 @@ def bounds(expression: Expression, ranges: Mapping[str, Range]) -> Range:
 
 
 def hull(ranges: list[Range]) -> Range:
-    """The least range that holds all of several."""
+    """The smallest range that contains all of the given ranges."""
     return (min(low for low, _ in ranges), max(high for _, high in ranges))
 
 
 def unit_of(expression: Expression, units: Mapping[str, str]) -> str | None:
-    """The unit of an expression; None for a bare number, which takes the unit it is added to.
+    """Unit of an expression; None for a bare number, which takes the unit that it is added to.
 
     Raises:
         FormulaError: Units are mixed.
@@ -190,7 +190,7 @@ def unit_of(expression: Expression, units: Mapping[str, str]) -> str | None:
 
 
 def text(expression: Expression) -> str:
-    """The expression as a formula."""
+    """Write the expression as a formula."""
     match expression:
         case str():
             return expression
@@ -233,13 +233,13 @@ def _parsed(node: ast.expr, formula: str, depth: int) -> Expression:
         case ast.BinOp(left=left, op=ast.Pow(), right=right):
             exponent = inner(right)
             if not isinstance(exponent, float):
-                raise FormulaError(f"an exponent in {formula!r} is no number")
+                raise FormulaError(f"an exponent in {formula!r} is not a number")
             return power(inner(left), exponent)
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
             return _applied(name, [inner(a) for a in arguments], formula)
         case _:
             part = ast.unparse(node)
-            raise FormulaError(f"{part!r} has no place in a formula; it may hold {GRAMMAR}")
+            raise FormulaError(f"{part!r} has no place in a formula; it may hold {_GRAMMAR}")
 
 
 def _negative(value: Expression) -> Expression:
@@ -261,12 +261,12 @@ def _applied(name: str, arguments: list[Expression], formula: str) -> Expression
         case _:
             raise FormulaError(
                 f"{name} of {len(arguments)} arguments in {formula!r}: unknown; it may hold "
-                f"{GRAMMAR}"
+                f"{_GRAMMAR}"
             )
 
 
 def _product(a: Range, b: Range) -> Range:
-    # An end that is 0 times one without end is 0: the range without end holds finite values only.
+    # 0 times an infinite end is 0, since an unbounded range holds only finite values.
     ends = [0.0 if 0.0 in (x, y) else x * y for x in a for y in b]
     return (min(ends), max(ends))
 

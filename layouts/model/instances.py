@@ -1,4 +1,4 @@
-"""A table of instances: what a layout, a baseline or a simulated agent is told about each."""
+"""Tables of instances with their meta-features, and of the agents' outcomes on them."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ Rows: TypeAlias = npt.NDArray[np.int64] | npt.NDArray[np.bool_] | Sequence[int]
 
 
 class TableError(ValueError):
-    """A table that cannot be read or lacks a column; the message says which."""
+    """A table cannot be read or lacks a column; the message says which."""
 
 
 @dataclass(frozen=True, eq=False)
 class Instances:
-    """Instances with their meta-features, those that a layout uses and any others.
+    """Instances with their meta-features: those that a layout uses, and any others.
 
     Attributes:
         columns: Names of the meta-features.
         values: (instances, columns), in the units of the meta-features.
-        paradigms: What kind of test each instance is; empty where nobody says.
-        names: A name for each instance; empty where they have none.
+        paradigms: The kind of test that each instance is; empty if unknown.
+        names: A name for each instance; empty if they have none.
     """
 
     columns: tuple[str, ...]
@@ -64,20 +64,20 @@ class Instances:
         return self.values[:, self._place(name)]
 
     def select(self, columns: Iterable[str]) -> Floats:
-        """Some meta-features, (instances, those), in the order asked for.
+        """Select meta-features, (instances, columns), in the order asked for.
 
         Raises:
-            TableError: A column is not there.
+            TableError: A column is absent.
         """
         return self.values[:, [self._place(name) for name in columns]]
 
     def features(self, layout: Layout) -> Floats:
-        """What a layout wants to know of the instances, checked: (instances, features).
+        """The features that a layout uses, checked: (instances, features).
 
-        A column that is not there counts as missing everywhere, where the layout has a rule for it.
+        An absent column counts as missing everywhere if the layout has a rule for missing values.
 
         Raises:
-            ValueError: A column is not there, or a value is missing or out of its range.
+            ValueError: A column is absent, or a value is missing or out of range.
         """
         unknown = np.full(len(self), np.nan)
         values = [
@@ -89,7 +89,7 @@ class Instances:
         return layout.check_features(np.stack(values, axis=1))
 
     def rows(self, rows: Rows) -> Instances:
-        """Some of the instances, by number or by mask."""
+        """Select instances, by index or by mask."""
         picked: list[int] = np.arange(len(self))[np.asarray(rows)].tolist()
         return Instances(
             self.columns,
@@ -127,7 +127,7 @@ class OutcomeTable:
             )
 
     def of(self, agent: str) -> tuple[Instances, Floats]:
-        """The instances that an agent played, and its outcomes on them.
+        """Return the instances that an agent played, and its outcomes on them.
 
         Raises:
             TableError: There is no such agent.
@@ -147,19 +147,19 @@ def read_csv(
     paradigm: str = "paradigm",
     ignore: Sequence[str] = (),
 ) -> OutcomeTable:
-    """Read a table with one row an instance: its meta-features and the outcomes of agents.
+    """Read a table with one row per instance: its meta-features and the outcomes of agents.
 
     An empty cell is an outcome that was not played, or a meta-feature that is not known.
 
     Args:
         source: A file, or the text itself.
-        agents: The columns that hold outcomes; every other one is a meta-feature.
-        name: The column that names instances, where there is one.
-        paradigm: The column that says what kind of test an instance is, where there is one.
+        agents: The columns that hold outcomes; all other columns are meta-features.
+        name: The column with the names of instances, if there is one.
+        paradigm: The column with the paradigms of instances, if there is one.
         ignore: Columns to leave out.
 
     Raises:
-        TableError: It cannot be read; the message names row and column.
+        TableError: The table cannot be read; the message names row and column.
     """
     header, rows = _table(source)
     if lost := [agent for agent in agents if agent not in header]:

@@ -1,4 +1,4 @@
-"""How likely outcomes are, given the probability (or mean score) that a layout predicts."""
+"""Likelihoods: how probable outcomes are, given the probability or mean score that is predicted."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ from animalcat.layouts.model.spec import Bernoulli, Binomial, Layout, Likelihood
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 LEAST: Final = 1e-15
-"""Least probability of an outcome, so that no draw is ruled out for ever; and nearest that the
-mean of a score comes to 0 and 1, since the Beta distribution has none there."""
+"""Least probability of an outcome, so that no draw is ruled out for ever. It is also the least
+distance of a mean score from 0 and 1, where the Beta distribution is not defined."""
 LEAST_SIZE: Final = 1e-9
-"""Least sample size of a score; the Beta distribution has none at 0."""
+"""Least sample size of a score; the Beta distribution is not defined at 0."""
 _TERMS: Final = 8
-"""Of the series of `log_beyond`; right to 1e-5 while sample size x edge is 1 at most."""
+"""Number of terms of the series in `log_beyond`; accurate to 1e-5 while sample size x edge is at
+most 1."""
 
 
 def trials_of(layout: Layout, likelihood: Likelihood, features: Floats) -> Floats:
-    """The most that an outcome can be: the trials of counts, else 1.
+    """Maximum of an outcome: the number of trials for counts, otherwise 1.
 
     Args:
         layout: The layout.
-        likelihood: Of the outcome.
-        features: (instances, features), or columns that begin with them.
+        likelihood: Likelihood of the outcome.
+        features: (instances, features), or columns that begin with the features.
 
     Returns:
         (instances,).
@@ -42,17 +43,18 @@ def trials_of(layout: Layout, likelihood: Likelihood, features: Floats) -> Float
 def log_density(
     likelihood: Likelihood, p: Floats, size: Floats | None, trials: Floats, outcomes: Floats
 ) -> Floats:
-    """Log probability, or log density of scores, of outcomes under every draw.
+    """Log probability of outcomes (log density for scores) under every draw.
 
-    Counts and scores are of the exponential family: what outcomes give is a product of what they
-    are and of what the draws say, worked out once however many outcomes an instance has.
+    Counts and scores belong to the exponential family: the result is a product of statistics of the
+    outcomes and parameters of the draws. So the parameters are computed once, however many outcomes
+    an instance has.
 
     Args:
-        likelihood: Of the outcomes.
+        likelihood: Likelihood of the outcomes.
         p: (instances, draws), probability of success or mean score.
-        size: (instances, draws), sample size of scores; None where outcomes are no scores.
-        trials: (instances,), as `trials_of` gave them.
-        outcomes: (instances, outcomes), each as `Layout.check_outcomes` gives them, none missing.
+        size: (instances, draws), sample size of scores; None for other outcomes.
+        trials: (instances,), as returned by `trials_of`.
+        outcomes: (instances, outcomes), each as returned by `Layout.check_outcomes`, none missing.
 
     Returns:
         (instances, outcomes, draws).
@@ -89,7 +91,7 @@ def log_density(
 
 
 def _product(first: Floats, of_first: Floats, second: Floats, of_second: Floats) -> Floats:
-    """Two statistics of outcomes (instances, outcomes) by two parameters (instances, draws)."""
+    """Combine two statistics (instances, outcomes) with two parameters (instances, draws)."""
     return np.stack([first, second], axis=2) @ np.stack([of_first, of_second], axis=1)
 
 
@@ -101,18 +103,18 @@ def log_beyond(
     gammaln: Callable[[Any], Any],
     maximum: Callable[[Any, float], Any],
 ) -> Any:
-    """Log probability that a score ~ Beta(a, b) is at most `edge`: what a score at the edge says.
+    """Log probability that a score ~ Beta(a, b) is at most `edge`, for a score at the edge.
 
-    By the series of the incomplete beta function (DLMF 8.17.7), whose gradient is plain. The
-    functions are numpy's or PyTensor's; so both evaluators have the same.
+    It uses the series of the incomplete beta function (DLMF 8.17.7), whose gradient is simple. The
+    functions are numpy's or PyTensor's, so that both evaluators share the formula.
 
     Args:
-        a: First parameter; for the upper edge give the second one first.
+        a: First parameter; for the upper edge, pass the second parameter first.
         b: Second parameter.
         edge: Above 0, and small.
         log: Natural logarithm.
         gammaln: Logarithm of the gamma function.
-        maximum: Of an array and a number.
+        maximum: Maximum of an array and a number.
     """
     term: Any = 1.0
     total: Any = 1.0
@@ -133,11 +135,11 @@ def draw_outcomes(
     """Draw an outcome for every instance and draw.
 
     Args:
-        likelihood: Of the outcomes.
+        likelihood: Likelihood of the outcomes.
         p: (instances, draws), probability of success or mean score.
-        size: (instances, draws), sample size of scores; None where outcomes are no scores.
-        trials: (instances,), as `trials_of` gave them.
-        generator: Where randomness comes from.
+        size: (instances, draws), sample size of scores; None for other outcomes.
+        trials: (instances,), as returned by `trials_of`.
+        generator: Source of randomness.
 
     Returns:
         (instances, draws), of the likelihood's kind; scores stay within its edge.

@@ -1,7 +1,7 @@
-"""Linking functions: how a derived node of a layout follows from its parents. A closed set.
+"""Linking functions: how a derived node follows from its parents. The set is closed.
 
-Every one says which nodes it follows from, what units it wants, within what range its result is,
-and what it is as an expression; the evaluators know expressions only.
+Each linking function knows its parents, checks units, bounds its result, and gives itself as an
+expression; the evaluators know only expressions.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ from animalcat.layouts.model.expressions import (
 
 
 class Link(Protocol):
-    """What every linking function offers."""
+    """The interface of every linking function."""
 
     @property
     def parents(self) -> tuple[str, ...]:
-        """Names of the nodes it follows from."""
+        """Names of the parent nodes."""
         ...
 
     @property
     def expression(self) -> Expression:
-        """What it works out."""
+        """The function as an expression."""
         ...
 
     def unit_problem(self, units: Mapping[str, str], unit: str) -> str:
-        """What is wrong with the units, given those of the parents and its own; or empty."""
+        """What is wrong with the units of the parents and of the result; empty if nothing is."""
         ...
 
     def bounds(self, ranges: Mapping[str, Range]) -> Range:
-        """The range of the result, given those of the parents.
+        """Range of the result, given the parents' ranges.
 
         Raises:
-            FormulaError: It is not defined in all of the ranges.
+            FormulaError: The function is not defined everywhere in the ranges.
         """
         ...
 
@@ -64,20 +64,20 @@ class Scaled:
 
     @property
     def parents(self) -> tuple[str, ...]:
-        """Names of the nodes it follows from."""
+        """Names of the parent nodes."""
         return (self.input,)
 
     @property
     def expression(self) -> Expression:
-        """What it works out."""
+        """The function as an expression."""
         return mul(self.input, self.factor)
 
     def unit_problem(self, units: Mapping[str, str], unit: str) -> str:
-        """Nothing: it is there to change units."""
+        """Always empty, since it serves to change units."""
         return ""
 
     def bounds(self, ranges: Mapping[str, Range]) -> Range:
-        """The range of the result."""
+        """Range of the result."""
         return bounds(self.expression, ranges)
 
     def __str__(self) -> str:
@@ -99,21 +99,21 @@ class LogScaled:
 
     @property
     def parents(self) -> tuple[str, ...]:
-        """Names of the nodes it follows from."""
+        """Names of the parent nodes."""
         return (self.input,)
 
     @property
     def expression(self) -> Expression:
-        """What it works out."""
+        """The function as an expression."""
         scale = self.top / math.log(self.easiest / self.hardest)
         return add(scale * math.log(self.easiest), mul(Call("log", (self.input,)), -scale))
 
     def unit_problem(self, units: Mapping[str, str], unit: str) -> str:
-        """Nothing: it is there to change units."""
+        """Always empty, since it serves to change units."""
         return ""
 
     def bounds(self, ranges: Mapping[str, Range]) -> Range:
-        """The range of the result."""
+        """Range of the result."""
         return bounds(self.expression, ranges)
 
     def __str__(self) -> str:
@@ -135,21 +135,21 @@ class WeightedSum:
 
     @property
     def parents(self) -> tuple[str, ...]:
-        """Names of the nodes it follows from."""
+        """Names of the parent nodes."""
         return self.inputs
 
     @property
     def expression(self) -> Expression:
-        """What it works out."""
+        """The function as an expression."""
         terms = [mul(name, w) for name, w in zip(self.inputs, self.weights, strict=True)]
         return add(self.constant, *terms)
 
     def unit_problem(self, units: Mapping[str, str], unit: str) -> str:
-        """All are in one unit."""
+        """What is wrong unless all are in one unit; empty if nothing is."""
         return _differing(self.inputs, units, unit)
 
     def bounds(self, ranges: Mapping[str, Range]) -> Range:
-        """The range of the result."""
+        """Range of the result."""
         low, high = bounds(self.expression, ranges)
         # Weights like 1/3 sum to a hair above 1.
         return (low if abs(low) > 1e-12 else 0.0, high if abs(high - 1.0) > 1e-12 else 1.0)
@@ -164,7 +164,7 @@ class WeightedSum:
 
 @dataclass(frozen=True, slots=True)
 class _OfInputs:
-    """A function of some inputs, in whatever order."""
+    """A function of several inputs whose order does not matter."""
 
     inputs: tuple[str, ...]
 
@@ -174,15 +174,15 @@ class _OfInputs:
 
     @property
     def parents(self) -> tuple[str, ...]:
-        """Names of the nodes it follows from."""
+        """Names of the parent nodes."""
         return self.inputs
 
     def unit_problem(self, units: Mapping[str, str], unit: str) -> str:
-        """All are in one unit."""
+        """What is wrong unless all are in one unit; empty if nothing is."""
         return _differing(self.inputs, units, unit)
 
     def bounds(self, ranges: Mapping[str, Range]) -> Range:
-        """Between the least and the largest input."""
+        """From the least to the largest end of the inputs' ranges."""
         return hull([ranges[name] for name in self.inputs])
 
 
@@ -192,18 +192,18 @@ class Product(_OfInputs):
 
     @property
     def expression(self) -> Expression:
-        """What it works out."""
+        """The function as an expression."""
         return mul(*self.inputs)
 
     def unit_problem(self, units: Mapping[str, str], unit: str) -> str:
-        """The unit is that of the one input that has one."""
+        """What is wrong unless at most one input has a unit and the result has the same."""
         got = [units[name] for name in self.inputs if units[name] != ONE] or [ONE]
         if got != [unit]:
             return f"its inputs give {' x '.join(got)!r}, it says {unit!r}"
         return ""
 
     def bounds(self, ranges: Mapping[str, Range]) -> Range:
-        """The range of the result."""
+        """Range of the result."""
         return bounds(self.expression, ranges)
 
     def __str__(self) -> str:
@@ -212,15 +212,15 @@ class Product(_OfInputs):
 
 @dataclass(frozen=True, slots=True)
 class Minimum(_OfInputs):
-    """The least input: the weakest link decides."""
+    """The smallest input: the weakest link decides."""
 
     @property
     def expression(self) -> Expression:
-        """What it works out."""
+        """The function as an expression."""
         return Call("min", self.inputs)
 
     def bounds(self, ranges: Mapping[str, Range]) -> Range:
-        """The range of the result."""
+        """Range of the result."""
         return bounds(self.expression, ranges)
 
     def __str__(self) -> str:
@@ -229,15 +229,15 @@ class Minimum(_OfInputs):
 
 @dataclass(frozen=True, slots=True)
 class Maximum(_OfInputs):
-    """The largest input: any one way will do."""
+    """The largest input: any one of the ways suffices."""
 
     @property
     def expression(self) -> Expression:
-        """What it works out."""
+        """The function as an expression."""
         return Call("max", self.inputs)
 
     def bounds(self, ranges: Mapping[str, Range]) -> Range:
-        """The range of the result."""
+        """Range of the result."""
         return bounds(self.expression, ranges)
 
     def __str__(self) -> str:
@@ -260,7 +260,7 @@ class GeneralisedMean(_OfInputs):
 
     @property
     def expression(self) -> Expression:
-        """What it works out."""
+        """The function as an expression."""
         share = 1.0 / len(self.inputs)
         if self.power == 0.0:
             return mul(*(power(name, share) for name in self.inputs))
@@ -280,7 +280,7 @@ class GeneralisedMean(_OfInputs):
 
 @dataclass(frozen=True, slots=True)
 class LogisticMargin:
-    """1 / (1 + exp(-slope x (ability - demand + shift))); slope is per unit of the ability."""
+    """1 / (1 + exp(-slope x (ability - demand + shift))); the slope is per unit of the ability."""
 
     ability: str
     demand: str
@@ -293,23 +293,23 @@ class LogisticMargin:
 
     @property
     def parents(self) -> tuple[str, ...]:
-        """Names of the nodes it follows from."""
+        """Names of the parent nodes."""
         return (self.ability, self.demand, *([self.shift] if self.shift else []))
 
     @property
     def expression(self) -> Expression:
-        """What it works out; the slope goes first where it costs nothing per instance."""
+        """The function as an expression, with the slope where it costs nothing per instance."""
         shift = [mul(self.shift, self.slope)] if self.shift else []
         return logistic(add(mul(self.ability, self.slope), mul(self.demand, -self.slope), *shift))
 
     def unit_problem(self, units: Mapping[str, str], unit: str) -> str:
-        """Ability, demand and shift are in one unit; the result has none."""
+        """What is wrong unless ability, demand and shift share a unit and the result has none."""
         if unit != ONE:
             return f"a logistic margin has no unit, it says {unit!r}"
         return _differing(self.parents, units, units[self.ability])
 
     def bounds(self, ranges: Mapping[str, Range]) -> Range:
-        """A share."""
+        """Range of the result, within [0, 1]."""
         return (0.0, 1.0)
 
     def __str__(self) -> str:
@@ -327,24 +327,24 @@ class Gate:
 
     @property
     def parents(self) -> tuple[str, ...]:
-        """Names of the nodes it follows from."""
+        """Names of the parent nodes."""
         return (self.input, self.when, *([self.otherwise] if self.otherwise else []))
 
     @property
     def expression(self) -> Expression:
-        """What it works out."""
+        """The function as an expression."""
         off = add(1.0, mul(self.when, -1.0))
         return add(mul(self.input, self.when), mul(off, self.otherwise) if self.otherwise else off)
 
     def unit_problem(self, units: Mapping[str, str], unit: str) -> str:
-        """Both branches are in the unit of the result."""
+        """What is wrong unless both branches have the unit of the result; or empty."""
         branches = (self.input, self.otherwise) if self.otherwise else (self.input,)
         if not self.otherwise and unit != ONE:
             return f"without `otherwise` a gate gives 1 where {self.when} is 0; it says {unit!r}"
         return _differing(branches, units, unit) or _differing((self.when,), units, ONE)
 
     def bounds(self, ranges: Mapping[str, Range]) -> Range:
-        """That of both branches."""
+        """The smallest range that contains both branches."""
         return hull([ranges[self.input], ranges.get(self.otherwise, (1.0, 1.0))])
 
     def __str__(self) -> str:
@@ -353,7 +353,7 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class NoiseMixture:
-    """(1 - noise) x performance + noise x nu; the chance `nu` is a number or a feature."""
+    """(1 - noise) x performance + noise x nu; the chance level `nu` is a number or a feature."""
 
     performance: str
     noise: str
@@ -365,24 +365,24 @@ class NoiseMixture:
 
     @property
     def parents(self) -> tuple[str, ...]:
-        """Names of the nodes it follows from."""
+        """Names of the parent nodes."""
         chance = (self.nu,) if isinstance(self.nu, str) else ()
         return (self.performance, self.noise, *chance)
 
     @property
     def expression(self) -> Expression:
-        """What it works out."""
+        """The function as an expression."""
         kept = add(1.0, mul(self.noise, -1.0))
         return add(mul(self.performance, kept), mul(self.noise, self.nu))
 
     def unit_problem(self, units: Mapping[str, str], unit: str) -> str:
-        """Nothing has a unit."""
+        """What is wrong if anything has a unit; or empty."""
         return _differing(self.parents, units, ONE) or (
             f"a mixture has no unit, it says {unit!r}" if unit != ONE else ""
         )
 
     def bounds(self, ranges: Mapping[str, Range]) -> Range:
-        """Between performance and chance, as long as noise is a share."""
+        """Between performance and chance, since noise is checked to be a share."""
         low, high = ranges[self.noise]
         if low < 0.0 or high > 1.0:
             raise FormulaError(f"noise {self.noise} may be {low:g} to {high:g}, not in [0, 1]")
@@ -405,16 +405,20 @@ class Formula:
 
     @property
     def parents(self) -> tuple[str, ...]:
-        """Names of the nodes it follows from."""
+        """Names of the parent nodes."""
         return names(self.expression)
 
     @property
     def expression(self) -> Expression:
-        """What it works out."""
+        """The function as an expression."""
         return parse_formula(self.formula)
 
     def unit_problem(self, units: Mapping[str, str], unit: str) -> str:
-        """Sums are in one unit, products have at most one; numbers take the unit they meet."""
+        """What is wrong with the units; or empty.
+
+        The terms of a sum share one unit, and a product has at most one factor with a unit. A
+        number takes the unit that it meets.
+        """
         try:
             got = unit_of(self.expression, units)
         except FormulaError as error:
@@ -422,7 +426,7 @@ class Formula:
         return f"it gives {got!r}, it says {unit!r}" if got not in (None, unit) else ""
 
     def bounds(self, ranges: Mapping[str, Range]) -> Range:
-        """The range of the result."""
+        """Range of the result."""
         return bounds(self.expression, ranges)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""The parts of a measurement layout: features, latent and derived nodes, outcomes."""
+"""The parts of a measurement layout: features, latent and derived nodes, and outcomes."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ Kind: TypeAlias = Literal["capability", "bias", "robustness"]
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """A meta-feature of instances, as it is measured.
+    """A meta-feature that the layout uses, as it is measured on instances.
 
-    An instance that lacks it is refused, unless one of the two rules says what holds then.
+    An instance that lacks it is refused, unless `if_missing` or `only_with` says otherwise.
 
     Attributes:
-        name: As in the table of instances.
-        unit: Its unit; "1" where it has none.
+        name: Its name, as in the table of instances.
+        unit: Its unit; "1" if it has none.
         low: Least value.
         high: Largest value.
         about: What it is, in one line.
-        if_missing: What is taken for a missing value; None: nothing is.
-        only_with: A binary feature without which this one plays no part; where that one is 0, this
-            one may be missing. The graph is checked for it.
+        if_missing: The value that replaces a missing one; None if there is no such value.
+        only_with: A binary feature without which this one plays no part: where that feature is 0,
+            this one may be missing. The graph is checked for it.
     """
 
     name: str
@@ -52,12 +52,12 @@ class Latent:
     """A node of the cognitive profile.
 
     Attributes:
-        name: As in the paper.
+        name: Its name, as in the paper.
         kind: Capability, bias or robustness.
         unit: Its unit.
-        prior: Its prior; the range is that of the prior.
+        prior: Its prior, which also gives its range.
         about: How to read a value, in one line.
-        noiseless: Of a robustness node, the value that means no noise.
+        noiseless: For a robustness node, the value that means no noise.
     """
 
     name: str
@@ -89,7 +89,7 @@ class Bernoulli:
 
     @property
     def parents(self) -> tuple[str, ...]:
-        """Nodes that it follows from, the one within [0, 1] first."""
+        """Names of the parent nodes; the one within [0, 1] comes first."""
         return (self.probability,)
 
     def __str__(self) -> str:
@@ -98,11 +98,11 @@ class Bernoulli:
 
 @dataclass(frozen=True, slots=True)
 class Binomial:
-    """The outcome is how many of some independent trials were successes.
+    """The outcome is the number of successes among independent trials.
 
     Attributes:
-        probability: The derived node that gives the probability of success of each.
-        trials: The feature that says how many trials there were.
+        probability: The derived node that gives the probability of success of each trial.
+        trials: The feature that gives the number of trials.
     """
 
     probability: str
@@ -110,7 +110,7 @@ class Binomial:
 
     @property
     def parents(self) -> tuple[str, ...]:
-        """Nodes that it follows from, the one within [0, 1] first."""
+        """Names of the parent nodes; the one within [0, 1] comes first."""
         return (self.probability, self.trials)
 
     def __str__(self) -> str:
@@ -119,15 +119,16 @@ class Binomial:
 
 @dataclass(frozen=True, slots=True)
 class Beta:
-    """The outcome is a score, Beta(mean x sample_size, (1 - mean) x sample_size).
+    """The outcome is a score, distributed as Beta(mean x sample_size, (1 - mean) x sample_size).
 
-    A score of exactly 0 or 1 has no finite density: it is refused, unless `edge` is given. A score
-    nearer to 0 or 1 than that then says only that it was there or nearer.
+    A score of exactly 0 or 1 has no finite density and is refused, unless `edge` is given. A score
+    nearer to 0 or 1 than the edge then only says that it was that near.
 
     Attributes:
         mean: The derived node that gives the expected score.
-        sample_size: The node that says how tightly scores cluster: a latent or derived one.
-        edge: Distance from 0 and 1 up to which scores are told apart; 0: refuse scores of 0 and 1.
+        sample_size: The latent or derived node that says how tightly scores cluster.
+        edge: Distance from 0 and 1 within which scores are not told apart; 0 refuses scores of 0
+            and 1.
     """
 
     mean: str
@@ -140,7 +141,7 @@ class Beta:
 
     @property
     def parents(self) -> tuple[str, ...]:
-        """Nodes that it follows from, the one within [0, 1] first."""
+        """Names of the parent nodes; the one within [0, 1] comes first."""
         return (self.mean, self.sample_size)
 
     def __str__(self) -> str:
@@ -179,20 +180,20 @@ SOURCES: Final[Mapping[OutcomeKind, Mapping[OutcomeSource, str]]] = {
     "count": {"rewards": "rewards taken of those there"},
     "choice": {"choice": "whether the first of the marked places that was reached is a right one"},
 }
-"""Where outcomes of each kind may come from in an episode; the first is the default."""
+"""Possible sources, in an episode, of outcomes of each kind; the first is the default."""
 
 _NAME: Final = re.compile(r"[A-Za-z][\w-]*")
 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeNode:
-    """One thing that is observed of an instance. Given the agent, outcomes are independent.
+    """One thing that is observed of an instance; given the agent, outcomes are independent.
 
     Attributes:
-        name: What tables call it: letters, digits, "_" and "-".
-        kind: What it is.
-        source: Where it comes from in an episode, one of `SOURCES`. A layout about anything else
-            need not care.
+        name: Its name in tables: letters, digits, "_" and "-".
+        kind: Its kind.
+        source: Where it comes from in an episode, one of `SOURCES`. It does not matter for a layout
+            of something other than episodes.
         likelihood: How it follows from nodes.
     """
 
@@ -204,10 +205,12 @@ class OutcomeNode:
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise ValueError(
-                f"name {self.name!r}: a letter, then letters, digits, _ and - are wanted"
+                f"name {self.name!r}: expected a letter, then letters, digits, _ and -"
             )
         if type(self.likelihood) is not KINDS[self.kind]:
-            raise ValueError(f"a {self.kind} is no {type(self.likelihood).__name__}")
+            raise ValueError(
+                f"an outcome of kind {self.kind} cannot be {type(self.likelihood).__name__}"
+            )
         if self.source not in SOURCES[self.kind]:
             raise ValueError(
                 f"source {self.source!r} gives no {self.kind}; valid: "
@@ -216,13 +219,13 @@ class OutcomeNode:
 
     @classmethod
     def of(cls, likelihood: Likelihood) -> OutcomeNode:
-        """The only outcome of a layout that says no more of it than its likelihood."""
+        """Make the only outcome of a layout that gives no more than its likelihood."""
         kind: OutcomeKind = next(kind for kind, known in KINDS.items() if known is type(likelihood))
         return cls(kind, kind, default_source(kind), likelihood)
 
     @property
     def parents(self) -> tuple[str, ...]:
-        """Nodes that it follows from, the one within [0, 1] first."""
+        """Names of the parent nodes; the one within [0, 1] comes first."""
         return self.likelihood.parents
 
     def __str__(self) -> str:
@@ -232,20 +235,20 @@ class OutcomeNode:
 
 
 def default_source(kind: OutcomeKind) -> OutcomeSource:
-    """Where outcomes of a kind come from unless told otherwise."""
+    """The source of outcomes of a kind unless another one is given."""
     return next(iter(SOURCES[kind]))
 
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """What must not be there for a layout to apply: a feature above one value, or below another.
+    """A limit on a feature beyond which a layout does not apply.
 
-    The feature is none of the layout's own; those have a range.
+    The feature is not one of the layout's own; those have a range.
 
     Attributes:
         feature: Name of the feature.
-        above: What it must not exceed; None: no limit.
-        below: What it must not fall short of; None: no limit.
+        above: Value that it must not exceed; None for no limit.
+        below: Value that it must not fall below; None for no limit.
         unit: Unit of the feature and the limits.
     """
 
@@ -266,7 +269,7 @@ class Exclusion:
         return f"{self.feature} {words}{f' {self.unit}' * (self.unit != ONE)}"
 
     def broken_by(self, value: float) -> str:
-        """Which limit a value breaks, in words; empty where it breaks none."""
+        """Which limit a value breaks, in words; empty if none."""
         return out_of_range(
             self.feature,
             value,
@@ -277,7 +280,7 @@ class Exclusion:
 
 
 def out_of_range(name: str, value: float, low: float, high: float, unit: str) -> str:
-    """On which side a feature's value is out of its range, in words; empty where it is within."""
+    """On which side a feature's value is out of range, in words; empty if it is within."""
     if low <= value <= high:
         return ""
     side = f"below {low:g}" if value < low else f"above {high:g}"

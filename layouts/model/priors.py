@@ -13,12 +13,12 @@ from scipy.special import betainc, betaincinv, ndtr, ndtri
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 _EDGE: Final = 1e-12
-"""Nearest that a share of a range comes to 0 or 1 where it is mapped to a normal variable."""
+"""Least distance of a share of the range from 0 and 1 when it is mapped to a normal variable."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScaledBeta:
-    """Beta(alpha, beta) stretched from [0, 1] to [low, high]; uniform where both are 1."""
+    """Beta(alpha, beta) stretched from [0, 1] to [low, high]; uniform if both parameters are 1."""
 
     low: float
     high: float
@@ -49,7 +49,7 @@ class ScaledBeta:
 
     @property
     def span(self) -> float:
-        """Length of the range that shares (of a range) refer to."""
+        """Length of the range, to which shares of the range refer."""
         return self.high - self.low
 
     def from_standard(self, z: Floats) -> Floats:
@@ -60,7 +60,7 @@ class ScaledBeta:
         return self.low + (self.high - self.low) * share
 
     def to_standard(self, values: Floats) -> Floats:
-        """Map values of this prior to standard normal ones; values at an edge stay finite."""
+        """Map values of this prior to standard normal values; a value at an edge stays finite."""
         share = np.clip((values - self.low) / (self.high - self.low), 0.0, 1.0)
         if not self.flat:
             share = betainc(self.alpha, self.beta, share)
@@ -85,12 +85,12 @@ class Normal:
 
     @property
     def low(self) -> float:
-        """Lower end of the range: none."""
+        """Lower end of the range: minus infinity."""
         return -math.inf
 
     @property
     def high(self) -> float:
-        """Upper end of the range: none."""
+        """Upper end of the range: infinity."""
         return math.inf
 
     @property
@@ -103,7 +103,7 @@ class Normal:
         return self.mean + self.sd * z
 
     def to_standard(self, values: Floats) -> Floats:
-        """Map values of this prior to standard normal ones."""
+        """Map values of this prior to standard normal values."""
         return (values - self.mean) / self.sd
 
     def __str__(self) -> str:
@@ -127,7 +127,7 @@ class HalfNormal:
 
     @property
     def high(self) -> float:
-        """Upper end of the range: none."""
+        """Upper end of the range: infinity."""
         return math.inf
 
     @property
@@ -150,7 +150,7 @@ class HalfNormal:
         return -self.scale * ndtri(0.5 * ndtr(-z))
 
     def to_standard(self, values: Floats) -> Floats:
-        """Map values of this prior to standard normal ones; values at the edge stay finite."""
+        """Map values of this prior to standard normal values; a value at the edge stays finite."""
         above = 2.0 * ndtr(-values / self.scale)
         return -ndtri(np.clip(above, 1e-300, 1.0 - _EDGE))
 

@@ -1,4 +1,4 @@
-"""A measurement layout as data: features, latent nodes with priors, derived nodes, outcomes."""
+"""A measurement layout as data: features, latent nodes with priors, derived nodes, and outcomes."""
 
 from __future__ import annotations
 
@@ -65,17 +65,17 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Layout:
-    """A measurement layout. Making one checks it.
+    """A measurement layout, checked when it is made.
 
     Attributes:
         name: Its name.
-        variant: Which variant of it.
-        features: Columns of every feature array, in this order.
-        latents: Columns of every array of draws, in this order.
+        variant: The name of this variant.
+        features: The columns of every feature array, in this order.
+        latents: The columns of every array of draws, in this order.
         derived: Derived nodes, in any order.
-        outcomes: What is observed of an instance; columns of every array of several outcomes.
-        excludes: What must not be there for it to describe an instance.
-        source: Where it comes from.
+        outcomes: What is observed of an instance; the columns of arrays of several outcomes.
+        excludes: Conditions under which it does not describe an instance.
+        source: The publication or project that it comes from.
         about: What this variant is, and how it differs from the source.
 
     Raises:
@@ -102,7 +102,7 @@ class Layout:
 
     @property
     def outcome(self) -> Likelihood:
-        """The likelihood of the first outcome, for what knows but one."""
+        """Likelihood of the first outcome, for code that handles only one."""
         return self.outcomes[0].likelihood
 
     @property
@@ -127,15 +127,15 @@ class Layout:
 
     @cached_property
     def ordered(self) -> tuple[Derived, ...]:
-        """Derived nodes, each after its parents."""
+        """The derived nodes, each after its parents."""
         return ordered(self.derived)
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the model alone: of what draws and predictions follow from.
+        """SHA-256 of the model alone, from which draws and predictions follow.
 
-        It leaves out name, variant and all explanations, and whatever is at its default, so that
-        what layouts may say one day changes the digest of none that does not say it.
+        Name, variant and explanations are left out, and so is everything at its default. So a new
+        option of the format does not change the digest of layouts that do not use it.
         """
         model: dict[str, Any] = {
             "features": [[f.name, encode_model(f, ("name", "about"))] for f in self.features],
@@ -157,9 +157,9 @@ class Layout:
 
     @cached_property
     def identity(self) -> str:
-        """SHA-256 of all that decides in a session: the model, and what the layout excludes.
+        """SHA-256 of all that matters in a session: the model, and what the layout excludes.
 
-        It is the digest where nothing is excluded.
+        It equals the digest if nothing is excluded.
         """
         if not self.excludes:
             return self.digest
@@ -169,17 +169,17 @@ class Layout:
 
     @cached_property
     def gates(self) -> frozenset[str]:
-        """Features that gates hang on, which are hence 0 or 1."""
+        """Features that decide gates, which are hence 0 or 1."""
         return frozenset(node.link.when for node in self.derived if isinstance(node.link, Gate))
 
     def why_not(self, values: Mapping[str, float], missing: Mapping[str, str]) -> str:
-        """Why the layout does not describe an instance, in words; empty where it does.
+        """Why the layout does not describe an instance, in words; empty if it does.
 
-        What is not known counts against it, unless a feature has a rule for that.
+        An unknown feature counts against it, unless the feature has a rule for missing values.
 
         Args:
-            values: Features of the instance by name, those of others among them.
-            missing: Why others are not known, as far as anybody says.
+            values: Features of the instance by name; others than the layout's may be among them.
+            missing: Why other features are not known, if anything is known about that.
         """
         for feature in self.features:
             value = values.get(feature.name)
@@ -201,16 +201,16 @@ class Layout:
         return ""
 
     def check_features(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Insist on finite features within their declared ranges.
+        """Require finite features within their declared ranges.
 
         Args:
-            values: (instances, features), in the units of the features; NaN is a missing one.
+            values: (instances, features), in the units of the features; NaN if missing.
 
         Returns:
-            The same as float64, C order; what was missing is filled by its declared rule.
+            A C-contiguous float64 copy, with missing values filled in by their declared rule.
 
         Raises:
-            ValueError: The shape is wrong, or a value is out of range, or missing without a rule.
+            ValueError: The shape is wrong, or a value is out of range or missing without a rule.
         """
         array = np.array(values, dtype=np.float64, order="C")
         if array.ndim != 2 or array.shape[1] != len(self.features):
@@ -235,20 +235,20 @@ class Layout:
     def check_outcomes(
         self, values: npt.ArrayLike, features: npt.NDArray[np.float64]
     ) -> npt.NDArray[np.float64]:
-        """Insist on outcomes of the layout's kinds for every row of features.
+        """Require outcomes of the layout's kinds for every row of features.
 
         Args:
-            values: 0 or 1, successes of the trials, or scores. Of a layout with one outcome
-                (instances,) or (instances, 1), all there; of one with several
-                (instances, outcomes), NaN where one is missing.
-            features: (instances, features), as `check_features` gave them.
+            values: 0 or 1, numbers of successful trials, or scores. For a layout with one outcome
+                (instances,) or (instances, 1), none missing; with several (instances, outcomes),
+                NaN where one is missing.
+            features: (instances, features), as returned by `check_features`.
 
         Returns:
-            The same as float64, C order: (instances,) of a layout with one outcome, else
-            (instances, outcomes). Scores nearer to 0 or 1 than the declared edge are moved there.
+            A C-contiguous float64 array: (instances,) for a layout with one outcome, otherwise
+            (instances, outcomes). Scores nearer to 0 or 1 than the declared edge are moved to it.
 
         Raises:
-            ValueError: The number differs, a value does not fit, or an instance has none.
+            ValueError: The number differs, a value does not fit, or an instance has no outcome.
         """
         array = np.array(values, dtype=np.float64, order="C")
         count = len(self.outcomes)
@@ -269,7 +269,7 @@ class Layout:
         there = ~np.isnan(array)
         if (empty := np.flatnonzero(~there.any(axis=1))).size:
             raise ValueError(
-                f"row {empty[0]} has no outcome; one of {', '.join(self.outcome_names)} is wanted"
+                f"row {empty[0]} has no outcome; expected one of {', '.join(self.outcome_names)}"
             )
         for k, outcome in enumerate(self.outcomes):
             rows, where = there[:, k], f"outcome {outcome.name} of row"
@@ -285,7 +285,7 @@ class Layout:
         where: str,
         there: npt.NDArray[np.bool_] | None = None,
     ) -> npt.NDArray[np.float64]:
-        """The values (instances,) of one outcome; only where it is there are they looked at."""
+        """Check the values (instances,) of one outcome where it is present."""
         match outcome.likelihood:
             case Bernoulli():
                 fits = (array == 0.0) | (array == 1.0)
@@ -306,7 +306,7 @@ class Layout:
         return array
 
     def _shut(self, feature: Feature, values: Mapping[str, float]) -> bool:
-        """Whether a feature plays no part in an instance, since what it goes with is not there."""
+        """Whether a feature plays no part in an instance because its `only_with` feature is 0."""
         if not feature.only_with:
             return False
         gate = next(f for f in self.features if f.name == feature.only_with)
@@ -324,7 +324,7 @@ class Layout:
 
 
 def to_dict(layout: Layout) -> dict[str, Any]:
-    """The specification as plain data, as a YAML file has it."""
+    """Convert the specification to plain data, in the form of a YAML file."""
     first = layout.outcomes[0]
     if layout.outcomes == (OutcomeNode.of(first.likelihood),):
         observed: dict[str, Any] = {"outcome": _tagged(_LIKELIHOOD_TAGS, first.likelihood, encode)}
@@ -361,10 +361,10 @@ def to_dict(layout: Layout) -> dict[str, Any]:
 
 
 def from_dict(data: object) -> Layout:
-    """A layout from plain data.
+    """Make a layout from plain data.
 
     Raises:
-        SpecificationError: It is wrong; the message says where and lists the choices.
+        SpecificationError: The data is wrong; the message says where and lists the choices.
     """
     top = as_mapping(data, "layout")
     needed = ("name", "features", "latents", "derived")
@@ -405,7 +405,7 @@ def from_dict(data: object) -> Layout:
     )
 
 
-def decode_tagged(choices: Mapping[str, type[Any]], data: object, where: str) -> Any:
+def _decode_tagged(choices: Mapping[str, type[Any]], data: object, where: str) -> Any:
     """Build one of several dataclasses from `{tag: fields}`.
 
     Raises:
@@ -414,13 +414,13 @@ def decode_tagged(choices: Mapping[str, type[Any]], data: object, where: str) ->
     tagged = as_mapping(data, where)
     check_choices(tagged, choices, where)
     if len(tagged) != 1:
-        raise SpecificationError(f"{where}: exactly one of {', '.join(choices)} is wanted")
+        raise SpecificationError(f"{where}: expected exactly one of {', '.join(choices)}")
     ((tag, value),) = tagged.items()
     return decode(choices[tag], value, f"{where} ({tag})")
 
 
 def _latent(name: str, data: Mapping[str, object]) -> Latent:
-    prior = decode_tagged(PRIORS, data.get("prior", {}), f"prior of {name}")
+    prior = _decode_tagged(PRIORS, data.get("prior", {}), f"prior of {name}")
     rest = {key: value for key, value in data.items() if key != "prior"}
     bare = decode(_LatentWords, rest, f"latent {name}")
     return Latent(name, bare.kind, bare.unit, prior, bare.about, bare.noiseless)
@@ -428,13 +428,13 @@ def _latent(name: str, data: Mapping[str, object]) -> Latent:
 
 def _derived(name: str, data: Mapping[str, object]) -> Derived:
     check_choices(data, dict.fromkeys(("unit", "link")), f"node {name}: key")
-    link = decode_tagged(LINKS, data.get("link", {}), f"link of {name}")
+    link = _decode_tagged(LINKS, data.get("link", {}), f"link of {name}")
     return Derived(name, str(data.get("unit", ONE)), link)
 
 
 def _outcomes(top: Mapping[str, object]) -> tuple[OutcomeNode, ...]:
     if "outcome" in top:
-        return (OutcomeNode.of(decode_tagged(LIKELIHOODS, top["outcome"], "outcome")),)
+        return (OutcomeNode.of(_decode_tagged(LIKELIHOODS, top["outcome"], "outcome")),)
     return tuple(
         _outcome(name, as_mapping(value, f"outcome {name}"))
         for name, value in as_mapping(top["outcomes"], "outcomes").items()
@@ -469,7 +469,7 @@ class _LatentWords:
 
 
 def _outcome_model(outcome: OutcomeNode) -> dict[str, Any]:
-    """What of an outcome is part of the model."""
+    """The fields of an outcome that are part of the model."""
     known = {"name": outcome.name, "kind": outcome.kind, **encode_model(outcome.likelihood)}
     plain = outcome.source == default_source(outcome.kind)
     return known if plain else {**known, "source": outcome.source}
@@ -480,7 +480,7 @@ def _tagged(
     value: object,
     encoded: Callable[[Any], dict[str, Any]] = encode_model,
 ) -> dict[str, Any]:
-    """One of several dataclasses as `{tag: fields}`."""
+    """Encode one of several dataclasses as `{tag: fields}`."""
     return {tags[type(value)]: encoded(value)}
 
 
@@ -490,7 +490,7 @@ _LIKELIHOOD_TAGS: Final = {cls: name for name, cls in LIKELIHOODS.items()}
 
 
 def _as_floats(value: Any) -> Any:
-    """The same with every number a float: 0 in Python is the 0.0 that YAML is read as."""
+    """Convert every number to a float: 0 in Python is the 0.0 that YAML is read as."""
     if isinstance(value, Mapping):
         entries = cast("Mapping[str, Any]", value)
         return {key: _as_floats(entry) for key, entry in entries.items()}
@@ -505,6 +505,6 @@ def _without(data: dict[str, Any], left_out: str) -> dict[str, Any]:
 
 
 def finite_range(prior: Prior) -> tuple[float | None, float | None]:
-    """The range of a prior as JSON has it: None where it has no end."""
+    """The range of a prior for JSON: None in place of an infinite end."""
     low, high = prior.low, prior.high
     return (low if math.isfinite(low) else None, high if math.isfinite(high) else None)

@@ -1,4 +1,4 @@
-"""Checks of a layout's graph: every message names the node, and the choices where there are any."""
+"""Checks of a layout's graph; every message names the node and lists the valid choices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from animalcat.layouts.model.nodes import Beta, Binomial, Derived, Feature, Late
 
 
 def ordered(derived: Iterable[Derived]) -> tuple[Derived, ...]:
-    """Derived nodes, each after its parents.
+    """Sort derived nodes so that each comes after its parents.
 
     Raises:
         SpecificationError: There is a cycle; the message shows it.
@@ -34,12 +34,12 @@ def check_graph(
     derived: Sequence[Derived],
     outcomes: Sequence[OutcomeNode],
 ) -> None:
-    """Insist on a sound graph.
+    """Require a sound graph.
 
     Raises:
-        SpecificationError: A name is unknown or taken twice, there is a cycle, units differ, the
-            outcome is not sure to be a share or is there twice, a node has no influence, a demand
-            depends on the agent, or a rule for missing values does not hold.
+        SpecificationError: A name is unknown or declared twice, there is a cycle, units differ, an
+            outcome may leave [0, 1] or is declared twice, a node has no influence, a demand depends
+            on the agent, or a rule for missing values cannot hold.
     """
     _check_names(features, latents, derived)
     nodes = ordered(derived)
@@ -58,20 +58,20 @@ def _check_names(
         if not name or names.count(name) > 1:
             raise SpecificationError(f"node {name!r} is declared {names.count(name)} times")
     if not latents:
-        raise SpecificationError("latents: a layout needs one at least")
+        raise SpecificationError("latents: a layout needs at least one")
     for node in derived:
         for parent in node.link.parents:
             if parent not in names:
                 valid = ", ".join(sorted(names))
                 raise SpecificationError(
-                    f"node {node.name}: {parent!r} is no node of the layout; valid: {valid}"
+                    f"node {node.name}: {parent!r} is not a node of the layout; valid: {valid}"
                 )
 
 
 def _check_nodes(
     features: Sequence[Feature], latents: Sequence[Latent], nodes: Sequence[Derived]
 ) -> dict[str, Range]:
-    """Check units and ranges of the derived nodes; the ranges of all nodes."""
+    """Check units and ranges of the derived nodes, and return the ranges of all nodes."""
     units = {node.name: node.unit for node in (*features, *latents, *nodes)}
     ranges: dict[str, Range] = {node.name: (node.low, node.high) for node in features}
     ranges |= {node.name: (node.prior.low, node.prior.high) for node in latents}
@@ -94,7 +94,7 @@ def _check_outcomes(
 ) -> None:
     names = [outcome.name for outcome in outcomes]
     if not names:
-        raise SpecificationError("outcomes: a layout needs one at least")
+        raise SpecificationError("outcomes: a layout needs at least one")
     if twice := [name for name in names if names.count(name) > 1]:
         raise SpecificationError(f"outcome {twice[0]!r} is declared {names.count(twice[0])} times")
     parents = {node.name: node.link.parents for node in derived}
@@ -120,7 +120,7 @@ def _check_outcome(
     where, likelihood, root = f"outcome {outcome.name}", outcome.likelihood, outcome.parents[0]
     if root not in parents:
         raise SpecificationError(
-            f"{where}: {root!r} is no derived node; valid: {', '.join(sorted(parents))}"
+            f"{where}: {root!r} is not a derived node; valid: {', '.join(sorted(parents))}"
         )
     low, high = ranges[root]
     if low < 0.0 or high > 1.0:
@@ -130,19 +130,19 @@ def _check_outcome(
     feature_names = [node.name for node in features]
     if isinstance(likelihood, Binomial) and likelihood.trials not in feature_names:
         raise SpecificationError(
-            f"{where}: {likelihood.trials!r} is no feature; valid: {', '.join(feature_names)}"
+            f"{where}: {likelihood.trials!r} is not a feature; valid: {', '.join(feature_names)}"
         )
     if isinstance(likelihood, Beta):
         size = likelihood.sample_size
         if size in feature_names or size not in ranges:
             valid = ", ".join([*(node.name for node in latents), *sorted(parents)])
-            raise SpecificationError(f"{where}: {size!r} is no node; valid: {valid}")
+            raise SpecificationError(f"{where}: {size!r} is not a node; valid: {valid}")
         if ranges[size][0] < 0.0:
             raise SpecificationError(f"{where}: node {size} may be below 0")
 
 
 def _check_margins(latents: Sequence[Latent], nodes: Sequence[Derived]) -> None:
-    """Demands must follow from features alone: margins are shown per instance."""
+    """Check that demands depend on features alone, since margins are shown for each instance."""
     of_agent = {node.name for node in latents}
     for node in nodes:
         if of_agent.intersection(node.link.parents):
@@ -156,7 +156,7 @@ def _check_margins(latents: Sequence[Latent], nodes: Sequence[Derived]) -> None:
 
 
 def _check_feature_inputs(features: Sequence[Feature], nodes: Sequence[Derived]) -> None:
-    """Gates and chances are features, and those are binary or shares."""
+    """Check that gates and chance levels are features within [0, 1]."""
     by_name = {node.name: node for node in features}
     for node in nodes:
         match node.link:
@@ -165,7 +165,7 @@ def _check_feature_inputs(features: Sequence[Feature], nodes: Sequence[Derived])
                 if feature is None or feature.low < 0.0 or feature.high > 1.0:
                     valid = [f.name for f in features if f.low >= 0 and f.high <= 1]
                     raise SpecificationError(
-                        f"node {node.name}: {on!r} is no feature within [0, 1]; valid: "
+                        f"node {node.name}: {on!r} is not a feature within [0, 1]; valid: "
                         f"{', '.join(valid) or 'none'}"
                     )
                 if feature.unit != ONE:
@@ -177,7 +177,7 @@ def _check_feature_inputs(features: Sequence[Feature], nodes: Sequence[Derived])
 def _check_missing(
     features: Sequence[Feature], derived: Sequence[Derived], outcomes: Sequence[OutcomeNode]
 ) -> None:
-    """What may be missing where a gate is shut must have no way to the outcome but through it."""
+    """Check that a feature which may be missing reaches the outcome only through its gate."""
     gates = {node.link.when for node in derived if isinstance(node.link, Gate)}
     roots = [parent for outcome in outcomes for parent in outcome.parents]
     for feature in features:
@@ -186,8 +186,8 @@ def _check_missing(
             continue
         if on not in gates:
             raise SpecificationError(
-                f"feature {feature.name}: only_with {on!r} is no feature of a gate; valid: "
-                f"{', '.join(sorted(gates)) or 'none, no gate is there'}"
+                f"feature {feature.name}: only_with {on!r} is not the feature of a gate; valid: "
+                f"{', '.join(sorted(gates)) or 'none, there is no gate'}"
             )
         if feature.name in reached(roots, open_parents(derived, {on: False})):
             raise SpecificationError(
@@ -199,11 +199,11 @@ def _check_missing(
 def open_parents(
     derived: Iterable[Derived], values: Mapping[str, bool]
 ) -> dict[str, tuple[str, ...]]:
-    """Parents of the derived nodes, without what gates shut out where binary features are known.
+    """Parents of the derived nodes, without those that a gate of known value shuts out.
 
     Args:
         derived: The nodes.
-        values: What is known of binary features.
+        values: Known values of binary features.
     """
     parents: dict[str, tuple[str, ...]] = {}
     for node in derived:

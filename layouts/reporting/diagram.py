@@ -1,7 +1,7 @@
-"""Where the nodes of a graph go when it is drawn in layers from left to right (Sugiyama's method).
+"""Places the nodes of a graph in layers from left to right (Sugiyama's method).
 
-Own code, since what does this well (Graphviz) is no Python package; the one library with it that
-pip installs alone, igraph, has a licence that would bind users of this project.
+This is our own code because Graphviz, which does it well, is not a Python package; igraph, the one
+library with it that pip installs alone, has a licence that would bind users of this project.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ Spot: TypeAlias = tuple[int, float]
 
 _SWEEPS: Final = 24
 _BEND: Final = 0.55
-"""Room that an edge takes where it passes a layer, in shares of that of a node."""
+"""Room that an edge takes where it passes a layer, as a share of a node's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Diagram:
-    """Places of nodes and ways of edges.
+    """Positions of nodes and routes of edges.
 
     Attributes:
-        spots: Where each node is.
-        routes: By (parent, child), the spots that an edge goes through, ends included.
+        spots: Position of each node.
+        routes: By (parent, child), the positions that an edge passes through, ends included.
         layers: Number of layers.
-        height: Largest height; the least is 0.
+        height: Greatest height; the least is 0.
     """
 
     spots: Mapping[str, Spot]
@@ -42,10 +42,10 @@ class Diagram:
 
 
 def arrange(parents: Mapping[str, Sequence[str]]) -> Diagram:
-    """Place the nodes of an acyclic graph: parents left of children, few crossings.
+    """Place the nodes of an acyclic graph: parents left of children, with few crossings.
 
     Args:
-        parents: Of every node, in a sensible order; it decides between equals.
+        parents: Parents of every node. The order of the nodes breaks ties.
     """
     layer = _layers(parents)
     chains = {
@@ -81,7 +81,7 @@ def arrange(parents: Mapping[str, Sequence[str]]) -> Diagram:
 
 
 def _layers(parents: Mapping[str, Sequence[str]]) -> dict[str, int]:
-    """The layer of each node: right after its last parent; roots right before their first child."""
+    """The layer of each node: right after its last parent, or for roots right before a child."""
     depth: dict[str, int] = {}
 
     def reach(name: str) -> int:
@@ -101,7 +101,7 @@ def _layers(parents: Mapping[str, Sequence[str]]) -> dict[str, int]:
 def _uncrossed(
     columns: list[list[str]], left: Mapping[str, list[str]], right: Mapping[str, list[str]]
 ) -> list[list[str]]:
-    """The order within each layer by sweeps to the mean place of neighbours; the best of all."""
+    """Order each layer by sweeps to the mean position of neighbours; keeps the best."""
     best, fewest = columns, _crossings(columns, right)
     for sweep in range(_SWEEPS):
         forward = sweep % 2 == 0
@@ -137,7 +137,7 @@ def _heights(
     right: Mapping[str, list[str]],
     nodes: set[str],
 ) -> dict[str, float]:
-    """Heights near the mean of all neighbours', in the given order, neighbours in a layer apart."""
+    """Heights near the neighbours' mean, in the given order, with nodes kept apart."""
     offsets: list[np.ndarray[tuple[int], np.dtype[np.float64]]] = []
     heights: dict[str, float] = {}
     for column in columns:
@@ -152,7 +152,7 @@ def _heights(
                 fmean([heights[m] for m in (*left[n], *right[n])] or [heights[n]])
                 for n in columns[at]
             ]
-            # The nearest heights in this order, at least as far apart as there is room needed.
+            # The nearest heights in this order that are far enough apart.
             fitted = isotonic_regression(np.array(wanted) - offsets[at]).x + offsets[at]
             heights |= dict(zip(columns[at], fitted.tolist(), strict=True))
     least = min(heights.values())

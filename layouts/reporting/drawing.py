@@ -1,4 +1,4 @@
-"""A picture of a layout's graph, as in the papers: what is seen shaded, what is inferred round."""
+"""Draws a layout's graph as in the papers: observed nodes shaded, inferred nodes round."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _COLUMN: Final = 2.35
 _ROW: Final = 0.92
 _WIDTH: Final = 1.62
 _HEIGHT: Final = 0.66
-"""Inches from layer to layer and from node to node, and of a node."""
+"""Inches between layers, between nodes, and of a node's height."""
 
 _INK: Final = "#2b2b2b"
 _FILL: Final = {
@@ -55,7 +55,7 @@ _LEGEND: Final = {
     "outcome": "outcome (seen)",
 }
 _OUTCOME: Final = " "
-"""What the name of an outcome's node begins with; no other node of a layout begins with a space."""
+"""Prefix of the names of outcome nodes; no other node of a layout begins with a space."""
 
 
 def draw_layout(layout: Layout, path: Path) -> None:
@@ -63,7 +63,7 @@ def draw_layout(layout: Layout, path: Path) -> None:
 
     Args:
         layout: The layout.
-        path: Where to write; its ending says how (svg, png, pdf).
+        path: Where to write; its ending decides the format (svg, png, pdf).
 
     Raises:
         OSError: The file cannot be written.
@@ -119,7 +119,7 @@ def _nodes(layout: Layout) -> list[tuple[str, str, str, str]]:
 
 
 def _symbol(link: Link) -> str:
-    """What a linking function does, in few characters; the arrows show to what."""
+    """A linking function in a few characters; the arrows show its inputs."""
     match link:
         case Scaled(_, factor):
             return f"× {factor:.3g}"
@@ -195,7 +195,7 @@ def _draw_edges(axes: Axes, layout: Layout, diagram: Diagram) -> None:
         vertices = [(centres[0][0] + half, centres[0][1])]
         codes = [Curve.MOVETO]
         for (ax, ay), (bx, by) in itertools.pairwise(centres):
-            # Bent between two layers, straight where it passes the nodes of one.
+            # Curved between two layers, straight where it passes the nodes of one layer.
             middle = (ax + bx) / 2
             vertices += [(ax + half, ay), (middle, ay), (middle, by), (bx - half, by)]
             codes += [Curve.LINETO, *[Curve.CURVE4] * 3]

@@ -48,10 +48,10 @@ class PosteriorRow:
 def posterior_table(
     fits: Mapping[str, FitResult], share: float = TABLE_SHARE
 ) -> list[PosteriorRow]:
-    """Every node of every agent.
+    """Tabulate every node of every agent.
 
     Args:
-        fits: By agent.
+        fits: Fits by agent.
         share: Probability of the intervals.
     """
     from animalcat.layouts.inference.backend import compat
@@ -77,7 +77,7 @@ def posterior_table(
 
 
 def fit_all(layout: Layout, table: OutcomeTable, seed: int) -> dict[str, FitResult]:
-    """Fit a layout to every agent of a table, each on its own.
+    """Fit a layout to every agent of a table, each separately.
 
     Raises:
         ValueError: The table does not fit the layout.
@@ -92,7 +92,7 @@ def fit_all(layout: Layout, table: OutcomeTable, seed: int) -> dict[str, FitResu
 def fitted_table(
     layout: Layout, table: OutcomeTable, seed: int, share: float = TABLE_SHARE
 ) -> list[PosteriorRow]:
-    """Fit a layout to every agent, and tabulate: Table 2 of Tesic et al. 2025 in one call.
+    """Fit a layout to every agent and tabulate: Table 2 of Tesic et al. 2025 in one call.
 
     Raises:
         ValueError: The table does not fit the layout.

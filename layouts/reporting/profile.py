@@ -1,4 +1,4 @@
-"""The cognitive profile that a session or a fit ends in, and its JSON."""
+"""The cognitive profile that results from a session or a fit, and its JSON."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ VERSION: Final = 1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Profile:
-    """A posterior in words: every node with its unit, its interval and its status.
+    """A summary of a posterior: every node with its unit, interval and status.
 
     Attributes:
-        layout: What was measured.
-        nodes: One summary a latent node, in the layout's order.
-        diagnostics: How good the inference is, as `FitResult.diagnostics`.
-        status: Per capability, for example "measured"; may lack some.
-        provenance: What else is to be known: agent, battery, seed, versions, ... JSON-ready.
+        layout: The layout that was measured.
+        nodes: One summary for each latent node, in the layout's order.
+        diagnostics: Quality of the inference, as in `FitResult.diagnostics`.
+        status: Status of each capability, for example "measured"; some may be absent.
+        provenance: Further facts, JSON-ready: agent, battery, seed, versions, ...
     """
 
     layout: Layout
@@ -41,7 +41,7 @@ class Profile:
         status: Mapping[str, str] | None = None,
         provenance: Mapping[str, Any] | None = None,
     ) -> Profile:
-        """The profile of a fit by NUTS."""
+        """Make the profile of a fit by NUTS."""
         return cls(fitted.layout, fitted.nodes, fitted.diagnostics, status or {}, provenance or {})
 
     @classmethod
@@ -51,7 +51,7 @@ class Profile:
         status: Mapping[str, str] | None = None,
         provenance: Mapping[str, Any] | None = None,
     ) -> Profile:
-        """The profile of a live posterior: good for looking on, not certified."""
+        """Make the profile of a live posterior, to watch a session; it is not certified."""
         diagnostics = {
             "engine": "smc",
             "converged": False,
@@ -65,7 +65,7 @@ class Profile:
         return cls(posterior.layout, nodes, diagnostics, status or {}, provenance or {})
 
     def to_dict(self) -> dict[str, Any]:
-        """As the schema `profile` documents it."""
+        """Convert to JSON values, as documented by the schema `profile`."""
         return {
             "version": VERSION,
             "layout": {
@@ -80,7 +80,7 @@ class Profile:
         }
 
     def nodes_dict(self) -> dict[str, dict[str, Any]]:
-        """Node by name; `range` holds None where the prior has no end."""
+        """Convert the nodes to JSON values by name; `range` has None if the prior has no end."""
         priors = {node.name: node.prior for node in self.layout.latents}
         return {
             node.name: {
@@ -99,5 +99,5 @@ class Profile:
         }
 
     def to_json(self) -> str:
-        """The same as text, two spaces an indent."""
+        """Convert to JSON text, indented by two spaces."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"

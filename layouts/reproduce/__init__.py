@@ -1,6 +1,6 @@
-"""What papers on measurement layouts print, and the same worked out here.
+"""Published results on measurement layouts, and the same results computed here.
 
-`printed` are the papers' numbers. `olympics` and `permanence` are Burden et al. (2023),
-`cooperation` is Tesic et al. (2025). `ceiling` says how well anyone could predict, `chance` what
-noise does.
+`printed` has the papers' numbers. `olympics` and `permanence` reproduce Burden et al. (2023), and
+`cooperation` Tesic et al. (2025). `ceiling` computes how well anyone could predict, and `chance`
+the papers' chance level.
 """

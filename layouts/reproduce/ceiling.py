@@ -1,4 +1,4 @@
-"""How well anyone could predict the synthetic agents who is told some features and nothing else."""
+"""How well the synthetic agents can be predicted at best from some features and nothing else."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from animalcat.layouts.simulation.synthetic import op_battery, synthetic_agents,
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-BATTERIES: Final = 60
-"""Batteries that instances with equal features are looked for in."""
+_BATTERIES: Final = 60
+"""Number of batteries in which instances with equal features are searched."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """Expected Brier scores, means over the 30 agents.
+    """Expected Brier scores, as means over the 30 agents.
 
     Attributes:
-        aggregate: Of who knows the agent's success rate.
-        oracle: Of who knows the agent's rule.
-        told: Of who knows the success rate for every combination of the features' values.
+        aggregate: Score of a predictor that knows the agent's success rate.
+        oracle: Score of a predictor that knows the agent's rule.
+        told: Score of a predictor that knows the success rate for every combination of the
+            features' values.
     """
 
     aggregate: float
@@ -38,13 +39,13 @@ class Ceiling:
         return (self.aggregate - self.told) / (self.aggregate - self.oracle)
 
 
-def ceiling(features: Sequence[str], seed: int, batteries: int = BATTERIES) -> Ceiling:
-    """What the features leave open: how an agent's chances differ where all of them are equal.
+def ceiling(features: Sequence[str], seed: int, batteries: int = _BATTERIES) -> Ceiling:
+    """Compute what the features leave open: how success varies where all features are equal.
 
     Args:
         features: Columns of the battery; those that it does not have are left out.
         seed: Seed of the batteries.
-        batteries: How many are drawn.
+        batteries: Number of batteries that are drawn.
     """
     drawn = [
         with_tasks(op_battery(int(rng(seed, "ceiling", i).integers(1 << 31))))
@@ -63,7 +64,7 @@ def ceiling(features: Sequence[str], seed: int, batteries: int = BATTERIES) -> C
 
 
 def _variance_within(group: npt.NDArray[np.int64], p: Floats) -> float:
-    """Variance among the members of a group, without bias; single members say nothing."""
+    """Unbiased variance among the members of a group; groups of one member are ignored."""
     size = np.bincount(group)
     mean = np.bincount(group, p) / size
     squares = np.bincount(group, (p - mean[group]) ** 2)

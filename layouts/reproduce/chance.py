@@ -1,4 +1,4 @@
-"""The papers' chance of success where noise decides: 1 - the average of the outcomes at hand."""
+"""The papers' chance level where noise decides: 1 - the average of the outcomes at hand."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CHANCE: Final = "chance"
 
 
 def with_chance(instances: Instances, chance: float) -> Instances:
-    """The same instances with a column `chance`, whatever it was before."""
+    """Set the column `chance`, replacing it if it exists."""
     kept = [column for column in instances.columns if column != CHANCE]
     values = np.column_stack([instances.select(kept), np.full(len(instances), chance)])
     return Instances((*kept, CHANCE), values, instances.paradigms, instances.names)
@@ -31,7 +31,7 @@ def average_chance(outcomes: Floats) -> float:
 
 @dataclass(frozen=True, eq=False)
 class AverageChance:
-    """An assessor that is told 1 - the average of what it learns from; no more than it may know."""
+    """An assessor whose chance level is 1 - the average of the outcomes that it learns from."""
 
     assessor: Assessor
 

@@ -1,4 +1,4 @@
-"""Simulated entrants of the Melting Pot contest: does the layout of Tesic et al. 2025 find them?"""
+"""Simulated entrants of the Melting Pot contest, to test the layout of Tesic et al. 2025."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ Kind: TypeAlias = Literal["contest", "prior"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 """Entrants as in the contest, or from the layout's prior."""
 
-SCENARIOS: Final = 51
-"""Held-out scenarios of the contest."""
-BLOCKS: Final = 16
-FEW_BLOCKS: Final = 4
+_SCENARIOS: Final = 51
+"""Number of held-out scenarios of the contest."""
+_BLOCKS: Final = 16
+_FEW_BLOCKS: Final = 4
 """Scores of each scenario: 80 episodes, or 20 for the weaker entrants, in blocks of five."""
 ENTRANTS: Final = 23
-WEAKER: Final = 8
-"""Entrants, and how many of them played the fewer blocks."""
-DEMANDED: Final = {
+_WEAKER: Final = 8
+"""Number of entrants, and how many of them played fewer blocks."""
+_DEMANDED: Final = {
     "prosocial_newcomers": 2,
     "visitor": 14,
     "time_pressure": 3,
@@ -46,15 +46,15 @@ DEMANDED: Final = {
 """In how many scenarios each demand is present. The paper has it in a picture only; with these the
 intervals are about as wide as those of its Table 2."""
 _DRAWS: Final = 500
-"""Of each chain: these posteriors are smooth, and half of the usual draws pass the gate."""
+"""Draws of each chain: these posteriors are smooth, so half of the usual number passes the gate."""
 _CONTEST: Final = {"base_chance": (0.76, 0.86), "sampleSize": (10.0, 16.5)}
 _ABILITY: Final = (0.3, 1.0)
-"""Where the means of Table 2 and Figure 3 lie."""
+"""Range of the means in Table 2 and Figure 3."""
 
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """Simulated entrants and what they scored.
+    """Simulated entrants and their scores.
 
     Attributes:
         table: Scores of every block of every scenario; NaN where it was not played.
@@ -70,28 +70,28 @@ def population(layout: Layout, kind: Kind, seed: int, entrants: int = ENTRANTS) 
 
     Args:
         layout: A layout of the Melting Pot contest.
-        kind: Which entrants.
-        seed: Seed of everything.
-        entrants: How many; about a third of them played the fewer blocks, as in the contest.
+        kind: The kind of entrants.
+        seed: Seed of all randomness.
+        entrants: Number of entrants; about a third of them played fewer blocks, as in the contest.
     """
     generator = rng(seed, f"cooperation {kind}", 0)
-    demands = np.zeros((SCENARIOS, len(layout.features)))
+    demands = np.zeros((_SCENARIOS, len(layout.features)))
     for column, name in zip(demands.T, layout.feature_names, strict=True):
-        column[generator.choice(SCENARIOS, DEMANDED[name], replace=False)] = 1.0
+        column[generator.choice(_SCENARIOS, _DEMANDED[name], replace=False)] = 1.0
     instances = Instances(
         layout.feature_names,
-        np.repeat(demands, BLOCKS, axis=0),
+        np.repeat(demands, _BLOCKS, axis=0),
         names=tuple(
-            f"scenario-{s + 1:02d}-{b + 1:02d}" for s in range(SCENARIOS) for b in range(BLOCKS)
+            f"scenario-{s + 1:02d}-{b + 1:02d}" for s in range(_SCENARIOS) for b in range(_BLOCKS)
         ),
     )
     truth = _entrants(layout, kind, entrants, generator)
     scores = np.stack(
         [simulate_outcomes(LayoutAgent(layout, one), instances, generator) for one in truth]
     )
-    weaker = round(entrants * WEAKER / ENTRANTS)
-    block = np.tile(np.arange(BLOCKS), SCENARIOS)
-    scores[entrants - weaker :, block >= FEW_BLOCKS] = np.nan
+    weaker = round(entrants * _WEAKER / ENTRANTS)
+    block = np.tile(np.arange(_BLOCKS), _SCENARIOS)
+    scores[entrants - weaker :, block >= _FEW_BLOCKS] = np.nan
     names = tuple(f"entrant-{i + 1:02d}" for i in range(entrants))
     return Population(OutcomeTable(instances, names, scores), truth)
 
@@ -108,14 +108,14 @@ def _entrants(layout: Layout, kind: Kind, entrants: int, generator: np.random.Ge
 
 @dataclass(frozen=True, slots=True)
 class NodeRecovery:
-    """How well a node was found, over all entrants.
+    """How well a node was recovered, over all entrants.
 
     Attributes:
         node: Its name.
         rmse: Root mean squared error of the posterior means, in the node's unit.
-        spread: Standard deviation of the true values: the error of who says the mean of all.
-        correlation: Of means and true values.
-        coverage: Share of the 90 % intervals that hold the truth.
+        spread: Standard deviation of the true values: the error of always guessing their mean.
+        correlation: Correlation of posterior means and true values.
+        coverage: Share of the 90 % intervals that cover the truth.
         width: Mean width of the 94 % intervals, as in Table 2.
     """
 
@@ -129,14 +129,14 @@ class NodeRecovery:
 
 @dataclass(frozen=True, eq=False)
 class Recovery:
-    """What became of a population.
+    """How well a population was recovered.
 
     Attributes:
         nodes: Every node.
-        table: The form of Table 2: every node of every entrant.
-        converged: How many fits passed the gate.
-        r2: (entrants,): on the blocks held out; NaN where those are all equal.
-        best_r2: (entrants,): the same of who knows the entrant.
+        table: In the form of Table 2: every node of every entrant.
+        converged: Number of fits that passed the convergence gate.
+        r2: (entrants,): R2 on the held-out blocks; NaN if those are all equal.
+        best_r2: (entrants,): R2 of a predictor that knows the entrant.
     """
 
     nodes: tuple[NodeRecovery, ...]
@@ -147,7 +147,7 @@ class Recovery:
 
     @property
     def readable(self) -> int:
-        """How many entrants pass the paper's gate of predictive power."""
+        """Number of entrants that pass the paper's gate of predictive power."""
         return int(np.sum(self.r2 > LEAST_R2))
 
 
@@ -158,7 +158,7 @@ def recover(
     *,
     done: Callable[[], object] | None = None,
 ) -> Recovery:
-    """Fit a layout to 80 % of each entrant's scores by NUTS, and compare with the truth.
+    """Fit a layout by NUTS to 80 % of each entrant's scores, and compare with the truth.
 
     Args:
         layout: A layout of the Melting Pot contest.

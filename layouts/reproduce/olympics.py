@@ -32,8 +32,8 @@ INSTANCES: Final = tuple(
 )
 """Names of the 69 instances of the paper."""
 REPEATS: Final = 15
-"""Splits of Figure 6a."""
-MIDDLE: Final = (0.2, 0.7)
+"""Number of splits in Figure 6a."""
+_MIDDLE: Final = (0.2, 0.7)
 """Success rates between which the paper's layout beats the aggregate."""
 
 
@@ -42,11 +42,11 @@ class Entrant:
     """An entrant's profile.
 
     Attributes:
-        name: As in the table of outcomes.
+        name: Its name in the table of outcomes.
         success: Success rate.
         nodes: The posterior, in the layout's order.
-        converged: Whether the fit passed the gate.
-        printed: The row of Figure 9; None: it has none.
+        converged: Whether the fit passed the convergence gate.
+        printed: Its row of Figure 9; None if it has none.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Entrant:
 
 @dataclass(frozen=True, slots=True)
 class EntrantScore:
-    """Brier scores of an entrant: means over the splits."""
+    """Brier scores of an entrant, as means over the splits."""
 
     name: str
     success: float
@@ -74,13 +74,13 @@ def figure_9(
     nuts: bool = True,
     done: Callable[[], object] | None = None,
 ) -> list[Entrant]:
-    """Profiles of the entrants.
+    """Compute profiles of the entrants.
 
     Args:
         layout: A layout of the Olympics.
         table: Outcomes of the entrants on the 69 instances.
         seed: Seed of the fits.
-        nuts: By NUTS; else by the live posterior, which is quicker.
+        nuts: Whether to fit by NUTS; otherwise by the live posterior, which is faster.
         done: Called after each entrant.
     """
     printed = burden2023().figure_9
@@ -105,13 +105,13 @@ def figure_9(
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How near a node's numbers are to those of Figure 9, over the entrants.
+    """How closely a node's numbers agree with those of Figure 9, over the entrants.
 
     Attributes:
         node: Its name.
         rank: Rank correlation of the means (Spearman).
         mean: Root mean squared difference of the means, in the node's unit.
-        sd: The same of the standard deviations.
+        sd: Root mean squared difference of the standard deviations, in the node's unit.
     """
 
     node: str
@@ -121,10 +121,10 @@ class Agreement:
 
 
 def agreement(entrants: Sequence[Entrant]) -> list[Agreement]:
-    """Compare profiles with those of Figure 9, node by node; entrants without a row are left out.
+    """Compare profiles with Figure 9, node by node; entrants without a row are left out.
 
     Raises:
-        ValueError: Fewer than two entrants have one.
+        ValueError: Fewer than two entrants have a row.
     """
     rows = [(entrant, entrant.printed) for entrant in entrants if entrant.printed is not None]
     if len(rows) < 2:
@@ -150,14 +150,14 @@ def figure_6a(
 ) -> list[EntrantScore]:
     """Brier scores on held-out instances, 20 % of them, beside those of the aggregate.
 
-    Every entrant has splits of its own, the same for both predictions.
+    Every entrant has its own splits, the same for both predictions.
 
     Args:
         layout: A layout of the Olympics.
         table: Outcomes of the entrants on the 69 instances.
         seed: Seed of splits and fits.
-        repeats: How many splits.
-        nuts: By NUTS; else by the live posterior.
+        repeats: Number of splits.
+        nuts: Whether to fit by NUTS; otherwise by the live posterior.
         done: Called after each entrant.
     """
     ours = AverageChance(LayoutAssessor(layout, seed, "nuts" if nuts else "live"))
@@ -182,6 +182,6 @@ def figure_6a(
 
 
 def in_the_middle(scores: Sequence[EntrantScore]) -> list[EntrantScore]:
-    """Those with a success rate between 0.2 and 0.7."""
-    low, high = MIDDLE
+    """The entrants with a success rate between 0.2 and 0.7."""
+    low, high = _MIDDLE
     return [score for score in scores if low <= score.success <= high]

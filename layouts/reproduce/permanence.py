@@ -32,25 +32,27 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 REGENERATIONS: Final = 5
 """How often battery, outcomes and split are drawn anew."""
 _PARTICLES: Final = 2000
-"""Of the live posterior. With 500, one fit of `by-task` in a hundred ends beside the posterior."""
+"""Number of particles of the live posterior. With 500, one fit of `by-task` in a hundred misses the
+posterior."""
 _ROUNDS: Final = 40
 _TRIED: Final = 400
 _KEPT: Final = 40
-"""Of the search for the best profile: rounds, profiles in each, and how many of them stay."""
+"""Parameters of the search for the best profile: rounds, profiles in each round, and how many are
+kept."""
 _FAR: Final = 15.0
-"""As far as it goes from the prior's middle, in its standard deviations."""
+"""Limit of the search, in prior standard deviations from the prior's middle."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentScore:
-    """What was found about an agent in one regeneration.
+    """Results for one agent in one regeneration.
 
     Attributes:
         number: The agent's number.
         layout: Brier score of the layout on the held-out instances.
-        aggregate: The same of the agent's average on the others.
-        oracle: The same of who knows the agent's rule.
-        best: The same of the layout with the profile that predicts the agent's rule best.
+        aggregate: Brier score of the agent's average on the other instances.
+        oracle: Brier score of a predictor that knows the agent's rule.
+        best: Brier score of the layout with the profile that predicts the agent's rule best.
         errors: By capability, estimate minus truth as a share of the range, where a truth is
             settled.
     """
@@ -71,13 +73,13 @@ def regenerate(
     agents: Sequence[SyntheticAgent] | None = None,
     done: Callable[[], object] | None = None,
 ) -> list[AgentScore]:
-    """Draw the battery and the agents' outcomes; fit to 80 % of them, predict the others.
+    """Draw the battery and the agents' outcomes, fit to 80 % of them, and predict the others.
 
     Args:
         layout: A layout of object permanence.
-        seed: Seed of everything.
-        regeneration: Number of the regeneration; each has draws of its own.
-        agents: Which agents; all 30 where not given.
+        seed: Seed of all randomness.
+        regeneration: Number of the regeneration; each has its own draws.
+        agents: The agents; all 30 if not given.
         done: Called after each agent.
     """
     own = int(rng(seed, "regeneration", regeneration).integers(1 << 31))
@@ -102,14 +104,14 @@ def regenerations(
     processes: int = 1,
     done: Callable[[], object] | None = None,
 ) -> list[list[AgentScore]]:
-    """Several regenerations, in processes of their own.
+    """Run several regenerations, in separate processes.
 
     Args:
         layout: A layout of object permanence.
-        seed: Seed of everything; scores are the same with any number of processes.
-        count: How many regenerations.
-        numbers: Of the agents.
-        processes: How many at once.
+        seed: Seed of all randomness; scores do not depend on the number of processes.
+        count: Number of regenerations.
+        numbers: Numbers of the agents.
+        processes: Number of processes.
         done: Called after each agent.
     """
     tasks = [(layout, seed, r, number) for r in range(count) for number in numbers]
@@ -124,7 +126,7 @@ def regenerations(
 
 
 def _one(task: tuple[Layout, int, int, int]) -> AgentScore:
-    """An agent by its number; agents hold functions, which do not travel between processes."""
+    """Run one agent by its number, since agents hold functions, which cannot be pickled."""
     layout, seed, regeneration, number = task
     (agent,) = [agent for agent in synthetic_agents() if agent.number == number]
     (score,) = regenerate(layout, seed, regeneration, agents=[agent])
@@ -168,9 +170,10 @@ def _score(
 def _best(
     fitted: FittedLayout, instances: Instances, truth: Floats, generator: np.random.Generator
 ) -> Floats:
-    """What the profile predicts that is nearest to an agent's rule: (instances,).
+    """Predictions of the profile that is nearest to an agent's rule, (instances,).
 
-    A search by cross-entropy from the posterior, in the space where the prior is standard normal.
+    It is found by the cross-entropy method, started at the posterior, in the space where the prior
+    is standard normal.
     """
     layout = fitted.layout
     evaluator = Evaluator(layout)
@@ -195,7 +198,7 @@ def _best(
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """An agent's Brier scores: means over the regenerations."""
+    """An agent's Brier scores, as means over the regenerations."""
 
     number: int
     layout: float
@@ -205,10 +208,10 @@ class TableRow:
 
 
 def table_8(scores: Iterable[Sequence[AgentScore]]) -> list[TableRow]:
-    """Means over regenerations, agent by agent.
+    """Average over regenerations, agent by agent.
 
     Args:
-        scores: What `regenerate` gave, of the same agents in the same order.
+        scores: What `regenerate` returned, for the same agents in the same order.
     """
     return [
         TableRow(
@@ -229,8 +232,8 @@ class Skill:
     0 is no better than the average, 1 as good as the reference.
 
     Attributes:
-        oracle: The reference is who knows the agents' rules, also what the layout cannot express.
-        best: The reference is the best profile of the layout: what inference could reach.
+        oracle: The reference knows the agents' rules, including what the layout cannot express.
+        best: The reference is the best profile of the layout, which is what inference could reach.
     """
 
     oracle: float
@@ -238,7 +241,7 @@ class Skill:
 
 
 def mean_skill(rows: Sequence[TableRow]) -> Skill:
-    """Skill over some agents."""
+    """Skill of the mean scores over some agents."""
     columns = [(r.layout, r.aggregate, r.oracle, r.best) for r in rows]
     layout, aggregate, oracle, best = np.mean(columns, axis=0)
     gained = aggregate - layout
@@ -266,8 +269,8 @@ def table_1(
     """Errors of the capabilities over all regenerations.
 
     Args:
-        scores: What `regenerate` gave.
-        agents: All who may be in the scores.
+        scores: What `regenerate` returned.
+        agents: All agents that may be in the scores.
     """
     known = {agent.number for agent in agents or synthetic_agents() if agent.known}
     rows = [row for regeneration in scores for row in regeneration]

@@ -64,7 +64,7 @@ class Burden2023:
 
 @cache
 def burden2023() -> Burden2023:
-    """What the paper prints."""
+    """Load the numbers that the paper prints."""
     text = (
         resources.files("animalcat.layouts.reproduce")
         .joinpath("burden2023.yaml")

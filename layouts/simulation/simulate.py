@@ -19,15 +19,15 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 
 class SimulatedAgent(Protocol):
-    """Whoever has a probability of success for every instance."""
+    """An agent with a known probability of success for every instance."""
 
     def probability(self, instances: Instances, episode: int = 0, outcome: int = 0) -> Floats:
         """Probability of success, or expected score, (instances,).
 
         Args:
-            instances: Played one after another, in this order.
-            episode: Number of the first of these episodes; those before it were played too.
-            outcome: Which of several outcomes; an agent that has but one need not look.
+            instances: Instances played one after another, in this order.
+            episode: Number of the first of these episodes; the earlier ones were played too.
+            outcome: Index of the outcome; an agent with a single outcome may ignore it.
         """
         ...
 
@@ -39,18 +39,18 @@ def simulate_outcomes(
     episode: int = 0,
     missing: float = 0.0,
 ) -> Floats:
-    """Play instances one after another.
+    """Simulate an agent that plays instances one after another.
 
     Args:
-        agent: Who plays.
-        instances: What is played, in this order.
-        generator: Draws the outcomes.
+        agent: The agent.
+        instances: The instances, in the order played.
+        generator: Source of randomness for the outcomes.
         episode: Number of the first of these episodes.
-        missing: Share of outcomes that get lost, see `lose`.
+        missing: Share of outcomes that are dropped, see `lose`.
 
     Returns:
-        (instances,): success 1, failure 0; of a `LayoutAgent`, also inside wrappers, whatever kind
-        of outcome its layout has, and (instances, outcomes) where it has several.
+        (instances,): 1 for success, 0 for failure. For a `LayoutAgent`, also inside wrappers,
+        outcomes of its layout's kind, and (instances, outcomes) if the layout has several.
     """
     origin = agent
     while isinstance(origin, Lapses | Drift | Hidden):
@@ -66,12 +66,12 @@ def simulate_outcomes(
 
 
 def lose(outcomes: Floats, missing: float, generator: np.random.Generator) -> Floats:
-    """Outcomes with some missing at random, never all of an episode.
+    """Drop outcomes at random, but never all of an episode.
 
     Args:
         outcomes: (episodes, outcomes).
-        missing: Probability that any of them is missing, but the one of each episode that is not.
-        generator: Where randomness comes from.
+        missing: Probability that an outcome is dropped; one outcome of each episode is exempt.
+        generator: Source of randomness.
     """
     if not missing:
         return outcomes
@@ -82,7 +82,7 @@ def lose(outcomes: Floats, missing: float, generator: np.random.Generator) -> Fl
 
 @dataclass(frozen=True, eq=False)
 class LayoutAgent:
-    """An agent that is as a layout says.
+    """An agent that behaves exactly as a layout says.
 
     Attributes:
         layout: The layout.
@@ -94,7 +94,7 @@ class LayoutAgent:
 
     @classmethod
     def of(cls, layout: Layout, values: Mapping[str, float]) -> LayoutAgent:
-        """From values by the name of the node, which may come from a profile.
+        """Make an agent from values by name of the node, for example from a profile.
 
         Raises:
             ValueError: A node is missing or unknown.
@@ -112,7 +112,7 @@ class LayoutAgent:
         return Evaluator(self.layout)
 
     def probability(self, instances: Instances, episode: int = 0, outcome: int = 0) -> Floats:
-        """Probability of success, or expected score, (instances,); whatever the episode."""
+        """Probability of success, or expected score, (instances,), in any episode."""
         features = instances.features(self.layout)
         return self._evaluator.probability(self.theta[np.newaxis], features, outcome)[0]
 
@@ -123,7 +123,7 @@ class LayoutAgent:
         generator: np.random.Generator,
         outcome: int = 0,
     ) -> Floats:
-        """Draw values of one of the layout's outcomes, (instances,), from what is expected."""
+        """Draw values of one of the layout's outcomes, (instances,), given expected values."""
         features = instances.features(self.layout)
         columns = self._evaluator.columns(features)
         size = self._evaluator.sample_sizes(self.theta[np.newaxis], columns, outcome)
@@ -133,7 +133,7 @@ class LayoutAgent:
 
 
 def prior_agents(layout: Layout, count: int, generator: np.random.Generator) -> list[LayoutAgent]:
-    """Agents drawn from a layout's prior."""
+    """Draw agents from a layout's prior."""
     z = generator.standard_normal((count, len(layout.latents)))
     theta = np.stack(
         [node.prior.from_standard(z[:, i]) for i, node in enumerate(layout.latents)], axis=1
@@ -150,20 +150,21 @@ class FeatureRange:
     high: float = np.inf
 
     def holds(self, instances: Instances) -> npt.NDArray[np.bool_]:
-        """Where it holds, (instances,); not where the meta-feature is unknown."""
+        """Which instances meet the condition, (instances,); not those with an unknown value."""
         values = instances.column(self.column)
         return (values >= self.low) & (values <= self.high)
 
 
 @dataclass(frozen=True, slots=True)
 class Lapses:
-    """Now and then the agent does not attend, and succeeds by chance alone.
+    """An agent that sometimes does not attend, and then succeeds by chance alone.
 
     Attributes:
-        agent: Who it is otherwise.
+        agent: The agent without lapses.
         rate: Share of episodes with a lapse.
         chance: Probability of success in a lapse.
-        where: Only there, for example by a meta-feature that the layout does not know.
+        where: Limits lapses to some instances, for example by a meta-feature that the layout does
+            not use.
     """
 
     agent: SimulatedAgent
@@ -180,13 +181,13 @@ class Lapses:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """The agent turns from one into another: it learns, or tires.
+    """An agent that gradually turns into another one: it learns, or tires.
 
     Attributes:
-        before: Who it is at first.
-        after: Who it is at last.
+        before: The agent at first.
+        after: The agent at the end.
         start: Number of the episode in which it begins to change.
-        episodes: How many episodes it takes.
+        episodes: Number of episodes that the change takes.
     """
 
     before: SimulatedAgent
@@ -205,12 +206,12 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """Where a meta-feature has certain values, which no layout need know, the agent is worse.
+    """An agent that is worse on some instances, by a meta-feature that a layout need not use.
 
     Attributes:
-        agent: Who it is otherwise.
+        agent: The agent elsewhere.
         where: The instances concerned.
-        factor: The probability of success is multiplied by it there.
+        factor: Factor of the probability of success on those instances.
     """
 
     agent: SimulatedAgent

@@ -78,7 +78,7 @@ _COLOURS: Final = (
 
 
 def op_battery(seed: int) -> Instances:
-    """The object permanence battery: 2,188 instances, with `FEATURES` and `HIDDEN`."""
+    """Make the object permanence battery: 2,188 instances, with `FEATURES` and `HIDDEN`."""
     generator = np.random.default_rng(seed)
     paradigms = np.repeat(list(PARADIGMS), list(PARADIGMS.values()))
     n = len(paradigms)
@@ -134,7 +134,7 @@ def op_battery(seed: int) -> Instances:
 
 
 def with_tasks(battery: Instances) -> Instances:
-    """The same instances with `TASKS` as further columns: 1 for the apparatus of its paradigm."""
+    """Add the columns `TASKS`: 1 for the apparatus of an instance's paradigm, otherwise 0."""
     suites = [paradigm.split("-")[0] for paradigm in battery.paradigms]
     tasks = [[float(f"{suite}Task" == task) for task in TASKS] for suite in suites]
     values = np.column_stack([battery.values, np.array(tasks)])
@@ -146,13 +146,13 @@ class SyntheticAgent:
     """One of the 30 agents.
 
     Attributes:
-        number: As in Tables 6 and 7.
+        number: Its number in Tables 6 and 7.
         group: Its class.
         about: What it does.
-        rule: Probability of success from the instances.
+        rule: Computes the probability of success from the instances.
         truth: Its capabilities as shares of their ranges, where the description settles them. The
-            paper does not print them: 1 is no limit, and a limit is where success is as likely as
-            failure.
+            paper does not print them: 1 means no limit, and a limit is where success is as likely
+            as failure.
         known: Whether the description uses only what the layout knows ("included" in Table 1).
     """
 
@@ -165,11 +165,11 @@ class SyntheticAgent:
 
     @property
     def name(self) -> str:
-        """As the paper names it."""
+        """Its name in the paper."""
         return f"Agent {self.number}"
 
     def probability(self, instances: Instances, episode: int = 0, outcome: int = 0) -> Floats:
-        """Probability of success, (instances,); whatever the episode."""
+        """Probability of success, (instances,); it does not depend on the episode."""
         return np.broadcast_to(self.rule(instances), len(instances)).astype(np.float64)
 
 
@@ -317,7 +317,7 @@ def _agent(
     truth: Mapping[str, float] | None = MappingProxyType({}),
     known: bool = True,
 ) -> SyntheticAgent:
-    """An agent without limits but those of `truth`; None: nothing is settled."""
+    """Make an agent with no limits but those of `truth`; None if nothing is settled."""
     settled = {} if truth is None else dict.fromkeys(CAPABILITIES, 1.0) | dict(truth)
     return SyntheticAgent(number, group, about, lambda i: np.asarray(rule(i)), settled, known)
 

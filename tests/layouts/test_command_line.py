@@ -116,7 +116,7 @@ def test_a_layout_of_ones_own_is_shown_and_drawn(tmp_path: Path) -> None:
     for word in ("own.yaml", "node performance", "'dificulty'", "difficulty"):
         assert word in wrong.stderr
     own.write_text("features: [")
-    assert "own.yaml: is no YAML" in run("show", own).stderr
+    assert "own.yaml: is not YAML" in run("show", own).stderr
 
 
 @pytest.fixture

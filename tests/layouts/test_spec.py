@@ -210,7 +210,7 @@ def op() -> Layout:
         (
             "OPPerformance",
             {"gate": {"input": "hiddenPerformance", "when": "numPositions"}},
-            ["numPositions", "no feature within [0, 1]", "occluderPresence"],
+            ["numPositions", "not a feature within [0, 1]", "occluderPresence"],
         ),
         (
             "OPPerformance",
@@ -242,7 +242,7 @@ def op() -> Layout:
                     "nu": "performance",
                 }
             },
-            ["no feature within"],
+            ["not a feature within"],
         ),
         ("performance", {"formula": {"formula": "OPPerformance + goalSize"}}, ["mixes", "'m'"]),
         (
@@ -323,7 +323,9 @@ def test_a_rule_for_missing_values_must_hold_in_the_graph(op: Layout) -> None:
     with pytest.raises(SpecificationError, match=r"goalSize.*also where occluderPresence is 0"):
         from_dict(data)
     data["features"]["goalSize"]["only_with"] = "goalDistance"
-    with pytest.raises(SpecificationError, match=r"goalSize.*no feature of a gate.*lavaPresence"):
+    with pytest.raises(
+        SpecificationError, match=r"goalSize.*not the feature of a gate.*lavaPresence"
+    ):
         from_dict(data)
     data["features"]["goalSize"].update(only_with="", if_missing=9)
     with pytest.raises(SpecificationError, match=r"if_missing 9.* is not in \[0.4, 5"):
@@ -370,7 +372,7 @@ def test_scores_of_exactly_0_and_1_go_to_the_declared_edge_or_are_refused() -> N
         ({"binomial": {"probability": "taskPerformance", "trials": "tries"}}, ["tries", "diffic"]),
         (
             {"beta": {"mean": "taskPerformance", "sample_size": "difficulty"}},
-            ["no node", "ability"],
+            ["not a node", "ability"],
         ),
         ({"beta": {"mean": "taskPerformance", "sample_size": "noiseLevel", "edge": 1}}, ["edge"]),
         ({"bernoulli": {}, "beta": {}}, ["exactly one"]),
@@ -436,7 +438,7 @@ def test_a_layout_names_several_outcomes() -> None:
         (lambda o: o["first"].update(probability="ability"), ["outcome first", "'ability'"]),
         (lambda o: o.update({"a b": o.pop("first")}), ["outcome a b", "letter"]),
         (lambda o: o.pop("quick"), ["tightness", "no influence", "taskPerformance or performance"]),
-        (lambda o: o.clear(), ["one at least"]),
+        (lambda o: o.clear(), ["at least one"]),
     ],
 )
 def test_a_wrong_one_of_several_outcomes_is_named(change: Change, words: list[str]) -> None:

@@ -57,7 +57,7 @@ async def test_a_shipped_layout_is_kept_too(service: Any) -> None:
     ("text", "words"),
     [
         ("name: [", "expected the node content"),
-        ("[1, 2]", "a mapping is wanted"),
+        ("[1, 2]", "expected a mapping"),
         (REACHING.replace("slope: 0.115", "slope: steep"), "slope.*'steep'"),
         (REACHING.replace("reaching", "aaio"), "'aaio' is the name of a layout that is shipped"),
         (REACHING.replace("name: reaching", "name: ''"), "1 to 100 printable"),
@@ -66,7 +66,7 @@ async def test_a_shipped_layout_is_kept_too(service: Any) -> None:
             "more than 50000 values",
         ),
         # Where another test has raised Python's limit of recursion, it is read and is no mapping.
-        ("[" * 3000 + "]" * 3000, "nested too deeply|a mapping is wanted"),
+        ("[" * 3000 + "]" * 3000, "nested too deeply|expected a mapping"),
         ("#" * (1 << 20) + "\n" + REACHING, "more than 1048576 bytes"),
     ],
 )

@@ -1,6 +1,7 @@
 """The PyMC graph of a layout, and NUTS on it. Nothing on the path of an episode imports this.
 
-`graph` builds the model, `engine` samples it, `compat` is what differs between versions of PyMC.
+`graph` builds the model, `engine` samples from it, and `compat` hides what differs between versions
+of PyMC.
 """
 
 import os

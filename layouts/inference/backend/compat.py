@@ -1,4 +1,4 @@
-"""What differs between PyMC 5 and 6, ArviZ 0 and 1: results and diagnostics as plain arrays."""
+"""Hides differences of PyMC 5 and 6 and ArviZ 0 and 1: gives results as plain arrays."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 
 def draws(result: Any, names: Sequence[str]) -> Floats:
-    """Posterior draws (chains, draws, names) of scalar variables.
+    """Posterior draws of scalar variables, (chains, draws, names).
 
     Args:
-        result: An InferenceData (PyMC 5) or a DataTree (PyMC 6): both index alike.
+        result: An InferenceData (PyMC 5) or a DataTree (PyMC 6); both are indexed alike.
         names: The variables, in order.
     """
     return np.stack([np.asarray(result["posterior"][n], np.float64) for n in names], axis=-1)
@@ -50,7 +50,7 @@ def psis_loo(log_likelihood: Floats) -> tuple[Floats, Floats]:
         (observations,) twice.
     """
     groups = {
-        # ArviZ wants a posterior; its draws are used for nothing.
+        # ArviZ requires a posterior, but does not use its draws.
         "posterior": {"unused": log_likelihood[..., 0]},
         "log_likelihood": {"outcome": log_likelihood},
     }

@@ -1,4 +1,4 @@
-"""NUTS: by nutpie a layout is compiled once, then takes data of any length; or by plain PyMC."""
+"""NUTS by nutpie, where a layout is compiled once for data of any length, or by plain PyMC."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trace:
-    """What one run of NUTS gave.
+    """The result of one run of NUTS.
 
     Attributes:
         draws: (chains, draws, latents).
         energy: (chains, draws).
-        divergences: How many draws diverged.
+        divergences: Number of divergent draws.
     """
 
     draws: Floats
@@ -42,9 +42,9 @@ class SamplerSettings:
         seed: Seed of the run, below 2^31.
         chains: Number of chains.
         draws: Draws of each chain.
-        tune: Draws of each chain that tune the sampler, and are dropped.
-        target_accept: Share of accepted steps that the step width is tuned to.
-        cores: How many chains run at once; the draws do not hang on it.
+        tune: Tuning draws of each chain, which are discarded.
+        target_accept: Acceptance rate that the step width is tuned to.
+        cores: Number of chains that run at once; the draws do not depend on it.
     """
 
     seed: int
@@ -56,10 +56,10 @@ class SamplerSettings:
 
 
 class Engine:
-    """NUTS on layouts; models are kept by the digest of their layout. One thread at a time.
+    """NUTS on layouts, with compiled models cached by digest. For one thread at a time.
 
     Attributes:
-        compiles: How many times a model has been compiled so far.
+        compiles: Number of compilations so far.
     """
 
     def __init__(self) -> None:
@@ -68,12 +68,12 @@ class Engine:
         self._compiled: dict[tuple[str, bool], nutpie.CompiledModel] = {}
 
     def compile(self, layout: Layout, *, weighted: bool = False) -> nutpie.CompiledModel:
-        """The compiled model; takes about ten seconds the first time, nothing after.
+        """Compile the model of a layout; takes about ten seconds the first time, nothing after.
 
         Args:
-            layout: What is measured.
-            weighted: Whether outcomes have weights; that is a model of its own. Several outcomes
-                of an instance always have.
+            layout: The layout that is measured.
+            weighted: Whether outcomes have weights, which makes a different model. Models with
+                several outcomes always have them.
         """
         weighted = weighted or len(layout.outcomes) > 1
         made = self._compiled.get((layout.digest, weighted))
@@ -101,12 +101,12 @@ class Engine:
         """Run NUTS by nutpie. The draws follow from the seed, whatever the number of cores.
 
         Args:
-            layout: What is measured.
-            features: (instances, features), as `Layout.check_features` gave them.
-            outcomes: (instances,) or (instances, outcomes), as `Layout.check_outcomes` gave them;
+            layout: The layout that is measured.
+            features: (instances, features), as returned by `Layout.check_features`.
+            outcomes: (instances,) or (instances, outcomes), as returned by `Layout.check_outcomes`;
                 one instance at least.
             settings: How to sample.
-            weights: (instances,), as how many outcomes each counts; None: as one.
+            weights: (instances,), how many outcomes each counts as; None for one each.
         """
         compiled = self.compile(layout, weighted=weights is not None)
         import nutpie
@@ -132,7 +132,7 @@ class Engine:
         settings: SamplerSettings,
         weights: Floats | None = None,
     ) -> Trace:
-        """The same by PyMC's own NUTS, to compare with: slower, and compiled for every run."""
+        """Sample by PyMC's own NUTS, for comparison: slower, and compiled for every run."""
         import pymc as pm
 
         self.compiles += 1
@@ -178,5 +178,5 @@ def _trace(layout: Layout, result: Any) -> Trace:
 
 @cache
 def default_engine() -> Engine:
-    """The engine that this process shares, so that nothing is compiled twice."""
+    """The engine shared within this process, so that nothing is compiled twice."""
     return Engine()

@@ -1,8 +1,8 @@
 """The PyMC model of a layout: one builder for each kind of prior, function and outcome.
 
-What follows from features alone is worked out before sampling and given to the model as data; and
-what hangs on few features is worked out once for each combination of their values that occurs. So
-a gradient costs no more than what hangs on the agent.
+What follows from features alone is computed before sampling and given to the model as data. What
+depends on few features is computed once for each combination of their values that occurs. So a
+gradient costs no more than the part that depends on the agent.
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ from animalcat.layouts.model.spec import Bernoulli, Beta, Binomial, Layout, Like
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Features: TypeAlias = tuple[str, ...]
-"""Names of features, in the layout's order; one row for each combination of their values."""
+"""Names of features in the layout's order; there is one row for each combination of their values.
+"""
 
 OUTCOMES: Final = "outcomes"
-"""Name of the data (instances,): 0 or 1, successes, or scores. Of several outcomes each has its
-own, with its number behind an underscore; where one is missing any value stands, with a weight of
+"""Name of the data (instances,): 0 or 1, numbers of successes, or scores. With several outcomes,
+each has its own, with its number after an underscore; a missing one has any value and a weight of
 0."""
 WEIGHTS: Final = "weights"
-"""Name of the data (instances,) of a weighted model: as how many outcomes each counts. Of several
-outcomes each has its own."""
+"""Name of the data (instances,) of a weighted model: how many outcomes each counts as. With several
+outcomes, each has its own."""
 
 _FOLDS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "add": lambda a, b: a + b,
@@ -49,18 +50,18 @@ _ONE_ARGUMENT: Final[Mapping[str, Callable[[Any], Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """The model of a layout, with one row of data that stands for any number of rows.
+    """The model of a layout, with one row of data as a placeholder for any number of rows.
 
     Attributes:
         layout: The layout.
         model: The PyMC model; its latent nodes have the layout's names.
         weighted: Whether outcomes have weights.
-        probabilities: Of each outcome, symbolic probability of success, or mean score: a vector
-            over instances, or a number where it hangs on no feature.
-        densities: Of each outcome, its symbolic log density, before any weight.
-        columns: The data that follow from features alone, by the name that the model knows: for
-            every combination of which features, and how.
-        places: Where each instance finds its combination of features, by the same kind of name.
+        probabilities: For each outcome, its symbolic probability of success or mean score: a vector
+            over instances, or a number if it depends on no feature.
+        densities: For each outcome, its symbolic log density before weighting.
+        columns: The data that follow from features alone, by their name in the model: the features
+            whose combinations make the rows, and the function that computes them.
+        places: Indices of each instance's combination of features, by their name in the model.
     """
 
     layout: Layout
@@ -74,13 +75,13 @@ class Graph:
     def data(
         self, features: Floats, outcomes: Floats, weights: Floats | None = None
     ) -> dict[str, npt.NDArray[Any]]:
-        """The model's data.
+        """Compute the model's data.
 
         Args:
-            features: (instances, features), as `Layout.check_features` gave them.
-            outcomes: (instances,) or (instances, outcomes), as `Layout.check_outcomes` gave them.
-            weights: (instances,) of a weighted model, as how many outcomes each counts; None: as
-                one.
+            features: (instances, features), as returned by `Layout.check_features`.
+            outcomes: (instances,) or (instances, outcomes), as returned by `Layout.check_outcomes`.
+            weights: For a weighted model (instances,), how many outcomes each counts as; None for
+                one each.
         """
         tables = {self.layout.feature_names: features}
         made: dict[str, npt.NDArray[Any]] = {}
@@ -105,8 +106,9 @@ def build_model(layout: Layout, *, weighted: bool = False) -> Graph:
 
     Args:
         layout: The layout.
-        weighted: Whether outcomes have weights, powers that their likelihoods are raised to: data
-            of the name `WEIGHTS`. Several outcomes always have, since any may be missing.
+        weighted: Whether outcomes have weights, powers to which their likelihoods are raised; they
+            are the data named `WEIGHTS`. Several outcomes always have them, since any may be
+            missing.
     """
     weighted = weighted or len(layout.outcomes) > 1
     probabilities: list[Any] = []
@@ -131,7 +133,7 @@ def build_model(layout: Layout, *, weighted: bool = False) -> Graph:
 
 
 def _add_outcome(builder: _Builder, layout: Layout, k: int, weighted: bool) -> tuple[Any, Any, Any]:
-    """Probability, log density and weights (None: there are none) of one outcome, in the model."""
+    """Add one outcome to the model; returns its probability, log density and weights (or None)."""
     likelihood = layout.outcomes[k].likelihood
     p = builder.value(likelihood.parents[0])
     kind, neutral = _type_and_neutral(likelihood)
@@ -142,7 +144,7 @@ def _add_outcome(builder: _Builder, layout: Layout, k: int, weighted: bool) -> t
             chance = p
             if (
                 weights is not None and len(layout.outcomes) > 1
-            ):  # what is missing has a finite logarithm, and slope, too
+            ):  # so that a missing outcome has a finite logarithm and slope
                 chance = pm.math.switch(weights > 0.0, p, 0.5)
             # pm.Bernoulli takes the logarithms of both p and 1 - p, whatever the outcome.
             density = pm.math.log(pm.math.switch(outcomes, chance, 1.0 - chance))
@@ -161,9 +163,10 @@ def _add_outcome(builder: _Builder, layout: Layout, k: int, weighted: bool) -> t
 
 
 def _log_score(a: Any, b: Any, scores: Any, edge: float) -> Any:
-    """Log density of scores; of those at an edge the log probability to be there or beyond.
+    """Log density of scores; at an edge, the log probability to be there or beyond.
 
-    The series of the edge is written once, for whichever edge is near: compiling it takes long.
+    The series for the edge is written once, for whichever edge is nearer, since compiling it takes
+    long.
     """
     low, high = pm.math.le(scores, edge), pm.math.ge(scores, 1.0 - edge)
     near, far = pm.math.switch(high, b, a), pm.math.switch(high, a, b)
@@ -196,8 +199,9 @@ class _Builder:
         """The value of an expression: a number, or symbolic.
 
         Args:
-            expression: Of features, latent nodes and derived nodes.
-            rows: One value for each combination of these features; one an instance if not given.
+            expression: An expression of features, latent nodes and derived nodes.
+            rows: Features whose combinations of values make the rows; by default one row per
+                instance.
         """
         rows = self._all if rows is None else rows
         key = expression, rows
@@ -232,7 +236,7 @@ class _Builder:
                 return expression
 
     def _place(self, few: Features) -> Any:
-        """Where each instance finds its combination of a few features."""
+        """Index of each instance's combination of a few features."""
         if few not in self._places:
             name = f"places_{len(self.places)}"
             self.places[name] = few
@@ -244,7 +248,7 @@ class _Builder:
         return tuple(name for name in self._all if name in reached)
 
     def _reach(self, expression: Expression) -> frozenset[str]:
-        """The features that an expression hangs on, through derived nodes too."""
+        """The features on which an expression depends, directly or through derived nodes."""
         return frozenset[str]().union(
             *(self._reached.get(name, frozenset()) for name in names(expression))
         )
@@ -271,12 +275,12 @@ def _column(expression: Expression, features: Features, table: Floats) -> Floats
 
 
 def _type_and_neutral(likelihood: Likelihood) -> tuple[Any, float]:
-    """Type of an outcome's data, and a value that is possible whatever the instance."""
+    """Type of an outcome's data, and a value that is possible for every instance."""
     return (np.float64, 0.5) if isinstance(likelihood, Beta) else (np.int64, 0.0)
 
 
 def _name(name: str, layout: Layout, outcome: int) -> str:
-    """What the model calls something of one of the outcomes."""
+    """Name in the model of something that belongs to one outcome."""
     return name if len(layout.outcomes) == 1 else f"{name}_{outcome}"
 
 

@@ -134,7 +134,7 @@ def test_information_is_mutual_information_with_binned_abilities(
     both = Information().worth(view(chooser, posterior))
     other = Information(("navigationAbility",)).worth(view(chooser, posterior))
     np.testing.assert_allclose(both, worth + other, atol=1e-6)
-    with pytest.raises(ValueError, match="no capability; there are: navigationAbility"):
+    with pytest.raises(ValueError, match="not a capability; there are: navigationAbility"):
         Information(("rightLeftBias",)).worth(view(chooser, posterior))
 
 
