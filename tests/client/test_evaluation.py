@@ -15,8 +15,8 @@ import pytest
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 import animalcat
+from animalcat.client.evaluation import action_bytes
 from animalcat.envs.types import Observation, ObservationSpec
-from animalcat.evaluation import action_bytes
 from animalcat.protocol import PROTOCOL
 from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, sessions_pb2, sessions_pb2_grpc, types_pb2
 from animalcat.wire import spec_to_proto
