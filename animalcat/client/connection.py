@@ -82,11 +82,16 @@ class PrivateLoop:
         """Wait for a coroutine; whoever interrupts the wait cancels it.
 
         Raises:
-            AnimalcatError: The loop is closed.
+            AnimalcatError: The loop is closed, or is busy with another call.
         """
-        if self.closed:
+        if self._loop.is_closed() or self._loop.is_running():
             coroutine.close()
-            raise AnimalcatError("the connection is closed: connect again")
+            raise AnimalcatError(
+                "the connection is closed: connect again"
+                if self.closed
+                else "this connection waits for another call: make calls from within an agent, "
+                "from callbacks and from other threads over a connection of their own"
+            )
         task = self._loop.create_task(coroutine)
         if asyncio._get_running_loop() is None:  # get_running_loop() would raise
             return self._wait(task)

@@ -84,7 +84,14 @@ class EvaluationSummary:
 
 
 class AsyncAgent(Protocol):
-    """An agent whose thinking is a coroutine, as where it asks a model over the network."""
+    """An agent whose thinking is a coroutine, as where it asks a model over the network.
+
+        class Asking:
+            async def reset(self, info): ...
+            async def act(self, observation): return await my_model.choose(observation.rays)
+
+    `Client.evaluate` and `AsyncClient.evaluate` take it like any other agent.
+    """
 
     async def reset(self, info: EpisodeInfo) -> None:
         """Prepare for an episode; all randomness of the episode derives from `info.seed`."""

@@ -67,6 +67,9 @@ _OVER: Final = frozenset[SessionState]({"finished", "cancelled", "failed", "unre
 class StoppingRule:
     """When measuring is enough. In a request None leaves a field to the server's default.
 
+        rule = animalcat.StoppingRule(max_episodes=60, targets={"visualAbility": 0.05})
+        client.create_session(agent="mine", battery="navigation", stop=rule)
+
     Attributes:
         max_episodes: Most episodes.
         target_sd: Target standard deviation of every capability, as a share of its range; 0: none.
@@ -93,6 +96,9 @@ class StoppingRule:
 @dataclass(frozen=True, slots=True)
 class Policy:
     """How the next instance is chosen. In a request None leaves a field to the server's default.
+
+        policy = animalcat.Policy("information", about=("visualAbility",))
+        client.create_session(agent="mine", battery="navigation", policy=policy)
 
     Attributes:
         name: Which way.

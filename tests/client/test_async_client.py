@@ -7,7 +7,7 @@ import asyncio
 import inspect
 import signal
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -189,6 +189,15 @@ def test_both_clients_work_in_one_notebook(server: Server) -> None:
     assert names["same"][0].id == names["session"].id
 
 
+@pytest.fixture
+def heeded() -> Iterator[None]:
+    """SIGINT interrupts, also where the shell had it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeded")
 @pytest.mark.parametrize("in_a_loop", [False, True])
 def test_a_call_that_was_interrupted_is_given_up(
     server: Server, make_session: MakeSession, in_a_loop: bool

@@ -143,6 +143,13 @@ def test_each_slot_has_an_agent_of_its_own() -> None:
     )
 
 
+def test_a_call_within_a_call_is_refused_in_a_sentence() -> None:
+    with service(two_slots, slots=2) as address, animalcat.connect(address) as client:
+        with pytest.raises(animalcat.AnimalcatError, match="a connection of their own"):
+            client.evaluate(Remembering, "s", on_episode=lambda _: client.get_session("s"))
+        assert client.get_session("s").id == "s"
+
+
 def test_one_agent_cannot_play_two_slots() -> None:
     with service(two_slots, slots=2) as address:
         with (
