@@ -1,12 +1,36 @@
 """Computerised adaptive testing for agents in Animal-AI.
 
-Importing it makes `animalcat/Arena-v0` known to Gymnasium.
+Measure an agent on a server, which `animalcat serve` starts:
+
+    import animalcat
+
+    class MyAgent:
+        def reset(self, info): ...
+        def act(self, observation): return 3  # forward
+
+    with animalcat.connect("localhost:50051") as client:
+        session = client.create_session(agent="mine", battery="navigation", max_episodes=20)
+        client.evaluate(MyAgent(), session)
+        for capability in client.get_session(session).capabilities:
+            print(capability.name, capability.mean, capability.sd, capability.unit)
+
+`connect` gives a `Client`, for programs and for notebooks; `aconnect` gives an `AsyncClient`, which
+has the same methods as coroutines. `RemoteEnv` is a session as a Gymnasium environment; it raises
+`SessionOver` at its end. What goes wrong is an `AnimalcatError`.
+
+An agent is an `Agent` or an `AsyncAgent`: it is told an `EpisodeInfo`, and answers an
+`Observation`, which an `ObservationSpec` with its `CameraSpec` and `RaySpec` describes. `evaluate`
+gives an `EvaluationSummary` of each `PlayedEpisode`.
+
+The other names are what a server tells: frozen dataclasses, documented in
+`animalcat.client.values`.
+
+Importing it makes `animalcat/Arena-v0` known to Gymnasium. The names load when they are first used.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,47 +41,95 @@ if not (Path(__file__).parent / "envs").is_dir():
 from animalcat.envs.register import register_environments
 
 if TYPE_CHECKING:
-    from animalcat.client import Client, connect
+    from animalcat.client.async_client import AsyncClient, aconnect
+    from animalcat.client.blocking_client import Client, connect
+    from animalcat.client.evaluation import AsyncAgent, EvaluationSummary, PlayedEpisode
+    from animalcat.client.remote_env import RemoteEnv
+    from animalcat.client.remote_episodes import SessionOver
+    from animalcat.client.values import (
+        Battery,
+        Campaign,
+        CampaignSpec,
+        Capability,
+        Decision,
+        Episode,
+        EpisodeFooter,
+        EpisodeHeader,
+        Feature,
+        Instance,
+        Layout,
+        Note,
+        Operation,
+        Policy,
+        RecordedStep,
+        Session,
+        SessionEvent,
+        SessionSpec,
+        StoppingRule,
+    )
     from animalcat.envs.agents.base import Agent, EpisodeInfo
     from animalcat.envs.types import CameraSpec, Observation, ObservationSpec, RaySpec
     from animalcat.errors import AnimalcatError
-    from animalcat.evaluation import EvaluationSummary, PlayedEpisode
-    from animalcat.remote_env import RemoteEnv
-    from animalcat.remote_episodes import SessionOver
 
 __version__: str
 
 __all__ = [
     "Agent",
     "AnimalcatError",
+    "AsyncAgent",
+    "AsyncClient",
+    "Battery",
     "CameraSpec",
+    "Campaign",
+    "CampaignSpec",
+    "Capability",
     "Client",
+    "Decision",
+    "Episode",
+    "EpisodeFooter",
+    "EpisodeHeader",
     "EpisodeInfo",
     "EvaluationSummary",
+    "Feature",
+    "Instance",
+    "Layout",
+    "Note",
     "Observation",
     "ObservationSpec",
+    "Operation",
     "PlayedEpisode",
+    "Policy",
     "RaySpec",
+    "RecordedStep",
     "RemoteEnv",
+    "Session",
+    "SessionEvent",
     "SessionOver",
+    "SessionSpec",
+    "StoppingRule",
+    "aconnect",
     "connect",
 ]
 
 _HOME = {
     "Agent": "envs.agents.base",
     "AnimalcatError": "errors",
+    "AsyncAgent": "client.evaluation",
+    "AsyncClient": "client.async_client",
     "CameraSpec": "envs.types",
-    "Client": "client",
+    "Client": "client.blocking_client",
     "EpisodeInfo": "envs.agents.base",
-    "EvaluationSummary": "evaluation",
+    "EvaluationSummary": "client.evaluation",
     "Observation": "envs.types",
     "ObservationSpec": "envs.types",
-    "PlayedEpisode": "evaluation",
+    "PlayedEpisode": "client.evaluation",
     "RaySpec": "envs.types",
-    "RemoteEnv": "remote_env",
-    "SessionOver": "remote_episodes",
-    "connect": "client",
+    "RemoteEnv": "client.remote_env",
+    "SessionOver": "client.remote_episodes",
+    "aconnect": "client.async_client",
+    "connect": "client.blocking_client",
 }
+"""Where a public name lives; what is not here is a value of `client.values`."""
 
 
 register_environments()
@@ -66,8 +138,16 @@ register_environments()
 def __getattr__(name: str) -> Any:
     """The public names, imported when they are first used: layouts must not load gRPC."""
     if name == "__version__":
-        return version("animalcat")
-    if name not in _HOME:
+        from animalcat.protocol import version
+
+        return version()
+    if name not in __all__:
         raise AttributeError(f"module 'animalcat' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"animalcat.{_HOME[name]}"), name)
+    home = import_module(f"animalcat.{_HOME.get(name, 'client.values')}")
+    value = globals()[name] = getattr(home, name)
     return value
+
+
+def __dir__() -> list[str]:
+    """What there is, also before it is loaded, for completion."""
+    return sorted({*globals(), *__all__, "__version__"})

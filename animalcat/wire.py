@@ -16,6 +16,16 @@ from animalcat.v1 import types_pb2
 _Scalar = TypeVar("_Scalar", np.uint8, np.float32)
 
 
+def given(message: Message, *fields: str) -> dict[str, Any]:
+    """Those of the named fields of a message that are set, by name.
+
+    Args:
+        message: The message.
+        fields: Fields that have presence: optional ones, messages and members of a oneof.
+    """
+    return {name: getattr(message, name) for name in fields if message.HasField(name)}
+
+
 def spec_to_proto(spec: ObservationSpec) -> types_pb2.ObservationSpec:
     """The wire form of an observation specification; angles become float32."""
     message = types_pb2.ObservationSpec(decision_period=spec.decision_period)
@@ -39,11 +49,10 @@ def spec_from_proto(message: types_pb2.ObservationSpec) -> ObservationSpec:
     """
     camera = rays = None
     if message.HasField("camera"):
-        camera = CameraSpec(**_given(message.camera))
+        camera = CameraSpec(**given(message.camera, "resolution", "grayscale"))
     if message.HasField("rays"):
-        rays = RaySpec(**_given(message.rays))
-    period = {name: value for name, value in _given(message).items() if name == "decision_period"}
-    return ObservationSpec(camera, rays, **period)
+        rays = RaySpec(**given(message.rays, "per_side", "max_degrees", "tags"))
+    return ObservationSpec(camera, rays, **given(message, "decision_period"))
 
 
 def observation_to_proto(observation: Observation, *, camera: bool = True) -> types_pb2.Observation:
@@ -96,11 +105,6 @@ def ended_by_to_proto(ended_by: EndedBy | None) -> types_pb2.EndedBy.ValueType:
 def ended_by_from_proto(value: types_pb2.EndedBy.ValueType) -> EndedBy | None:
     """Why an episode ended; None where the message does not say."""
     return EndedBy(value) if value else None
-
-
-def _given(message: Message) -> dict[str, Any]:
-    """The fields of a message that are set, by name."""
-    return {field.name: value for field, value in message.ListFields()}
 
 
 def _array(field: str, data: bytes, dtype: type[_Scalar], size: int) -> npt.NDArray[_Scalar]:

@@ -57,6 +57,36 @@ OUTCOMES: Final[Mapping[str, types_pb2.Outcome.ValueType]] = {
     "fault": types_pb2.OUTCOME_FAULT,
 }
 """What became of episodes."""
+ENDED_BY: Final[Mapping[str, types_pb2.EndedBy.ValueType]] = {
+    "goal": types_pb2.ENDED_BY_GOAL,
+    "death": types_pb2.ENDED_BY_DEATH,
+    "time_limit": types_pb2.ENDED_BY_TIME_LIMIT,
+    "fault": types_pb2.ENDED_BY_FAULT,
+}
+"""Why the last steps of episodes were their last."""
+CAUSES: Final[Mapping[str, types_pb2.Cause.ValueType]] = {
+    "backend": types_pb2.CAUSE_BACKEND,
+    "agent_left": types_pb2.CAUSE_AGENT_LEFT,
+    "withdrew": types_pb2.CAUSE_WITHDREW,
+    "action_timeout": types_pb2.CAUSE_ACTION_TIMEOUT,
+    "bad_frames": types_pb2.CAUSE_BAD_FRAMES,
+    "cancelled": types_pb2.CAUSE_CANCELLED,
+    "server_stopped": types_pb2.CAUSE_SERVER_STOPPED,
+    "session_stopped": types_pb2.CAUSE_SESSION_STOPPED,
+}
+"""Why attempts did not come to their end."""
+MEASURED_BY: Final[Mapping[str, sessions_pb2.MeasuredBy.ValueType]] = {
+    "placement": sessions_pb2.MEASURED_BY_PLACEMENT,
+    "playing": sessions_pb2.MEASURED_BY_PLAYING,
+    "caller": sessions_pb2.MEASURED_BY_CALLER,
+}
+"""How meta-features are measured."""
+KINDS: Final[Mapping[str, operations_pb2.OperationKind.ValueType]] = {
+    "import_battery": operations_pb2.OPERATION_KIND_IMPORT_BATTERY,
+    "build_battery": operations_pb2.OPERATION_KIND_BUILD_BATTERY,
+    "end_campaign": operations_pb2.OPERATION_KIND_END_CAMPAIGN,
+}
+"""What operations do."""
 OPERATIONS: Final[Mapping[str, operations_pb2.OperationState.ValueType]] = {
     "running": operations_pb2.OPERATION_STATE_RUNNING,
     "done": operations_pb2.OPERATION_STATE_DONE,
@@ -66,15 +96,7 @@ OPERATIONS: Final[Mapping[str, operations_pb2.OperationState.ValueType]] = {
 }
 """Where operations stand."""
 
-OVER: Final = frozenset(STATES[word] for word in ("finished", "cancelled", "failed", "unreadable"))
-"""States of sessions in which no episode will follow."""
-
 
 def word(number: int, words: Mapping[str, int]) -> str:
     """The word for a number of an enum; empty for one that is not set, or is a newer server's."""
     return next((text for text, known in words.items() if known == number), "")
-
-
-def is_over(session: sessions_pb2.Session) -> bool:
-    """Whether no episode of a session will follow."""
-    return session.state in OVER

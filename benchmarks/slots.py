@@ -31,7 +31,6 @@ from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.simulation.simulate import LayoutAgent, prior_agents
 from animalcat.service.host.private import server_for
 from animalcat.service.session.evidence import lag
-from animalcat.v1 import sessions_pb2
 
 SLOTS: Final = (1, 2, 4)
 THINKING: Final = 0.02
@@ -93,7 +92,7 @@ def _speed(episodes: int) -> list[dict[str, Any]]:
     return rows
 
 
-def _played(client: animalcat.Client, session: sessions_pb2.Session) -> tuple[list[float], float]:
+def _played(client: animalcat.Client, session: animalcat.Session) -> tuple[list[float], float]:
     """When each episode ended, and decisions an episode."""
     ends: list[float] = []
     client.evaluate(SlowAgent, session, on_episode=lambda _: ends.append(time.perf_counter()))

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
-from google.protobuf.message import Message
-
 from animalcat import names
 from animalcat.arena_configs.features import FEATURES
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
@@ -29,7 +27,7 @@ from animalcat.service.model import (
 )
 from animalcat.service.operations import Operation
 from animalcat.v1 import operations_pb2, results_pb2, sessions_pb2, types_pb2
-from animalcat.wire import ended_by_to_proto, spec_from_proto, spec_to_proto
+from animalcat.wire import ended_by_to_proto, given, spec_from_proto, spec_to_proto
 from animalcat.words import COMBINES, POLICIES, REASONS, STATUSES, word
 
 _MEASURED: Final[Mapping[str, sessions_pb2.MeasuredBy.ValueType]] = {
@@ -216,11 +214,6 @@ def battery_to_proto(battery: BatteryRecord) -> sessions_pb2.Battery:
         instances=battery.instances,
         problems=battery.problems,
     )
-
-
-def given(message: Message, *fields: str) -> dict[str, Any]:
-    """Those of the fields that are set; they have presence."""
-    return {name: getattr(message, name) for name in fields if message.HasField(name)}
 
 
 def checked_id(request_id: str) -> str:

@@ -179,6 +179,6 @@ def test_a_checkout_that_keeps_no_links_is_imported(tmp_path: Path) -> None:
         command, capture_output=True, text=True, check=True, env={"PYTHONPATH": str(tmp_path)}
     )
     client, layouts, name = done.stdout.split()
-    assert client == str(tmp_path / "animalcat" / "client.py")
+    assert client == str(tmp_path / "animalcat" / "client" / "__init__.py")
     assert layouts == str(tmp_path / "layouts" / "library" / "__init__.py")
     assert name == "aaio"

@@ -17,9 +17,9 @@ from animalcat.cli.shared.output import (
     progress_console,
 )
 from animalcat.client import connect
+from animalcat.client.evaluation import PlayedEpisode
 from animalcat.envs.agents import AgentLoadError, load_agent
 from animalcat.errors import AnimalcatError
-from animalcat.evaluation import PlayedEpisode
 
 app = typer.Typer(help="Run an agent against a server.", no_args_is_help=True)
 

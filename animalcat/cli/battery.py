@@ -11,12 +11,11 @@ from typing import Annotated, Any
 
 import typer
 
-from animalcat import names
 from animalcat.cli.shared.operation_progress import progress
 from animalcat.cli.shared.output import fail, print_json, print_rows
 from animalcat.cli.shared.remote import AsJson, Data, Server, client_for
 from animalcat.cli.shared.tables import there
-from animalcat.v1 import sessions_pb2
+from animalcat.client.values import Battery, Feature, Instance
 
 app = typer.Typer(
     help="List, build and import batteries, and show their features.", no_args_is_help=True
@@ -149,7 +148,7 @@ def features(
 
 
 def _features_json(
-    name: str, known: Iterable[sessions_pb2.Feature], instances: Iterable[sessions_pb2.Instance]
+    name: str, known: Iterable[Feature], instances: Iterable[Instance]
 ) -> dict[str, Any]:
     return {
         "battery": name,
@@ -166,9 +165,7 @@ def _features_json(
     }
 
 
-def _write(
-    path: Path, heads: Mapping[str, str], instances: Iterable[sessions_pb2.Instance]
-) -> None:
+def _write(path: Path, heads: Mapping[str, str], instances: Iterable[Instance]) -> None:
     try:
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
@@ -179,16 +176,16 @@ def _write(
         fail(f"{path}: cannot be written: {error.strerror}")
 
 
-def _row(battery: sessions_pb2.Battery) -> dict[str, Any]:
+def _row(battery: Battery) -> dict[str, Any]:
     return {
-        "battery": names.parse_battery(battery.name),
+        "battery": battery.id,
         "instances": battery.instances,
         "digest": battery.digest,
         "problems": list(battery.problems),
     }
 
 
-def _show(battery: sessions_pb2.Battery, as_json: bool) -> None:
+def _show(battery: Battery, as_json: bool) -> None:
     row = _row(battery)
     if as_json:
         print_json(row)

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Final
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
-from animalcat import names
 from animalcat.cli.session.options import (
     ActionTimeout,
     Backend,
@@ -39,13 +38,19 @@ from animalcat.cli.shared.output import (
     print_rows,
     progress_console,
 )
-from animalcat.cli.shared.remote import AllowBuild, AsJson, Data, Server, client_for, session_row
-from animalcat.client import Client, named_layout
+from animalcat.cli.shared.remote import (
+    AllowBuild,
+    AsJson,
+    Data,
+    Server,
+    client_for,
+    session_row,
+    timestamp,
+)
+from animalcat.client import Client
+from animalcat.client.values import Campaign, Session
 from animalcat.errors import AnimalcatError
 from animalcat.layouts.adaptive.plan import Allocation
-from animalcat.v1 import campaigns_pb2, sessions_pb2, types_pb2
-from animalcat.wire import spec_to_proto
-from animalcat.words import is_over
 
 app = typer.Typer(
     help="Measure several agents on one battery and compare them.", no_args_is_help=True
@@ -149,33 +154,24 @@ def run(
     for reference in agent:
         check_reference(reference)
     backend, builds = parse_backend(backend, server)
-    seen = observation(camera, decision_period)
     with client_for(server, data, builds=builds) as client:
-        named, definition = named_layout(layout)
-        session = sessions_pb2.SessionSpec(
-            battery=names.battery_name(find_battery(client, battery, seed, features)),
-            layout=named,
-            layout_definition=definition,
+        campaign = client.create_campaign(
+            agents=agent,
+            battery=find_battery(client, battery, seed, features),
+            budget=budget,
+            layout=layout,
             layout_variant=variant,
-            policy=sessions_pb2.SelectionPolicy(
-                name=policy_name(policy), random_share=random_share
-            ),
+            common=common,
+            block=block,
+            at_once=at_once,
+            alike=alike,
+            policy=policy_name(policy),
+            random_share=random_share,
             seed=seed,
             backend=backend,
-            observation_spec=None if seen is None else spec_to_proto(seen),
+            observation_spec=observation(camera, decision_period),
             action_timeout_seconds=action_timeout,
             certify=certify,
-        )
-        campaign = client.create_campaign(
-            campaigns_pb2.CampaignSpec(
-                agents=agent,
-                session=session,
-                budget=budget,
-                common=common,
-                block=block,
-                at_once=at_once,
-                alike=alike,
-            )
         )
         _show(client, _play(client, campaign), as_json)
 
@@ -234,16 +230,16 @@ def end(
         _show(client, found, as_json)
 
 
-def _play(client: Client, campaign: campaigns_pb2.Campaign) -> campaigns_pb2.Campaign:
+def _play(client: Client, campaign: Campaign) -> Campaign:
     """Run every agent whose session is not over in a process of its own, until all are."""
-    name = names.parse_campaign(campaign.name)
+    name = campaign.id
     typer.echo(f"campaign {name}", err=True)
     processes = {
         session.name: AgentProcess(
             client.address, session.name, session.spec.agent, session.spec.agent
         )
         for session in campaign.sessions
-        if not is_over(session)
+        if not session.over
     }
     try:
         return _followed(client, name, processes)
@@ -257,9 +253,7 @@ def _play(client: Client, campaign: campaigns_pb2.Campaign) -> campaigns_pb2.Cam
             process.close()
 
 
-def _followed(
-    client: Client, name: str, processes: dict[str, AgentProcess]
-) -> campaigns_pb2.Campaign:
+def _followed(client: Client, name: str, processes: dict[str, AgentProcess]) -> Campaign:
     """The campaign once it is over; its progress is shown until then."""
     with Progress(
         SpinnerColumn(),
@@ -280,9 +274,9 @@ def _followed(
                 completed=row["episodes"],
                 total=row["budget"],
             )
-            if all(map(is_over, found.sessions)):
+            if found.over:
                 return found
-            gone = [s for s in found.sessions if not is_over(s) and processes[s.name].ended]
+            gone = [s for s in found.sessions if not s.over and processes[s.name].ended]
             if gone:
                 grace -= _POLL_SECONDS
             if gone and grace <= 0:
@@ -298,7 +292,7 @@ def _followed(
             time.sleep(_POLL_SECONDS)
 
 
-def _show(client: Client, campaign: campaigns_pb2.Campaign, as_json: bool) -> None:
+def _show(client: Client, campaign: Campaign, as_json: bool) -> None:
     # To compare needs the server extra; to list does not.
     from animalcat.cli.shared.agent_comparison import compare_agents, print_comparison
     from animalcat.layouts.checking.compare import Posterior
@@ -345,38 +339,36 @@ def _show(client: Client, campaign: campaigns_pb2.Campaign, as_json: bool) -> No
     print_comparison(compared, title="Differences")
 
 
-def _common(client: Client, campaign: campaigns_pb2.Campaign) -> dict[str, list[bool | None]]:
+def _common(client: Client, campaign: Campaign) -> dict[str, list[bool | None]]:
     """Whether each agent passed the arenas that all play, in their order; None: not played yet."""
     found: dict[str, list[bool | None]] = {}
     for session in campaign.sessions:
         passed = {
-            episode.instance: episode.outcome == types_pb2.OUTCOME_SUCCESS
+            episode.instance: episode.outcome == "success"
             for episode in client.episodes(session)
-            if episode.outcome in (types_pb2.OUTCOME_SUCCESS, types_pb2.OUTCOME_FAILURE)
+            if episode.outcome in ("success", "failure")
         }
         order = session.spec.policy.order
         found[session.spec.agent] = [passed.get(instance) for instance in order]
     return found
 
 
-def _standing(
-    session: sessions_pb2.Session, common: dict[str, list[bool | None]]
-) -> dict[str, Any]:
+def _standing(session: Session, common: dict[str, list[bool | None]]) -> dict[str, Any]:
     played = [passed for passed in common[session.spec.agent] if passed is not None]
     return session_row(session) | {"in common": f"{sum(played)} of {len(played)} passed"}
 
 
-def _row(campaign: campaigns_pb2.Campaign) -> dict[str, Any]:
+def _row(campaign: Campaign) -> dict[str, Any]:
     """A campaign as lists and JSON show it."""
     spec = campaign.spec
     return {
-        "campaign": names.parse_campaign(campaign.name),
-        "battery": names.parse_battery(spec.session.battery),
+        "campaign": campaign.id,
+        "battery": spec.session.battery,
         "layout": spec.session.layout,
         "agents": list(spec.agents),
-        "episodes": sum(session.episodes for session in campaign.sessions),
+        "episodes": campaign.episodes,
         "budget": spec.budget,
-        "over": all(map(is_over, campaign.sessions)),
+        "over": campaign.over,
         "reason": campaign.reason,
-        "created": campaign.create_time.ToJsonString(),
+        "created": timestamp(campaign.created),
     }

@@ -8,7 +8,6 @@ from typing import Annotated, Final
 import typer
 from rich.progress import track
 
-from animalcat import names
 from animalcat.cli.session.commands import play
 from animalcat.cli.shared.output import FAILED, fail, progress_console
 from animalcat.cli.shared.remote import client_for, session_row
@@ -59,7 +58,7 @@ def command(
         profile,
         f"{AGENT}: {row['successes']} of {row['episodes']} episodes passed; {row['reason']}",
     )
-    recordings = data / "recordings" / names.parse_session(session.name)
+    recordings = data / "recordings" / session.id
     _replay(recordings)
     typer.echo(f"profile   {home / 'profile.json'}")
     typer.echo(f"page      {home / 'profile.html'}")

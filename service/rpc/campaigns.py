@@ -18,7 +18,6 @@ from animalcat.service.campaigns.conductor import Conductors
 from animalcat.service.converters import (
     MAX_EPISODES,
     checked_id,
-    given,
     operation_to_proto,
     session_to_proto,
     spec_of_session_from_proto,
@@ -34,6 +33,7 @@ from animalcat.service.rpc.sessions import Sessions
 from animalcat.service.session.engines import Engines
 from animalcat.service.storage.listing import CampaignFilter
 from animalcat.v1 import campaigns_pb2, campaigns_pb2_grpc, sessions_pb2
+from animalcat.wire import given
 
 MAX_AGENTS: Final = 100
 """Most agents of one campaign."""

@@ -18,7 +18,7 @@ from animalcat.service.model import Cause, Note, Session
 from animalcat.service.session.engines import Engines
 from animalcat.service.session.link import AgentLeftError, AgentLink, EpisodeOpening
 from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, sessions_pb2, types_pb2
-from animalcat.wire import observation_to_proto, spec_from_proto, spec_to_proto
+from animalcat.wire import given, observation_to_proto, spec_from_proto, spec_to_proto
 
 Stream: TypeAlias = grpc.aio.ServicerContext[
     gateway_pb2.EvaluateRequest, gateway_pb2.EvaluateResponse
@@ -322,11 +322,7 @@ def note_from_proto(message: types_pb2.Note) -> Note:
     Raises:
         ServiceError: Its cost is no amount of a currency.
     """
-    told = {
-        name: getattr(message, name)
-        for name in ("tokens_in", "tokens_out", "cost")
-        if message.HasField(name)
-    }
+    told = given(message, "tokens_in", "tokens_out", "cost")
     cost, currency = told.get("cost"), message.currency
     if cost is None and currency:
         raise ServiceError(Code.INVALID_REQUEST, "the note has a currency and no cost; give both")

@@ -10,9 +10,8 @@ import pytest
 
 import animalcat
 from animalcat.service.host.private import server_for
-from animalcat.v1 import sessions_pb2
 
-MakeSession = Callable[..., sessions_pb2.Session]
+MakeSession = Callable[..., animalcat.Session]
 
 
 class Server(NamedTuple):
@@ -41,7 +40,7 @@ def client(server: Server) -> Iterator[animalcat.Client]:
 def make_session(client: animalcat.Client, request: pytest.FixtureRequest) -> MakeSession:
     """Makes sessions of few episodes; each test has agents, and so sessions, of its own."""
 
-    def make(**fields: object) -> sessions_pb2.Session:
+    def make(**fields: object) -> animalcat.Session:
         spec = {"battery": "navigation", "max_episodes": 2, "certify": False, **fields}
         spec.setdefault("agent", request.node.name)
         return client.create_session(**spec)  # pyright: ignore[reportArgumentType]

@@ -15,10 +15,12 @@ import pytest
 
 import animalcat
 from animalcat.client import Client
+from animalcat.client.converters import header_from_proto
 from animalcat.envs.agents import BraitenbergAgent
 from animalcat.envs.types import Observation
 from animalcat.service.recording import read_episode, verify
-from animalcat.v1 import sessions_pb2, sessions_pb2_grpc, types_pb2
+from animalcat.v1 import sessions_pb2, sessions_pb2_grpc
+from animalcat.wire import observation_to_proto
 
 from .conftest import MakeSession, Server
 
@@ -81,9 +83,9 @@ def test_an_agent_plays_a_session_to_its_end(
     assert summary.state == "finished"
     assert summary.counted == 3
     assert summary.episodes == tuple(told)
-    assert client.get_session(session).state == sessions_pb2.SESSION_STATE_FINISHED
+    assert client.get_session(session).state == "finished"
     stored = client.episodes(session)
-    assert [e.episode for e in stored] == [e.episode for e in told] == [0, 1, 2]
+    assert [e.number for e in stored] == [e.episode for e in told] == [0, 1, 2]
     assert [e.steps for e in stored] == [e.steps for e in told]
     assert [e.episode_return for e in stored] == pytest.approx([e.episode_return for e in told])
     assert set(client.profile(session)["nodes"]) >= {"navigationAbility", "visualAbility"}
@@ -91,14 +93,19 @@ def test_an_agent_plays_a_session_to_its_end(
 
     folder = server.home / "recordings" / session.name.removeprefix("sessions/")
     for episode in stored:
-        recording = read_episode(folder / f"{episode.episode}-0.mcap")
+        recording = read_episode(folder / f"{episode.number}-0.mcap")
         found = verify(recording)
         assert found.difference is None
         assert found.versions == ()
-        frames = list(client.stream_episode(session, episode.episode))
-        assert frames[0].header == recording.header
-        assert tuple(f.step for f in frames[1:-1]) == recording.steps
-        assert frames[-1].footer == recording.footer
+        header, *steps, footer = client.stream_episode(session, episode.number)
+        assert header == header_from_proto(recording.header)
+        assert isinstance(footer, animalcat.EpisodeFooter)
+        assert (footer.outcome, footer.ended_by) == (episode.outcome, episode.ended_by)
+        assert footer.steps == episode.steps
+        for told_of, kept in zip(steps, recording.steps, strict=True):
+            assert isinstance(told_of, animalcat.RecordedStep)
+            assert (told_of.step, told_of.reward) == (kept.step, kept.reward)
+            assert observation_to_proto(told_of.observation) == kept.observation
 
 
 def test_an_agent_knows_what_it_may_know_and_others_watch(
@@ -113,8 +120,8 @@ def test_an_agent_knows_what_it_may_know_and_others_watch(
     assert [info.time_budget_steps for info in agent.infos] == pytest.approx(steps, abs=1)
 
     events = list(client.watch_session(session, from_start=True))
-    assert [e.episode.episode for e in events if e.HasField("episode")] == [0, 1]
-    assert events[-1].session.state == sessions_pb2.SESSION_STATE_FINISHED
+    assert [e.episode.number for e in events if e.episode] == [0, 1]
+    assert events[-1].session.state == "finished"
 
 
 def test_several_actions_take_fewer_questions(client: Client, make_session: MakeSession) -> None:
@@ -133,7 +140,7 @@ def test_a_session_that_waits_need_not_be_named(
     with pytest.raises(animalcat.AnimalcatError, match=r"not exactly one waits.*someone-else"):
         client.evaluate(Scripted())
     for waiting in client.list_sessions():
-        if waiting.state == sessions_pb2.SESSION_STATE_WAITING:
+        if waiting.state == "waiting":
             client.cancel_session(waiting)
     session = make_session(max_episodes=1)
     assert client.evaluate(Scripted([1] * 100)).session == session.name
@@ -160,17 +167,18 @@ def test_what_an_agent_raises_comes_through_and_another_process_may_go_on(
     with pytest.raises(LookupError, match="lost my map"):
         client.evaluate(Broken(), session)
     for event in client.watch_session(session):
-        if event.session.state == sessions_pb2.SESSION_STATE_WAITING:
+        if event.session.state == "waiting":
             break
     with animalcat.connect(server.address) as second:
         assert second.evaluate(Scripted([1] * 100), session).state == "finished"
     first, again = client.episodes(session)
-    assert first.outcome == types_pb2.OUTCOME_VOID
-    assert (again.episode, again.attempt, again.instance) == (0, 1, first.instance)
+    assert first.outcome == "void"
+    assert (again.number, again.attempt, again.instance) == (0, 1, first.instance)
     left = list(client.stream_episode(session, 0, 0))
-    assert [f.step.step for f in left if f.HasField("step")] == list(range(8))
+    assert [f.step for f in left if isinstance(f, animalcat.RecordedStep)] == list(range(8))
     whole = list(client.stream_episode(session, 0))
-    assert whole[0].header.attempt == 1
+    assert isinstance(whole[0], animalcat.EpisodeHeader)
+    assert whole[0].attempt == 1
 
 
 def test_the_server_refuses_in_a_sentence(client: Client, make_session: MakeSession) -> None:
@@ -262,7 +270,7 @@ def test_a_server_that_dies_is_said_to_be_lost(tmp_path: Path) -> None:
 
 
 def test_python_command_and_wire_have_the_same_defaults(server: Server, client: Client) -> None:
-    def made() -> sessions_pb2.SessionSpec:
+    def made() -> animalcat.SessionSpec:
         """The spec of the session that was made last; it is gone then, so that none is reused."""
         (session,) = client.sessions(agent="defaults")
         client.cancel_session(session)

@@ -15,8 +15,8 @@ import pytest
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 import animalcat
+from animalcat.client.evaluation import action_bytes
 from animalcat.envs.types import Observation, ObservationSpec
-from animalcat.evaluation import action_bytes
 from animalcat.protocol import PROTOCOL
 from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, sessions_pb2, sessions_pb2_grpc, types_pb2
 from animalcat.wire import spec_to_proto
@@ -141,6 +141,13 @@ def test_each_slot_has_an_agent_of_its_own() -> None:
         animalcat.PlayedEpisode(1, 1.5, 2, truncated=False, fault=False),
         animalcat.PlayedEpisode(0, 2.5, 3, truncated=True, fault=False),
     )
+
+
+def test_a_call_within_a_call_is_refused_in_a_sentence() -> None:
+    with service(two_slots, slots=2) as address, animalcat.connect(address) as client:
+        with pytest.raises(animalcat.AnimalcatError, match="a connection of their own"):
+            client.evaluate(Remembering, "s", on_episode=lambda _: client.get_session("s"))
+        assert client.get_session("s").id == "s"
 
 
 def test_one_agent_cannot_play_two_slots() -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from animalcat.arena_configs.model import ArenaConfig
+from animalcat.client.session_source import SERVER, SESSION, source_maker
 from animalcat.envs.mlagents.source import EpisodeSource, SourceFailedError, SourceOver
 from animalcat.envs.types import ObservationSpec, Phase
-from animalcat.session_source import SERVER, SESSION, source_maker
 from animalcat.v1 import types_pb2
 
 from .test_evaluation import FINISHED, MOST, SPEC, Response, Script, ask, end, service, start

@@ -18,9 +18,8 @@ import pytest
 
 import animalcat
 from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE
+from animalcat.client.session_source import SERVER, SESSION
 from animalcat.envs.agents import load_agent
-from animalcat.session_source import SERVER, SESSION
-from animalcat.v1 import sessions_pb2, types_pb2
 
 from .conftest import MakeSession, Server
 from .test_animalai_agent import EXAMPLE
@@ -75,10 +74,10 @@ def run(*arguments: Any, **settings: Any) -> tuple[list[dict[str, Any]], str, in
         )
 
 
-def rows(episodes: list[sessions_pb2.EpisodeSummary]) -> list[Row]:
+def rows(episodes: list[animalcat.Episode]) -> list[Row]:
     """Everything of episodes that depends on what the agent did."""
     return [
-        (e.episode, e.attempt, e.instance, e.outcome, e.episode_return, e.steps, e.ended_by,
+        (e.number, e.attempt, e.instance, e.outcome, e.episode_return, e.steps, e.ended_by,
          e.decision.propensity, e.decision.predicted, e.cause)
         for e in episodes
     ]  # fmt: skip
@@ -118,9 +117,7 @@ def test_a_loop_that_knows_nothing_is_tested_as_an_agent_over_grpc_is(
     assert f"has had its {EPISODES} episodes" in err
     # What is said, and so what the agent could read, names nothing of the arenas.
     assert not any(e.instance in err for e in stored)
-    assert wait_for(
-        lambda: client.get_session(session).state == sessions_pb2.SESSION_STATE_FINISHED
-    )
+    assert wait_for(lambda: client.get_session(session).state == "finished")
 
 
 def test_the_page_can_be_followed(server: Server, client: animalcat.Client, tmp_path: Path) -> None:
@@ -148,7 +145,7 @@ def test_the_page_can_be_followed(server: Server, client: animalcat.Client, tmp_
     stored = client.episodes(session)
     printed = re.findall(r"^episode (\d): return (\S+) after (\d+) steps$", out, re.MULTILINE)
     assert [(int(n), float(total), int(steps)) for n, total, steps in printed] == [
-        (e.episode, pytest.approx(e.episode_return, abs=0.006), e.steps) for e in stored
+        (e.number, pytest.approx(e.episode_return, abs=0.006), e.steps) for e in stored
     ]
     assert len(stored) == 3
 
@@ -163,8 +160,8 @@ def test_an_episode_that_is_left_is_played_standing_still(
     first, second = client.episodes(session)
     assert "episode 0 was left at decision 4" in err
     assert left["steps"] == 4 < first.steps
-    assert first.ended_by == types_pb2.ENDED_BY_TIME_LIMIT
-    assert first.outcome == types_pb2.OUTCOME_FAILURE
+    assert first.ended_by == "time_limit"
+    assert first.outcome == "failure"
     assert second.steps == whole["steps"]
     again, err, _ = run("reset", tmp_path, server.address, session.name)
     assert again == []
@@ -177,13 +174,13 @@ def test_a_client_that_is_killed_voids_its_episode(
     session = make_session(max_episodes=1)
     with loop("wait", tmp_path, server.address, session.name) as process:
         process.stdout.readline()
-    assert wait_for(lambda: client.episodes(session)[0].outcome != types_pb2.OUTCOME_UNSPECIFIED)
+    assert wait_for(lambda: client.episodes(session)[0].outcome is not None)
     [void] = client.episodes(session)
-    assert (void.outcome, void.steps) == (types_pb2.OUTCOME_VOID, 4)
+    assert (void.outcome, void.steps) == ("void", 4)
     printed, err, code = run("reset", tmp_path, server.address, session.name)
     assert code == 0, err
     _, played = client.episodes(session)
-    assert (played.episode, played.attempt, played.instance) == (0, 1, void.instance)
+    assert (played.number, played.attempt, played.instance) == (0, 1, void.instance)
     assert played.steps == printed[0]["steps"]
 
 

@@ -7,12 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from animalcat import names
-from animalcat.cli.episode.words import ended_by_word, outcome_word
 from animalcat.cli.shared.output import print_rows
 from animalcat.cli.shared.remote import AsJson, Data, Server, client_for
-from animalcat.v1 import sessions_pb2
-from animalcat.words import REASONS, word
+from animalcat.client.values import Episode
 
 app = typer.Typer(help="List and replay recorded episodes.", no_args_is_help=True)
 
@@ -118,17 +115,17 @@ def replay(
     )
 
 
-def _row(episode: sessions_pb2.EpisodeSummary) -> dict[str, Any]:
+def _row(episode: Episode) -> dict[str, Any]:
     return {
-        "session": names.parse_episode(episode.name).session,
-        "episode": episode.episode,
+        "session": episode.session,
+        "episode": episode.number,
         "attempt": episode.attempt,
         "instance": episode.instance,
-        "outcome": outcome_word(episode.outcome),
+        "outcome": episode.outcome or "open",
         "return": episode.episode_return,
         "steps": episode.steps,
-        "ended_by": ended_by_word(episode.ended_by),
-        "reason": word(episode.decision.reason, REASONS),
+        "ended_by": episode.ended_by or "",
+        "reason": episode.decision.reason or "",
         "score": episode.decision.score,
         "propensity": episode.decision.propensity,
         "predicted": episode.decision.predicted,

@@ -14,6 +14,7 @@ from animalcat.cli.episode.words import ended_by_word, outcome_word
 from animalcat.cli.shared.output import BAD_INPUT, FAILED, UNREACHABLE, fail, print_json
 from animalcat.cli.shared.remote import data_folder
 from animalcat.client import Client, connect
+from animalcat.client.connection import sentences
 from animalcat.errors import AnimalcatError
 from animalcat.service.recording import (
     Recording,
@@ -23,7 +24,7 @@ from animalcat.service.recording import (
     read_episode,
     verify,
 )
-from animalcat.v1 import results_pb2
+from animalcat.v1 import results_pb2, results_pb2_grpc
 
 
 class Source(NamedTuple):
@@ -106,7 +107,7 @@ def _from_folder(folder: Path, session: str, episode: str) -> list[Path]:
 
 
 def _from_server(client: Client, session: str, episode: str) -> list[tuple[int, int]]:
-    return _wanted([(e.episode, e.attempt) for e in client.episodes(session)], session, episode)
+    return _wanted([(e.number, e.attempt) for e in client.episodes(session)], session, episode)
 
 
 def _wanted(there: list[tuple[int, int]], session: str, episode: str) -> list[tuple[int, int]]:
@@ -123,12 +124,17 @@ def _wanted(there: list[tuple[int, int]], session: str, episode: str) -> list[tu
 
 
 def _streamed(client: Client, session: str, number: int, attempt: int) -> Recording:
+    """A recording that a server streams, as the messages that a file of it holds."""
     header = results_pb2.EpisodeHeader()
     footer: results_pb2.EpisodeFooter | None = None
     steps: list[results_pb2.RecordedStep] = []
     damage = ""
-    try:
-        for frame in client.stream_episode(session, number, attempt):
+    stub: Any = results_pb2_grpc.EpisodesStub(client.aio.channel)
+    request = results_pb2.StreamEpisodeRequest(name=names.episode_name(session, number, attempt))
+
+    async def read() -> None:
+        nonlocal header, footer
+        async for frame in stub.StreamEpisode(request):
             match frame.WhichOneof("frame"):
                 case "header":
                     header = frame.header
@@ -136,6 +142,10 @@ def _streamed(client: Client, session: str, number: int, attempt: int) -> Record
                     steps.append(frame.step)
                 case _:
                     footer = frame.footer
+
+    try:
+        with sentences(client.address):
+            client.run(read())
     except AnimalcatError as error:
         if error.code != "RECORDING_DAMAGED" or not header.name:
             raise

@@ -10,10 +10,10 @@ import typer
 from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.output import fail, print_json, print_rows
 from animalcat.cli.shared.remote import Data, Server, client_for
+from animalcat.client import values
 from animalcat.layouts.library import LAYOUTS, load_layout, parse_layout, variants
 from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.spec import Feature, Layout, to_dict
-from animalcat.v1 import layouts_pb2
 
 Json = Annotated[
     bool, typer.Option("--json", help="Print JSON instead of tables.", rich_help_panel=OUTPUT)
@@ -127,7 +127,7 @@ def _listed(layout: Layout, identity: str, origin: str) -> dict[str, Any]:
     }
 
 
-def _kept(server: str | None, data: Path | None) -> list[layouts_pb2.Layout]:
+def _kept(server: str | None, data: Path | None) -> list[values.Layout]:
     """Layouts that sessions brought along; none where there is neither server nor data."""
     from animalcat.service.host.settings import Settings  # brings the server's part along
 
@@ -139,7 +139,7 @@ def _kept(server: str | None, data: Path | None) -> list[layouts_pb2.Layout]:
         return [client.get_layout(one.digest) for one in brought]
 
 
-def _of_session(session: str, server: str | None, data: Path | None) -> layouts_pb2.Layout:
+def _of_session(session: str, server: str | None, data: Path | None) -> values.Layout:
     with client_for(server, data) as client:
         spec = client.get_session(session).spec
         if spec.layout_digest:

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
-from animalcat import names
 from animalcat.cli.session.options import Plan, takes_plan
 from animalcat.cli.session.plan import unreachable, why
 from animalcat.cli.session.reanalysis import reanalyse
@@ -34,9 +33,8 @@ from animalcat.cli.shared.remote import (
 )
 from animalcat.cli.shared.tables import print_profile
 from animalcat.client import Client
+from animalcat.client.values import Episode, Session, SessionEvent
 from animalcat.errors import AnimalcatError
-from animalcat.v1 import sessions_pb2
-from animalcat.words import OUTCOMES, is_over, word
 
 app = typer.Typer(
     help="Measure an agent, and list, show, resume, cancel and re-analyse test sessions.",
@@ -72,7 +70,7 @@ def create(plan: Plan) -> None:
         if plan.as_json:
             print_json(session_row(session))
         else:
-            typer.echo(names.parse_session(session.name))
+            typer.echo(session.id)
 
 
 @app.command()
@@ -98,7 +96,7 @@ def resume(
     builds = [build.absolute() for build in allow_build or ()]
     with client_for(server, data, builds=builds) as client:
         found = client.get_session(session)
-        if not is_over(found):
+        if not found.over:
             if found.paused:
                 found = client.resume_session(found)
             reference = agent or found.spec.agent
@@ -147,7 +145,7 @@ def cancel(
         _show(client.cancel_session(session), as_json)
 
 
-def play(client: Client, session: sessions_pb2.Session, reference: str) -> sessions_pb2.Session:
+def play(client: Client, session: Session, reference: str) -> Session:
     """Run an agent in a process for each slot until the session is over, and show progress.
 
     Args:
@@ -161,11 +159,11 @@ def play(client: Client, session: sessions_pb2.Session, reference: str) -> sessi
     Raises:
         typer.Exit: All of them ended before the session did; said so.
     """
-    name = names.parse_session(session.name)
+    name = session.id
     typer.echo(f"session {name}", err=True)
     processes = [
         AgentProcess(client.address, session.name, session.spec.agent, reference)
-        for _ in range(max(1, session.spec.slots))
+        for _ in range(max(1, session.spec.slots or 1))
     ]
     console = progress_console()
     with Progress(
@@ -176,12 +174,12 @@ def play(client: Client, session: sessions_pb2.Session, reference: str) -> sessi
         console=console,
         transient=True,
     ) as progress:
-        most = session.spec.stop.max_episodes
+        most = session.spec.stop.max_episodes or 1  # answers say it
         task = progress.add_task("starting", total=most)
         said: set[str] = set()
         tenths = 10 * session.episodes // most
 
-        def tell(event: sessions_pb2.WatchSessionResponse) -> None:
+        def tell(event: SessionEvent) -> None:
             nonlocal tenths
             now = event.session
             for c in now.capabilities:
@@ -194,11 +192,11 @@ def play(client: Client, session: sessions_pb2.Session, reference: str) -> sessi
                 # A pipe has no bar; a line now and then says that it goes on.
                 tenths = 10 * now.episodes // most
                 typer.echo(f"{now.episodes} of {most} episodes: {known}", err=True)
-            if event.HasField("episode"):
+            if event.episode is not None:
                 progress.console.print(_line(event.episode), highlight=False)
 
         try:
-            client.connection.run(follow(client, session.name, processes, tell))
+            client.run(follow(client.aio, session, processes, tell))
         except AnimalcatError as error:
             progress.stop()
             hint = f"{error}; when a server runs again, animalcat session resume {name}"
@@ -209,8 +207,8 @@ def play(client: Client, session: sessions_pb2.Session, reference: str) -> sessi
         finally:
             for process in processes:
                 process.close()
-    found = client.get_session(session.name)
-    if not is_over(found):
+    found = client.get_session(session)
+    if not found.over:
         for output in dict.fromkeys(process.output() for process in processes):
             typer.echo(output, err=True)
         fail(
@@ -220,25 +218,25 @@ def play(client: Client, session: sessions_pb2.Session, reference: str) -> sessi
     return found
 
 
-def _line(episode: sessions_pb2.EpisodeSummary) -> str:
-    outcome = word(episode.outcome, OUTCOMES)
+def _line(episode: Episode) -> str:
+    outcome = episode.outcome or ""
     cause = f" ({episode.cause})" if episode.cause else ""
     return (
-        f"episode {episode.episode:3}  {episode.instance:20} {outcome:8} "
+        f"episode {episode.number:3}  {episode.instance:20} {outcome:8} "
         f"return {episode.episode_return:7.3f} in {episode.steps} decisions{cause}"
     )
 
 
 def _report(
     client: Client,
-    session: sessions_pb2.Session,
+    session: Session,
     server: str | None,
     data: Path | None,
     as_json: bool,
 ) -> None:
     """What was learnt, and where it is."""
-    name = names.parse_session(session.name)
-    profile = client.profile(session.name)
+    name = session.id
+    profile = client.profile(session)
     recordings = None if server else str(data_folder(data) / "recordings" / name)
     if as_json:
         print_json({**session_row(session), "profile": profile, "recordings": recordings})
@@ -252,7 +250,7 @@ def _report(
         where = " ".join(["", *_same_server(server, data)])
         typer.echo(f"profile:  animalcat profile export {name} --format html{where}")
         typer.echo(f"episodes: {recordings or f'animalcat episode list {name}{where}'}")
-    if session.state != sessions_pb2.SESSION_STATE_FINISHED:
+    if session.state != "finished":
         raise typer.Exit(FAILED)
 
 
@@ -263,7 +261,7 @@ def _same_server(server: str | None, data: Path | None) -> list[str]:
     return ["--data", str(data)] if data else []
 
 
-def _show(session: sessions_pb2.Session, as_json: bool) -> None:
+def _show(session: Session, as_json: bool) -> None:
     row = session_row(session)
     if as_json:
         print_json(row)

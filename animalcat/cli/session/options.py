@@ -11,18 +11,17 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from animalcat import names
 from animalcat.cli.session.plan import combine, policy_name, stopping_rule
 from animalcat.cli.shared.command_help import AGENT, CHOICE, END, PLAYED, RUNNING
 from animalcat.cli.shared.operation_progress import progress
 from animalcat.cli.shared.output import fail
 from animalcat.cli.shared.remote import AsJson, Data, Server, client_for
-from animalcat.client import Client
+from animalcat.client import Client, values
+from animalcat.client.values import Session
 from animalcat.envs.backends import AUTOMATIC
 from animalcat.envs.types import CameraSpec, ObservationSpec
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.service.model import SessionSpec
-from animalcat.v1 import sessions_pb2
 
 DEFAULT: Final = Policy()
 """What holds for choosing where nothing else is said."""
@@ -180,7 +179,7 @@ class Plan:
         with client_for(self.server, self.data, builds=self.builds) as client:
             yield client
 
-    def create(self, client: Client) -> sessions_pb2.Session:
+    def create(self, client: Client) -> Session:
         """Create the session, which waits for its agent."""
         battery = find_battery(client, self.battery, self.fields["seed"], self.features)
         return client.create_session(agent=self.agent, battery=battery, **self.fields)
@@ -439,7 +438,7 @@ def _plan(
                 "combine": combine(stop),
             },
         ),
-        "policy": sessions_pb2.SelectionPolicy(
+        "policy": values.Policy(
             name=policy_name(policy),
             random_share=random_share,
             sharpness=sharpness,
@@ -449,9 +448,9 @@ def _plan(
             enough=enough,
             balance=balance,
             cool_down=cool_down,
-            order=first or [],
+            order=tuple(first or ()),
             per_second=per_second,
-            about=about or [],
+            about=tuple(about or ()),
         ),
         "seed": seed,
         "backend": backend,
@@ -511,7 +510,7 @@ def find_battery(
         features: Table of meta-features that goes with a path.
     """
     path = Path(battery)
-    known = {names.parse_battery(b.name) for b in client.list_batteries()}
+    known = {b.id for b in client.list_batteries()}
     written_as_path = "/" in battery or path.suffix in (".yaml", ".yml")
     stored = battery in known and features is None
     if not written_as_path and (stored or not path.exists()):
@@ -526,4 +525,4 @@ def find_battery(
         typer.echo(f"note: {problem}", err=True)
     if len(made.problems) > 5:
         typer.echo(f"note: and {len(made.problems) - 5} more; see `battery list --json`", err=True)
-    return names.parse_battery(made.name)
+    return made.id

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from animalcat.cli.shared.output import BAD_INPUT, fail
+from animalcat.client.values import Capability, Combine, Decision, Episode, PolicyName, StoppingRule
 from animalcat.layouts.adaptive.plan import PRESETS
-from animalcat.v1 import sessions_pb2
-from animalcat.words import COMBINES, POLICIES, REASONS, word
+from animalcat.words import COMBINES, POLICIES
 
 
-def stopping_rule(
-    preset: str, targets: Sequence[str], given: Mapping[str, Any]
-) -> sessions_pb2.StoppingRule:
+def stopping_rule(preset: str, targets: Sequence[str], given: Mapping[str, Any]) -> StoppingRule:
     """A preset, with what was given on the command line instead.
 
     Args:
@@ -23,52 +21,50 @@ def stopping_rule(
     """
     if preset and preset not in PRESETS:
         fail(f"there is no preset {preset!r}; there are: {', '.join(PRESETS)}", BAD_INPUT)
-    rule = sessions_pb2.StoppingRule()
+    fields: dict[str, Any] = {}
     if preset:
         chosen = PRESETS[preset]
-        rule.max_episodes = chosen.max_episodes
-        rule.target_sd, rule.futility = chosen.target_sd, chosen.futility
-    for field, value in given.items():
-        if value is not None:
-            setattr(rule, field, value)
+        fields = {name: getattr(chosen, name) for name in ("max_episodes", "target_sd", "futility")}
+    fields |= {name: value for name, value in given.items() if value is not None}
+    shares: dict[str, float] = {}
     for target in targets:
         name, _, share = target.partition("=")
         try:
-            rule.targets[name] = float(share)
+            shares[name] = float(share)
         except ValueError:
             fail(f"--target {target}: give NAME=SHARE, for example visualAbility=0.1", BAD_INPUT)
-    return rule
+    return StoppingRule(**fields, targets=shares)
 
 
-def policy_name(name: str) -> sessions_pb2.PolicyName.ValueType:
-    """The policy of a name; unspecified where none is given."""
+def policy_name(name: str) -> PolicyName | None:
+    """The policy of a name; None where none is given."""
     if name and name not in POLICIES:
         fail(f"there is no policy {name!r}; there are: {', '.join(POLICIES)}", BAD_INPUT)
-    return POLICIES.get(name, sessions_pb2.POLICY_NAME_UNSPECIFIED)
+    return cast("PolicyName", name) if name else None
 
 
-def combine(name: str) -> sessions_pb2.Combine.ValueType:
-    """How the parts of a stopping rule go together; unspecified where nothing is given."""
+def combine(name: str) -> Combine | None:
+    """How the parts of a stopping rule go together; None where nothing is given."""
     if name and name not in COMBINES:
         fail(f"--stop {name!r}: give one of {', '.join(COMBINES)}", BAD_INPUT)
-    return COMBINES.get(name, sessions_pb2.COMBINE_UNSPECIFIED)
+    return cast("Combine", name) if name else None
 
 
-def unreachable(capability: sessions_pb2.CapabilityStatus) -> str:
+def unreachable(capability: Capability) -> str:
     """That a capability's target is out of the battery's reach."""
     return f"{capability.name}: its target {capability.limit}"
 
 
-def why(episode: sessions_pb2.EpisodeSummary) -> str:
+def why(episode: Episode) -> str:
     """Why an episode's instance was chosen, in a line or two."""
     decision = episode.decision
     margins = [
         f"{name} {abs(margin):.2g} {'above' if margin >= 0 else 'below'} the demand"
         for name, margin in sorted(decision.margins.items())
     ]
-    reason = word(decision.reason, REASONS)
+    reason = decision.reason or ""
     lines = [
-        f"episode {episode.episode}: {decision.instance}, {reason}, with probability "
+        f"episode {episode.number}: {decision.instance}, {reason}, with probability "
         f"{decision.propensity:.2g}; success predicted {decision.predicted:.2f}",
         *_because(decision),
         f"  score {decision.score:.3g}" + "".join(f", {margin}" for margin in margins),
@@ -81,10 +77,10 @@ def why(episode: sessions_pb2.EpisodeSummary) -> str:
     return "\n".join(lines)
 
 
-def _because(decision: sessions_pb2.Decision) -> list[str]:
+def _because(decision: Decision) -> list[str]:
     """Why it was made on demand, and what for; nothing where it is in the battery."""
-    if not decision.HasField("made"):
+    if decision.made is None:
         return []
     demands = ", ".join(f"{k} {v:.4g}" for k, v in sorted(decision.made.features.items()))
-    reason = word(decision.reason, REASONS)
+    reason = decision.reason or ""
     return [f"  {reason} because {decision.because}; made for {demands}"]

@@ -8,14 +8,12 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
-
-import grpc
+from typing import Final
 
 from animalcat.cli.shared.output import fail
-from animalcat.client import Client
+from animalcat.client import AsyncClient
+from animalcat.client.values import Session, SessionEvent, SessionState
 from animalcat.envs.agents import BUILTIN
-from animalcat.v1 import sessions_pb2, sessions_pb2_grpc
 
 POLL_SECONDS: Final = 0.2
 """How often the agent's process is looked at."""
@@ -87,38 +85,38 @@ class AgentProcess:
 
 
 async def follow(
-    client: Client,
-    session: str,
+    client: AsyncClient,
+    session: Session,
     processes: Sequence[AgentProcess],
-    tell: Callable[[sessions_pb2.WatchSessionResponse], None],
+    tell: Callable[[SessionEvent], None],
 ) -> None:
     """Pass on a session's progress until it is over, or its agents have ended and it waits again.
 
     Args:
         client: Connected to the server.
-        session: Resource name.
+        session: Which.
         processes: The agent, once for each slot.
         tell: Called with every event.
     """
-    stub: Any = sessions_pb2_grpc.SessionsStub(client.connection.channel)
-    call = stub.WatchSession(sessions_pb2.WatchSessionRequest(name=session))
-    reading = asyncio.ensure_future(call.read())
+    events = client.watch_session(session)
+    reading = asyncio.ensure_future(anext(events, None))
     left = GRACE_SECONDS
-    state = sessions_pb2.SESSION_STATE_UNSPECIFIED
+    state: SessionState | None = None
     try:
         while left > 0:
             await asyncio.wait([reading], timeout=POLL_SECONDS)
             if reading.done():
                 event = reading.result()
-                if event is grpc.aio.EOF:
+                if event is None:
                     return
                 state = event.session.state
                 tell(event)
-                reading = asyncio.ensure_future(call.read())
+                reading = asyncio.ensure_future(anext(events, None))
             elif all(process.ended for process in processes):
-                if state != sessions_pb2.SESSION_STATE_RUNNING:
+                if state != "running":
                     return
                 left -= POLL_SECONDS
     finally:
         reading.cancel()
-        call.cancel()
+        await asyncio.wait([reading])
+        await events.aclose()

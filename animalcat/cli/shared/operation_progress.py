@@ -12,14 +12,14 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 from animalcat.cli.shared.output import plain_column, progress_console
-from animalcat.v1 import operations_pb2
+from animalcat.client.values import Operation
 
 LINE_SECONDS: Final = 5.0
 """How often a line is printed in a pipe, at most."""
 
 
 @contextmanager
-def progress(title: str) -> Generator[Callable[[operations_pb2.Operation], None]]:
+def progress(title: str) -> Generator[Callable[[Operation], None]]:
     """Show how far an operation is, on standard error, for as long as the block lasts.
 
     Args:
@@ -41,8 +41,7 @@ def progress(title: str) -> Generator[Callable[[operations_pb2.Operation], None]
     ) as bar:
         task = bar.add_task(title, total=None)
 
-        def tell(operation: operations_pb2.Operation) -> None:
-            now = operation.progress
+        def tell(now: Operation) -> None:
             bar.update(
                 task,
                 description=f"{title}: {now.message}" if now.message else title,
@@ -53,15 +52,14 @@ def progress(title: str) -> Generator[Callable[[operations_pb2.Operation], None]
         yield tell
 
 
-def _lines(title: str) -> Callable[[operations_pb2.Operation], None]:
+def _lines(title: str) -> Callable[[Operation], None]:
     next_line = time.monotonic() + LINE_SECONDS
 
-    def tell(operation: operations_pb2.Operation) -> None:
+    def tell(now: Operation) -> None:
         nonlocal next_line
         if time.monotonic() < next_line:
             return
         next_line = time.monotonic() + LINE_SECONDS
-        now = operation.progress
         parts = f" {now.done} of {now.total}" if now.total else ""
         typer.echo(f"{title}: {now.message}{parts}", err=True)
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from animalcat import names
 from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE, fail
 from animalcat.client import Client, connect
+from animalcat.client.values import Session
 from animalcat.errors import AnimalcatError
-from animalcat.v1 import sessions_pb2
-from animalcat.words import STATES, STATUSES, word
 
 Server = Annotated[
     str | None,
@@ -95,15 +95,20 @@ def _given(server: str | None, data: Path | None, builds: Sequence[Path] = ()) -
     yield server
 
 
-def session_row(session: sessions_pb2.Session) -> dict[str, Any]:
+def timestamp(time: datetime) -> str:
+    """A time in UTC as JSON has it."""
+    return time.isoformat().replace("+00:00", "Z")
+
+
+def session_row(session: Session) -> dict[str, Any]:
     """A session as lists and JSON show it."""
     return {
-        "session": names.parse_session(session.name),
+        "session": session.id,
         "agent": session.spec.agent,
-        "battery": names.parse_battery(session.spec.battery) if session.spec.battery else "",
+        "battery": session.spec.battery,
         "layout": session.spec.layout,
         "variant": session.spec.layout_variant,
-        "state": word(session.state, STATES),
+        "state": session.state or "",
         "episodes": session.episodes,
         "successes": session.successes,
         "max_episodes": session.spec.stop.max_episodes,
@@ -111,18 +116,9 @@ def session_row(session: sessions_pb2.Session) -> dict[str, Any]:
         "reason": session.reason,
         "misfit": session.misfit,
         "paused": session.paused,
-        "created": session.create_time.ToJsonString(),
+        "created": timestamp(session.created),
         "capabilities": [
-            {
-                "name": c.name,
-                "mean": c.mean,
-                "sd": c.sd,
-                "unit": c.unit,
-                "status": word(c.status, STATUSES),
-                "episodes_needed": c.episodes_needed if c.HasField("episodes_needed") else None,
-                "best_sd": c.best_sd if c.HasField("best_sd") else None,
-                "limit": c.limit,
-            }
-            for c in session.capabilities
+            {**asdict(capability), "status": capability.status or ""}
+            for capability in session.capabilities
         ],
     }

@@ -166,7 +166,7 @@ def _source_maker(link: ClientConnection, arguments: Arguments) -> MakeSource:
         ImportError: What that needs is not installed.
         ValueError: The environment variables that name a session are wrong.
     """
-    from animalcat.session_source import SESSION, source_maker
+    from animalcat.client.session_source import SESSION, source_maker
 
     session_maker = source_maker()
     if arguments.plays:

@@ -6,11 +6,13 @@ import uuid
 from collections.abc import Coroutine
 from typing import Any, Final, NamedTuple, TypeVar
 
-from animalcat.client import SessionLike, connect
+from animalcat.client.async_client import SessionLike
+from animalcat.client.blocking_client import connect
+from animalcat.client.connection import sentences
+from animalcat.client.evaluation import EvaluationStream
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.types import Observation, ObservationSpec
 from animalcat.errors import AnimalcatError
-from animalcat.evaluation import EvaluationStream
 from animalcat.v1 import gateway_pb2
 from animalcat.words import STATES, word
 
@@ -85,7 +87,7 @@ class RemoteEpisodes:
         """
         self._client = connect(address)
         try:
-            self._stream = EvaluationStream(self._client.connection.channel, uuid.uuid4().hex)
+            self._stream = EvaluationStream(self._client.aio.channel, uuid.uuid4().hex)
             target = self._client.find_session(session)
             name = target.spec.agent if agent is None else agent
             self.welcome = self._run(self._stream.open(target.name, name, observation_spec))
@@ -179,4 +181,5 @@ class RemoteEpisodes:
         return self._next
 
     def _run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
-        return self._client.connection.run(coroutine)
+        with sentences(self._client.address):
+            return self._client.run(coroutine)

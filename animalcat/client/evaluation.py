@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import uuid
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from inspect import isawaitable, iscoroutinefunction
 from operator import index
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, TypeAlias, cast
 
 import grpc
 
+from animalcat.client.values import Session
 from animalcat.envs.agents.base import Agent, EpisodeInfo
 from animalcat.envs.types import ACTIONS, Observation, ObservationSpec
 from animalcat.errors import AnimalcatError
@@ -80,19 +83,42 @@ class EvaluationSummary:
     episodes: tuple[PlayedEpisode, ...]
 
 
+class AsyncAgent(Protocol):
+    """An agent whose thinking is a coroutine, as where it asks a model over the network.
+
+        class Asking:
+            async def reset(self, info): ...
+            async def act(self, observation): return await my_model.choose(observation.rays)
+
+    `Client.evaluate` and `AsyncClient.evaluate` take it like any other agent.
+    """
+
+    async def reset(self, info: EpisodeInfo) -> None:
+        """Prepare for an episode; all randomness of the episode derives from `info.seed`."""
+        ...
+
+    async def act(self, observation: Observation) -> int | Sequence[int]:
+        """Choose one action (3 x move + turn, 0 to 8), or several to be taken one by one."""
+        ...
+
+
+Plays: TypeAlias = Agent | AsyncAgent | Callable[[], Agent] | Callable[[], AsyncAgent]
+"""An agent, or what makes one, such as its class."""
+
+
 class EvaluationStream:
     """The open stream of one agent process."""
 
-    def __init__(self, channel: grpc.aio.Channel, instance: str) -> None:
+    def __init__(self, channel: grpc.aio.Channel, process: str) -> None:
         """Prepare a stream.
 
         Args:
             channel: To the server.
-            instance: Unique to this process of the agent; a stream with the same one goes on
-                where the last stream was cut.
+            process: Unique to this process of the agent; a stream with the same one goes on where
+                the last stream was cut.
         """
         self._stub = gateway_pb2_grpc.AgentGatewayStub(channel)
-        self._instance = instance
+        self._process = process
 
     async def open(self, session: str, agent: str, spec: ObservationSpec | None) -> Welcome:
         """Say hello.
@@ -110,7 +136,7 @@ class EvaluationStream:
         hello = gateway_pb2.Hello(
             session=session,
             agent=agent,
-            instance=self._instance,
+            instance=self._process,
             client_version=version(),
             protocol=PROTOCOL,
             observation_spec=spec_to_proto(spec) if spec else None,
@@ -208,31 +234,83 @@ class EvaluationStream:
             raise
 
 
-async def play(
+async def evaluate_session(
+    channel: grpc.aio.Channel,
+    session: Session,
+    agent: Plays,
+    *,
+    name: str | None,
+    observation_spec: ObservationSpec | None,
+    on_episode: Callable[[PlayedEpisode], None] | None,
+    in_thread: bool,
+) -> EvaluationSummary:
+    """Let an agent play a session to its end, over a stream for each of its slots.
+
+    Args:
+        channel: To the server.
+        session: Which.
+        agent: The agent, or what makes one.
+        name: Of the agent; None: the one that the session is for.
+        observation_spec: What the agent needs to see; None: whatever the session shows.
+        on_episode: Is told of every episode that ended.
+        in_thread: The agent of a single slot thinks in a thread too.
+
+    Raises:
+        AnimalcatError: The service reports an error; the agent's answer is no action.
+        Exception: Whatever the agent raises; its open episode is voided.
+    """
+    seats = max(1, session.spec.slots or 1) if _makes_agents(agent) else 1
+    played: list[PlayedEpisode] = []
+
+    def tell(episode: PlayedEpisode) -> None:
+        played.append(episode)
+        if on_episode is not None:
+            on_episode(episode)
+
+    async def sit() -> EvaluationSummary:
+        stream = EvaluationStream(channel, uuid.uuid4().hex)
+        try:
+            welcome = await stream.open(
+                session.name, session.spec.agent if name is None else name, observation_spec
+            )
+            return await _answer(stream, welcome, agent, tell, in_thread=in_thread or seats > 1)
+        finally:
+            stream.cancel()
+
+    sitting = [asyncio.ensure_future(sit()) for _ in range(seats)]
+    try:
+        last = (await asyncio.gather(*sitting))[-1]
+    finally:
+        for one in sitting:
+            one.cancel()
+        await asyncio.gather(*sitting, return_exceptions=True)
+    return replace(last, episodes=tuple(played))
+
+
+async def _answer(
     stream: EvaluationStream,
     welcome: Welcome,
-    agent: Agent | Callable[[], Agent],
-    on_episode: Callable[[PlayedEpisode], None] | None = None,
+    agent: Plays,
+    on_episode: Callable[[PlayedEpisode], None],
     *,
-    threads: bool = False,
+    in_thread: bool,
 ) -> EvaluationSummary:
-    """Play a session to its end.
+    """Answer what a stream asks until the session is over.
 
     Args:
         stream: After its welcome.
         welcome: What it said.
         agent: The agent; for a stream of several slots what makes one, such as its class.
         on_episode: Is told of every episode that ended.
-        threads: The agent thinks in a thread, so that other streams go on meanwhile.
-
-    Raises:
-        AnimalcatError: The service reports an error; the agent's answer is no action; several
-            slots, and one agent.
-        Exception: Whatever the agent raises; its open episode is voided.
+        in_thread: The agent thinks in a thread, so that the event loop goes on meanwhile.
     """
 
     async def asked(call: Callable[[Any], Any], argument: Any) -> Any:
-        return await asyncio.to_thread(call, argument) if threads else call(argument)
+        if in_thread and not iscoroutinefunction(call):
+            answer = await asyncio.to_thread(call, argument)
+        else:
+            answer = call(argument)
+        return await answer if isawaitable(answer) else answer
 
     agents = _one_a_slot(agent, welcome.slots)
     returns = [0.0] * welcome.slots
@@ -258,8 +336,7 @@ async def play(
                 total = returns[end.slot] + end.reward
                 episode = PlayedEpisode(end.episode, total, end.step, end.truncated, end.fault)
                 played.append(episode)
-                if on_episode is not None:
-                    on_episode(episode)
+                on_episode(episode)
             case "session_end":
                 over = frame.session_end
                 state = word(over.state, STATES)
@@ -295,18 +372,18 @@ def _several(answer: Any) -> Iterable[Any]:
         return answer
 
 
-def makes_agents(agent: Agent | Callable[[], Agent]) -> bool:
+def _makes_agents(agent: Plays) -> bool:
     """Whether it is what makes agents, such as a class, and no agent itself."""
     return isinstance(agent, type) or not hasattr(agent, "act")
 
 
-def _one_a_slot(agent: Agent | Callable[[], Agent], slots: int) -> list[Agent]:
-    if makes_agents(agent):
-        make = cast("Callable[[], Agent]", agent)
+def _one_a_slot(agent: Plays, slots: int) -> list[Agent | AsyncAgent]:
+    if _makes_agents(agent):
+        make = cast("Callable[[], Agent | AsyncAgent]", agent)
         return [make() for _ in range(slots)]
     if slots != 1:
         raise AnimalcatError(
             f"the session plays {slots} episodes at once, and an agent remembers one: "
             "pass what makes an agent, such as its class"
         )
-    return [cast("Agent", agent)]
+    return [cast("Agent | AsyncAgent", agent)]

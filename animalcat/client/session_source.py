@@ -7,11 +7,11 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from animalcat.client.evaluation import MAX_ACTIONS
+from animalcat.client.remote_episodes import Answer, RemoteEpisodes, SessionOver
 from animalcat.envs.mlagents.source import SourceFailedError, SourceOver, Turn
 from animalcat.envs.types import Observation, Phase, Step
 from animalcat.errors import AnimalcatError
-from animalcat.evaluation import MAX_ACTIONS
-from animalcat.remote_episodes import Answer, RemoteEpisodes, SessionOver
 
 if TYPE_CHECKING:
     from animalcat.arena_configs.model import ArenaConfig

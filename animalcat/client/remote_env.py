@@ -7,7 +7,9 @@ from typing import Any
 
 import gymnasium
 
-from animalcat.client import SessionLike
+from animalcat.client.async_client import SessionLike
+from animalcat.client.evaluation import Welcome
+from animalcat.client.remote_episodes import RemoteEpisodes
 from animalcat.envs.spaces import (
     GymAction,
     GymObservation,
@@ -19,8 +21,6 @@ from animalcat.envs.spaces import (
 )
 from animalcat.envs.types import Observation
 from animalcat.errors import AnimalcatError
-from animalcat.evaluation import Welcome
-from animalcat.remote_episodes import RemoteEpisodes
 
 
 class RemoteEnv(gymnasium.Env[GymObservation, GymAction]):

@@ -1,0 +1,888 @@
+"""The asynchronous client, which is the definition of both clients."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    Awaitable,
+    Callable,
+    Generator,
+    Iterable,
+    Sequence,
+)
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Literal, Self, TypeAlias, TypeVar
+
+import grpc
+
+from animalcat import names
+from animalcat.client import converters
+from animalcat.client.connection import open_channel, sentences
+from animalcat.client.evaluation import (
+    EvaluationSummary,
+    PlayedEpisode,
+    Plays,
+    evaluate_session,
+)
+from animalcat.client.values import (
+    Battery,
+    Campaign,
+    CampaignSpec,
+    Episode,
+    EpisodeFooter,
+    EpisodeHeader,
+    Instance,
+    Layout,
+    Operation,
+    OperationState,
+    Policy,
+    PolicyName,
+    RecordedStep,
+    Session,
+    SessionEvent,
+    SessionSpec,
+    SessionState,
+    StoppingRule,
+)
+from animalcat.envs.types import ObservationSpec
+from animalcat.errors import AnimalcatError
+from animalcat.v1 import (
+    campaigns_pb2,
+    campaigns_pb2_grpc,
+    layouts_pb2,
+    layouts_pb2_grpc,
+    operations_pb2,
+    operations_pb2_grpc,
+    results_pb2,
+    results_pb2_grpc,
+    sessions_pb2,
+    sessions_pb2_grpc,
+)
+from animalcat.words import OPERATIONS, STATES
+
+SessionLike: TypeAlias = str | Session
+"""A session, its id or its resource name."""
+OnProgress: TypeAlias = Callable[[Operation], None]
+"""Is told of an operation as it goes on."""
+Recorded: TypeAlias = EpisodeHeader | RecordedStep | EpisodeFooter
+"""Part of a recorded episode."""
+
+_Request = TypeVar("_Request")
+_Answer = TypeVar("_Answer")
+_Value = TypeVar("_Value")
+
+_PAGE: Final = 500
+"""Items of a list that are asked for at once."""
+
+_FORMATS: Final = {
+    "json": results_pb2.PROFILE_FORMAT_JSON,
+    "html": results_pb2.PROFILE_FORMAT_HTML,
+    "csv": results_pb2.PROFILE_FORMAT_OUTCOMES_CSV,
+    "reanalysis": results_pb2.PROFILE_FORMAT_REANALYSIS_JSON,
+}
+
+
+def aconnect(address: str, *, wait_seconds: float = 0.0) -> Connecting:
+    """Connect to a server from asynchronous code.
+
+    In a program, the connection closes with the block:
+
+        async with animalcat.aconnect("localhost:50051") as client:
+            print(await client.list_batteries())
+
+    In a notebook, it stays open from cell to cell:
+
+        client = await animalcat.aconnect("localhost:50051")
+
+    Args:
+        address: "host:port".
+        wait_seconds: How long to wait for a server that is still starting.
+
+    Raises:
+        AnimalcatError: The address is malformed, or (when awaited) no animalcat server answers
+            there.
+    """
+    return Connecting(checked_address(address), wait_seconds)
+
+
+class Connecting:
+    """A connection that is about to be made: `await` it, or enter it with `async with`."""
+
+    def __init__(self, address: str, wait_seconds: float) -> None:
+        self._address, self._wait_seconds = address, wait_seconds
+
+    def __await__(self) -> Generator[Any, None, AsyncClient]:
+        return self._open().__await__()
+
+    async def __aenter__(self) -> AsyncClient:
+        self._client = await self._open()
+        return self._client
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._client.close()
+
+    async def _open(self) -> AsyncClient:
+        return AsyncClient(self._address, await open_channel(self._address, self._wait_seconds))
+
+
+class AsyncClient:
+    """A connection to a server, for asynchronous code; `aconnect` makes one.
+
+        async with animalcat.aconnect("localhost:50051") as client:
+            session = await client.create_session(agent="mine", battery="navigation")
+            summary = await client.evaluate(MyAgent(), session)
+            async for episode in client.watch_session(session, from_start=True):
+                print(episode)
+
+    It has the methods of `Client`: those that give one value are coroutines, those that give an
+    iterator are asynchronous generators. Sessions can be given as value, id or resource name. Every
+    method raises `AnimalcatError` with the server's sentence where a call fails.
+    """
+
+    def __init__(self, address: str, channel: grpc.aio.Channel) -> None:
+        """Use a channel of the running event loop, which `close` closes; see `aconnect`."""
+        self.address: Final = address
+        self.channel: Final = channel
+        self._batteries = sessions_pb2_grpc.BatteriesStub(channel)
+        self._sessions = sessions_pb2_grpc.SessionsStub(channel)
+        self._campaigns = campaigns_pb2_grpc.CampaignsStub(channel)
+        self._layouts = layouts_pb2_grpc.LayoutsStub(channel)
+        self._operations = operations_pb2_grpc.OperationsStub(channel)
+        self._profiles = results_pb2_grpc.ProfilesStub(channel)
+        self._episodes = results_pb2_grpc.EpisodesStub(channel)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connection; a session that is being played waits for its agent again."""
+        await self.channel.close()
+
+    async def evaluate(
+        self,
+        agent: Plays,
+        session: SessionLike = "",
+        *,
+        name: str | None = None,
+        observation_spec: ObservationSpec | None = None,
+        on_episode: Callable[[PlayedEpisode], None] | None = None,
+        in_thread: bool = True,
+    ) -> EvaluationSummary:
+        """Let an agent play a session to its end.
+
+        Args:
+            agent: Has `reset(info)` and `act(observation)`, which may be coroutines. What makes
+                one, such as its class, lets a session of several slots play several episodes at
+                once, each by an agent of its own; an agent itself plays one slot.
+            session: Which; may be empty where exactly one session waits for an agent.
+            name: Of the agent; by default the one that the session is for.
+            observation_spec: What the agent needs to see; a session that shows something else
+                is refused. None: whatever the session shows.
+            on_episode: Is told of every episode that ended.
+            in_thread: Let an agent that is no coroutine think in a thread, so that the event loop
+                goes on meanwhile. Agents of several slots always do.
+
+        Raises:
+            AnimalcatError: The server refuses, fails or is lost; the agent's answer is no action.
+            Exception: Whatever the agent raises; its open episode is voided.
+        """
+        target = await self.find_session(session)
+        with sentences(self.address):
+            return await evaluate_session(
+                self.channel,
+                target,
+                agent,
+                name=name,
+                observation_spec=observation_spec,
+                on_episode=on_episode,
+                in_thread=in_thread,
+            )
+
+    async def create_session(
+        self,
+        *,
+        agent: str,
+        battery: str,
+        layout: str | os.PathLike[str] = "",
+        layout_variant: str = "",
+        max_episodes: int | None = None,
+        target_sd: float | None = None,
+        futility: float | None = None,
+        stop: StoppingRule | None = None,
+        policy: PolicyName | Policy | None = None,
+        random_share: float | None = None,
+        seed: int | None = None,
+        backend: str = "",
+        observation_spec: ObservationSpec | None = None,
+        action_timeout_seconds: float | None = None,
+        record_pixels: bool | None = None,
+        certify: bool | None = None,
+        slots: int | None = None,
+        request_id: str = "",
+    ) -> Session:
+        """Create a session that waits for its agent.
+
+        What is left out is not sent, and has the server's default. The session that comes back
+        says all of it.
+
+        Args:
+            agent: Name of the agent that is to be measured.
+            battery: Id or resource name.
+            layout: Name of the layout, or a file of one's own (its name ends in .yaml or .yml);
+                "aaio" by default.
+            layout_variant: Variant of it.
+            max_episodes: Most episodes; 100 by default.
+            target_sd: Enough when every capability's SD is this share of its range; 0: never; 0.1
+                by default.
+            futility: Enough when the SD would drop by less than this share; 0: never; 0.01 by
+                default.
+            stop: The whole stopping rule, instead of the three before it.
+            policy: How to choose instances: the name of a policy, or all of it; "variance" by
+                default.
+            random_share: Share of random draws, where not all of the policy is given; 0.3 by
+                default.
+            seed: Of the whole session; 0 by default.
+            backend: What plays the arenas; "sim" by default.
+            observation_spec: What the agent sees; rays by default.
+            action_timeout_seconds: How long one action may take; 60 by default.
+            record_pixels: Keep camera images in the recordings.
+            certify: Let NUTS refits certify the live posterior, as by default.
+            slots: How many episodes may be played at once; 1 by default.
+            request_id: The same id again gives the same session.
+
+        Raises:
+            AnimalcatError: There is no such policy; the layout's file cannot be read; the server
+                refuses.
+        """
+        named, definition = _named_layout(layout)
+        spec = SessionSpec(
+            agent=agent,
+            battery=battery,
+            layout=named,
+            layout_definition=definition,
+            layout_variant=layout_variant,
+            policy=_policy(policy, random_share),
+            stop=stop or StoppingRule(max_episodes, target_sd, futility),
+            seed=seed,
+            backend=backend,
+            observation_spec=observation_spec,
+            action_timeout_seconds=action_timeout_seconds,
+            record_pixels=record_pixels,
+            certify=certify,
+            slots=slots,
+        )
+        request = sessions_pb2.CreateSessionRequest(
+            spec=converters.session_spec_to_proto(spec), request_id=request_id
+        )
+        answer = await self._call(self._sessions.CreateSession, request)
+        return converters.session_from_proto(answer.session)
+
+    async def get_session(self, session: SessionLike) -> Session:
+        """One session as it stands."""
+        request = sessions_pb2.GetSessionRequest(name=session_name(session))
+        answer = await self._call(self._sessions.GetSession, request)
+        return converters.session_from_proto(answer.session)
+
+    async def find_session(self, session: SessionLike = "") -> Session:
+        """The session that is meant; where none is named, the one that waits for an agent.
+
+        Raises:
+            AnimalcatError: There is no such session; none is named, and not exactly one waits.
+        """
+        if isinstance(session, Session):
+            return session
+        if session:
+            return await self.get_session(session)
+        waiting = [one async for one in self.sessions(states=["waiting"])]
+        if len(waiting) != 1:
+            listed = ", ".join(one.id for one in waiting[:20]) or "none"
+            raise AnimalcatError(
+                f"no session is named, and not exactly one waits for an agent; waiting: {listed}",
+                "INVALID_REQUEST",
+            )
+        return waiting[0]
+
+    async def list_sessions(self) -> list[Session]:
+        """All sessions, newest first."""
+        return [session async for session in self.sessions()]
+
+    def sessions(
+        self, *, agent: str = "", battery: str = "", states: Iterable[SessionState] = ()
+    ) -> AsyncGenerator[Session]:
+        """Sessions, newest first, asked for page by page.
+
+        Args:
+            agent: Only those of this agent.
+            battery: Only those on this battery, by id or resource name.
+            states: Only those in one of these: waiting, running, finished, cancelled, failed.
+
+        Raises:
+            AnimalcatError: There is no such state.
+        """
+        request = sessions_pb2.ListSessionsRequest(
+            page_size=_PAGE,
+            agent=agent,
+            battery=converters.battery_name(battery) if battery else "",
+            states=[converters.number(state, STATES, "state") for state in states],
+        )
+        return self._pages(
+            self._sessions.ListSessions, request, "sessions", converters.session_from_proto
+        )
+
+    def watch_session(
+        self, session: SessionLike, *, from_start: bool = False
+    ) -> AsyncGenerator[SessionEvent]:
+        """Progress as it happens, until the session is over.
+
+        Args:
+            session: Which.
+            from_start: Past episodes come first.
+        """
+        request = sessions_pb2.WatchSessionRequest(
+            name=session_name(session), from_start=from_start
+        )
+        return self._stream(self._sessions.WatchSession, request, converters.event_from_proto)
+
+    async def cancel_session(self, session: SessionLike) -> Session:
+        """End a session; what it learnt stays."""
+        request = sessions_pb2.CancelSessionRequest(name=session_name(session))
+        answer = await self._call(self._sessions.CancelSession, request)
+        return converters.session_from_proto(answer.session)
+
+    async def pause_session(self, session: SessionLike) -> Session:
+        """Begin no further episode of a session; what is being played is played to its end."""
+        request = sessions_pb2.PauseSessionRequest(name=session_name(session))
+        answer = await self._call(self._sessions.PauseSession, request)
+        return converters.session_from_proto(answer.session)
+
+    async def resume_session(self, session: SessionLike) -> Session:
+        """Go on with a session that was paused."""
+        request = sessions_pb2.ResumeSessionRequest(name=session_name(session))
+        answer = await self._call(self._sessions.ResumeSession, request)
+        return converters.session_from_proto(answer.session)
+
+    async def invalidate_episode(
+        self, session: SessionLike, episode: int, reason: str, attempt: int | None = None
+    ) -> Episode:
+        """Declare an outcome invalid: it no longer counts, and its instance may be played again.
+
+        Args:
+            session: Which; no agent may be playing it, and it must not be over.
+            episode: Number within the session.
+            reason: Why, in words.
+            attempt: Which try; None for the one that counts.
+        """
+        request = sessions_pb2.InvalidateEpisodeRequest(
+            name=_episode_name(session, episode, attempt), reason=reason
+        )
+        answer = await self._call(self._sessions.InvalidateEpisode, request)
+        return converters.episode_from_proto(answer.episode)
+
+    async def delete_session(self, session: SessionLike) -> None:
+        """Forget a session that is not being played, its episodes and their recordings."""
+        request = sessions_pb2.DeleteSessionRequest(name=session_name(session))
+        await self._call(self._sessions.DeleteSession, request)
+
+    async def create_campaign(
+        self,
+        *,
+        agents: Sequence[str],
+        battery: str,
+        budget: int,
+        layout: str | os.PathLike[str] = "",
+        layout_variant: str = "",
+        common: int | None = None,
+        block: int | None = None,
+        at_once: int | None = None,
+        alike: float | None = None,
+        confidence: float | None = None,
+        policy: PolicyName | Policy | None = None,
+        random_share: float | None = None,
+        seed: int | None = None,
+        backend: str = "",
+        observation_spec: ObservationSpec | None = None,
+        action_timeout_seconds: float | None = None,
+        record_pixels: bool | None = None,
+        certify: bool | None = None,
+        request_id: str = "",
+    ) -> Campaign:
+        """Create a campaign of several agents, whose sessions wait for them.
+
+        What is left out has the server's default. The same again gives the same campaign.
+
+        Args:
+            agents: Names of the agents, 2 to 100, each once.
+            battery: Id or resource name.
+            budget: Episodes of all agents together.
+            layout: As in `create_session`, and so are all that are not listed here.
+            layout_variant: Variant of the layout.
+            common: How many random instances all agents play, the same ones and first; 12 by
+                default.
+            block: Episodes that an agent is given at once; 4 by default.
+            at_once: How many agents are given some at once; 2 by default.
+            alike: Agents that differ by less than this share of a capability's range need not be
+                told apart; 0.05 by default.
+            confidence: Probability with which an order must be known, or that two are alike; 0.95
+                by default.
+            policy: How to choose instances.
+            random_share: Share of random draws.
+            seed: Of the whole campaign.
+            backend: What plays the arenas.
+            observation_spec: What the agents see.
+            action_timeout_seconds: How long one action may take.
+            record_pixels: Keep camera images in the recordings.
+            certify: Let NUTS refits certify the live posteriors.
+            request_id: The same id again gives the same campaign.
+
+        Raises:
+            AnimalcatError: There is no such policy; the layout's file cannot be read; the server
+                refuses.
+        """
+        named, definition = _named_layout(layout)
+        session = SessionSpec(
+            battery=battery,
+            layout=named,
+            layout_definition=definition,
+            layout_variant=layout_variant,
+            policy=_policy(policy, random_share),
+            seed=seed,
+            backend=backend,
+            observation_spec=observation_spec,
+            action_timeout_seconds=action_timeout_seconds,
+            record_pixels=record_pixels,
+            certify=certify,
+        )
+        spec = CampaignSpec(
+            tuple(agents), session, budget, common, block, at_once, alike, confidence
+        )
+        request = campaigns_pb2.CreateCampaignRequest(
+            spec=converters.campaign_spec_to_proto(spec), request_id=request_id
+        )
+        answer = await self._call(self._campaigns.CreateCampaign, request)
+        return converters.campaign_from_proto(answer.campaign)
+
+    async def get_campaign(self, campaign: str) -> Campaign:
+        """One campaign as it stands.
+
+        Args:
+            campaign: Its id.
+        """
+        request = campaigns_pb2.GetCampaignRequest(name=names.campaign_name(campaign))
+        answer = await self._call(self._campaigns.GetCampaign, request)
+        return converters.campaign_from_proto(answer.campaign)
+
+    async def list_campaigns(self) -> list[Campaign]:
+        """All campaigns, newest first."""
+        request = campaigns_pb2.ListCampaignsRequest(page_size=_PAGE)
+        pages = self._pages(
+            self._campaigns.ListCampaigns, request, "campaigns", converters.campaign_from_proto
+        )
+        return [campaign async for campaign in pages]
+
+    async def end_campaign(self, campaign: str, on_progress: OnProgress | None = None) -> Campaign:
+        """End a campaign; each of its sessions that was played has its profile.
+
+        Args:
+            campaign: Its id.
+            on_progress: Is told how far it is.
+        """
+        request = campaigns_pb2.EndCampaignRequest(name=names.campaign_name(campaign))
+        begun = await self._call(self._campaigns.EndCampaign, request)
+        await self.wait(converters.operation_from_proto(begun.operation), on_progress)
+        return await self.get_campaign(campaign)
+
+    async def delete_campaign(self, campaign: str) -> None:
+        """Forget a campaign that is over; its sessions stay.
+
+        Args:
+            campaign: Its id.
+        """
+        request = campaigns_pb2.DeleteCampaignRequest(name=names.campaign_name(campaign))
+        await self._call(self._campaigns.DeleteCampaign, request)
+
+    def operations(self, *, states: Iterable[OperationState] = ()) -> AsyncGenerator[Operation]:
+        """What takes or took long, newest first.
+
+        Args:
+            states: Only those in one of these: running, done, failed, cancelled, aborted.
+
+        Raises:
+            AnimalcatError: There is no such state.
+        """
+        request = operations_pb2.ListOperationsRequest(
+            page_size=_PAGE,
+            states=[converters.number(state, OPERATIONS, "state") for state in states],
+        )
+        return self._pages(
+            self._operations.ListOperations,
+            request,
+            "operations",
+            converters.operation_from_proto,
+        )
+
+    async def wait(
+        self, operation: str | Operation, on_progress: OnProgress | None = None
+    ) -> Operation:
+        """Wait for the end of an operation, which goes on whether or not anybody waits.
+
+        Args:
+            operation: The operation, its id or its resource name.
+            on_progress: Is told how far it is.
+
+        Raises:
+            AnimalcatError: It failed, was cancelled, or was aborted as the server stopped.
+        """
+        request = operations_pb2.WatchOperationRequest(name=_operation_name(operation))
+        now: Operation | None = None
+        events = self._stream(
+            self._operations.WatchOperation,
+            request,
+            lambda event: converters.operation_from_proto(event.operation),
+        )
+        async with aclosing(events):
+            async for now in events:
+                if on_progress is not None:
+                    on_progress(now)
+        if now is None:
+            raise AnimalcatError(f"the server said nothing of {request.name}", "UNKNOWN")
+        if now.error:
+            raise AnimalcatError(now.error, now.error_code)
+        return now
+
+    async def cancel_operation(self, operation: str | Operation) -> Operation:
+        """Ask an operation to stop.
+
+        Args:
+            operation: The operation, its id or its resource name.
+        """
+        request = operations_pb2.CancelOperationRequest(name=_operation_name(operation))
+        answer = await self._call(self._operations.CancelOperation, request)
+        return converters.operation_from_proto(answer.operation)
+
+    async def profile(self, session: SessionLike) -> dict[str, Any]:
+        """The profile, by the schema "profile": certified once the session is finished."""
+        request = results_pb2.GetProfileRequest(name=_profile_name(session))
+        return json.loads((await self._call(self._profiles.GetProfile, request)).profile_json)
+
+    async def export_profile(
+        self, session: SessionLike, form: Literal["json", "html", "csv", "reanalysis"] = "json"
+    ) -> bytes:
+        """The profile as a file's content.
+
+        "csv" is the table of outcomes, "reanalysis" success on the whole battery and the
+        calibration of predictions, both weighted by propensities, as JSON.
+        """
+        request = results_pb2.ExportProfileRequest(
+            name=_profile_name(session), format=converters.number(form, _FORMATS, "format")
+        )
+        return (await self._call(self._profiles.ExportProfile, request)).content
+
+    async def episodes(self, session: SessionLike | None = None) -> list[Episode]:
+        """The episodes of a session in the order they were played, all attempts.
+
+        Args:
+            session: Which, a person's (`animalcat arena play`) too; None for those of all.
+        """
+        parent = names.EVERY_SESSION if session is None else session_name(session)
+        request = results_pb2.ListEpisodesRequest(parent=parent, page_size=_PAGE)
+        pages = self._pages(
+            self._episodes.ListEpisodes, request, "episodes", converters.episode_from_proto
+        )
+        return [episode async for episode in pages]
+
+    def stream_episode(
+        self, session: SessionLike, episode: int, attempt: int | None = None
+    ) -> AsyncGenerator[Recorded]:
+        """A recorded episode: its header, its steps, and its footer unless it was cut short.
+
+        Args:
+            session: Which.
+            episode: Number within the session.
+            attempt: Which try; None for the last.
+
+        Raises:
+            AnimalcatError: There is no such recording; it is damaged, which is said after the steps
+                that can be read.
+        """
+        request = results_pb2.StreamEpisodeRequest(name=_episode_name(session, episode, attempt))
+        header: EpisodeHeader | None = None
+
+        def convert(message: results_pb2.StreamEpisodeResponse) -> Recorded:
+            nonlocal header
+            if message.HasField("header"):
+                header = converters.header_from_proto(message.header)
+                return header
+            if message.HasField("footer"):
+                return converters.footer_from_proto(message.footer)
+            assert header is not None, "a recording begins with its header"
+            return converters.step_from_proto(
+                message.step, header.observation_spec, pixels=header.pixels
+            )
+
+        return self._stream(self._episodes.StreamEpisode, request, convert)
+
+    async def import_battery(
+        self,
+        path: str | os.PathLike[str],
+        name: str | None = None,
+        *,
+        seed: int = 0,
+        features: str | os.PathLike[str] | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> Battery:
+        """Store arena files as a battery; the same content again gives the same battery.
+
+        Args:
+            path: A YAML file, or a folder of them.
+            name: Of the battery; by default made from the path.
+            seed: For values that the files leave to chance.
+            features: A CSV file with meta-features of one's own: a column `instance`, and one for
+                each feature, its unit in brackets where it has one.
+            on_progress: Is told how far it is.
+
+        Raises:
+            AnimalcatError: There are no arena files at the path, or a file cannot be used.
+        """
+        source = Path(path)
+        files = _arena_files(source)
+        table = None if features is None else _content(features)
+
+        async def frames() -> AsyncGenerator[sessions_pb2.ImportBatteryRequest]:
+            header = sessions_pb2.BatteryHeader(
+                name=name or names.to_component(source.resolve().stem), seed=seed
+            )
+            yield sessions_pb2.ImportBatteryRequest(header=header)
+            for relative, file in files:
+                arena = sessions_pb2.ArenaFile(path=relative, content=file.read_bytes())
+                yield sessions_pb2.ImportBatteryRequest(file=arena)
+            if table is not None:
+                yield sessions_pb2.ImportBatteryRequest(
+                    table=sessions_pb2.FeatureTable(content=table)
+                )
+
+        begun = await self._call(self._batteries.ImportBattery, frames())
+        return await self._made(begun.operation, on_progress)
+
+    async def build_battery(
+        self,
+        family: str,
+        instances: int | None = None,
+        *,
+        seed: int = 0,
+        name: str = "",
+        on_progress: OnProgress | None = None,
+    ) -> Battery:
+        """Build a battery from a family of arenas.
+
+        Args:
+            family: Name of the family, for example "navigation".
+            instances: How many; 450 by default.
+            seed: For the drawing.
+            name: Of the battery; the family's where empty.
+            on_progress: Is told how far it is.
+        """
+        request = sessions_pb2.BuildBatteryRequest(
+            family=family, instances=instances, seed=seed, name=name
+        )
+        begun = await self._call(self._batteries.BuildBattery, request)
+        return await self._made(begun.operation, on_progress)
+
+    async def delete_battery(self, battery: str) -> None:
+        """Forget a battery that no session and no campaign was made with.
+
+        Args:
+            battery: Id or resource name.
+        """
+        request = sessions_pb2.DeleteBatteryRequest(name=converters.battery_name(battery))
+        await self._call(self._batteries.DeleteBattery, request)
+
+    async def list_batteries(self) -> list[Battery]:
+        """All batteries of the server, by name; without their features."""
+        request = sessions_pb2.ListBatteriesRequest(page_size=_PAGE)
+        pages = self._pages(
+            self._batteries.ListBatteries, request, "batteries", converters.battery_from_proto
+        )
+        return [battery async for battery in pages]
+
+    async def get_battery(self, battery: str) -> Battery:
+        """One battery, with the meta-features that its instances may have.
+
+        Args:
+            battery: Id or resource name.
+        """
+        request = sessions_pb2.GetBatteryRequest(name=converters.battery_name(battery))
+        answer = await self._call(self._batteries.GetBattery, request)
+        features = tuple(map(converters.feature_from_proto, answer.features))
+        return replace(converters.battery_from_proto(answer.battery), features=features)
+
+    def instances(self, battery: str) -> AsyncGenerator[Instance]:
+        """The instances of a battery with their meta-features, by name.
+
+        Args:
+            battery: Id or resource name.
+        """
+        request = sessions_pb2.ListInstancesRequest(
+            parent=converters.battery_name(battery), page_size=_PAGE
+        )
+        return self._pages(
+            self._batteries.ListInstances, request, "instances", converters.instance_from_proto
+        )
+
+    async def list_layouts(self) -> list[Layout]:
+        """The layouts of the server without their texts, the shipped ones first."""
+        request = layouts_pb2.ListLayoutsRequest(page_size=_PAGE)
+        pages = self._pages(
+            self._layouts.ListLayouts, request, "layouts", converters.layout_from_proto
+        )
+        return [layout async for layout in pages]
+
+    async def get_layout(self, layout: str, variant: str = "") -> Layout:
+        """One layout with its text.
+
+        Args:
+            layout: Its digest, or the name of a shipped one.
+            variant: Variant of a shipped one.
+        """
+        name = layout if "/" in layout else names.layout_name(layout)
+        request = layouts_pb2.GetLayoutRequest(name=name, variant=variant)
+        answer = await self._call(self._layouts.GetLayout, request)
+        return converters.layout_from_proto(answer.layout)
+
+    async def _made(
+        self, begun: operations_pb2.Operation, on_progress: OnProgress | None
+    ) -> Battery:
+        """The battery that an operation makes."""
+        done = await self.wait(converters.operation_from_proto(begun), on_progress)
+        return await self.get_battery(done.resource)
+
+    async def _pages(
+        self,
+        method: Callable[[Any], Awaitable[Any]],
+        request: Any,
+        field: str,
+        convert: Callable[[Any], _Value],
+    ) -> AsyncGenerator[_Value]:
+        """What a list holds, page by page."""
+        while True:
+            answer = await self._call(method, request)
+            for message in getattr(answer, field):
+                yield convert(message)
+            request.page_token = answer.next_page_token
+            if not request.page_token:
+                return
+
+    async def _call(
+        self, method: Callable[[_Request], Awaitable[_Answer]], request: _Request
+    ) -> _Answer:
+        with sentences(self.address):
+            return await method(request)
+
+    async def _stream(
+        self,
+        method: Callable[[_Request], AsyncIterable[_Answer]],
+        request: _Request,
+        convert: Callable[[_Answer], _Value],
+    ) -> AsyncGenerator[_Value]:
+        """The messages with which a method answers; the call ends when nobody listens."""
+        call: Any = method(request)
+        try:
+            with sentences(self.address):
+                async for message in call:
+                    yield convert(message)
+        finally:
+            call.cancel()
+
+
+def checked_address(address: str) -> str:
+    """The address of a server, if it is "host:port".
+
+    Raises:
+        AnimalcatError: It is not.
+    """
+    host, colon, port = address.rpartition(":")
+    if not (colon and host and port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+        raise AnimalcatError(f"address {address!r} is not HOST:PORT, such as localhost:50051")
+    return address
+
+
+def session_name(session: SessionLike) -> str:
+    """Resource name of a session.
+
+    Raises:
+        AnimalcatError: The name is malformed.
+    """
+    if isinstance(session, Session):
+        return session.name
+    try:
+        return names.session_name(names.parse_session(session) if "/" in session else session)
+    except names.BadNameError as error:
+        raise AnimalcatError(str(error), "INVALID_NAME") from None
+
+
+def _episode_name(session: SessionLike, episode: int, attempt: int | None) -> str:
+    return names.episode_name(names.parse_session(session_name(session)), episode, attempt)
+
+
+def _operation_name(operation: str | Operation) -> str:
+    if isinstance(operation, Operation):
+        return operation.name
+    return operation if "/" in operation else names.operation_name(operation)
+
+
+def _profile_name(session: SessionLike) -> str:
+    return names.profile_name(names.parse_session(session_name(session)))
+
+
+def _policy(policy: PolicyName | Policy | None, random_share: float | None) -> Policy:
+    return policy if isinstance(policy, Policy) else Policy(policy, random_share)
+
+
+def _named_layout(layout: str | os.PathLike[str]) -> tuple[str, str]:
+    """A layout's name, or the text of a file of one's own; the other is empty.
+
+    Raises:
+        AnimalcatError: The file cannot be read.
+    """
+    name = os.fspath(layout)
+    if not name.endswith((".yaml", ".yml")):
+        return name, ""
+    try:
+        return "", _content(name).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise AnimalcatError(f"{name}: not UTF-8 text (byte {error.start})") from error
+
+
+def _content(path: str | os.PathLike[str]) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise AnimalcatError(f"{path}: {error.strerror or 'cannot be read'}") from error
+
+
+def _arena_files(source: Path) -> list[tuple[str, Path]]:
+    """Arena files with their paths relative to the battery's folder."""
+    if source.is_file():
+        return [(source.name, source)]
+    files = sorted(f for f in source.rglob("*") if f.suffix in (".yaml", ".yml") and f.is_file())
+    if not files:
+        raise AnimalcatError(f"{source}: no YAML files there")
+    return [(file.relative_to(source).as_posix(), file) for file in files]

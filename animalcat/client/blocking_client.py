@@ -1,0 +1,192 @@
+"""The client for ordinary, blocking code: `AsyncClient` on an event loop of its own."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from functools import wraps
+from types import TracebackType
+from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
+
+from animalcat.client.async_client import AsyncClient, SessionLike, aconnect
+from animalcat.client.connection import PrivateLoop
+from animalcat.client.evaluation import EvaluationSummary, PlayedEpisode, Plays
+from animalcat.envs.types import ObservationSpec
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def connect(address: str, *, wait_seconds: float = 0.0) -> Client:
+    """Connect to a server.
+
+        with animalcat.connect("localhost:50051") as client:
+            print(client.list_batteries())
+
+    It also works in a notebook, where an event loop is running already.
+
+    Args:
+        address: "host:port".
+        wait_seconds: How long to wait for a server that is still starting.
+
+    Raises:
+        AnimalcatError: The address is malformed, or no animalcat server answers there.
+    """
+    return Client(address, wait_seconds=wait_seconds)
+
+
+def _blocking(
+    method: Callable[Concatenate[AsyncClient, _P], Coroutine[Any, Any, _T]],
+) -> Callable[Concatenate[Client, _P], _T]:
+    """A method that waits for a coroutine method of `AsyncClient`."""
+
+    @wraps(method)
+    def call(self: Client, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        return self.run(method(self.aio, *args, **kwargs))
+
+    return call
+
+
+def _iterating(
+    method: Callable[Concatenate[AsyncClient, _P], AsyncGenerator[_T]],
+) -> Callable[Concatenate[Client, _P], Iterator[_T]]:
+    """A method that gives what an asynchronous generator of `AsyncClient` yields."""
+
+    @wraps(method)
+    def call(self: Client, *args: _P.args, **kwargs: _P.kwargs) -> Iterator[_T]:
+        return self.iterate(method(self.aio, *args, **kwargs))
+
+    shown = inspect.signature(method)
+    returns = str(shown.return_annotation).replace("AsyncGenerator", "Iterator")
+    vars(call)["__signature__"] = shown.replace(return_annotation=returns)
+    return call
+
+
+class Client:
+    """A connection to a server; `connect` makes one. For one thread at a time.
+
+        with animalcat.connect("localhost:50051") as client:
+            session = client.create_session(agent="mine", battery="navigation")
+            summary = client.evaluate(MyAgent(), session)
+            for episode in client.episodes(session):
+                print(episode.instance, episode.outcome)
+
+    Sessions can be given as value, id or resource name. Every method raises `AnimalcatError` with
+    the server's sentence where a call fails.
+
+    Attributes:
+        aio: The same client for coroutines that `run` is given.
+    """
+
+    def __init__(self, address: str, *, wait_seconds: float = 0.0) -> None:
+        """Connect; see `connect`."""
+        self._loop = PrivateLoop()
+        try:
+            self.aio: Final = self._loop.run(_connected(address, wait_seconds))
+        except BaseException:
+            self._loop.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def address(self) -> str:
+        """Of the server, "host:port"."""
+        return self.aio.address
+
+    def close(self) -> None:
+        """Close the connection; a session that is being played waits for its agent again.
+
+        Calling it twice is fine.
+        """
+        if not self._loop.closed:
+            self._loop.close(self.aio.close())
+
+    def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
+        """Wait for a coroutine that uses `aio`."""
+        return self._loop.run(coroutine)
+
+    def iterate(self, source: AsyncGenerator[_T]) -> Iterator[_T]:
+        """What an asynchronous generator that uses `aio` yields, as it comes."""
+        return self._loop.iterate(source)
+
+    def evaluate(
+        self,
+        agent: Plays,
+        session: SessionLike = "",
+        *,
+        name: str | None = None,
+        observation_spec: ObservationSpec | None = None,
+        on_episode: Callable[[PlayedEpisode], None] | None = None,
+    ) -> EvaluationSummary:
+        """Let an agent play a session to its end.
+
+        Args:
+            agent: Has `reset(info)` and `act(observation)`. What makes one, such as its class, lets
+                a session of several slots play several episodes at once, each by an agent of its
+                own in a thread of its own; an agent itself plays one slot.
+            session: Which; may be empty where exactly one session waits for an agent.
+            name: Of the agent; by default the one that the session is for.
+            observation_spec: What the agent needs to see; a session that shows something else
+                is refused. None: whatever the session shows.
+            on_episode: Is told of every episode that ended.
+
+        Raises:
+            AnimalcatError: The server refuses, fails or is lost; the agent's answer is no action.
+            Exception: Whatever the agent raises; its open episode is voided.
+        """
+        return self.run(
+            self.aio.evaluate(
+                agent,
+                session,
+                name=name,
+                observation_spec=observation_spec,
+                on_episode=on_episode,
+                in_thread=False,
+            )
+        )
+
+    create_session = _blocking(AsyncClient.create_session)
+    get_session = _blocking(AsyncClient.get_session)
+    find_session = _blocking(AsyncClient.find_session)
+    list_sessions = _blocking(AsyncClient.list_sessions)
+    sessions = _iterating(AsyncClient.sessions)
+    watch_session = _iterating(AsyncClient.watch_session)
+    cancel_session = _blocking(AsyncClient.cancel_session)
+    pause_session = _blocking(AsyncClient.pause_session)
+    resume_session = _blocking(AsyncClient.resume_session)
+    delete_session = _blocking(AsyncClient.delete_session)
+    invalidate_episode = _blocking(AsyncClient.invalidate_episode)
+    episodes = _blocking(AsyncClient.episodes)
+    stream_episode = _iterating(AsyncClient.stream_episode)
+    profile = _blocking(AsyncClient.profile)
+    export_profile = _blocking(AsyncClient.export_profile)
+    create_campaign = _blocking(AsyncClient.create_campaign)
+    get_campaign = _blocking(AsyncClient.get_campaign)
+    list_campaigns = _blocking(AsyncClient.list_campaigns)
+    end_campaign = _blocking(AsyncClient.end_campaign)
+    delete_campaign = _blocking(AsyncClient.delete_campaign)
+    import_battery = _blocking(AsyncClient.import_battery)
+    build_battery = _blocking(AsyncClient.build_battery)
+    get_battery = _blocking(AsyncClient.get_battery)
+    list_batteries = _blocking(AsyncClient.list_batteries)
+    instances = _iterating(AsyncClient.instances)
+    delete_battery = _blocking(AsyncClient.delete_battery)
+    get_layout = _blocking(AsyncClient.get_layout)
+    list_layouts = _blocking(AsyncClient.list_layouts)
+    operations = _iterating(AsyncClient.operations)
+    wait = _blocking(AsyncClient.wait)
+    cancel_operation = _blocking(AsyncClient.cancel_operation)
+
+
+async def _connected(address: str, wait_seconds: float) -> AsyncClient:
+    return await aconnect(address, wait_seconds=wait_seconds)
