@@ -1,8 +1,9 @@
-"""Playing a session: one engine, its only writer.
+"""The engine that plays a session, and everything it needs to do so.
 
-`engines` gives out engines; `engine` admits agents, has episodes played and ends the session.
-`link` is the way to one agent, `workers` are the processes that simulate, `play` relays between
-the two and records. `evidence` is what follows from what is stored: the `ledger` of attempts and
-the measurement. `final_fits` makes the fits at the end. `parts` is what all engines of a server
-share, `events` how others are told.
+`engines` holds one engine per session; an `engine` is the only writer of its session. Three parts
+do its work: `admission` seats agents, `scheduling` picks the next attempt, and `ending` leaves a
+profile. `play` plays one attempt between the agent (`link`) and a simulating process (`workers`).
+`evidence` holds what is known: the `ledger` of attempts, the measurement and its certificates.
+`final_fits` makes the last fits by NUTS. `record` keeps the session's row, `events` tells watchers
+of changes, and `parts` is what all engines of a server share.
 """
