@@ -278,7 +278,7 @@ def _store(
 ) -> Battery:
     """Fix, measure and write the instances; content that is there already is left alone."""
     if not drafts:
-        raise ValueError("a battery needs one arena at least")
+        raise ValueError("a battery needs at least one arena")
     ordered = sorted(drafts, key=lambda draft: draft.name)
     for one, other in pairwise(ordered):
         if one.name == other.name:

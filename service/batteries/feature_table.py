@@ -61,7 +61,7 @@ class FeatureTable(NamedTuple):
         for name, row in self.rows.items():
             if name not in instances:
                 raise TableError(
-                    f"table, line {row.line}: there is no instance {name!r}; there are "
+                    f"table, line {row.line}: the battery has no instance {name!r}; it has "
                     f"{_some(sorted(instances))}"
                 )
         if lost := sorted(set(instances) - set(self.rows)):
@@ -94,8 +94,8 @@ class FeatureTable(NamedTuple):
             if not same or self.units[name] != units[name]:
                 raise TableError(
                     f"table, line {row.line}, column {name}: {_said(given, self.units[name])}, but "
-                    f"{name} is measured and is {_said(found, units[name])}; give a feature of "
-                    "your own another name"
+                    f"{name} is a measured feature and is {_said(found, units[name])}; give a "
+                    "feature of your own another name"
                 )
         own = {name: value for name, value in row.values.items() if name not in units}
         missing = self.units.keys() - row.values.keys() - units.keys()
@@ -149,8 +149,8 @@ def _column(cell: str) -> tuple[str, str]:
     matched = _HEADER.fullmatch(cell)
     if matched is None or not _NAME.fullmatch(matched[1]):
         raise TableError(
-            f"table: column {cell!r}: a name of letters, digits and _ is wanted, and its unit in "
-            "brackets where it has one, as in `noise [dB]`"
+            f"table: column {cell!r}: give a name of letters, digits and _, followed by its unit "
+            "in brackets if it has one, as in `noise [dB]`"
         )
     unit = matched[2] or ""
     return matched[1], "" if unit == "1" else unit
@@ -162,7 +162,7 @@ def _number(cell: str, line: int, column: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise TableError(f"table, line {line}, column {column}: {cell!r} is no finite number")
+        raise TableError(f"table, line {line}, column {column}: {cell!r} is not a finite number")
     return value
 
 
@@ -179,8 +179,8 @@ def _place(text: str, line: int) -> MarkedPlace:
     inside = 0.0 <= x <= ARENA_SIDE and 0.0 <= z <= ARENA_SIDE and 0.0 < radius < math.inf
     if kind not in ("right", "wrong") or not inside:
         raise TableError(
-            f"table, line {line}, column {CHOICES}: {text.strip()!r}; right or wrong, then x and z "
-            f"from 0 to {ARENA_SIDE:g} and a radius above 0, in metres, as in `right 10 20 2`"
+            f"table, line {line}, column {CHOICES}: {text.strip()!r}; give right or wrong, then x "
+            f"and z from 0 to {ARENA_SIDE:g} and a radius above 0, in metres, as in `right 10 20 2`"
         )
     return MarkedPlace(kind == "right", x, z, radius)
 

@@ -64,7 +64,7 @@ class Conductor:
                     # In whole once: what never goes away would fill the log with one traceback.
                     known, told = told == repr(error), repr(error)
                     log.error(
-                        "campaign %s: %s; tried again in %g s",
+                        "campaign %s: %s; will try again in %g s",
                         self.campaign.id,
                         error,
                         delay,
@@ -129,7 +129,7 @@ class Conductor:
         if not given:
             pairs = int(overlapping(standings, rule).any(axis=2).sum()) // 2
             if pairs == 0:
-                reason = "all agents are told apart, or known to be alike"
+                reason = "all agents are told apart or known to be alike"
             elif left <= 0:
                 reason = f"the budget of {rule.budget} episodes is used up"
             else:

@@ -81,7 +81,9 @@ def _found(home: Path) -> str:
     while (holder := running_server(home)) is not None and not holder.address:
         if time.monotonic() > end:
             raise AnimalcatError(
-                f"a server (process {holder.pid}) holds {home} and does not answer", "UNAVAILABLE"
+                f"a server (process {holder.pid}) uses {home} but does not answer; end it, or "
+                "choose another directory with --data",
+                "UNAVAILABLE",
             )
         time.sleep(0.1)
     return "" if holder is None else holder.address

@@ -54,11 +54,9 @@ def own_layout(text: str, variant: str = "") -> Layout:
             raise ServiceError(Code.TOO_LARGE, f"the layout has more than {MAX_NODES} values")
         layout = parse_layout(text, variant)
     except (SpecificationError, yaml.YAMLError, ValueError) as error:
-        raise ServiceError(Code.INVALID_REQUEST, f"the layout of your own: {error}") from error
+        raise ServiceError(Code.INVALID_REQUEST, f"your own layout: {error}") from error
     except RecursionError as error:
-        raise ServiceError(
-            Code.INVALID_REQUEST, "the layout of your own is nested too deeply"
-        ) from error
+        raise ServiceError(Code.INVALID_REQUEST, "your own layout is nested too deeply") from error
     if not 1 <= len(layout.name) <= MAX_NAME or not layout.name.isprintable():
         raise ServiceError(
             Code.INVALID_REQUEST, f"a layout's name has 1 to {MAX_NAME} printable characters"
@@ -66,7 +64,7 @@ def own_layout(text: str, variant: str = "") -> Layout:
     if layout.name in LAYOUTS and not _is_shipped(layout):
         raise ServiceError(
             Code.INVALID_REQUEST,
-            f"{layout.name!r} is the name of a layout that is shipped; give yours another name",
+            f"{layout.name!r} is the name of a shipped layout; give yours another name",
         )
     return layout
 

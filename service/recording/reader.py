@@ -94,7 +94,7 @@ def read_episode(path: Path) -> Recording:
                 case Channel.FOOTER if message.sequence == max(0, len(steps) - 1):
                     footer = results_pb2.EpisodeFooter.FromString(message.data)
                 case _:
-                    raise DamageError(f"after {len(steps)} steps comes another than the next")
+                    raise DamageError(f"the message after {len(steps)} steps is not the next one")
     except (DecodeError, DamageError) as error:
         # Also a power cut: it may leave anything after the last block that reached the disk.
         damage = str(error)
@@ -190,7 +190,7 @@ class Log:
 
     def _outer_records(self) -> Iterator[McapRecord]:
         if not self._data.startswith(MAGIC):
-            raise DamageError("it does not begin as an mcap file")
+            raise DamageError("it does not begin like an mcap file")
         whole = BytesIO(self._data[: _whole(self._data)])
         records = StreamReader(whole, emit_chunks=True).records
         while True:

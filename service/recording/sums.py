@@ -38,7 +38,7 @@ def check_sums(data: bytes) -> bool:
     """
     end = len(data) - len(MAGIC) - _FOOTER.size
     if end < len(MAGIC) or not data.endswith(MAGIC):
-        raise DamageError("the file does not end as a finished one does")
+        raise DamageError("the file does not end like a finished recording")
     opcode, length, summary, _, footer_sum = _FOOTER.unpack_from(data, end)
     data_end = summary - _DATA_END.size
     if (opcode, length) != (Opcode.FOOTER, _FOOTER.size - 9) or not len(MAGIC) <= data_end < end:
