@@ -1,4 +1,4 @@
-"""Converts the service's values to wire messages and back; `animalcat.wire` does observations."""
+"""Converts the service's values to and from wire messages; `animalcat.wire` has observations."""
 
 from __future__ import annotations
 

@@ -163,9 +163,9 @@ class Decision:
         because: Why this instance and no other, in words; empty if there is no more to say.
         made: The instance if it was made on demand, and so is not in the battery.
         pending: Number of earlier episodes whose outcome was not known; the choice allows for them.
-        peers: Other instances of its paradigm that could have been played for the first time. None
-            for a repeat, for an instance made on demand, and if the choice did not depend on the
-            battery.
+        peers: The instances of its paradigm that could then have been played for the first time,
+            itself among them. None for a repeat, for an instance made on demand, and if the choice
+            did not depend on the battery.
     """
 
     instance: str

@@ -1,4 +1,4 @@
-"""Runs what takes long beside the call that began it, and tells of its progress and its end."""
+"""Runs long operations in the background, and reports their progress and their end."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class StoppedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """Something that takes long.
+    """A long-running operation.
 
     Attributes:
         id: Id, the last component of its name.

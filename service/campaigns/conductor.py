@@ -137,7 +137,7 @@ class Conductor:
             await self.end(reason)
 
     async def _conclude(self) -> None:
-        """End every session that is not over; a failure of one does not keep the others."""
+        """End every session that is not over; a failure of one does not stop the others."""
         errors: list[Exception] = []
         for session in await self._sessions():
             if session.state.over:

@@ -1,4 +1,4 @@
-"""What a server needs of its machine, and a command of its server.
+"""Runs servers on a machine.
 
 `settings` are the settings of a server. `lock` makes sure that a data directory has only one
 server, `private` starts a server for a single command, and `warming` compiles code ahead of its

@@ -38,13 +38,11 @@ class Settings(BaseSettings):
     worker_quiet_seconds: float = Field(default=30.0, gt=0)
     """Seconds after which a worker that neither answers nor works counts as hanging, a fault."""
     worker_cpu_seconds: float = Field(default=300.0, gt=0)
+    """Most CPU seconds of a worker for one answer."""
+    fit_quiet_seconds: float = Field(default=60.0, gt=0)
     """Seconds after which a fitting process that neither answers nor works counts as hanging.
 
     Its fit is then repeated.
-    """
-    fit_quiet_seconds: float = Field(default=60.0, gt=0)
-    """Seconds after which a fitting process that neither answers nor works counts as hanging; its
-    fit is repeated.
     """
     fit_cpu_seconds: float = Field(default=3600.0, gt=0)
     """Most CPU seconds of the fitting process for one fit."""

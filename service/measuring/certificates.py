@@ -169,8 +169,7 @@ class Certifier:
             self._asked.pop(n)
         draws = self._stored[n].draws
         if draws:
-            # Read the draws back even if they were just written, so that a restart sees the same
-            # ones.
+            # Read them back even if they were just written: the same path as after a restart.
             loaded = await asyncio.to_thread(_load, self._data / draws)
             await self._think(self._learner.reseed, loaded, n)
 

@@ -125,7 +125,7 @@ class ArenaSource:
 
 
 def source_for(layout: Layout) -> InstanceSource:
-    """Return the first family whose arenas the layout covers.
+    """Return a source of arenas from the first family that the layout covers.
 
     Raises:
         ValueError: There is none; the message says why.

@@ -234,7 +234,7 @@ def reanalysis(
 
 
 def _peers(decision: Decision) -> dict[str, Any]:
-    """Return how many others of its paradigm could have begun; empty if that is not known."""
+    """Return what the decision says of its peers, by field; empty if that is not known."""
     return {} if decision.peers is None else asdict(decision.peers)
 
 

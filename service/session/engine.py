@@ -79,7 +79,7 @@ class SessionEngine:
         return self.session
 
     async def allow(self, episodes: int) -> None:
-        """Raise the total number of episodes that may begin; agents wait for more beyond it.
+        """Set the total number of episodes that may begin; agents wait for more beyond it.
 
         `Engines.allow` has already stored this number, together with those of other sessions.
         """

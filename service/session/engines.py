@@ -93,7 +93,7 @@ class Engines:
         return found
 
     async def session(self, session: str) -> Session:
-        """Return a session as it stands, readable or not; its engine knows best if it has one.
+        """Return a session as it stands, from its engine if it has one, readable or not.
 
         Raises:
             ServiceError: There is no such session.

@@ -33,7 +33,7 @@ AHEAD: Final = 2
 
 
 def lag(slots: int) -> int:
-    """Return how many of the episodes just before a decision it does not wait for.
+    """Return how many of the latest episodes a decision does not wait for.
 
     The number is fixed, rather than depending on what is known by now. Decisions therefore follow
     from outcomes alone, and never from which slot was quicker. The others wait for a slot only if
@@ -120,7 +120,7 @@ class Evidence:
         )
 
     async def wait_for_reach(self) -> None:
-        """Wait until that computation has ended, whether or not it succeeded."""
+        """Wait until the computation of `begin_to_find_reach` has ended, if it has begun."""
         if self._reach is not None:
             await self._reach
 

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 _AS_BEFORE: Final[tuple[CapabilityStatus, ...]] = ()
-"""Marks that the capabilities were already stored, together with an earlier decision."""
+"""No capabilities to store: they were stored together with an earlier attempt at the decision."""
 
 
 class NothingToPlayError(ServiceError):
@@ -86,7 +86,7 @@ class Schedule:
             self._evidence.close()
 
     async def allow(self, episodes: int) -> None:
-        """Raise the total number of episodes that may begin; the store knows already."""
+        """Set the total number of episodes that may begin; the store has it already."""
         async with self._books:
             self._record.allow(episodes)
             self._books.notify_all()

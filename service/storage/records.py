@@ -201,7 +201,7 @@ class MadeRecord(Record):
 
 
 class PeersRecord(Record):
-    """Stored form of `Peers`, the instances that could have been chosen instead."""
+    """Stored form of `Peers`, the instances of one paradigm that a choice was made from."""
 
     left: Count
     propensity: float

@@ -25,7 +25,7 @@ from animalcat.arena_configs.sequence import merged
 from animalcat.envs.types import EndedBy
 from animalcat.service.person import Game, PageServer
 from animalcat.service.person.terminal import picture
-from animalcat.service.person.terminal import play as play_keys
+from animalcat.service.person.terminal import play_in_terminal as play_keys
 from animalcat.service.recording import read_episode, verify
 from animalcat.v1 import results_pb2, types_pb2
 
