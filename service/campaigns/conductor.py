@@ -129,7 +129,7 @@ class Conductor:
         if not given:
             pairs = int(overlapping(standings, rule).any(axis=2).sum()) // 2
             if pairs == 0:
-                reason = "all agents are told apart or known to be alike"
+                reason = "all agents are told apart, or known to be alike"
             elif left <= 0:
                 reason = f"the budget of {rule.budget} episodes is used up"
             else:
