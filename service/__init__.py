@@ -1,9 +1,10 @@
 """The session service: from an agent's connection to its profile.
 
-`rpc` is the server and its calls, `session` plays, `measuring` chooses and judges, `campaigns`
-conducts several sessions on one budget. `batteries` and `library` hold what sessions are made of,
-`storage` and `recording` what is kept, `person` lets a person play, and `host` is what a server
-needs of its machine. Beside them: `model`, the values of the domain; `ids`, `errors`, `versions`;
-`operations`, what takes long; `converters`, the border to the wire; `testing`, suites for whoever
-writes another store.
+`rpc` is the server with its calls. `session` plays episodes, `measuring` chooses instances and
+judges outcomes, and `campaigns` conducts several sessions on one budget. `batteries` and `library`
+hold what sessions are made of; `storage` and `recording` hold what they leave behind. `person` lets
+a person play, and `host` deals with the machine that a server runs on. `model` defines the values
+of the domain, `ids` names sessions and campaigns, `errors` lists what can go wrong, and `versions`
+tells what could change a result. `operations` are calls that take long, and `converters` translates
+between values and wire messages. `testing` has suites for anyone who writes another store.
 """

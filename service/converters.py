@@ -1,4 +1,4 @@
-"""Between the service's values and the wire's messages; what agents see is in `animalcat.wire`."""
+"""Converts the service's values to and from wire messages; `animalcat.wire` has observations."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ MAX_EPISODES = 100_000
 MAX_REQUEST_ID = 200
 """Most characters of a request id."""
 MAX_SLOTS = 64
-"""Most episodes of one session at once."""
+"""Most episodes of one session played at once."""
 
 
 def decision_to_proto(decision: Decision) -> sessions_pb2.Decision:
-    """The wire form of a decision."""
+    """Convert a decision to its message."""
     return sessions_pb2.Decision(
         instance=decision.instance,
         score=decision.score,
@@ -73,7 +73,7 @@ def decision_to_proto(decision: Decision) -> sessions_pb2.Decision:
 
 
 def cause_kind(outcome: Outcome | None, cause: str) -> types_pb2.Cause.ValueType:
-    """The kind of what kept an attempt from its end, from its words."""
+    """Return the kind of cause that kept an attempt from its end, judging by its words."""
     for kind, number in _CAUSES.items():
         if cause == kind.value or cause.startswith(f"{kind.value},"):
             return number
@@ -81,7 +81,7 @@ def cause_kind(outcome: Outcome | None, cause: str) -> types_pb2.Cause.ValueType
 
 
 def episode_to_proto(episode: Episode) -> sessions_pb2.EpisodeSummary:
-    """The wire form of an attempt; what it says of the agent's process stays here."""
+    """Convert an attempt to its message, without the id of the agent's process."""
     return sessions_pb2.EpisodeSummary(
         name=names.episode_name(episode.session, episode.number, episode.attempt),
         episode=episode.number,
@@ -102,7 +102,7 @@ def episode_to_proto(episode: Episode) -> sessions_pb2.EpisodeSummary:
 
 
 def spec_of_session_to_proto(spec: SessionSpec) -> sessions_pb2.SessionSpec:
-    """The wire form of what defines a session."""
+    """Convert a session's specification to its message."""
     return sessions_pb2.SessionSpec(
         agent=spec.agent,
         battery=names.battery_name(spec.battery) if spec.battery else "",
@@ -124,21 +124,21 @@ def spec_of_session_to_proto(spec: SessionSpec) -> sessions_pb2.SessionSpec:
 
 
 def spec_of_session_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec:
-    """What defines a session, checked; what is not set has the default of `SessionSpec`.
+    """Convert a message to a session's specification, with defaults for what it leaves out.
 
-    The text of a layout of the caller's own is no part of it: whoever asked takes it from the
-    message.
+    The text of a caller's own layout is not part of the result; the caller of this function takes
+    it from the message.
 
     Raises:
-        ServiceError: A value is out of its range; the message says which and what is right.
-        animalcat.names.BadNameError: The battery's name does not parse.
+        ServiceError: A value is out of its range; the message says which, and what is allowed.
+        animalcat.names.BadNameError: The battery's name cannot be parsed.
     """
     if not 1 <= len(message.agent) <= 200:
         raise _bad("agent", "1 to 200 characters")
     fields = given(
         message, "seed", "action_timeout_seconds", "record_pixels", "certify", "slots", "rules"
     )
-    # No text of these is empty but where it is left out.
+    # An empty text means that the field was left out.
     texts = ("battery_digest", "layout", "layout_variant", "backend", "layout_digest")
     fields |= {name: text for name in texts if (text := getattr(message, name))}
     if message.HasField("policy"):
@@ -163,7 +163,7 @@ def spec_of_session_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec
 
 
 def capability_to_proto(status: CapabilityStatus) -> sessions_pb2.CapabilityStatus:
-    """The wire form of how well a capability is known."""
+    """Convert a capability's status to its message."""
     return sessions_pb2.CapabilityStatus(
         name=status.name,
         mean=status.mean,
@@ -177,7 +177,7 @@ def capability_to_proto(status: CapabilityStatus) -> sessions_pb2.CapabilityStat
 
 
 def session_to_proto(session: Session) -> sessions_pb2.Session:
-    """The wire form of a session."""
+    """Convert a session to its message."""
     message = sessions_pb2.Session(
         name=names.session_name(session.id),
         spec=spec_of_session_to_proto(session.spec),
@@ -195,10 +195,10 @@ def session_to_proto(session: Session) -> sessions_pb2.Session:
 
 
 def state_from_proto(number: int) -> SessionState:
-    """The state that a number stands for.
+    """Return the session state that a number stands for.
 
     Raises:
-        ServiceError: There is none of that number.
+        ServiceError: The number stands for no state.
     """
     try:
         return SessionState(number)
@@ -207,7 +207,7 @@ def state_from_proto(number: int) -> SessionState:
 
 
 def battery_to_proto(battery: BatteryRecord) -> sessions_pb2.Battery:
-    """The wire form of a battery."""
+    """Convert a battery to its message."""
     return sessions_pb2.Battery(
         name=names.battery_name(battery.id),
         digest=battery.digest,
@@ -217,10 +217,10 @@ def battery_to_proto(battery: BatteryRecord) -> sessions_pb2.Battery:
 
 
 def checked_id(request_id: str) -> str:
-    """The request id of a call, checked; it may be empty.
+    """Return a call's request id, which may be empty, after checking its length.
 
     Raises:
-        ServiceError: It is too long.
+        ServiceError: The id is too long.
     """
     if len(request_id) > MAX_REQUEST_ID:
         raise ServiceError(
@@ -230,7 +230,7 @@ def checked_id(request_id: str) -> str:
 
 
 def features_to_proto(battery: Battery) -> list[sessions_pb2.Feature]:
-    """The wire form of what the meta-features of a battery are, by name."""
+    """Describe the meta-features of a battery as messages, in order of name."""
     return [
         sessions_pb2.Feature(
             name=name,
@@ -246,7 +246,7 @@ def features_to_proto(battery: Battery) -> list[sessions_pb2.Feature]:
 
 
 def instance_to_proto(instance: Instance) -> sessions_pb2.Instance:
-    """The wire form of an instance."""
+    """Convert an instance to its message."""
     return sessions_pb2.Instance(
         name=instance.name,
         paradigm=instance.paradigm,
@@ -259,7 +259,7 @@ def instance_to_proto(instance: Instance) -> sessions_pb2.Instance:
 
 
 def operation_to_proto(operation: Operation) -> operations_pb2.Operation:
-    """The wire form of an operation."""
+    """Convert an operation to its message."""
     message = operations_pb2.Operation(
         name=names.operation_name(operation.id),
         kind=operations_pb2.OperationKind.ValueType(operation.kind),
@@ -282,14 +282,14 @@ def operation_to_proto(operation: Operation) -> operations_pb2.Operation:
 def episode_header(
     episode: Episode, spec: SessionSpec, arena_yaml: str, seed: int, versions: Mapping[str, str]
 ) -> results_pb2.EpisodeHeader:
-    """The header of an attempt's recording.
+    """Return the header of an attempt's recording.
 
     Args:
         episode: The attempt.
-        spec: What its session was made with.
-        arena_yaml: Its arena, fixed.
+        spec: Specification of its session.
+        arena_yaml: Its fixed arena, as YAML.
         seed: Seed of the episode.
-        versions: Versions of what could change the numbers, by package.
+        versions: Version by package, of every package that could change a result.
     """
     return results_pb2.EpisodeHeader(
         name=names.episode_name(episode.session, episode.number, episode.attempt),
@@ -381,10 +381,15 @@ def _stop_from_proto(message: sessions_pb2.StoppingRule) -> StoppingRule:
 
 
 def _word(number: int, words: Mapping[str, int], field: str) -> str:
-    """The word that a number of an enum stands for.
+    """Return the word that a number of an enumeration stands for.
+
+    Args:
+        number: The number.
+        words: The numbers by word.
+        field: The field that has it, for the error message.
 
     Raises:
-        ServiceError: It is a newer client's number.
+        ServiceError: The number is unknown, for example because the client is newer.
     """
     if found := word(number, words):
         return found

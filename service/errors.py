@@ -1,4 +1,4 @@
-"""What can go wrong by a caller's doing: stable codes, their gRPC status, and who converts them."""
+"""Defines errors of callers by stable codes, and converts exceptions to gRPC statuses."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from animalcat.service.storage.listing import BadPageError
 log = logging.getLogger(__name__)
 
 MAX_DETAIL: Final = 3000
-"""Most characters of an error's text: it travels in a trailer of limited size."""
+"""Most characters of an error's text, because it travels in a trailer of limited size."""
 
 
 class Code(StrEnum):
-    """Codes of errors; stable, never reused."""
+    """Codes of errors; they are stable and never reused."""
 
     INVALID_NAME = "INVALID_NAME"
     INVALID_REQUEST = "INVALID_REQUEST"
@@ -66,7 +66,7 @@ class Code(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Public:
-    """What of an error may travel: its gRPC status, and its text where there is no better one."""
+    """What a caller may see of an error: its gRPC status, and a text if there is no better one."""
 
     status: StatusCode
     text: str
@@ -87,7 +87,7 @@ CATALOGUE: Final[dict[Code, Public]] = {
         StatusCode.ABORTED, "The server stopped before this was done; ask for it again."
     ),
     Code.OPERATION_CANCELLED: Public(StatusCode.CANCELLED, "It was cancelled."),
-    Code.BAD_PAGE: Public(StatusCode.INVALID_ARGUMENT, "The page cannot be given."),
+    Code.BAD_PAGE: Public(StatusCode.INVALID_ARGUMENT, "There is no such page."),
     Code.RECORDING_DAMAGED: Public(StatusCode.DATA_LOSS, "The recording is damaged."),
     Code.UNKNOWN_BACKEND: Public(StatusCode.NOT_FOUND, "No such backend."),
     Code.BUILD_NOT_ALLOWED: Public(
@@ -104,7 +104,7 @@ CATALOGUE: Final[dict[Code, Public]] = {
         StatusCode.FAILED_PRECONDITION, "The client is too old or too new for this server."
     ),
     Code.OBSERVATION_MISMATCH: Public(
-        StatusCode.FAILED_PRECONDITION, "The session shows something else than the agent needs."
+        StatusCode.FAILED_PRECONDITION, "The session shows something other than the agent needs."
     ),
     Code.AGENT_CONNECTED: Public(
         StatusCode.ALREADY_EXISTS, "Another agent is connected to the session."
@@ -114,11 +114,11 @@ CATALOGUE: Final[dict[Code, Public]] = {
     Code.REQUEST_ID_REUSED: Public(
         StatusCode.ALREADY_EXISTS, "The request id was used for something else."
     ),
-    Code.IN_USE: Public(StatusCode.FAILED_PRECONDITION, "It is in use, and cannot be deleted."),
+    Code.IN_USE: Public(StatusCode.FAILED_PRECONDITION, "It is in use and cannot be deleted."),
     Code.UNREADABLE: Public(
-        StatusCode.FAILED_PRECONDITION, "What is stored of it cannot be read by this animalcat."
+        StatusCode.FAILED_PRECONDITION, "This version of animalcat cannot read its record."
     ),
-    Code.BAD_FRAME: Public(StatusCode.INVALID_ARGUMENT, "The frame is not due here."),
+    Code.BAD_FRAME: Public(StatusCode.INVALID_ARGUMENT, "This frame may not be sent here."),
     Code.ACTION_OUT_OF_RANGE: Public(StatusCode.INVALID_ARGUMENT, "An action is out of range."),
     Code.ACTION_STALE: Public(StatusCode.INVALID_ARGUMENT, "The action answers another step."),
     Code.ACTION_TIMEOUT: Public(StatusCode.DEADLINE_EXCEEDED, "The action came too late."),
@@ -140,14 +140,14 @@ _CODES: Final[dict[type[Exception], Code]] = {
     InUseError: Code.IN_USE,
     UnreadableError: Code.UNREADABLE,
 }
-"""Errors of other parts whose text was written for the caller."""
+"""Codes of exceptions from other modules whose text was written for the caller."""
 
 
 class ServiceError(Exception):
     """An error that the caller can understand and act on.
 
     Attributes:
-        code: What kind of error it is.
+        code: The kind of error.
         message: What was wrong, where, and what to do.
     """
 
@@ -158,17 +158,17 @@ class ServiceError(Exception):
 
     @property
     def status(self) -> StatusCode:
-        """Its gRPC status."""
+        """The gRPC status of its code."""
         return CATALOGUE[self.code].status
 
 
 def unknown(code: Code, what: str, name: str, valid: list[str]) -> ServiceError:
-    """The error for a name that is not among the valid ones, which it lists.
+    """Return the error for an unknown name, with a list of the names that exist.
 
     Args:
         code: Code of the error.
         what: What kind of thing was named, for example "layout".
-        name: The name.
+        name: The unknown name.
         valid: The names that exist.
     """
     shown = ", ".join(sorted(valid)[:20]) or "none"
@@ -177,7 +177,7 @@ def unknown(code: Code, what: str, name: str, valid: list[str]) -> ServiceError:
 
 
 def public(error: Exception) -> ServiceError:
-    """What of an exception may travel. Anything unforeseen is logged here and becomes INTERNAL."""
+    """Return what a caller may see of an exception; log unforeseen ones and make them INTERNAL."""
     if isinstance(error, ServiceError):
         return error
     for kind, code in _CODES.items():
@@ -188,9 +188,9 @@ def public(error: Exception) -> ServiceError:
 
 
 class ErrorInterceptor(grpc.aio.ServerInterceptor):
-    """Turns exceptions of servicers into gRPC statuses; internal detail never travels.
+    """Turns exceptions of servicers into gRPC statuses; internal details never travel.
 
-    It guards the methods that are coroutines, which all of ours are.
+    It guards only methods that are coroutines, as all of ours are.
     """
 
     async def intercept_service(
@@ -200,9 +200,9 @@ class ErrorInterceptor(grpc.aio.ServerInterceptor):
         ],
         handler_call_details: grpc.HandlerCallDetails,
     ) -> grpc.RpcMethodHandler[Any, Any] | None:
-        """Put a guard around the method, whichever of the four kinds it is."""
+        """Guard the method, whichever of gRPC's four kinds it is."""
         handler = await continuation(handler_call_details)
-        if handler is None:  # an unknown method: gRPC answers it
+        if handler is None:  # gRPC itself answers calls of unknown methods
             return None
         for kind, make in _KINDS.items():
             method: Any = getattr(handler, kind)

@@ -1,8 +1,8 @@
-"""Ids of sessions and campaigns: a digest of what was asked for.
+"""Derives the ids of sessions and campaigns from a digest of what was asked for.
 
-So the same session in another data directory has the same id, and its recordings the same bytes.
-Fields that came later count only where they differ from their defaults: an id that was given once
-stays what the same request gives.
+The same session therefore has the same id in another data directory, and its recordings have the
+same bytes. Fields that were added later count only if they differ from their defaults, so that the
+same request keeps the id it once had.
 """
 
 from __future__ import annotations
@@ -71,26 +71,28 @@ _ALWAYS: Final[Mapping[type, tuple[str, ...]]] = {
     CampaignSpec: ("agents", "session", "allocation"),
     Allocation: ("budget", "common", "block", "at_once", "alike", "confidence"),
 }
-"""Fields that count at their defaults as well, in this order: those of the first ids. It is never
-added to."""
+"""Fields that count even at their defaults, in this order.
+
+They are those of the first ids, and nothing is ever added to them.
+"""
 
 
 def session_id(spec: SessionSpec) -> str:
-    """The id that a session wants: its agent and a digest of what was asked for."""
+    """Return the id that a session should have: its agent, and a digest of what was asked for."""
     agent = names.to_component(spec.agent.rsplit(":", 1)[-1])[:40]
     return f"{agent}-{_digest(spec)}"
 
 
 def campaign_id(spec: CampaignSpec) -> str:
-    """The id of a campaign: a digest of what was asked for."""
+    """Return the id of a campaign: a digest of what was asked for."""
     return f"campaign-{_digest(spec)}"
 
 
 def asked_for(spec: SessionSpec | CampaignSpec) -> dict[str, Any]:
-    """What somebody asked for, as plain values: two equal requests give the same.
+    """Return what a caller asked for as plain values, which are equal for equal requests.
 
-    The rules of decision are not in it, nor the digest of a layout that is shipped: like the
-    versions of packages they are what the server brings along.
+    The decision rules and the digest of a shipped layout are left out. Like the versions of
+    packages, they come with the server.
     """
     if isinstance(spec, CampaignSpec):
         return _asked(spec, json.loads(_CAMPAIGN.dump_json(spec)))

@@ -1,4 +1,4 @@
-"""What the service keeps: the spec of a session, its decisions, episodes and certificates."""
+"""Defines the values that the service stores: specifications, decisions, episodes, certificates."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class SessionState(IntEnum):
     CANCELLED = 4
     FAILED = 5
     UNREADABLE = 6
-    """Its record cannot be read; it is never stored, and nothing can be done but to delete it."""
+    """The record cannot be read. This state is never stored; the session can only be deleted."""
 
     @property
     def over(self) -> bool:
-        """True where no episode will follow."""
+        """Whether no episode will follow."""
         return self >= SessionState.FINISHED
 
 
@@ -41,32 +41,32 @@ class Outcome(IntEnum):
 
     @property
     def counts(self) -> bool:
-        """True where the episode is evidence."""
+        """Whether the episode is evidence."""
         return self <= Outcome.FAILURE
 
 
 @dataclass(frozen=True, slots=True)
 class SessionSpec:
-    """All that defines a session; nothing of it changes afterwards.
+    """Everything that defines a session; it never changes afterwards.
 
     Attributes:
         agent: Name of the agent.
         battery: Id of the battery.
         battery_digest: SHA-256 of the battery's content.
         layout: Name of the layout.
-        layout_variant: Variant of the layout; the default one where empty.
-        policy: How to choose.
+        layout_variant: Variant of the layout; empty for the default one.
+        policy: How to choose instances.
         stop: When to stop.
         seed: Seed of everything random in the session.
         backend: What plays the arenas.
         observation_spec: What the agent sees.
-        action_timeout_seconds: How long the agent may take for one action.
-        record_pixels: Camera images go into the recordings.
-        certify: NUTS refits certify the live posterior at checkpoints.
-        slots: How many episodes may be played at once, each by an agent process of its own.
-        layout_digest: SHA-256 of the layout as the store keeps it; empty in a session that is older
-            than that.
-        rules: Version of the rules of decision that the session goes by.
+        action_timeout_seconds: How long the agent may take to answer an observation.
+        record_pixels: Whether recordings contain the camera's images.
+        certify: Whether refits by NUTS certify the live posterior at checkpoints.
+        slots: Number of episodes that may be played at once, each by an agent process of its own.
+        layout_digest: SHA-256 of the layout as the store keeps it; empty in sessions older than
+            stored layouts.
+        rules: Version of the decision rules that the session follows.
     """
 
     agent: str
@@ -89,13 +89,13 @@ class SessionSpec:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What an agent remarked at a step, and what the step cost it.
+    """A remark of an agent at a step, and what the step cost it.
 
     Attributes:
-        text: The remark; empty where the note tells of cost alone.
-        tokens_in: Tokens that a language model was given; None: not told.
-        tokens_out: Tokens that it gave; None: not told.
-        cost: What that cost; None: not told.
+        text: The remark; empty if the note only tells a cost.
+        tokens_in: Tokens given to a language model; None if not told.
+        tokens_out: Tokens that the model returned; None if not told.
+        cost: What the tokens cost; None if not told.
         currency: Currency of the cost, three letters of ISO 4217; empty without a cost.
     """
 
@@ -111,16 +111,16 @@ class CapabilityStatus:
     """How well one capability is known.
 
     Attributes:
-        name: As the layout has it.
+        name: Name of the capability in the layout.
         mean: Posterior mean, in the unit.
         sd: Posterior standard deviation, in the unit.
-        unit: Its unit.
-        status: Where measuring it stands.
-        episodes_needed: How many more its target is expected to take; None: the battery cannot
-            reach it, or measuring is over.
-        best_sd: Standard deviation that the whole battery leaves at best, in the unit; None: not
-            known, or not yet.
-        limit: In words, where the target cannot be reached with this battery.
+        unit: Unit of the capability.
+        status: Where its measurement stands.
+        episodes_needed: How many more episodes its target is expected to take; None if the battery
+            cannot reach it, or measuring is over.
+        best_sd: Lowest standard deviation that the whole battery could leave, in the unit; None if
+            not known (yet).
+        limit: Why its target cannot be reached with this battery, in words; empty if it can.
     """
 
     name: str
@@ -135,12 +135,12 @@ class CapabilityStatus:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """An instance that was made on demand, whole, so that nobody needs to make it again.
+    """An instance made on demand, stored complete so that nobody needs to make it again.
 
     Attributes:
         offer: Name of the offer that it was made for.
-        instance: It, with the features that its arena has.
-        arena_yaml: Its arena, fixed.
+        instance: The instance, with the features that its arena has.
+        arena_yaml: Its fixed arena, as YAML.
     """
 
     offer: str
@@ -150,21 +150,22 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Why an instance was chosen.
+    """The choice of an instance, and the reasons for it.
 
     Attributes:
         instance: Name of the instance.
-        score: The selector's score; the larger, the more it was worth.
+        score: The selector's score; a larger one means that playing it is worth more.
         propensity: Probability with which the policy chose it.
         predicted: Predicted probability of success.
-        margins: Per capability, its posterior mean minus the demand, in the unit.
-        reason: Why, in a word.
-        alternatives: The best that could have been played instead: instances and their scores.
-        because: Why this and no other, in words, where there is more to say.
-        made: The instance, where it was made on demand and is not in the battery.
-        pending: Of how many earlier episodes the outcome was not known; the choice allows for them.
-        peers: What else of its paradigm could have been played for the first time; None for a
-            repeat, for what was made on demand, and where nothing chose by the battery.
+        margins: By capability, the posterior mean minus the demand, in the capability's unit.
+        reason: The kind of reason, in a word.
+        alternatives: The best instances that could have been played instead, with their scores.
+        because: Why this instance and no other, in words; empty if there is no more to say.
+        made: The instance if it was made on demand, and so is not in the battery.
+        pending: Number of earlier episodes whose outcome was not known; the choice allows for them.
+        peers: The instances of its paradigm that could then have been played for the first time,
+            itself among them. None for a repeat, for an instance made on demand, and if the choice
+            did not depend on the battery.
     """
 
     instance: str
@@ -181,7 +182,7 @@ class Decision:
 
 
 class Cause(StrEnum):
-    """Why an attempt did not come to its end, as far as it was nobody's fault in the backend."""
+    """Why an attempt did not come to its end, except for faults of the backend."""
 
     AGENT_LEFT = "the agent left"
     WITHDREW = "the agent left before it had to do with the episode"
@@ -193,32 +194,34 @@ class Cause(StrEnum):
 
     @property
     def blameless(self) -> bool:
-        """True where it counts neither against the agent nor against what plays arenas."""
+        """Whether it counts neither against the agent nor against the backend."""
         return self in (Cause.SERVER_STOPPED, Cause.SESSION_STOPPED)
 
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """One try at an episode, open or finished. A finished one never changes.
+    """One attempt at an episode, open or finished. A finished one never changes.
 
     Attributes:
         session: Id of the session.
-        number: Number within the session, from 0.
-        attempt: Which try at this number, from 0.
+        number: Number of the episode within the session, from 0.
+        attempt: Which attempt at this number, from 0.
         decision: Why its instance was chosen.
-        agent_instance: Which process of the agent played it.
-        outcome: None while it is open.
-        episode_return: Sum of rewards.
-        steps: Decisions taken.
-        ended_by: Why it ended; None while it is open and where the agent left.
-        cause: Why it was voided or a fault; empty otherwise.
+        agent_instance: Id of the agent's process that played it.
+        outcome: The outcome; None while the attempt is open.
+        episode_return: Sum of the rewards.
+        steps: Number of decisions taken.
+        ended_by: Why the episode ended; None while the attempt is open, or if the agent left.
+        cause: Why it was void or a fault, or failed on the second chance; empty otherwise.
         seconds: How long it took to play.
-        outcomes: What was observed of a finished one, by source: "success", "return", "time_left",
-            "rewards", "choice"; what does not apply is absent.
+        outcomes: Observed values of a finished attempt by source: "success", "return", "time_left",
+            "rewards", "choice"; those that do not apply are absent.
         versions: Versions of what played it, by package, and of a Unity build; empty while it is
-            open, and in attempts that are older than that.
-        unreadable: Why its record cannot be read; its decision then says nothing.
-        invalid: Why a person declared its outcome invalid; it then does not count.
+            open, and in attempts older than this field.
+        unreadable: Why its record cannot be read, and then its decision has no content; empty if it
+            can be read.
+        invalid: Why a person declared its outcome invalid, and then it does not count; empty
+            otherwise.
     """
 
     session: str
@@ -239,12 +242,12 @@ class Episode:
 
     @property
     def counts(self) -> bool:
-        """True where it is evidence."""
+        """Whether the attempt is evidence."""
         return self.outcome is not None and self.outcome.counts and not self.invalid
 
     @property
     def backend_fault(self) -> bool:
-        """True where what plays arenas failed."""
+        """Whether the backend failed."""
         return self.outcome is Outcome.FAULT and self.cause not in (
             Cause.SERVER_STOPPED,
             Cause.SESSION_STOPPED,
@@ -252,7 +255,7 @@ class Episode:
 
     @property
     def agents_void(self) -> bool:
-        """True where the agent's doing ended the attempt and it was not counted."""
+        """Whether the agent ended the attempt, so that it does not count."""
         return self.outcome is Outcome.VOID and self.cause not in (Cause.CANCELLED, Cause.WITHDREW)
 
 
@@ -262,17 +265,17 @@ class Session:
 
     Attributes:
         id: Id, the last component of its name.
-        spec: What it was made with; of one that is unreadable agent and battery alone, if those.
+        spec: Its specification; if the record is unreadable, at most the agent and the battery.
         state: Where it stands.
-        reason: Why it stopped, or cannot be read; empty while it goes on.
-        created: When, with time zone.
-        episodes: Episodes that counted.
-        successes: Of those, successes.
-        capabilities: As of the last decision, or of the profile.
-        allowed: How many episodes may be begun for now, where a campaign hands them out; None: as
-            many as the stopping rule lets be.
+        reason: Why it stopped, or why it cannot be read; empty while it goes on.
+        created: Time of creation, with time zone.
+        episodes: Number of episodes that count.
+        successes: Number of those that are successes.
+        capabilities: How well each capability is known, as of the last decision or of the profile.
         misfit: Where predictions fail, once the alarm says that the layout does not describe the
             agent.
+        allowed: Number of episodes that may begin for now, if a campaign hands them out; None if
+            the stopping rule alone decides.
         paused: Whether a person has paused it.
     """
 
@@ -291,11 +294,11 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class CampaignSpec:
-    """All that defines a campaign: several agents on one battery, with one budget.
+    """Everything that defines a campaign: several agents on one battery, with one budget.
 
     Attributes:
-        agents: Their names, each once, two at least.
-        session: What their sessions are made with, but for the agent and for what the campaign
+        agents: Names of the agents, at least two and all different.
+        session: Specification of their sessions, except for the agent and for what the campaign
             sets itself: the list of instances that come first, and the stopping rule.
         allocation: How episodes are handed out.
     """
@@ -307,15 +310,16 @@ class CampaignSpec:
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """A campaign as it is stored; what was handed out stands in its sessions.
+    """A campaign as it is stored; its sessions say how many episodes were handed out.
 
     Attributes:
         id: Id, the last component of its name.
-        spec: What it was made with.
+        spec: Its specification.
         sessions: Ids of its sessions, in the order of the agents.
-        created: When, with time zone.
-        reason: Why no more is handed out; empty while it goes on.
-        unreadable: Why its record cannot be read; its spec then says nothing.
+        created: Time of creation, with time zone.
+        reason: Why it hands out no more episodes; empty while it goes on.
+        unreadable: Why its record cannot be read, and then its spec has no content; empty if it
+            can.
     """
 
     id: str
@@ -328,13 +332,13 @@ class Campaign:
 
 @dataclass(frozen=True, slots=True)
 class StoredCertificate:
-    """The comparison of live posterior and NUTS at a checkpoint.
+    """A comparison of the live posterior with NUTS at a checkpoint.
 
     Attributes:
-        n: Episodes that the fit has seen.
-        passed: The live posterior may stand.
+        n: Number of episodes that the fit has seen.
+        passed: Whether the live posterior may stay.
         result: What was compared, as JSON values.
-        draws: File of the fit's draws, relative to the data directory; empty where there are none.
+        draws: File of the fit's draws, relative to the data directory; empty if there is none.
     """
 
     n: int
@@ -350,7 +354,7 @@ class BatteryRecord:
     Attributes:
         id: Id, the last component of its name.
         digest: SHA-256 of its content.
-        instances: How many instances it has.
+        instances: Number of its instances.
         problems: Problems found in its files, one line each.
     """
 
@@ -362,12 +366,12 @@ class BatteryRecord:
 
 @dataclass(frozen=True, slots=True)
 class LayoutRecord:
-    """A layout that the store keeps, so that a session can be read without the file it came from.
+    """A layout kept in the store, so that a session can be read without the layout's file.
 
     Attributes:
-        digest: SHA-256 of it; the key.
-        name: As the layout has it.
-        variant: Variant of the layout; the default one where empty.
+        digest: SHA-256 of the layout, its key in the store.
+        name: Name of the layout.
+        variant: Variant of the layout; empty for the default one.
         text: The layout as YAML.
     """
 

@@ -1,4 +1,4 @@
-"""What takes long: begun by a call, done beside it, told to whoever asks, and not forgotten."""
+"""Runs long operations in the background, and reports their progress and their end."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from animalcat.service.errors import Code, ServiceError, public, unknown
 log = logging.getLogger(__name__)
 
 KEPT: Final = 200
-"""Operations that are over and still told."""
+"""Number of finished operations that are remembered."""
 TOLD_SECONDS: Final = 0.1
-"""How often watchers are told of progress at most."""
+"""Least seconds between two reports of progress to watchers."""
 
 
 class Kind(IntEnum):
@@ -51,7 +51,7 @@ class State(IntEnum):
 
     @property
     def over(self) -> bool:
-        """True where nothing more will happen."""
+        """Whether nothing more will happen."""
         return self is not State.RUNNING
 
 
@@ -61,23 +61,23 @@ class StoppedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """Something that takes long.
+    """A long-running operation.
 
     Attributes:
         id: Id, the last component of its name.
         kind: What it does.
-        subject: Resource name of what it is about.
-        created: When it was begun, with time zone.
-        request_id: The caller's, so that the same id again begins nothing; may be empty.
-        asked: Digest of what was asked for with that id.
+        subject: Resource name of what it works on.
+        created: When it began, with time zone.
+        request_id: The caller's id for the request; a repeated id begins nothing new. May be empty.
+        asked: Digest of what was asked for.
         state: Where it stands.
-        done: Parts that are done.
-        total: Parts in all; 0: not known.
+        done: Number of parts that are done.
+        total: Number of parts in all; 0 if unknown.
         message: What is being done.
-        resource: Resource name of what came of it.
-        error: Why it is not done.
-        code: Code of the error.
-        ended: When it was over.
+        resource: Resource name of the result; empty while there is none.
+        error: Why it failed; empty if it did not.
+        code: Code of the error; empty if there is none.
+        ended: When it ended, with time zone; None while it runs.
     """
 
     id: str
@@ -100,19 +100,19 @@ _FORM: Final = TypeAdapter(Operation)
 
 
 class Operations:
-    """The operations of a server; used on one event loop, but for what they tell of progress.
+    """The operations of a server; used on one event loop, except for reports of progress.
 
-    Each stands in a file of its own, written when it begins and when it is over. What is found
-    under way at the start belonged to a server that stopped, and is told as aborted. Nothing is
-    done again: what was asked for is asked for again.
+    Each operation has a file of its own, written when it begins and when it ends. One that is found
+    running at the start belonged to a server that stopped; it becomes aborted. Nothing is done
+    again unless the caller asks again.
     """
 
     def __init__(self, folder: Path, clock: Callable[[], datetime]) -> None:
-        """Read what there is.
+        """Read the operations that are stored.
 
         Args:
-            folder: Where operations are kept; made when it is needed.
-            clock: Tells the time, with time zone.
+            folder: Where operations are kept; created when first needed.
+            clock: Returns the current time with time zone.
         """
         self._folder = folder
         self._clock = clock
@@ -140,15 +140,18 @@ class Operations:
         request_id: str = "",
         asked: str = "",
     ) -> Operation:
-        """Begin something, unless it was begun by the same request id.
+        """Begin an operation, unless the same request id has begun one already.
 
         Args:
             kind: What it does.
-            subject: Resource name of what it is about.
-            work: Does it, and gives the resource name of what came of it. To tell of progress, from
-                any thread, raises `StoppedError` where the work is no longer wanted.
-            request_id: The caller's; may be empty.
+            subject: Resource name of what it works on.
+            work: Does the work and returns the resource name of the result. It may report progress
+                from any thread; the report raises `StoppedError` once the work is no longer wanted.
+            request_id: The caller's id for the request; may be empty.
             asked: Digest of what is asked for.
+
+        Returns:
+            The operation, whether new or begun before.
 
         Raises:
             ServiceError: The request id was used for something else, or the server is stopping.
@@ -182,10 +185,10 @@ class Operations:
         return made
 
     def get(self, operation: str) -> Operation:
-        """The operation of that id.
+        """Return the operation with this id.
 
         Raises:
-            ServiceError: There is none.
+            ServiceError: There is no such operation.
         """
         found = self._known.get(operation)
         if found is None:
@@ -195,30 +198,30 @@ class Operations:
         return found
 
     def all(self) -> list[Operation]:
-        """All operations, newest first."""
+        """List all operations, newest first."""
         return sorted(self._known.values(), key=lambda one: one.id.rsplit("-", 1)[-1], reverse=True)
 
     def cancel(self, operation: str) -> Operation:
-        """Stop an operation; one that is over stays as it is.
+        """Ask an operation to stop; one that is over stays as it is.
 
         Raises:
-            ServiceError: There is none of that id, or it cannot be stopped midway.
+            ServiceError: There is no such operation, or it cannot be stopped midway.
         """
         found = self.get(operation)
         if not found.state.over and not found.kind.cancellable:
             raise ServiceError(
                 Code.INVALID_REQUEST,
-                f"{names.operation_name(operation)} cannot be stopped midway; wait for its end",
+                f"{names.operation_name(operation)} cannot be stopped midway; wait until it ends",
             )
         if not found.state.over:
             self._stops[operation].wanted = True
         return found
 
     async def watch(self, operation: str) -> AsyncIterator[Operation]:
-        """An operation now, at its steps of progress, and at last when it is over.
+        """Yield an operation as it is now, at each report of progress, and finally when it is over.
 
         Raises:
-            ServiceError: There is none.
+            ServiceError: There is no such operation.
         """
         while True:
             news = self._news.get(operation)
@@ -229,12 +232,12 @@ class Operations:
             await news.wait()
 
     async def close(self) -> None:
-        """Stop what can be stopped, and wait; what was under way is told as aborted."""
+        """Stop what can be stopped and wait for it; what was running becomes aborted."""
         self._closing = True
         for operation, stop in self._stops.items():
             if self._known[operation].kind.cancellable:
                 stop.wanted = True
-            else:  # it waits for what the server is stopping as well
+            else:  # it waits for something that the server stops as well
                 self._tasks[operation].cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
@@ -287,7 +290,7 @@ class Operations:
         )
 
     def _write(self, operation: Operation) -> None:
-        """Keep an operation: the whole of it, or what stood before."""
+        """Write an operation to its file, either completely or not at all."""
         self._folder.mkdir(parents=True, exist_ok=True)
         path = self._folder / f"{operation.id}.json"
         temporary = path.with_suffix(".tmp")
@@ -298,7 +301,7 @@ class Operations:
         temporary.replace(path)
 
     def _forget(self) -> None:
-        """Drop the oldest of those that are over."""
+        """Drop the oldest operations that are over."""
         over = [one for one in self.all() if one.state.over]
         for old in over[KEPT:]:
             del self._known[old.id]
@@ -307,7 +310,7 @@ class Operations:
 
 @dataclass(slots=True)
 class Stop:
-    """Whether an operation is to stop, and when watchers may be told next (seconds, monotonic)."""
+    """Whether an operation is to stop, and when to report again (seconds, monotonic clock)."""
 
     wanted: bool = False
     next_told: float = 0.0

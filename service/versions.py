@@ -1,4 +1,4 @@
-"""Versions of what could change the numbers, for recordings, profiles and replay."""
+"""Tells the versions of everything that could change a result."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Final, NamedTuple
 
 PACKAGES: Final = ("animalcat", "numba", "numpy", "nutpie", "pymc", "sapien")
-"""Packages whose version is kept."""
+"""Packages whose versions are recorded."""
 
 
 class ChangedVersion(NamedTuple):
-    """A version that is not what it was.
+    """A version that differs between a recording and this installation.
 
     Attributes:
-        name: Of the package.
-        recorded: The version that was recorded; empty where there was none.
-        here: The version of this installation; empty where there is none.
+        name: Name of the package.
+        recorded: The recorded version; empty if there is none.
+        here: The version of this installation; empty if there is none.
     """
 
     name: str
@@ -26,7 +26,7 @@ class ChangedVersion(NamedTuple):
 
 
 def versions() -> dict[str, str]:
-    """Versions of this installation by package, and of `python` and `platform`."""
+    """Return the versions of this installation by package, and of `python` and `platform`."""
     found = {name: _version(name) for name in PACKAGES}
     found["python"] = platform.python_version()
     found["platform"] = f"{platform.system()}-{platform.machine()}".lower()
@@ -36,11 +36,11 @@ def versions() -> dict[str, str]:
 def changed_versions(
     recorded: Mapping[str, str], here: Mapping[str, str] | None = None
 ) -> tuple[ChangedVersion, ...]:
-    """Where recorded versions differ from those here, by name.
+    """Return where recorded versions differ from those of this installation, in order of name.
 
     Args:
         recorded: Versions by package.
-        here: Those to compare them with; by default those of this installation.
+        here: Versions to compare them with; None for those of this installation.
     """
     here = versions() if here is None else here
     return tuple(

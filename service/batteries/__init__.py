@@ -1,5 +1,5 @@
-"""Item banks: arenas with their meta-features.
+"""Batteries: banks of arenas with their meta-features, kept on disk.
 
-`battery` makes, reads and writes them, an `instance` is one arena of one; `feature_table` reads
-columns of one's own.
+`battery` makes, writes and reads batteries, `instance` describes one arena of a battery, and
+`feature_table` reads a user's own columns of meta-features.
 """

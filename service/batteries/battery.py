@@ -1,4 +1,4 @@
-"""Batteries: from arena files or families to fixed instances with their meta-features, on disk."""
+"""Makes batteries from arena files or families, and keeps them on disk by digest."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ from animalcat.service.batteries.feature_table import FeatureTable, read_table
 from animalcat.service.batteries.instance import Instance
 
 USUAL_STEPS: Final = 250 * STEPS_PER_UNIT
-"""Physics steps until the time limit that most arenas of the Animal-AI Olympics have."""
+"""Time limit of most arenas of the Animal-AI Olympics, in physics steps."""
 TABLE_VERSION: Final = 2
-"""Version of a battery's table on disk; part of its digest.
+"""Version of a battery's table on disk, and part of its digest.
 
-1: only the features of `aaio`, and no word on why one is missing.
+Version 1 has only the features of `aaio`, and does not say why one is missing.
 """
 
 
 Tick: TypeAlias = Callable[[int, int, str], None]
-"""Told of progress: parts done, parts in all (0: not known), what is being done."""
+"""Told of progress: the parts done, all parts (0 if unknown), and what is being done."""
 
 
 def silent(done: int, total: int, message: str) -> None:
-    """Progress that is told to nobody."""
+    """Ignore progress."""
 
 
 class ArenaFile(NamedTuple):
-    """An arena file: path relative to the battery's folder, and its text."""
+    """An arena file: its path relative to the battery's folder, and its text."""
 
     path: str
     text: str
@@ -56,13 +56,13 @@ class Battery:
     """A content-addressed set of instances.
 
     Attributes:
-        digest: SHA-256 of its content.
-        units: Unit of every meta-feature.
-        instances: In the order of their names.
-        problems: Problems found in its files, one line each.
-        folder: Where its arenas are.
-        versions: Version of the definition of every meta-feature that was measured; empty in
-            batteries of table version 1.
+        digest: SHA-256 of the content.
+        units: Unit by meta-feature.
+        instances: The instances in order of name.
+        problems: Problems found in the files, one line each.
+        folder: The battery's folder, in which its arenas are.
+        versions: Version of the definition by measured meta-feature; empty in batteries of table
+            version 1.
     """
 
     digest: str
@@ -74,42 +74,43 @@ class Battery:
 
     @cached_property
     def index(self) -> Mapping[str, int]:
-        """Place of every instance, by name."""
+        """Position of every instance, by name."""
         return {instance.name: k for k, instance in enumerate(self.instances)}
 
     @cached_property
     def expected_steps(self) -> Mapping[str, int]:
-        """How long an episode of every instance is expected to take, in physics steps, by name.
+        """Expected length of an episode in physics steps, by instance name.
 
-        That is its time limit. One without a limit may take longer than any that has one, and how
-        much longer nobody knows: the battery's longest limit is the least that it can be taken for,
-        so that what it tells a second is not overrated.
+        This is the instance's time limit. Without a limit an episode may last longer than any that
+        has one, and nobody knows how much. The battery's longest limit is then the lowest plausible
+        value, which avoids overrating what the instance tells per second.
         """
         limits = {instance.name: instance.time_limit_steps for instance in self.instances}
         longest = max(limits.values(), default=0) or USUAL_STEPS
         return {name: limit or longest for name, limit in limits.items()}
 
     def arena_yaml(self, instance: Instance) -> str:
-        """The fixed arena of an instance, YAML in the current grammar."""
+        """Return the fixed arena of an instance, as YAML in the current grammar."""
         return (self.folder / instance.arena).read_text("utf-8")
 
 
 def import_files(
     files: Iterable[ArenaFile], seed: int, store: Path, table: str = "", tick: Tick = silent
 ) -> Battery:
-    """Make a battery of arena files.
+    """Make a battery from arena files.
 
     Args:
-        files: The files; their order does not matter.
-        seed: Seed of the values that they leave to chance; each file draws with (seed, its path).
+        files: The files, in any order.
+        seed: Seed for values that the files leave to chance; each instance draws with (seed, its
+            name).
         store: Folder that holds batteries by digest.
-        table: Meta-features of one's own, CSV (`feature_table`); empty: none.
-        tick: Told of progress; what it raises ends the import.
+        table: The user's own meta-features as CSV (see `feature_table`); empty for none.
+        tick: Told of progress; an exception that it raises ends the import.
 
     Raises:
         ArenaError: A file cannot be used; the message names file and line.
-        ValueError: There is no file, two would give an instance of the same name, or the table
-            does not fit; the message names the place.
+        ValueError: There is no file, two files give instances of the same name, or the table does
+            not fit; the message names the place.
     """
     drafts: list[Draft] = []
     problems: list[str] = []
@@ -130,17 +131,17 @@ def import_files(
 
 
 def build_family(family: str, n: int, seed: int, store: Path, tick: Tick = silent) -> Battery:
-    """Make a battery of a family of arenas.
+    """Make a battery from a family of arenas.
 
     Args:
         family: A name in `arena_configs.families.FAMILIES`.
-        n: How many instances.
-        seed: Seed of the drawing.
+        n: Number of instances.
+        seed: Seed for drawing the instances.
         store: Folder that holds batteries by digest.
-        tick: Told of progress; what it raises ends the building.
+        tick: Told of progress; an exception that it raises ends the build.
 
     Raises:
-        ValueError: No such family.
+        ValueError: There is no such family.
     """
     rng = np.random.default_rng([seed, crc32(family.encode())])
     drafts: list[Draft] = []
@@ -154,8 +155,8 @@ def load(digest: str, store: Path) -> Battery:
     """Read a battery from disk.
 
     Raises:
-        FileNotFoundError: It is not there.
-        ValueError: Its table was written by a newer version.
+        FileNotFoundError: There is no such battery.
+        ValueError: A newer version wrote its table.
     """
     folder = store / digest
     table: dict[str, Any] = json.loads((folder / "battery.json").read_text("utf-8"))
@@ -178,7 +179,7 @@ def _instance(row: Mapping[str, Any]) -> Instance:
 
 
 def _row(instance: Instance) -> dict[str, Any]:
-    """An instance as the table has it."""
+    """Return an instance as a row of the table on disk."""
     row = asdict(instance)
     if not instance.places:
         del row["places"]
@@ -186,10 +187,10 @@ def _row(instance: Instance) -> dict[str, Any]:
 
 
 def read_files(source: Path) -> Iterator[ArenaFile]:
-    """The arena files of a folder and its subfolders, or one file.
+    """Yield the arena files of a folder and its subfolders, or a single file.
 
     Raises:
-        FileNotFoundError: There is nothing there, or no arena file in the folder.
+        FileNotFoundError: The path does not exist, or the folder has no arena file.
         ValueError: A file is not UTF-8; the message names it.
     """
     if source.is_dir():
@@ -207,10 +208,10 @@ def read_files(source: Path) -> Iterator[ArenaFile]:
 
 
 def paradigm_of(name: str) -> str:
-    """The kind of task that an instance's name says.
+    """Return the paradigm that an instance's name stands for.
 
-    The first two components between '-' of names with three or more ("01-13" of "01-13-02"), the
-    first of two, and the folder of names with one.
+    The name is split at '-'. Of three or more components it is the first two ("01-13" of
+    "01-13-02"), of two components the first, and a name of one component takes its folder.
     """
     path = PurePosixPath(name)
     parts = path.name.split("-")
@@ -236,17 +237,17 @@ class Fixed(NamedTuple):
 
 
 def instance_seed(seed: int, name: str) -> int:
-    """Seed of an instance: 63 bits, since what plays arenas may take it as a signed number."""
+    """Return an instance's seed: 63 bits, because a backend may read it as a signed number."""
     digest = hashlib.blake2b(f"{seed}/{name}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1
 
 
 def fixed_instance(draft: Draft, file: str = "") -> Fixed:
-    """An instance of a draft: every value fixed, its features measured.
+    """Make an instance from a draft: fix every value and measure its features.
 
     Args:
-        draft: What it is to be.
-        file: Its file in the battery's folder; empty where it is in none.
+        draft: The draft.
+        file: The arena's file within the battery's folder; empty if it has none.
 
     Raises:
         ArenaError: The arena cannot be built.
@@ -276,14 +277,14 @@ def _store(
     tick: Tick,
     own: FeatureTable | None = None,
 ) -> Battery:
-    """Fix, measure and write the instances; content that is there already is left alone."""
+    """Fix, measure and write the instances; a battery that exists already is left alone."""
     if not drafts:
-        raise ValueError("a battery needs one arena at least")
+        raise ValueError("a battery needs at least one arena")
     ordered = sorted(drafts, key=lambda draft: draft.name)
     for one, other in pairwise(ordered):
         if one.name == other.name:
             raise ValueError(f"two files give an instance named {one.name!r}; rename one")
-    if own is not None:  # before what takes time
+    if own is not None:  # before the work that takes time
         own.check({draft.name for draft in ordered})
     made: list[Fixed] = []
     for draft in ordered:
@@ -331,7 +332,7 @@ def _store(
 
 
 def _with_own(made: Fixed, own: FeatureTable, units: Mapping[str, str]) -> Fixed:
-    """An instance with what a table says of it."""
+    """Return an instance with the features and places that the user's table gives it."""
     instance = made.instance
     features, missing = own.joined(instance.name, instance.features, units)
     return made._replace(
@@ -356,5 +357,5 @@ def _rename(temporary: Path, folder: Path) -> None:
         temporary.chmod(0o755)
         temporary.rename(folder)
     except OSError:
-        if not folder.exists():  # else another thread stored the same content first
+        if not folder.exists():  # otherwise another thread stored the same content first
             raise

@@ -1,4 +1,4 @@
-"""Tables of meta-features of one's own: one row an instance, joined to a battery by name."""
+"""Reads a user's table of meta-features: one row per instance, joined to a battery by name."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from animalcat.arena_configs.outcome import MarkedPlace
 
 INSTANCE: Final = "instance"
 CHOICES: Final = "choices"
-"""The column that marks places: `right 10 20 2; wrong 30 20 2`, metres for x, z and radius."""
+"""Column that marks places, as in `right 10 20 2; wrong 30 20 2`: x, z and radius in metres."""
 CLOSE: Final = 1e-6
-"""Share by which a value of a measured feature may differ from what was measured."""
+"""Tolerance, relative and absolute, between a value given and the same feature as measured."""
 
 _HEADER: Final = re.compile(r"\s*([^\[\]]*?)\s*(?:\[\s*([^\[\]]*?)\s*\])?\s*")
 _NAME: Final = re.compile(r"[A-Za-z_]\w{0,63}")
@@ -28,12 +28,12 @@ class TableError(ValueError):
 
 
 class FeatureRow(NamedTuple):
-    """What a table says of one instance.
+    """One row of a table.
 
     Attributes:
-        line: Line in the table, from 1.
-        values: Features by name; those of empty cells are not there.
-        places: Those that are marked as choices.
+        line: Line in the table, counted from 1.
+        values: Feature values by name, without those of empty cells.
+        places: Places that are marked as choices.
     """
 
     line: int
@@ -42,26 +42,26 @@ class FeatureRow(NamedTuple):
 
 
 class FeatureTable(NamedTuple):
-    """Meta-features of one's own.
+    """A user's own meta-features.
 
     Attributes:
-        units: Unit of every column, "" where it has none.
-        rows: By instance.
+        units: Unit of every column; "" for none.
+        rows: Row by instance name.
     """
 
     units: Mapping[str, str]
     rows: Mapping[str, FeatureRow]
 
     def check(self, instances: Collection[str]) -> None:
-        """Insist on one row for every instance, and none for others.
+        """Check that every instance has a row, and that there are no other rows.
 
         Raises:
-            TableError: A row is too many, or there is none.
+            TableError: A row is missing, or belongs to no instance.
         """
         for name, row in self.rows.items():
             if name not in instances:
                 raise TableError(
-                    f"table, line {row.line}: there is no instance {name!r}; there are "
+                    f"table, line {row.line}: the battery has no instance {name!r}; it has "
                     f"{_some(sorted(instances))}"
                 )
         if lost := sorted(set(instances) - set(self.rows)):
@@ -73,15 +73,18 @@ class FeatureTable(NamedTuple):
     def joined(
         self, instance: str, values: Mapping[str, float], units: Mapping[str, str]
     ) -> tuple[dict[str, float], dict[str, str]]:
-        """An instance's measured features with its own ones, and why any of these is missing.
+        """Join an instance's measured features with the user's own ones.
 
         Args:
-            instance: Its name.
-            values: What was measured.
-            units: Unit of everything that is measured.
+            instance: Name of the instance.
+            values: The measured features.
+            units: Unit by measured feature.
+
+        Returns:
+            All features by name, and the reason for each of the user's own that is missing.
 
         Raises:
-            TableError: A column has the name of a measured feature and another value or unit.
+            TableError: A column has the name of a measured feature but another value or unit.
         """
         row = self.rows[instance]
         for name in self.units.keys() & units.keys():
@@ -94,8 +97,8 @@ class FeatureTable(NamedTuple):
             if not same or self.units[name] != units[name]:
                 raise TableError(
                     f"table, line {row.line}, column {name}: {_said(given, self.units[name])}, but "
-                    f"{name} is measured and is {_said(found, units[name])}; give a feature of "
-                    "your own another name"
+                    f"{name} is a measured feature and is {_said(found, units[name])}; give a "
+                    "feature of your own another name"
                 )
         own = {name: value for name, value in row.values.items() if name not in units}
         missing = self.units.keys() - row.values.keys() - units.keys()
@@ -103,14 +106,15 @@ class FeatureTable(NamedTuple):
 
 
 def read_table(text: str) -> FeatureTable:
-    """Read a table.
+    """Parse a table.
 
     Args:
-        text: CSV with a header: `instance`, one column a feature, `name` or `name [unit]`, and
-            perhaps `choices`. An empty cell: the feature does not apply.
+        text: CSV with a header. The columns are `instance`, one per feature, written `name` or
+            `name [unit]`, and optionally `choices`. An empty cell means that the feature does not
+            apply.
 
     Raises:
-        TableError: It cannot be read; the message names line and column.
+        TableError: The table cannot be read; the message names line and column.
     """
     reader = csv.reader(io.StringIO(text.removeprefix("\ufeff")))
     try:
@@ -145,12 +149,12 @@ def read_table(text: str) -> FeatureTable:
 
 
 def _column(cell: str) -> tuple[str, str]:
-    """Name and unit in a header."""
+    """Return the name and the unit in a column's header."""
     matched = _HEADER.fullmatch(cell)
     if matched is None or not _NAME.fullmatch(matched[1]):
         raise TableError(
-            f"table: column {cell!r}: a name of letters, digits and _ is wanted, and its unit in "
-            "brackets where it has one, as in `noise [dB]`"
+            f"table: column {cell!r}: give a name of letters, digits and _, followed by its unit "
+            "in brackets if it has one, as in `noise [dB]`"
         )
     unit = matched[2] or ""
     return matched[1], "" if unit == "1" else unit
@@ -162,7 +166,7 @@ def _number(cell: str, line: int, column: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise TableError(f"table, line {line}, column {column}: {cell!r} is no finite number")
+        raise TableError(f"table, line {line}, column {column}: {cell!r} is not a finite number")
     return value
 
 
@@ -179,14 +183,14 @@ def _place(text: str, line: int) -> MarkedPlace:
     inside = 0.0 <= x <= ARENA_SIDE and 0.0 <= z <= ARENA_SIDE and 0.0 < radius < math.inf
     if kind not in ("right", "wrong") or not inside:
         raise TableError(
-            f"table, line {line}, column {CHOICES}: {text.strip()!r}; right or wrong, then x and z "
-            f"from 0 to {ARENA_SIDE:g} and a radius above 0, in metres, as in `right 10 20 2`"
+            f"table, line {line}, column {CHOICES}: {text.strip()!r}; give right or wrong, then x "
+            f"and z from 0 to {ARENA_SIDE:g} and a radius above 0, in metres, as in `right 10 20 2`"
         )
     return MarkedPlace(kind == "right", x, z, radius)
 
 
 def _some(names: Collection[str]) -> str:
-    """The first few of some names, and how many more there are."""
+    """Return the first few of some names, and how many more there are."""
     first = ", ".join(map(repr, list(names)[:_FEW]))
     return f"{first} and {len(names) - _FEW} more" if len(names) > _FEW else first
 

@@ -1,4 +1,4 @@
-"""One arena of a battery, as sessions know it."""
+"""Describes one arena of a battery, as sessions use it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ class Instance:
     """One arena with every value fixed.
 
     Attributes:
-        name: Path of its file without the suffix, or what its family calls it.
-        paradigm: What kind of task it is; selection is balanced over them.
-        features: Meta-features, in the units of the battery's table.
+        name: Path of its file without the suffix, or the name that its family gives it.
+        paradigm: The kind of task; selection is balanced over paradigms.
+        features: Meta-features by name, in the units of the battery's table.
         pass_mark: Return that an episode must exceed to be a success.
-        time_limit_steps: Physics steps until the time limit; 0: none.
-        seed: Seed of its episodes, so that the same instance plays the same.
-        arena: Its file in the battery's folder.
-        missing: Why a meta-feature that batteries have does not apply to it, by name.
-        places: Places that are choices, right or wrong ones; the first that the agent reaches
-            decides.
+        time_limit_steps: Physics steps until the time limit; 0 for none.
+        seed: Seed of its episodes, so that the same instance always plays the same.
+        arena: File of the arena within the battery's folder; empty if it has none.
+        missing: Why a meta-feature does not apply to it, by the feature's name.
+        places: Right and wrong places to choose from; the first that the agent reaches decides.
     """
 
     name: str

@@ -1,1 +1,1 @@
-"""Several sessions on one budget: `conductor` hands out their episodes."""
+"""Campaigns: several sessions on one budget of episodes, handed out by `conductor`."""

@@ -1,4 +1,4 @@
-"""Conducts one campaign: looks where its agents overlap, and lets those play on."""
+"""Conducts campaigns: compares their agents, and gives more episodes to those that overlap."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ log = logging.getLogger(__name__)
 
 
 FIRST_DELAY_SECONDS: Final = 1.0
-"""How long to wait after an error before the same is tried again; each time twice as long."""
+"""Seconds before the first retry after an error; every further wait is twice as long."""
 MOST_DELAY_SECONDS: Final = 60.0
-"""The longest such wait."""
+"""Most seconds between two retries."""
 
 
 class Conductor:
     """Hands out the episodes of one campaign.
 
-    What was handed out stands in the sessions (`Session.allowed`), stored before anybody plays and
-    a round at a time, so a conductor that starts anew goes on where the last one was. A round
-    begins when all that was handed out has been played; so it follows from outcomes alone, never
+    Episodes are handed out in rounds, and stored in the sessions (`Session.allowed`) before anybody
+    plays them. A conductor that restarts therefore goes on where the last one stopped. A round
+    begins once everything handed out has been played, so that it follows from outcomes alone, never
     from who was quicker.
 
     Attributes:
-        campaign: What is conducted, as it stands.
-        concluded: Set once the campaign has ended and each of its sessions was to be concluded,
-            whether that worked or is still to be tried again.
+        campaign: The campaign as it stands.
+        concluded: Set once the campaign has ended and it was tried to end each of its sessions,
+            even if that failed or is still to be tried again.
     """
 
     def __init__(self, campaign: Campaign, engines: Engines) -> None:
@@ -46,10 +46,10 @@ class Conductor:
         self._news = asyncio.Event()
 
     async def run(self) -> None:
-        """Hand out until the campaign has ended, then have every session's profile made.
+        """Hand out episodes until the campaign has ended, then have every session make its profile.
 
-        An error ends nothing: it is logged and the same tried again, since a full disk or a file
-        that is gone may be mended meanwhile, and a round follows from outcomes alone.
+        An error ends nothing. It is logged and the same is tried again, because a full disk or a
+        lost file may be repaired meanwhile, and a round follows from outcomes alone.
         """
         listening = asyncio.create_task(self._listen())
         delay, told = FIRST_DELAY_SECONDS, ""
@@ -61,10 +61,10 @@ class Conductor:
                         return
                     delay, told, patience = FIRST_DELAY_SECONDS, "", None
                 except Exception as error:
-                    # In whole once: what never goes away would fill the log with one traceback.
+                    # Log the traceback only once; an error that stays would fill the log with it.
                     known, told = told == repr(error), repr(error)
                     log.error(
-                        "campaign %s: %s; tried again in %g s",
+                        "campaign %s: %s; will try again in %g s",
                         self.campaign.id,
                         error,
                         delay,
@@ -78,7 +78,7 @@ class Conductor:
             listening.cancel()
 
     async def _go_on(self) -> bool:
-        """Do what can be done now; whether nothing is left to do."""
+        """Do what can be done now, and return whether nothing is left to do."""
         sessions = await self._sessions()
         if not self.campaign.reason and all(_waits(session) for session in sessions):
             await self._hand_out(sessions)
@@ -97,7 +97,7 @@ class Conductor:
                 await events.get()
 
     async def end(self, reason: str) -> None:
-        """Hand out no more."""
+        """End the campaign, so that no more episodes are handed out."""
         self.concluded.clear()
         self.campaign = await asyncio.to_thread(
             self._engines.parts.store.end_campaign, self.campaign.id, reason
@@ -137,7 +137,7 @@ class Conductor:
             await self.end(reason)
 
     async def _conclude(self) -> None:
-        """End every session that is not over; what fails for one does not keep the others."""
+        """End every session that is not over; a failure of one does not stop the others."""
         errors: list[Exception] = []
         for session in await self._sessions():
             if session.state.over:
@@ -166,10 +166,10 @@ class Conductors:
     async def resume(self) -> None:
         """Go on with every campaign that has sessions left to play or to conclude."""
         for campaign in await asyncio.to_thread(self._engines.parts.store.campaigns):
-            self.start(campaign)  # which ends at once where nothing is left
+            self.start(campaign)  # it ends at once if nothing is left to do
 
     def start(self, campaign: Campaign) -> None:
-        """Conduct a campaign, unless that is being done or it cannot be read."""
+        """Conduct a campaign, unless that is being done already or its record is unreadable."""
         if campaign.unreadable:
             log.error("campaign %s is %s", campaign.id, campaign.unreadable)
             return
@@ -181,21 +181,26 @@ class Conductors:
             self._tasks[campaign.id] = task
 
     async def end(self, campaign: Campaign, reason: str) -> None:
-        """End a campaign, and wait until its sessions are over, or cannot be ended for now."""
+        """End a campaign, and wait until its sessions are over or cannot be ended for now."""
         self.start(campaign)
         conductor = self._conductors[campaign.id]
         await conductor.end(reason)
         await conductor.concluded.wait()
 
     async def close(self) -> None:
-        """Stop conducting; what was handed out is stored."""
+        """Stop conducting; everything handed out is stored."""
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
 
 def standing(session: Session, layout: Layout) -> Standing:
-    """What is known of a session's agent, in shares of the capabilities' ranges."""
+    """Return what is known of a session's agent, in units of each capability's range.
+
+    Args:
+        session: The session.
+        layout: Its layout.
+    """
     nodes = [layout.latents[i] for i in layout.capabilities]
     spans = np.array([node.prior.span for node in nodes])
     prior = np.array([node.prior.sd for node in nodes]) / spans
@@ -209,7 +214,7 @@ def standing(session: Session, layout: Layout) -> Standing:
 
 
 def _waits(session: Session) -> bool:
-    """Whether a session has played what it was given."""
+    """Return whether a session is over, or has played everything handed out to it."""
     return session.state.over or session.episodes >= (session.allowed or 0)
 
 

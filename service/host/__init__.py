@@ -1,5 +1,6 @@
-"""What a server needs of its machine.
+"""Runs servers on a machine.
 
-`settings` are its settings, `lock` lets a data directory have one server, `private` starts a server
-for one command, `warming` compiles ahead.
+`settings` are the settings of a server. `lock` makes sure that a data directory has only one
+server, `private` starts a server for a single command, and `warming` compiles code ahead of its
+first use.
 """

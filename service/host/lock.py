@@ -1,4 +1,4 @@
-"""One server per data directory: a lock that the operating system drops with its process."""
+"""Lets a data directory have only one server, by a lock that ends with the server's process."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ LOCK_FILE: Final = "server.lock"
 
 
 class Holder(NamedTuple):
-    """Who holds a data directory: address of the server (empty while it starts), process id."""
+    """The server of a data directory: its address (empty while it starts) and its process id."""
 
     address: str
     pid: int
 
 
 class DirectoryInUseError(RuntimeError):
-    """Another server works on the data directory.
+    """Another server uses the data directory.
 
     Attributes:
-        holder: Who.
+        holder: That server.
     """
 
     def __init__(self, data: Path, holder: Holder) -> None:
@@ -52,28 +52,28 @@ class DirectoryLock:
         self.publish("")
 
     def publish(self, address: str) -> None:
-        """Write down where the server listens."""
+        """Write into the lock file where the server listens."""
         content = json.dumps(Holder(address, os.getpid())._asdict()).encode()
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, content, 0)
 
     def release(self) -> None:
-        """Let go; calling it twice is fine."""
+        """Release the directory; a second call does nothing."""
         if self._file >= 0:
-            # The file stays: removing it would let two servers lock two files of one name.
+            # The file stays: after its removal, two servers could each lock a file of this name.
             os.ftruncate(self._file, 0)
             os.close(self._file)
             self._file = -1
 
 
 def running_server(data: Path) -> Holder | None:
-    """Who works on a data directory; None where nobody does."""
+    """Return the server that uses a data directory; None if there is none."""
     try:
         file = os.open(data / LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
     try:
-        # Shared, so that two who ask do not take each other for the server.
+        # A shared lock, so that two processes that ask do not take each other for the server.
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return _read(file)
@@ -83,7 +83,7 @@ def running_server(data: Path) -> Holder | None:
 
 
 def _lock(file: int) -> bool:
-    # Somebody who only asks (`running_server`) holds the lock for an instant: try again.
+    # A process that only asks (`running_server`) holds the lock for an instant: try again.
     for pause in (0.02, 0.05, 0.1, None):
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -97,5 +97,5 @@ def _lock(file: int) -> bool:
 def _read(file: int) -> Holder:
     try:
         return Holder(**json.loads(os.pread(file, 4096, 0) or b"{}"))
-    except (ValueError, TypeError):  # between truncation and writing
+    except (ValueError, TypeError):  # read between truncation and writing
         return Holder("", 0)

@@ -1,4 +1,4 @@
-"""Finds the server that a command is to talk to, and starts a private one where there is none."""
+"""Finds the server that a command talks to, or starts a private one."""
 
 from __future__ import annotations
 
@@ -16,33 +16,34 @@ from animalcat.service.host.lock import running_server
 from animalcat.service.host.settings import Settings
 
 STOP_SECONDS: Final = 30.0
-"""How long a private server may take to store what is open."""
+"""Seconds that a private server may take to store what is open."""
 STARTING_SECONDS: Final = 20.0
-"""How long to wait for a server that holds the directory and does not yet answer."""
+"""Seconds to wait for a server that holds the directory but does not answer yet."""
 
 MOST_LOG_BYTES: Final = 1024 * 1024
-"""Size beyond which the log of private servers is begun anew."""
+"""Size of the log of private servers beyond which it is emptied."""
 
 
 @contextmanager
 def server_for(
     address: str | None, data: Path | None = None, builds: Sequence[Path] = ()
 ) -> Generator[str]:
-    """The address of a server.
+    """Yield the address of a server for the duration of the block.
 
-    A given address, else the server that works on the data directory, else a private server on a
-    free port of this machine. The private one is a process in a session of its own that ends with
-    its standard input: Ctrl-C reaches the command alone, which leaves this block and so lets the
-    server store what is open; and when the command is killed, the server stops the same way. Of two
-    commands that start at once one has the server, and the other joins it.
+    This is the given address, or else the server that uses the data directory, or else a private
+    server on a free port of this machine. The private server runs in a process session of its own
+    and stops when its standard input ends. Ctrl-C therefore reaches only the command, which leaves
+    this block and so lets the server store what is open; if the command is killed, the server stops
+    in the same way. If two commands start at once, one starts the server and the other joins it.
 
     Args:
-        address: Host and port of a server, if one was given.
-        data: The data directory; by default that of the settings.
-        builds: Unity builds that a private server may run when a session names them.
+        address: Host and port of a server; None or empty to find one.
+        data: The data directory; None for that of the settings.
+        builds: Unity builds that a private server may run if a session names them.
 
     Raises:
-        AnimalcatError: The private server did not start; the message is its own.
+        AnimalcatError: The private server did not start, and the message is its own; or the server
+            that holds the directory does not answer.
     """
     if address:
         yield address
@@ -53,7 +54,7 @@ def server_for(
         yield found
         return
     home.mkdir(parents=True, exist_ok=True)
-    # Appended to: where two commands start at once, both servers write, and one gives way.
+    # Appended to, because two servers that start at once both write before one gives way.
     with (home / "server.log").open("a+b") as log:
         if log.tell() > MOST_LOG_BYTES:
             log.truncate(0)
@@ -76,12 +77,14 @@ def server_for(
 
 
 def _found(home: Path) -> str:
-    """Address of the server that works on a directory; empty where there is none."""
+    """Return the address of the server that uses a directory; empty if there is none."""
     end = time.monotonic() + STARTING_SECONDS
     while (holder := running_server(home)) is not None and not holder.address:
         if time.monotonic() > end:
             raise AnimalcatError(
-                f"a server (process {holder.pid}) holds {home} and does not answer", "UNAVAILABLE"
+                f"a server (process {holder.pid}) uses {home} but does not answer; end it, or "
+                "choose another directory with --data",
+                "UNAVAILABLE",
             )
         time.sleep(0.1)
     return "" if holder is None else holder.address

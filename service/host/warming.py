@@ -1,8 +1,8 @@
-"""What is compiled on first use and kept on disk: compiled ahead, by using it.
+"""Compiles ahead, by using it once, what is compiled on first use and kept on disk.
 
-The kernels of the simulator's sensors and of the layouts are compiled by numba, which keeps them
-beside their modules. The models that NUTS runs on are not kept by anything: every fitting process
-compiles each layout once, in the background, which nobody waits for before the first certificate.
+That is the code of the simulator's sensors and of the layouts, which numba compiles and keeps
+beside their modules. The models for NUTS are not kept anywhere: every fitting process compiles each
+layout once in the background, and nobody waits for that before the first certificate.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ arenas:
       name: SpawnerTree
       positions: [!Vector3 {x: 12, y: 0, z: 32}]
 """
-"""Bodies of every shape that sensors know: boxes, spheres, hollow ones, pictures."""
+"""An arena with bodies of every shape that sensors distinguish, and a picture."""
 EPISODES: Final = 12
 
 
@@ -54,8 +54,8 @@ class Part(NamedTuple):
     """Something that is compiled on first use.
 
     Attributes:
-        name: What it is, for people.
-        use: Uses it, which compiles it where that has not been done.
+        name: Its name for people.
+        use: Uses it, and so compiles it if that has not been done.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Part(NamedTuple):
 
 
 def parts() -> Iterator[Part]:
-    """Everything that is compiled on first use and kept."""
+    """Yield everything that is compiled on first use and kept on disk."""
     yield Part("simulator with rays", lambda: play_briefly(ObservationSpec(None, RaySpec(1))))
     yield Part(
         "simulator with a camera", lambda: play_briefly(ObservationSpec(CameraSpec(16), None))
@@ -74,7 +74,7 @@ def parts() -> Iterator[Part]:
 
 
 def play_briefly(spec: ObservationSpec) -> None:
-    """Play a few steps of an arena."""
+    """Play a few steps in an arena."""
     environment = make_environment("sim", spec)
     try:
         environment.load(load_text(ARENA, "warm").config.first, 0)
@@ -85,7 +85,7 @@ def play_briefly(spec: ObservationSpec) -> None:
 
 
 def measure(layout: Layout) -> None:
-    """Measure an agent that passes and fails by turns on instances drawn at random."""
+    """Measure an agent that alternately passes and fails, on instances drawn at random."""
     generator = np.random.default_rng(0)
     ends = [(f.low, min(f.high, f.low + 1.0)) for f in layout.features]
     features = np.stack([generator.choice(end, 2 * EPISODES) for end in ends], axis=-1)

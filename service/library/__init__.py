@@ -1,1 +1,1 @@
-"""What sessions are made of, kept by digest and found again by name: `batteries` and `layouts`."""
+"""Keeps what sessions are made of, by digest and by name: `batteries` and `layouts`."""

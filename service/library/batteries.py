@@ -1,4 +1,4 @@
-"""The batteries of a server by name: imported, built from families, or built when asked for."""
+"""Keeps a server's batteries by name, whether imported or built from a family."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from animalcat.service.model import BatteryRecord
 from animalcat.service.storage.base import SessionStore
 
 FAMILY_SIZE: Final = 450
-"""Instances of a battery that is built from its family because a session names it."""
+"""Number of instances of a battery that is built because a session names its family."""
 WAITING: Final = "waiting for the battery before it"
-"""What is said while another battery is being made."""
+"""Progress message while another battery is being made."""
 MAX_INSTANCES: Final = 100_000
 """Most instances that a build may ask for."""
 
 
 class BatteryLibrary:
-    """Keeps batteries on disk and their names in the store."""
+    """The batteries of a server: their content on disk, and their names in the store."""
 
     def __init__(self, store: SessionStore, folder: Path) -> None:
         self._store = store
@@ -41,10 +41,10 @@ class BatteryLibrary:
         self._building = asyncio.Lock()
 
     async def find(self, battery: str) -> BatteryRecord:
-        """The battery of that id; one that is named like a family is built on demand.
+        """Return the battery with this id; one with the name of a family is built if need be.
 
         Raises:
-            ServiceError: There is neither.
+            ServiceError: There is neither a battery nor a family of this name.
         """
         record = await asyncio.to_thread(self._store.battery, battery)
         if record is None and battery in FAMILIES:
@@ -52,10 +52,10 @@ class BatteryLibrary:
         return record or await self.get(battery)
 
     async def get(self, battery: str) -> BatteryRecord:
-        """The battery of that id, if it is there.
+        """Return the battery with this id.
 
         Raises:
-            ServiceError: It is not.
+            ServiceError: There is no such battery.
         """
         record = await asyncio.to_thread(self._store.battery, battery)
         if record is None:
@@ -64,11 +64,11 @@ class BatteryLibrary:
         return record
 
     async def all(self) -> list[BatteryRecord]:
-        """All batteries, by id."""
+        """List all batteries in order of id."""
         return await asyncio.to_thread(self._store.batteries)
 
     async def delete(self, battery: str) -> None:
-        """Delete a battery that no session was made with, and its arenas with the last name of it.
+        """Delete a battery; its arenas go too, unless another battery has the same content.
 
         Raises:
             ServiceError: There is no such battery.
@@ -87,17 +87,17 @@ class BatteryLibrary:
     async def build(
         self, battery: str, family: str, n: int, seed: int, tick: Tick = silent
     ) -> BatteryRecord:
-        """Build a battery from a family.
+        """Build a battery from a family of arenas.
 
         Args:
-            battery: Id that it gets.
+            battery: Id for the battery.
             family: Name of the family.
-            n: How many instances.
-            seed: For the drawing.
-            tick: Told of progress; what it raises ends the building.
+            n: Number of instances.
+            seed: Seed for drawing the instances.
+            tick: Told of progress; an exception that it raises ends the build.
 
         Raises:
-            ServiceError: No such family, or the number is out of range.
+            ServiceError: There is no such family, or the number is out of range.
         """
         check_family(family, n)
         tick(0, n, WAITING)
@@ -113,14 +113,14 @@ class BatteryLibrary:
         table: str = "",
         tick: Tick = silent,
     ) -> BatteryRecord:
-        """Make a battery of arena files, and of a table of meta-features where there is one.
+        """Make a battery from arena files, and optionally a table of meta-features.
 
         Args:
-            battery: Id that it gets.
-            seed: For values that the files leave to chance.
-            files: The files.
-            table: Meta-features of the caller's own, CSV; empty: none.
-            tick: Told of progress; what it raises ends the import.
+            battery: Id for the battery.
+            seed: Seed for values that the files leave to chance.
+            files: The arena files.
+            table: The caller's own meta-features as CSV; empty for none.
+            tick: Told of progress; an exception that it raises ends the import.
 
         Raises:
             ServiceError: A file cannot be used; the message names file and line.
@@ -147,10 +147,10 @@ class BatteryLibrary:
 
 
 def check_family(family: str, n: int) -> None:
-    """Refuse a family that is not there, or too many of its instances.
+    """Check that a family exists and that a battery may have so many instances.
 
     Raises:
-        ServiceError: See above.
+        ServiceError: There is no such family, or the number is out of range.
     """
     if family not in FAMILIES:
         raise unknown(Code.UNKNOWN_FAMILY, "family", family, list(FAMILIES))
@@ -159,6 +159,6 @@ def check_family(family: str, n: int) -> None:
 
 
 def _explained(error: ArenaError) -> str:
-    """The error with its first problems, each with file and line."""
+    """Return the error followed by its first problems, each with file and line."""
     lines = [str(p) for p in error.problems if p.severity == "error" and str(p) not in str(error)]
     return "\n".join([str(error), *lines[:10]])

@@ -1,4 +1,4 @@
-"""Layouts of sessions: shipped or brought along as text, kept by digest, found again by spec."""
+"""Finds the layouts of sessions, whether shipped or given as text, and keeps them by digest."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from animalcat.service.model import LayoutRecord, SessionSpec
 from animalcat.service.storage.base import SessionStore
 
 MAX_BYTES: Final = 1024 * 1024
-"""Longest text of a layout."""
+"""Most bytes of a layout's text."""
 MAX_NODES: Final = 50_000
-"""Most values of a layout's text, those counted again that its anchors repeat."""
+"""Most values in a layout's text, counting again those that its anchors repeat."""
 MAX_NAME: Final = 100
-"""Longest name of a layout."""
+"""Most characters of a layout's name."""
 
 
 def shipped_layout(name: str, variant: str = "") -> Layout:
-    """A layout that is shipped.
+    """Return a shipped layout.
 
     Raises:
-        ServiceError: There is none of that name or variant; it lists those that there are.
+        ServiceError: There is no such layout or variant; the message lists those that exist.
     """
     if name not in LAYOUTS:
         raise unknown(Code.UNKNOWN_LAYOUT, "layout", name, list(LAYOUTS))
@@ -38,14 +38,14 @@ def shipped_layout(name: str, variant: str = "") -> Layout:
 
 
 def own_layout(text: str, variant: str = "") -> Layout:
-    """A layout that somebody brings along.
+    """Parse a layout that a user gives as text.
 
     Args:
-        text: YAML, of the form of the shipped ones.
-        variant: Which of its variants; the default one where empty.
+        text: The layout as YAML, in the form of the shipped ones.
+        variant: Name of the variant; empty for the default one.
 
     Raises:
-        ServiceError: It is no layout, or takes the name of a shipped one for another layout.
+        ServiceError: The text is not a layout, or uses the name of a shipped layout that differs.
     """
     if len(text.encode()) > MAX_BYTES:
         raise ServiceError(Code.TOO_LARGE, f"layout_definition has more than {MAX_BYTES} bytes")
@@ -54,11 +54,9 @@ def own_layout(text: str, variant: str = "") -> Layout:
             raise ServiceError(Code.TOO_LARGE, f"the layout has more than {MAX_NODES} values")
         layout = parse_layout(text, variant)
     except (SpecificationError, yaml.YAMLError, ValueError) as error:
-        raise ServiceError(Code.INVALID_REQUEST, f"the layout of your own: {error}") from error
+        raise ServiceError(Code.INVALID_REQUEST, f"your own layout: {error}") from error
     except RecursionError as error:
-        raise ServiceError(
-            Code.INVALID_REQUEST, "the layout of your own is nested too deeply"
-        ) from error
+        raise ServiceError(Code.INVALID_REQUEST, "your own layout is nested too deeply") from error
     if not 1 <= len(layout.name) <= MAX_NAME or not layout.name.isprintable():
         raise ServiceError(
             Code.INVALID_REQUEST, f"a layout's name has 1 to {MAX_NAME} printable characters"
@@ -66,28 +64,28 @@ def own_layout(text: str, variant: str = "") -> Layout:
     if layout.name in LAYOUTS and not _is_shipped(layout):
         raise ServiceError(
             Code.INVALID_REQUEST,
-            f"{layout.name!r} is the name of a layout that is shipped; give yours another name",
+            f"{layout.name!r} is the name of a shipped layout; give yours another name",
         )
     return layout
 
 
 def record_of(layout: Layout, definition: str = "") -> LayoutRecord:
-    """A layout as the store keeps it.
+    """Return the record of a layout that the store keeps.
 
     Args:
         layout: The layout.
-        definition: The text that it was read from; empty where it is shipped.
+        definition: The text that it was read from; empty if it is shipped.
     """
     text = definition or text_of(layout.name)
     return LayoutRecord(layout.identity, layout.name, layout.variant, text)
 
 
 def layout_of(spec: SessionSpec, store: SessionStore) -> Layout:
-    """The layout of a session, as it was when the session was made.
+    """Return the layout of a session, as it was when the session was created.
 
     Raises:
-        ServiceError: It is not kept, or a session from before layouts were kept names one that is
-            not shipped.
+        ServiceError: The store does not have it; or the session is older than stored layouts and
+            names one that is not shipped.
     """
     if not spec.layout_digest:
         return shipped_layout(spec.layout, spec.layout_variant)
@@ -108,7 +106,7 @@ def _is_shipped(layout: Layout) -> bool:
 
 
 def _values(data: Any) -> Iterator[Any]:
-    """Every value within, as often as it is there."""
+    """Yield every value within `data`, as often as it occurs."""
     yield data
     if isinstance(data, dict):
         for key, value in cast("dict[Any, Any]", data).items():

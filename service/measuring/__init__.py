@@ -1,7 +1,7 @@
-"""What a session measures, without its agent.
+"""What a session measures, independent of the agent that plays it.
 
-`measurement` drives the learner of `layouts.adaptive` with arenas and episodes; `coverage` says
-which instances a layout describes and why not the others; `generation` makes arenas on demand;
-`certificates` are refits by NUTS at checkpoints; `gate` asks whether scores are predicted; `report`
-is the profile at the end.
+`measurement` connects the learner of `layouts.adaptive` to a battery and its episodes. `coverage`
+tells which instances a layout describes, and why it leaves out the others. `generation` makes
+arenas on demand. `certificates` checks the live posterior by refits with NUTS, `gate` checks
+whether scores can be predicted, and `report` writes the profile.
 """

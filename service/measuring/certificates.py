@@ -1,4 +1,4 @@
-"""Certificates: NUTS looks over the live posterior's shoulder at n = 16, 32, 64, ..."""
+"""Certifies the live posterior by fits with NUTS at n = 16, 32, 64, ... episodes."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ from animalcat.service.storage.base import SessionStore
 log = logging.getLogger(__name__)
 
 CERTIFICATES: Final = "certificates"
-"""Folder of the draws of fits in a data directory; one folder a session in it."""
+"""Folder of the fits' draws within a data directory; it has one folder per session."""
 ATTEMPTS: Final = 3
-"""How often a fit is asked for that the machine interrupts."""
+"""How often a fit is tried if the machine interrupts it."""
 
 
 class CertificateMissingError(ServiceError):
-    """A certificate that counts now cannot be had, by the machine's doing; ask again later."""
+    """The machine cannot make a certificate that counts now; ask again later."""
 
     def __init__(self, n: int, why: str) -> None:
         super().__init__(
             Code.SESSION_FAILED,
-            f"the fit that certifies the first {n} episodes was interrupted {ATTEMPTS} times, at "
-            f"last since {why}. Without it the next decision would be another one, so the session "
-            "pauses; every outcome is kept. Resume it when the machine has memory and time to "
-            "spare; how long fits may take: ANIMALCAT_FIT_QUIET_SECONDS and "
-            "ANIMALCAT_FIT_CPU_SECONDS of the server",
+            f"the fit that certifies the first {n} episodes was interrupted {ATTEMPTS} times, the "
+            f"last time because {why}. Without it the next decision would be a different one, so "
+            "the session pauses; every outcome is kept. Resume it when the machine has memory and "
+            "time to spare. The server's ANIMALCAT_FIT_QUIET_SECONDS and "
+            "ANIMALCAT_FIT_CPU_SECONDS set how long fits may take",
         )
 
 
 class Checked(NamedTuple):
-    """What a checkpoint found: the certificate, and the fit's draws where they are to be used."""
+    """The result of a checkpoint: the certificate, and the fit's draws if they are to be used."""
 
     passed: bool
     result: dict[str, object]
@@ -56,11 +56,11 @@ class Checked(NamedTuple):
 class Certifier:
     """Makes the certificates of one session and applies each at its fixed episode.
 
-    The fit that is begun at n counts at exactly n + 8, whether it is late or early, so that the
-    choices of a session do not hang on the speed of the machine, nor on its health: what is stored
-    is what any machine would find, and a fit that the machine interrupts is made again. A
-    certificate is stored before it takes effect; after a restart the stored one takes effect at
-    the same episode.
+    The fit that begins at n counts at exactly n + 8, whether it is early or late. The choices of a
+    session therefore do not depend on how fast the machine is. They do not depend on its health
+    either: only what every machine would find is stored, and a fit that the machine interrupts is
+    made again. A certificate is stored before it takes effect, and after a restart it takes effect
+    at the same episode.
     """
 
     def __init__(
@@ -103,18 +103,18 @@ class Certifier:
         await self.apply_due()
 
     async def apply_due(self) -> None:
-        """Apply the certificate that counts now, if there is one; wait for it where it is late.
+        """Apply the certificate that counts now, if there is one, and wait for it if it is late.
 
         Raises:
-            CertificateMissingError: The machine does not let its fit be made. It stays due, and the
-                next call asks again: nothing may be told or chosen before.
+            CertificateMissingError: The machine cannot make the fit. It stays due, and the next
+                call tries again; nothing may be told or chosen before.
         """
         if self._due is not None:
             await self._apply(self._due)
             self._due = None
 
     def close(self) -> None:
-        """Give up fits that are under way."""
+        """Cancel the fits that are under way."""
         for task in self._fits.values():
             task.cancel()
 
@@ -123,7 +123,7 @@ class Certifier:
 
     def _begin(self, n: int) -> None:
         task = asyncio.create_task(self._check(n, *self._asked[n]))
-        # A session that ends before n + 8 leaves the fit to itself.
+        # A session may end before n + 8; then nobody asks for the result of this fit.
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._fits[n] = task
 
@@ -140,7 +140,7 @@ class Certifier:
             fitted = await fit_again(self._fitter, request)
         except FitInterruptedError:
             raise
-        except FitError as error:  # it cannot be made on any machine
+        except FitError as error:  # it fails on any machine
             log.warning("session %s: no certificate at %d: %s", self._session.id, n, error)
             return Checked(False, {"passed": False, "reasons": [f"no fit: {error}"]}, None)
         certificate: Certificate = certify(live, fitted)
@@ -169,17 +169,17 @@ class Certifier:
             self._asked.pop(n)
         draws = self._stored[n].draws
         if draws:
-            # Read back also where they have just been written: the same path as after a restart.
+            # Read them back even if they were just written: the same path as after a restart.
             loaded = await asyncio.to_thread(_load, self._data / draws)
             await self._think(self._learner.reseed, loaded, n)
 
 
 async def fit_again(fitter: Fitter, request: FitRequest) -> FitResult:
-    """Fit, and again where the machine interrupts it.
+    """Run a fit, up to `ATTEMPTS` times if the machine interrupts it.
 
     Raises:
         FitInterruptedError: It was interrupted every time.
-        FitError: It cannot be made.
+        FitError: It fails on any machine.
     """
     for attempt in range(1, ATTEMPTS):
         try:
@@ -190,12 +190,12 @@ async def fit_again(fitter: Fitter, request: FitRequest) -> FitResult:
 
 
 def fit_seed(seed: int, purpose: str, n: int) -> int:
-    """Seed of the fit of the first n episodes for a purpose."""
+    """Return the seed for fitting the first n episodes for a given purpose."""
     return int(rng(seed, purpose, n).integers(2**31))
 
 
 def _save(path: Path, layout: Layout, draws: Floats) -> None:
-    """Write draws durably, wholly or not at all."""
+    """Write draws durably, either completely or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".tmp")
     buffer = io.BytesIO()

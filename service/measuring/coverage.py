@@ -1,4 +1,4 @@
-"""Which instances of a battery a layout covers, and why not the others."""
+"""Tells which instances of a battery a layout covers, and why not the others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from animalcat.service.batteries.instance import Instance
 from animalcat.service.errors import Code, ServiceError
 
 _ONCE_COVERED: Final = {"aaio": ("01-0[1-9]-*", "01-1[0-7]-*", "07-0[1-6]-*", "navigation-*")}
-"""By layout, the names that it covered when batteries had tables of version 1."""
+"""For each layout, the instance names it covered when tables of features had version 1."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,10 @@ class Coverage:
 
     Attributes:
         layout: Name of the layout.
-        features: Of every covered instance by name, in the layout's order of columns.
-        reasons: Why each of the others is not covered, by name.
-        advice: What can be done about it; empty where nothing stands out.
+        features: Features of every covered instance, by its name, in the order of the layout's
+            columns.
+        reasons: Why each of the other instances is not covered, by its name.
+        advice: What the user can do about it; empty if nothing stands out.
     """
 
     layout: str
@@ -39,7 +40,7 @@ class Coverage:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many instances are not covered for each reason, the most frequent first."""
+        """Number of uncovered instances by reason, the most frequent reason first."""
         return dict(Counter(self.reasons.values()).most_common())
 
     @property
@@ -56,15 +57,17 @@ class Coverage:
 def covered_features(
     layout: Layout, battery: Battery, *, as_once: bool = False
 ) -> dict[str, Sequence[float]]:
-    """Features of the instances that the layout covers, by name, in its order of columns.
+    """Return the features of the covered instances by name, in the order of the layout's columns.
 
     Args:
         layout: The layout.
         battery: The battery.
-        as_once: A battery with a table of version 1 is covered as it was then: by names.
+        as_once: Whether a battery with a table of version 1 is covered by instance names, as it was
+            then.
 
     Raises:
-        ServiceError: As for `coverage`, or nothing is covered; it says why, and what to do.
+        ServiceError: As for `coverage`; or no instance is covered, and the message says why and
+            what to do.
     """
     found = coverage(layout, battery, as_once=as_once)
     if not found.features:
@@ -78,15 +81,17 @@ def covered_features(
 
 
 def coverage(layout: Layout, battery: Battery, *, as_once: bool = False) -> Coverage:
-    """What a layout covers of a battery, and why not the rest.
+    """Return what a layout covers of a battery, and why it leaves out the rest.
 
     Args:
         layout: The layout.
         battery: The battery.
-        as_once: A battery with a table of version 1 is covered as it was then: by names.
+        as_once: Whether a battery with a table of version 1 is covered by instance names, as it was
+            then.
 
     Raises:
-        ServiceError: The layout names a feature that nobody knows, or has it in another unit.
+        ServiceError: The units or conditions of the layout do not fit the battery; see
+            `check_units`.
     """
     check_units(layout, battery.units)
     reasons: dict[str, str] = {}
@@ -111,15 +116,15 @@ def coverage(layout: Layout, battery: Battery, *, as_once: bool = False) -> Cove
 
 
 def check_units(layout: Layout, units: Mapping[str, str]) -> None:
-    """Insist that a layout has features in the units in which batteries have them.
+    """Check that a layout and a battery measure features in the same units.
 
     Args:
         layout: The layout.
-        units: Unit of every feature that a battery has.
+        units: Unit by feature, for every feature of the battery.
 
     Raises:
-        ServiceError: A unit differs, or a condition is about a feature that nobody knows, or can
-            never be met, or always is.
+        ServiceError: Units differ, or the layout excludes by a feature that is unknown or by a
+            limit outside the feature's range.
     """
     known = {name: feature.unit for name, feature in FEATURES.items()} | dict(units)
     for feature in layout.features:
@@ -128,8 +133,8 @@ def check_units(layout: Layout, units: Mapping[str, str]) -> None:
         if one.feature not in known:
             raise ServiceError(
                 Code.INVALID_REQUEST,
-                f"layout {layout.name!r} excludes by {one.feature!r}, which is neither measured "
-                f"nor a column of the battery; there are: {', '.join(known)}",
+                f"layout {layout.name!r} excludes instances by {one.feature!r}, which is neither "
+                f"measured nor a column of the battery; these are known: {', '.join(known)}",
             )
         _same_unit(layout, one.feature, one.unit, known[one.feature])
         measured = FEATURES.get(one.feature)
@@ -139,8 +144,8 @@ def check_units(layout: Layout, units: Mapping[str, str]) -> None:
             if limit is not None and not measured.low <= limit <= measured.high:
                 raise ServiceError(
                     Code.INVALID_REQUEST,
-                    f"layout {layout.name!r} excludes {one.feature} at {limit:g}, which is out of "
-                    f"its range, {measured.low:g} to {measured.high:g}",
+                    f"layout {layout.name!r} excludes instances by {one.feature} at {limit:g}, "
+                    f"which is out of its range, {measured.low:g} to {measured.high:g}",
                 )
 
 
@@ -154,7 +159,7 @@ def _same_unit(layout: Layout, name: str, wanted: str, there: str) -> None:
 
 
 def _unseen(layout: Layout, instance: Instance) -> str:
-    """Why none of a layout's outcomes can be observed of an instance; empty where one can."""
+    """Say why an instance shows none of the layout's outcomes; empty if it shows one."""
     wanted = {one.source for one in layout.outcomes}
     if wanted & instance.task.observes:
         return ""
@@ -162,16 +167,16 @@ def _unseen(layout: Layout, instance: Instance) -> str:
 
 
 def _once_not_covered(layout: Layout, name: str, features: Mapping[str, float]) -> str:
-    """The rule of batteries with tables of version 1: their sessions go on as they began."""
+    """Apply the rule for tables of version 1, so that their sessions go on as they began."""
     if not any(fnmatchcase(name, glob) for glob in _ONCE_COVERED.get(layout.name, ("*",))):
         return "measured by an older version"
     return replace(layout, excludes=()).why_not(features, {})
 
 
 def _advice(layout: Layout, battery: Battery) -> str:
-    """What can be done about instances that are not covered."""
+    """Say what the user can do about instances that are not covered."""
     if not battery.versions:
-        return "Import or build the battery anew: then all its features are measured"
+        return "Import or build the battery again, so that all its features are measured"
     own = [
         f.name
         for f in layout.features
@@ -179,7 +184,7 @@ def _advice(layout: Layout, battery: Battery) -> str:
     ]
     if own:
         return (
-            f"What is not measured goes into a table: `animalcat battery import DIR --features "
+            f"Give what is not measured in a table: `animalcat battery import DIR --features "
             f"table.csv`, with columns instance, {', '.join(own)}"
         )
     return "`animalcat battery features NAME` shows what the instances have"

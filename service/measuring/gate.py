@@ -1,4 +1,4 @@
-"""The gate of predictive power: a profile of scores is read where its layout predicts scores."""
+"""Decides whether a profile of scores may be read, by how well its layout predicts scores."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.reporting.profile import Profile
 
 LEAST_OUTCOMES: Final = 20
-"""Fewer say next to nothing: a fifth of them is held out."""
+"""Fewest outcomes for the gate: of fewer, the fifth held out would say next to nothing."""
 SPLITS: Final = 5
-"""How often a fifth is held out, so that little hangs on which."""
+"""How often another fifth is held out, so that little depends on the split."""
 
 
 def through_gate(profile: Profile, learner: Learner, seed: int) -> Profile:
-    """A profile with how well its layout predicts held-out scores, as in Tesic et al. (2025).
+    """Add to a profile how well its layout predicts held-out scores, as in Tesic et al. (2025).
 
-    Where R2 is below `screening.LEAST_R2`, every capability says "not to be read". Layouts of other
-    outcomes, and of several, have no gate; nor have sessions of fewer outcomes than
-    `LEAST_OUTCOMES`, of which nothing is said.
+    If R2 is below `screening.LEAST_R2`, every capability is marked "not to be read". The profile is
+    returned unchanged unless the layout has a single outcome, a score, and the session has at least
+    `LEAST_OUTCOMES` outcomes.
 
     Args:
         profile: The profile.
-        learner: Was told the outcomes.
-        seed: Of splits, fits and the interval of R2.
+        learner: The learner that was told the session's outcomes.
+        seed: Seed of the splits, the fits and the interval of R2.
     """
     layout, data = learner.layout, learner.data()
     if [outcome.kind for outcome in layout.outcomes] != ["score"]:

@@ -1,7 +1,8 @@
-"""Instances made on demand: what a family of arenas can offer a layout, and the arena of an offer.
+"""Makes instances on demand from a family of arenas, for the demands that a layout asks for.
 
-Offers are a grid over the demands that the family can be solved for. What is made of one is stored
-whole with the decision to play it, so restarts, recordings and exports never make it again.
+Offers form a grid over the demands that the family can be solved for. The instance made for an
+offer is stored complete with the decision to play it, so that restarts, recordings and exports
+never have to make it again.
 """
 
 from __future__ import annotations
@@ -32,19 +33,19 @@ from animalcat.service.batteries.instance import Instance
 from animalcat.service.model import Decision, Made
 
 DISTANCES: Final = 16
-"""Distances that are offered, evenly from the least to the greatest."""
+"""Number of distances offered, evenly spaced from the least to the greatest."""
 SIZES: Final = 12
-"""Sizes that are offered, their logarithms evenly so."""
+"""Number of sizes offered, evenly spaced on a logarithmic scale."""
 
 _SIDES: Final = {-1.0: "left", 0.0: "", 1.0: "right"}
 _BEHIND: Final = {0.0: "front", 0.5: "side", 1.0: "behind"}
 
 
 class InstanceSource(InstanceGenerator, Protocol):
-    """Whoever can make instances that are played."""
+    """A source of offers that can also make the instances to play."""
 
     def make(self, offer: str, seed: int, number: int) -> Made:
-        """Make an instance; the same arguments give the same.
+        """Make an instance; the same arguments always give the same instance.
 
         Args:
             offer: Name of the offer.
@@ -55,16 +56,16 @@ class InstanceSource(InstanceGenerator, Protocol):
 
 
 class ArenaSource:
-    """Arenas of a family, on its open floor, solved for given demands."""
+    """Makes arenas of one family, on its open floor, for given demands."""
 
     def __init__(self, family: str) -> None:
         self._family: Family = load_family(family)
 
     def offers(self, layout: Layout) -> Offers:
-        """A grid over distances, sizes and places of the reward.
+        """Return a grid of offers over distance, size and place of the reward.
 
         Raises:
-            ValueError: The family's open floor has nothing that the layout covers.
+            ValueError: The layout covers nothing that the family's open floor offers.
         """
         reasons = {name: layout.why_not(row, {}) for name, row in self._grid.items()}
         grid = {name: self._grid[name] for name, why in reasons.items() if not why}
@@ -81,7 +82,7 @@ class ArenaSource:
         )
 
     def make(self, offer: str, seed: int, number: int) -> Made:
-        """An arena for an offer's demands; where things stand is drawn."""
+        """Make an arena with the demands of an offer; where things stand is drawn at random."""
         name = f"{offer}.{number}"
         solved = solve(self._family, self._grid[offer], rng(seed, "generate", number))
         draft = Draft(name, solved.paradigm, solved.arena, instance_seed(seed, name))
@@ -90,7 +91,7 @@ class ArenaSource:
 
     @cached_property
     def _grid(self) -> dict[str, dict[str, float]]:
-        """Features of what can be made, by the name of its offer."""
+        """The features of every instance that can be made, by the name of its offer."""
         made: dict[str, dict[str, float]] = {}
         spots = places(self._family)
         for size in np.geomspace(*sizes(self._family), SIZES).round(2).tolist():
@@ -109,7 +110,7 @@ class ArenaSource:
         return made
 
     def _floor(self, size: float, near: float, far: float) -> dict[str, float]:
-        """What all arenas with a reward of some size have in common, measured on two of them."""
+        """Return the features that all arenas with this size of reward share, found from two."""
         spot = places(self._family)[0]
         demands = {"rewardSize": size, "rewardBehind": spot.behind, "XPos": spot.side}
         ends = (demands | {"rewardDistance": distance} for distance in (near, far))
@@ -119,15 +120,15 @@ class ArenaSource:
 
     @cached_property
     def _paradigms(self) -> dict[tuple[float, float], str]:
-        """Paradigm by the codes of where the reward is."""
+        """The paradigm by the codes (behind, side) of the reward's place."""
         return {(spot.behind, spot.side): spot.paradigm for spot in places(self._family)}
 
 
 def source_for(layout: Layout) -> InstanceSource:
-    """Who can make instances for a layout.
+    """Return a source of arenas from the first family that the layout covers.
 
     Raises:
-        ValueError: Nobody; the message says why.
+        ValueError: There is none; the message says why.
     """
     reasons: list[str] = []
     for family in FAMILIES:
@@ -144,14 +145,14 @@ def source_for(layout: Layout) -> InstanceSource:
 
 
 def played_instance(battery: Battery, decision: Decision) -> Instance:
-    """The instance that was decided on: of the battery, or made on demand."""
+    """Return the instance of a decision, whether from the battery or made on demand."""
     if decision.made is not None:
         return decision.made.instance
     return battery.instances[battery.index[decision.instance]]
 
 
 def played_arena(battery: Battery, decision: Decision) -> str:
-    """Its fixed arena, YAML in the current grammar."""
+    """Return the fixed arena of a decision's instance, as YAML in the current grammar."""
     if decision.made is not None:
         return decision.made.arena_yaml
     return battery.arena_yaml(played_instance(battery, decision))

@@ -1,4 +1,4 @@
-"""What a session knows and wants to know next: the learner of its layout, over its battery."""
+"""Connects the learner of a session's layout to its battery and its episodes."""
 
 from __future__ import annotations
 
@@ -26,36 +26,36 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 FIRST_CHECKPOINT: Final = 16
-"""Episodes before the first certificate; the next ones are at twice as many each."""
+"""Number of episodes before the first certificate; each later checkpoint is at twice as many."""
 CERTIFICATE_DELAY: Final = 8
-"""Episodes after its checkpoint at which a certificate counts."""
+"""Number of episodes after its checkpoint at which a certificate takes effect."""
 
 
 def is_checkpoint(n: int) -> bool:
-    """Whether NUTS looks at the first n episodes: n = 16, 32, 64, ..."""
+    """Return whether NUTS refits the first n episodes: at n = 16, 32, 64, ..."""
     return n >= FIRST_CHECKPOINT and n & (n - 1) == 0
 
 
 class OneAtATime:
-    """Calls functions in threads, one at a time: what they share needs no other lock."""
+    """Calls functions in threads, one at a time, so that what they share needs no other lock."""
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
 
     async def __call__(self, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        """What the function gives, once those that were called before it have ended."""
+        """Call a function once all earlier calls have ended, and return its result."""
         async with self._lock:
             return await asyncio.to_thread(function, *args, **kwargs)
 
 
 class Measurement:
-    """The learner of one session, and what arenas have to do with it.
+    """The learner of one session, with its instances translated for it.
 
-    One thread at a time; calls take milliseconds and do not belong on an event loop.
+    Use it from one thread at a time. Calls take milliseconds and do not belong on an event loop.
 
     Attributes:
-        learner: What is asked and told.
-        candidates: Instances of the battery that can be chosen, and the paradigm of each.
+        learner: Chooses instances and is told outcomes.
+        candidates: Paradigm of every instance of the battery that can be chosen, by its name.
     """
 
     def __init__(
@@ -68,15 +68,16 @@ class Measurement:
         """Start before the first episode.
 
         Args:
-            spec: What the session is to be.
-            battery: What there is.
-            layout: The session's layout (`layout_library.layout_of`); None: the shipped one of that
-                name.
-            find_source: Finds who makes instances for a layout, where the policy wants some made.
+            spec: The session's specification.
+            battery: The battery to choose from.
+            layout: The session's layout (`library.layouts.layout_of`); None for the shipped layout
+                of that name.
+            find_source: Finds a source of instances for a layout; used if the policy makes some on
+                demand.
 
         Raises:
-            ServiceError: Layout, policy or the version of the rules are unknown, no instance is
-                covered, or none can be made.
+            ServiceError: The layout, the policy or the version of the rules is unknown; or no
+                instance is covered, or none can be made.
         """
         layout = layout or shipped_layout(spec.layout, spec.layout_variant)
         covered = covered_features(layout, battery, as_once=not spec.layout_digest)
@@ -114,7 +115,7 @@ class Measurement:
         self._reach: Mapping[str, InformationBound] = {}
 
     def learn(self, decision: Decision) -> None:
-        """Know an instance that was made on demand; before it is told of or set aside."""
+        """Add an instance that was made on demand, before it is told or set aside."""
         made = decision.made
         if made is not None:
             features = made.instance.features
@@ -122,11 +123,14 @@ class Measurement:
             self.learner.learn(decision.instance, made.offer, row)
 
     def choose(self, number: int, pending: Sequence[str] = ()) -> Decision | None:
-        """The next instance, made where it is to be made on demand; None where none is left.
+        """Choose the next instance, and make it if the choice is an offer.
 
         Args:
             number: Number of the episode that it is for; it keys the randomness.
-            pending: Instances of earlier episodes whose outcomes were not told yet.
+            pending: Instances of earlier episodes whose outcomes have not been told yet.
+
+        Returns:
+            The decision; None if no instance is left.
         """
         choice = self.learner.ask(pending, number)
         if choice is None:
@@ -151,10 +155,10 @@ class Measurement:
         return decision
 
     def tell(self, episode: Episode) -> None:
-        """Take in what was observed of an episode that counts.
+        """Tell the learner what was observed in an episode that counts.
 
-        An outcome whose source gave nothing is missing. Attempts of older versions know their
-        success alone.
+        An outcome whose source gave no value is missing. Attempts stored by older versions have
+        only their success.
         """
         seen = {"success": float(episode.outcome is Outcome.SUCCESS), **episode.outcomes}
         known = {
@@ -163,16 +167,16 @@ class Measurement:
         self.learner.tell(episode.decision.instance, known, episode.number)
 
     def find_reach(self) -> None:
-        """Work out what the battery can tell at most; it changes no choice, and may run beside."""
+        """Compute the best that the battery can tell; no choice depends on it."""
         self._reach = {one.name: one for one in self.learner.information_bounds()}
 
     @property
     def limits(self) -> dict[str, str]:
-        """By capability, that its target cannot be reached with this battery, in words."""
+        """Why a target cannot be reached with this battery, for each capability of that kind."""
         return {name: one.limit for name, one in self._reach.items() if one.limit}
 
     def with_reach(self, statuses: Sequence[CapabilityStatus]) -> tuple[CapabilityStatus, ...]:
-        """The same, each with what the battery can tell at most, as far as that is known yet."""
+        """Add to each status the best that the battery can tell, if that is known yet."""
         return tuple(
             replace(status, best_sd=self._reach[status.name].best, limit=one.limit)
             if (one := self._reach.get(status.name))
@@ -181,7 +185,7 @@ class Measurement:
         )
 
     def capabilities(self, verdict: Verdict) -> tuple[CapabilityStatus, ...]:
-        """How well each capability is known."""
+        """Return how well each capability is known."""
         return self.with_reach(
             [
                 CapabilityStatus(
@@ -199,7 +203,7 @@ class Measurement:
 
 
 def _outside(layout: Layout, instances: Sequence[Instance]) -> dict[str, list[float]]:
-    """What the battery alone knows of its instances: the alarm looks for misfits by it."""
+    """Return the features that the layout does not use, by which the alarm looks for misfits."""
     known = {feature for instance in instances for feature in instance.features}
     return {
         feature: [instance.features.get(feature, np.nan) for instance in instances]

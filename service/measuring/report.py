@@ -1,4 +1,4 @@
-"""What a session says of itself: its profile with provenance, and the rows of its outcomes."""
+"""Reports on a session: its profile with provenance, and a row for each outcome."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ OBSERVED: Final = {
     "rewards_taken": "rewards",
     "choice": "choice",
 }
-"""Columns of the table of outcomes that are observed beside success, and their sources."""
+"""For each column of the table of outcomes besides success, the source that it shows."""
 LABEL: Final = "refitted with the contradicted part widened"
-"""What the second reading of a contradicted profile is."""
+"""Label of the second reading of a contradicted profile."""
 
 _NO_VERSIONS: Final = "played by an older animalcat, or cut short by the end of a server"
 
 
 class SecondReading(NamedTuple):
-    """A profile read again after an alarm, or why it is not.
+    """A profile fitted again after an alarm, or the reason why there is none.
 
     Attributes:
         where: Where outcomes were given a rate of their own.
-        fitted: The fit of the widened layout; None where there is none.
-        failed: Why there is none.
+        fitted: The fit of the widened layout; None if there is none.
+        failed: Why there is no fit; empty if there is one.
     """
 
     where: str
@@ -55,7 +55,7 @@ class SecondReading(NamedTuple):
     failed: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """As the schema "profile" has it."""
+        """Return JSON values that follow the schema "profile"."""
         about: dict[str, Any] = {"label": LABEL, "where": self.where}
         if self.fitted is None:
             return {**about, "failed": self.failed}
@@ -64,7 +64,7 @@ class SecondReading(NamedTuple):
 
 
 class Report(NamedTuple):
-    """A profile as JSON values, and its capabilities for lists."""
+    """A profile as JSON values, and its capabilities for use in lists."""
 
     profile: dict[str, Any]
     capabilities: tuple[CapabilityStatus, ...]
@@ -79,10 +79,19 @@ def exported_profile(
     versions: Mapping[str, str],
     second: SecondReading | None = None,
 ) -> Report:
-    """The profile that a finished session is left with: nodes by NUTS, statuses by the stopper.
+    """Return the profile of a finished session: nodes from NUTS, statuses from the stopping rule.
 
-    After an alarm a second reading stands beside the first, which stays. Where there is no fit, the
-    nodes are those of the live posterior, not certified for the reason that the fit's error tells.
+    After an alarm, a second reading stands beside the first one, which stays.
+
+    Args:
+        session: The session.
+        measurement: What was measured.
+        fitted: The fit by NUTS; or its error, and then the nodes are those of the live posterior,
+            not certified, with the error as the reason.
+        attempts: All attempts of the session.
+        certificates: The certificates by number of episodes.
+        versions: Version by package of the server that makes the profile.
+        second: The second reading after an alarm; None if there is none.
     """
     verdict = measurement.learner.verdict(_seconds(attempts))
     about = provenance(session, attempts, versions)
@@ -95,7 +104,7 @@ def exported_profile(
         {"n": n, "counted_at": n + CERTIFICATE_DELAY, **certificate.result}
         for n, certificate in sorted(certificates.items())
     ]
-    # A campaign may end it where the rule would not.
+    # A campaign may end a session that its own rule would continue.
     status = {name: "budget" if s == "measuring" else s for name, s in verdict.status.items()}
     if isinstance(fitted, FitError):
         profile = Profile.of_live(measurement.learner.posterior, status, about)
@@ -116,7 +125,7 @@ def live_profile(
     attempts: Sequence[Episode],
     versions: Mapping[str, str],
 ) -> Report:
-    """The profile as the live posterior has it; not certified, and it says so."""
+    """Return the profile according to the live posterior, which says that it is not certified."""
     status = dict(measurement.learner.verdict(_seconds(attempts)).status)
     if session.state is SessionState.CANCELLED:
         status = dict.fromkeys(status, "cancelled")
@@ -132,9 +141,10 @@ def live_profile(
 def provenance(
     session: Session, attempts: Sequence[Episode], versions: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Where a profile comes from: the spec, what happened, and the versions.
+    """Return where a profile comes from: the specification, counts of attempts, and versions.
 
-    Those of what played it are told apart from those of the server that makes the profile.
+    The versions that the attempts were played with are kept apart from those of the server that
+    makes the profile.
     """
     spec = asdict(session.spec)
     outcomes = [e.outcome for e in attempts if not e.invalid]
@@ -160,7 +170,7 @@ def provenance(
 def outcome_rows(
     spec: SessionSpec, battery: Battery, attempts: Sequence[Episode]
 ) -> list[dict[str, Any]]:
-    """One row an attempt that is over, with the keys that `exports.outcomes_csv` wants."""
+    """Return one row per attempt that is over, with the keys that `exports.outcomes_csv` wants."""
     rows: list[dict[str, Any]] = []
     for episode in attempts:
         if episode.outcome is None:
@@ -194,13 +204,13 @@ def outcome_rows(
 def reanalysis(
     spec: SessionSpec, layout: Layout, battery: Battery, attempts: Sequence[Episode]
 ) -> Reanalysis:
-    """What a session says of the whole battery, by the propensities that were recorded.
+    """Estimate what a session says of the whole battery, by the recorded propensities.
 
     Args:
-        spec: What the session was made with.
-        layout: Its layout.
-        battery: What it chose from.
-        attempts: All its attempts.
+        spec: The session's specification.
+        layout: The session's layout.
+        battery: The battery that it chose from.
+        attempts: All attempts of the session.
     """
     paradigms = [
         battery.instances[battery.index[name]].paradigm
@@ -224,12 +234,12 @@ def reanalysis(
 
 
 def _peers(decision: Decision) -> dict[str, Any]:
-    """What else of its paradigm could have been begun; nothing where that is not known."""
+    """Return what the decision says of its peers, by field; empty if that is not known."""
     return {} if decision.peers is None else asdict(decision.peers)
 
 
 def _played_with(attempts: Sequence[Episode]) -> list[dict[str, Any]]:
-    """Every set of versions that attempts were played with, in order, and how many by each."""
+    """Return each set of versions used, in order of first use, with its number of attempts."""
     seen: dict[tuple[tuple[str, str], ...], int] = Counter(
         tuple(sorted(episode.versions.items())) for episode in attempts
     )

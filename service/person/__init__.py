@@ -1,6 +1,7 @@
-"""A person plays an arena, in the browser or in a terminal; recorded as any episode is.
+"""Lets a person play an arena in the browser or in a terminal, recorded like any episode.
 
-`game` is what is played, `web` and `terminal` show it; `recordings` lists what was played.
+`game` is what the person plays, `web` and `terminal` show it, and `recordings` lists what was
+played.
 """
 
 from animalcat.service.person.game import ACTIONS_PER_SECOND, Game, View

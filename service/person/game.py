@@ -1,4 +1,4 @@
-"""One person's episodes of one arena: what they see, what they have won, and the recordings."""
+"""Lets one person play episodes of one arena, and records them."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from animalcat.wire import spec_to_proto
 AGENT: Final = "person"
 BACKEND: Final = "sim"
 PERIOD: Final = 3
-"""Physics steps of a decision, as agents have by default."""
+"""Physics steps per decision, the same as the default for agents."""
 ACTIONS_PER_SECOND: Final = 1.0 / (PERIOD * PHYSICS_STEP)
 FULL_HEALTH: Final = 100.0
 SECONDS_PER_UNIT: Final = 0.1
-"""Seconds in a unit of an arena's time limit."""
+"""Seconds per unit of an arena's time limit."""
 
 Make = Callable[[str, ObservationSpec], Environment]
 
@@ -51,16 +51,16 @@ class View:
 
     Attributes:
         episode: Number of the episode, from 0.
-        step: Decisions taken in it.
-        health: 0 to 100.
-        reward: Of the last decision.
+        step: Number of decisions taken in it.
+        health: Health, 0 to 100.
+        reward: Reward of the last decision.
         episode_return: Sum of the rewards so far.
-        seconds_left: Until health runs out with the time, in merged arenas too, if nothing is won
-            or lost on the way; None where time costs nothing.
+        seconds_left: Seconds until time has used up all health, if nothing is won or lost on the
+            way; this holds in merged arenas too. None if time costs nothing.
         ended_by: Why the episode is over; None while it runs.
         passed: Whether it was a success; None while it runs.
-        speed: In m/s.
-        camera: uint8 (resolution, resolution, 3).
+        speed: Speed in m/s.
+        camera: Picture, uint8 (resolution, resolution, 3).
     """
 
     episode: int
@@ -97,13 +97,13 @@ class Game:
         """Start the first episode.
 
         Args:
-            arena: What to play.
-            seed: What the arena leaves to chance is drawn from this plus the episode's number.
+            arena: The arena to play.
+            seed: Together with the episode's number, the seed for what the arena leaves to chance.
             session: Id for the recordings.
-            instance: Name of the arena, for their headers.
+            instance: Name of the arena, for the recordings' headers.
             data: Data directory; recordings go to `recordings/SESSION/` in it.
             resolution: Side of the camera's picture in pixels.
-            make: What makes the environment.
+            make: Makes the environment.
 
         Raises:
             ArenaError: The arena cannot be built.
@@ -120,14 +120,17 @@ class Game:
 
     @property
     def recording(self) -> Path:
-        """The recording of the present episode; it appears with the first action."""
+        """Path of the present episode's recording; the file appears with the first action."""
         return recording_path(self._data, self.session, self._number, 0)
 
     def act(self, action: int) -> View:
-        """Take one decision; when the episode is over, nothing happens.
+        """Take one decision; once the episode is over, nothing happens.
 
         Args:
             action: 3 x move + turn, 0 to 8.
+
+        Returns:
+            What the person sees after it.
 
         Raises:
             ValueError: The action is out of range.
@@ -159,7 +162,7 @@ class Game:
         return self.view
 
     def close(self) -> None:
-        """End it; an episode that still runs is recorded as void. Calling it twice is fine."""
+        """End the game; a running episode is recorded as void. Calling it twice is fine."""
         self._finish(types_pb2.OUTCOME_VOID)
         self._environment.close()
 

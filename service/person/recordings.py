@@ -1,4 +1,4 @@
-"""What persons have played, as their recordings tell: no store knows of it."""
+"""Lists what people have played from the recordings alone, because no store knows of it."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from animalcat.service.recording import Recording, RecordingError, read_episode
 from animalcat.v1 import sessions_pb2, types_pb2
 
 SESSION_PREFIX: Final = "play-"
-"""With what the ids of persons' sessions begin."""
+"""Prefix of the ids of people's sessions."""
 
 
 def sessions(data: Path) -> list[str]:
-    """Ids of persons' sessions in a data directory, sorted."""
+    """List the ids of people's sessions in a data directory, sorted."""
     folders = (data / "recordings").glob(f"{SESSION_PREFIX}*")
     return sorted(folder.name for folder in folders if any(folder.glob("*.mcap")))
 
 
 def episodes(data: Path, session: str) -> list[sessions_pb2.EpisodeSummary]:
-    """A person's episodes in the order they were played; none where there is no such session.
+    """List a person's episodes in the order played; empty if there is no such session.
 
-    One whose recording is damaged is listed with that as its cause.
+    An episode with an unreadable or damaged recording is listed with that as its cause.
 
     Args:
         data: Data directory.
-        session: Id of a session, already checked to be a component.
+        session: Id of the session, already checked to be a name component.
     """
     if not session.startswith(SESSION_PREFIX):
         return []
@@ -35,7 +35,7 @@ def episodes(data: Path, session: str) -> list[sessions_pb2.EpisodeSummary]:
         try:
             _, number, attempt = names.parse_episode(f"sessions/{session}/episodes/{path.stem}")
         except names.BadNameError:
-            continue  # not an episode's
+            continue  # not the file of an episode
         key = number, attempt or 0
         try:
             found[key] = _summary(read_episode(path), session, *key)

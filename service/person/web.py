@@ -1,4 +1,4 @@
-"""Serves the page on which a person plays: on this machine only, to that page only."""
+"""Serves the page on which a person plays, on this machine only and to that page only."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ HOST: Final = "127.0.0.1"
 TOKEN_HEADER: Final = "X-Animalcat-Token"
 STATE_HEADER: Final = "X-Animalcat-State"
 MAX_BODY: Final = 1000
-"""Bytes; what the page sends has some 40."""
+"""Most bytes of a request; those of the page have about 40."""
 IDLE_SECONDS: Final = 30.0
-"""A connection on which nothing comes for so long is closed."""
+"""Seconds of silence after which a connection is closed."""
 
-# The page is one file without anything from elsewhere; nobody may frame it.
+# The page is a single file that loads nothing from elsewhere; no other page may frame it.
 _POLICY: Final = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -32,22 +32,22 @@ _POLICY: Final = (
 
 
 class PageServer:
-    """The page and its three calls: state, step, restart.
+    """The page and its three calls: state, step and restart.
 
-    Another page in the same browser cannot play: the calls need a token that only the address
-    printed at the start holds (behind the #, so that it travels nowhere else), a custom header,
-    which a foreign page may not send, and a `Host` that is this server's own, which no name
-    resolved to this machine gives.
+    Another page in the same browser cannot play, because of three checks. The calls need a token
+    that only the address printed at the start contains, behind the # so that it is sent nowhere
+    else. They need a custom header, which a foreign page may not send. Their `Host` must be this
+    server's own, which excludes foreign names that resolve to this machine.
     """
 
     def __init__(self, game: Callable[[], Game], title: str, token: str, port: int = 0) -> None:
-        """Bind, and start the game.
+        """Bind to the port and start the game.
 
         Args:
             game: Makes the game; all of it runs on one thread.
-            title: Shown on the page.
-            token: A secret, at least 128 bits of chance.
-            port: Port of 127.0.0.1; 0 is any free one.
+            title: Title of the page.
+            token: A secret with at least 128 random bits.
+            port: Port of 127.0.0.1; 0 for any free one.
 
         Raises:
             OSError: The port is taken.
@@ -66,11 +66,11 @@ class PageServer:
 
     @property
     def url(self) -> str:
-        """Where the person goes; it holds the token, so keep it to this machine."""
+        """Address for the person; it contains the token, so it must stay on this machine."""
         return f"http://{HOST}:{self.port}/#{self._token}"
 
     def serve(self) -> None:
-        """Answer until `stop` is called from another thread, or the caller is interrupted."""
+        """Answer requests until another thread calls `stop` or the caller is interrupted."""
         self._server.serve_forever(poll_interval=0.1)
 
     def stop(self) -> None:
@@ -84,19 +84,26 @@ class PageServer:
         self._thread.shutdown()
 
     def admits(self, host: str, origin: str | None) -> bool:
-        """Whether a request comes from this machine's own page, by its headers."""
+        """Return whether a request comes from this server's own page, judging by its headers."""
         names = {f"{name}:{self.port}" for name in (HOST, "localhost")}
         return host in names and (origin is None or origin in {f"http://{n}" for n in names})
 
     def knows(self, token: str) -> bool:
-        """Whether this is the token."""
+        """Return whether this is the token."""
         return hmac.compare_digest(token.encode(), self._token.encode())
 
     def call(self, name: str, body: dict[str, Any]) -> tuple[HTTPStatus, View]:
-        """Do what a request asks for; one for another moment changes nothing (CONFLICT).
+        """Do what a request asks for; if it refers to another moment, change nothing (CONFLICT).
+
+        Args:
+            name: Name of the call: state, step or restart.
+            body: Its arguments.
+
+        Returns:
+            The status, and what the person sees now.
 
         Raises:
-            ValueError: It asks for no such thing.
+            ValueError: There is no such call, or an argument is wrong.
         """
         return self._thread.submit(self._call, name, body).result()
 
@@ -105,13 +112,13 @@ class PageServer:
         if name == "state":
             return HTTPStatus.OK, game.view
         if name not in ("step", "restart"):
-            raise ValueError(f"there is no call {name!r}; there are: state, step, restart")
+            raise ValueError(f"there is no call {name!r}; the calls are state, step, restart")
         fields = ("episode", "step", "action") if name == "step" else ("episode",)
         values = {field: body.get(field) for field in fields}
         for field, value in values.items():
             if type(value) is not int:
-                raise ValueError(f"{field} is {value!r} where a whole number is due")
-        # Two tabs, or a request that came twice: the first one counts.
+                raise ValueError(f"{field} is {value!r}; give a whole number")
+        # With two tabs, or a request that arrives twice, only the first one counts.
         if values["episode"] != game.view.episode or values.get("step") not in (
             None,
             game.view.step,
@@ -121,11 +128,11 @@ class PageServer:
             return HTTPStatus.OK, game.restart()
         action = values["action"]
         if action is None or not 0 <= action < ACTIONS:
-            raise ValueError(f"action is {action} where 0 to {ACTIONS - 1} is due")
+            raise ValueError(f"action is {action}; give 0 to {ACTIONS - 1}")
         return HTTPStatus.OK, game.act(action)
 
     def state(self, view: View) -> str:
-        """A view without its picture, as JSON in ASCII."""
+        """Return a view without its picture, as JSON in ASCII."""
         return json.dumps(
             {
                 "title": self.title,
@@ -153,7 +160,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__(address, _Handler)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that goes away in mid-answer is no error."""
+        """Ignore a browser that goes away before it has its answer."""
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
 
@@ -163,7 +170,7 @@ class _Handler(BaseHTTPRequestHandler):
     server_version = "animalcat"
     sys_version = ""
     timeout = IDLE_SECONDS
-    # An answer is written in two parts; waiting to join them would cost 40 ms a frame.
+    # An answer is written in two parts; waiting to join them would cost 40 ms per frame.
     disable_nagle_algorithm = True
     server: _Server  # pyright: ignore[reportIncompatibleVariableOverride]  it is always this one
 
@@ -171,7 +178,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not self._admitted():
             return
         if self.path != "/":
-            self._refuse(HTTPStatus.NOT_FOUND, "there is only /")
+            self._refuse(HTTPStatus.NOT_FOUND, "the only page is /")
             return
         page = files("animalcat.service.person").joinpath("page.html").read_bytes()
         self._answer(HTTPStatus.OK, page, "text/html; charset=utf-8")
@@ -180,7 +187,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not self._admitted():
             return
         if not self.server.page.knows(self.headers.get(TOKEN_HEADER, "")):
-            self._refuse(HTTPStatus.FORBIDDEN, "open the address that animalcat printed")
+            self._refuse(HTTPStatus.FORBIDDEN, "open the whole address that animalcat printed")
             return
         try:
             status, view = self.server.page.call(self.path.lstrip("/"), self._body())
@@ -193,33 +200,33 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(status, view.camera.tobytes(), "application/octet-stream", state)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: the terminal is the person's."""
+        """Log nothing, because the terminal belongs to the person."""
 
     def _admitted(self) -> bool:
         if self.server.page.admits(self.headers.get("Host", ""), self.headers.get("Origin")):
             return True
-        self._refuse(HTTPStatus.FORBIDDEN, "this address is not for you")
+        self._refuse(HTTPStatus.FORBIDDEN, "only the page of this server may send requests here")
         return False
 
     def _body(self) -> dict[str, Any]:
-        """The request's JSON object.
+        """Return the request's JSON object.
 
         Raises:
-            ValueError: It is none, or too long.
+            ValueError: The body is not a JSON object, or is too long.
         """
         length = self.headers.get("Content-Length", "")
         if not (length.isascii() and length.isdigit()) or int(length) > MAX_BODY:
-            raise ValueError(f"the body's length is {length!r} where at most {MAX_BODY} is due")
+            raise ValueError(f"the body's length is {length!r}; give at most {MAX_BODY} bytes")
         try:
             body = json.loads(self.rfile.read(int(length)))
         except (RecursionError, ValueError):
             body = None
         if not isinstance(body, dict):
-            raise ValueError("the body is no JSON object")
+            raise ValueError("the body is not a JSON object")
         return body  # pyright: ignore[reportUnknownVariableType]  keys of JSON are strings
 
     def _refuse(self, status: HTTPStatus, message: str) -> None:
-        self.close_connection = True  # what was sent with it has not been read
+        self.close_connection = True  # the request's body has not been read
         self._answer(status, message.encode(), "text/plain; charset=utf-8")
 
     def _answer(

@@ -1,7 +1,7 @@
-"""Recordings of episodes: one mcap file each, written while it plays, read, and verified.
+"""Recordings of episodes: one mcap file per attempt, written during play, read and verified.
 
-`writer` and `reader` share the form of the file (`channels`) and its check sums (`sums`);
-`verify` plays a recording again.
+`writer` and `reader` share the form of the file (`channels`) and its check sums (`sums`). `verify`
+plays a recorded episode again.
 """
 
 from animalcat.service.recording.reader import Recording, RecordingError, read_episode

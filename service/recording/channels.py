@@ -1,4 +1,4 @@
-"""What a recording's mcap file holds: its channels, their schemas, and simulation time."""
+"""Defines the channels of a recording's mcap file, their schemas and their time."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from animalcat.envs.types import PHYSICS_STEP
 from animalcat.v1 import results_pb2
 
 LIBRARY: Final = "animalcat"
-"""Stands in the file's header in place of the mcap library's version, so that bytes repeat."""
+"""Replaces the mcap library's version in the file's header, so that bytes are reproducible."""
 
 NANOSECONDS_PER_PHYSICS_STEP: Final = round(PHYSICS_STEP * 1e9)
 
 
 class Channel(Enum):
-    """A channel: its topic and the wire message that it carries."""
+    """A channel: its topic, and the wire message that it carries."""
 
     HEADER = ("header", results_pb2.EpisodeHeader)
     STEP = ("step", results_pb2.RecordedStep)
@@ -36,19 +36,31 @@ class Channel(Enum):
         return self.message.DESCRIPTOR.full_name
 
     def schema(self) -> bytes:
-        """The message's serialised FileDescriptorSet, which mcap's protobuf schemas are."""
+        """Return the message's serialised FileDescriptorSet, as mcap's protobuf schemas need it."""
         return schema_of(self.schema_name)
 
 
 def log_time(step: int, decision_period: int) -> int:
-    """Nanoseconds of simulation time after a number of decisions."""
+    """Return the simulation time after a number of decisions.
+
+    Args:
+        step: Number of decisions taken.
+        decision_period: Physics steps per decision.
+
+    Returns:
+        Time in nanoseconds.
+    """
     return step * decision_period * NANOSECONDS_PER_PHYSICS_STEP
 
 
 def schema_of(name: str) -> bytes:
-    """A serialised FileDescriptorSet of a message, by its full name, and what it is made of.
+    """Return a serialised FileDescriptorSet of a message and the types it is made of.
 
-    Nothing else: whole files would make the schemas larger than a short episode.
+    All other types are left out, because whole files would make the schemas larger than a short
+    episode.
+
+    Args:
+        name: Full name of the message.
     """
     message = descriptor_pool.Default().FindMessageTypeByName(name)
     needed: dict[str, set[str]] = {}
@@ -70,7 +82,7 @@ def schema_of(name: str) -> bytes:
 
 
 def _need(type_: Descriptor | EnumDescriptor, needed: dict[str, set[str]]) -> None:
-    """Note a type, and what it is made of, by file and outermost name."""
+    """Add a type, and the types it is made of, to `needed` by file and outermost name."""
     outer = type_
     while outer.containing_type is not None:
         outer = outer.containing_type
@@ -83,7 +95,7 @@ def _need(type_: Descriptor | EnumDescriptor, needed: dict[str, set[str]]) -> No
 
 
 def _importing_last(name: str) -> Iterator[str]:
-    """A file and those that it imports, each after its own imports and once."""
+    """Return a file and everything it imports, each once and after its own imports."""
     seen: dict[str, None] = {}
 
     def visit(file: str) -> None:

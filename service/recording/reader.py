@@ -1,4 +1,4 @@
-"""Reads recordings, also those that a crash has cut short or a disk has damaged."""
+"""Reads recordings, including those that a crash cut short or a disk damaged."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _RECORD: Final = struct.Struct("<BQ")
 
 
 class RecordingError(ValueError):
-    """A file is no recording, or is cut or damaged before its header ends."""
+    """A file is not a recording, or is cut or damaged before its header ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +32,14 @@ class Recording:
     """A recorded episode.
 
     Attributes:
-        header: How to play it again.
-        steps: Every step, from the first observation (number 0) without a gap; of a damaged file,
-            those that are known to be right.
-        footer: How it ended; None where the recording was cut, or that part is damaged.
-        damage: What is wrong with the file; empty where nothing is, nor in one that was merely cut
-            while the episode played.
-        checked: Whether check sums vouch for every byte: not where the file has none, since the
-            episode did not end or an older version recorded it. None where it was not read from
-            a file.
+        header: What is needed to play the episode again.
+        steps: Every step without a gap, from the first observation (number 0); of a damaged file,
+            the steps that are known to be right.
+        footer: How the episode ended; None if the recording was cut, or this part is damaged.
+        damage: What is wrong with the file; empty if nothing is, or if it was merely cut while the
+            episode played.
+        checked: Whether check sums cover every byte. They do not if the episode did not end or an
+            older version recorded it. None if the recording was not read from a file.
     """
 
     header: results_pb2.EpisodeHeader
@@ -56,12 +55,12 @@ class Recording:
 
     @property
     def actions(self) -> bytes:
-        """Actions taken, one byte each."""
+        """The actions taken, one per byte."""
         return bytes(step.action for step in self.steps[1:])
 
 
 class LogMessage(NamedTuple):
-    """One message of the file, still serialised."""
+    """A message of the file, still serialised."""
 
     channel: Channel
     sequence: int
@@ -72,12 +71,15 @@ class LogMessage(NamedTuple):
 def read_episode(path: Path) -> Recording:
     """Read a recording.
 
-    A file that was cut gives every step that was whole before the cut; one in the compact form,
-    every step of its whole chunks (it appears by an atomic rename, so no crash cuts it). A damaged
-    one gives what is known to be right, and says what is wrong.
+    A file that was cut gives every step that was complete before the cut. A compact file gives
+    every step of its complete chunks; no crash cuts it, because it appears by an atomic rename. A
+    damaged file gives what is known to be right, and says what is wrong.
+
+    Args:
+        path: The mcap file.
 
     Raises:
-        RecordingError: There is no whole header.
+        RecordingError: There is no complete header.
         OSError: The file cannot be read.
     """
     header: results_pb2.EpisodeHeader | None = None
@@ -94,9 +96,10 @@ def read_episode(path: Path) -> Recording:
                 case Channel.FOOTER if message.sequence == max(0, len(steps) - 1):
                     footer = results_pb2.EpisodeFooter.FromString(message.data)
                 case _:
-                    raise DamageError(f"after {len(steps)} steps comes another than the next")
+                    raise DamageError(f"the message after {len(steps)} steps is not the next one")
     except (DecodeError, DamageError) as error:
-        # Also a power cut: it may leave anything after the last block that reached the disk.
+        # This may also be a power cut, which can leave anything after the last block that was
+        # written.
         damage = str(error)
     else:
         damage = ""
@@ -107,7 +110,7 @@ def read_episode(path: Path) -> Recording:
 
 
 def header_from(data: bytes) -> results_pb2.EpisodeHeader:
-    """A header as this version has it, also of a recording of protocol 0.
+    """Parse a header into its present form, even if it was recorded with protocol 0.
 
     Raises:
         DecodeError: It is damaged.
@@ -121,7 +124,7 @@ def header_from(data: bytes) -> results_pb2.EpisodeHeader:
 
 
 def step_from(data: bytes) -> results_pb2.RecordedStep:
-    """A step as this version has it, also of a recording of protocol 0.
+    """Parse a step into its present form, even if it was recorded with protocol 0.
 
     Raises:
         DecodeError: It is damaged.
@@ -136,7 +139,7 @@ class Log:
     """The messages of a recording's file.
 
     Attributes:
-        checked: Whether check sums vouch for every byte; known once the messages have been read.
+        checked: Whether check sums cover every byte; known once the messages have been read.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -145,11 +148,11 @@ class Log:
         self.checked = False
 
     def messages(self) -> Iterator[LogMessage]:
-        """The whole messages, in order.
+        """Yield the complete messages in order.
 
         Raises:
-            DamageError: The file is damaged, or is no mcap file. What came before is right where
-                the file is in the compact form.
+            DamageError: The file is damaged, or is not an mcap file. If it is compact, the messages
+                before the damage are right.
         """
         topics = {channel.topic: channel for channel in Channel}
         channels: dict[int, Channel] = {}
@@ -161,10 +164,10 @@ class Log:
                 yield LogMessage(channel, record.sequence, record.log_time, record.data)
 
     def _records(self) -> Iterator[McapRecord]:
-        """The whole records, those in chunks too.
+        """Yield the complete records, including those in chunks.
 
-        Only the compact form has chunks, and it is written in one go: a sum that is wrong or
-        missing there is damage. Each chunk's own sum still tells which of them are right.
+        Only compact files have chunks. They are written in one go, so a wrong or missing sum of the
+        whole file is damage. The sum of each chunk still tells which chunks are right.
         """
         damage = ""
         compact = False
@@ -190,7 +193,7 @@ class Log:
 
     def _outer_records(self) -> Iterator[McapRecord]:
         if not self._data.startswith(MAGIC):
-            raise DamageError("it does not begin as an mcap file")
+            raise DamageError("it does not begin like an mcap file")
         whole = BytesIO(self._data[: _whole(self._data)])
         records = StreamReader(whole, emit_chunks=True).records
         while True:
@@ -198,7 +201,7 @@ class Log:
                 record = next(records, None)
             except EndOfFile:  # cut between two records
                 return
-            except Exception as error:  # the decoders raise of every kind at damage
+            except Exception as error:  # at damage, the decoders raise errors of any type
                 raise DamageError(f"a record is damaged: {error!r}") from error
             if record is None:
                 return
@@ -206,7 +209,7 @@ class Log:
 
 
 def _whole(data: bytes) -> int:
-    """Length of the part that holds whole records: mcap's reader passes a torn one as whole."""
+    """Return the length of the complete records, because mcap's reader accepts a torn one."""
     end = len(MAGIC)
     while end + _RECORD.size <= len(data):
         opcode, length = _RECORD.unpack_from(data, end)

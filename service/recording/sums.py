@@ -1,8 +1,8 @@
-"""Check sums of a finished recording: together they cover every byte of the file.
+"""Checks the sums of a finished recording, which together cover every byte of the file.
 
-mcap has three kinds: one a chunk, one over the data section up to its end record, one over the
-summary and the footer. What is left over, the end record, the sums themselves and the magic at the
-end, has one right form each.
+An mcap file has three kinds of sums: one per chunk, one over the data section up to its end record,
+and one over the summary and the footer. The remaining bytes can have only one right value: the end
+record, the sums themselves and the magic bytes at the end.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from zlib import crc32
 from mcap.opcode import Opcode
 
 MAGIC: Final = b"\x89MCAP0\r\n"
-"""Begins an mcap file, and ends a finished one."""
+"""Magic bytes that begin an mcap file and end a finished one."""
 _DATA_END: Final = struct.Struct("<BQI")
 _FOOTER: Final = struct.Struct("<BQQQI")
 
@@ -24,21 +24,21 @@ class DamageError(ValueError):
 
 
 def check_sums(data: bytes) -> bool:
-    """Check a finished mcap file as a whole; the sums of its chunks are checked as they are read.
+    """Check a finished mcap file as a whole; the sums of its chunks are checked on reading them.
 
     Args:
-        data: All of the file.
+        data: The content of the file.
 
     Returns:
-        Whether sums cover every byte. Recordings of older versions have none over the bytes of the
-        data section that are outside of chunks, and they hold no steps.
+        Whether sums cover every byte. In recordings of older versions no sum covers the bytes of
+        the data section outside of chunks, which hold no steps.
 
     Raises:
-        DamageError: A sum is wrong, or a part that every finished file has is not there.
+        DamageError: A sum is wrong, or a part that every finished file has is missing.
     """
     end = len(data) - len(MAGIC) - _FOOTER.size
     if end < len(MAGIC) or not data.endswith(MAGIC):
-        raise DamageError("the file does not end as a finished one does")
+        raise DamageError("the file does not end like a finished recording")
     opcode, length, summary, _, footer_sum = _FOOTER.unpack_from(data, end)
     data_end = summary - _DATA_END.size
     if (opcode, length) != (Opcode.FOOTER, _FOOTER.size - 9) or not len(MAGIC) <= data_end < end:

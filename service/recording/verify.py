@@ -1,4 +1,4 @@
-"""Plays a recorded episode again, to compare every number or to see it."""
+"""Plays a recorded episode again, to compare every number or to show the camera's view."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from animalcat.v1 import results_pb2, types_pb2
 from animalcat.wire import ended_by_from_proto, spec_from_proto
 
 Make = Callable[[str, ObservationSpec], Environment]
-"""Makes an environment from a backend's name and a specification."""
+"""Makes an environment from the name of a backend and an observation spec."""
 
 SIMULATOR: Final = "sim"
 _STEP_FIELDS: Final = ("reward", "ended_by", "camera_digest")
@@ -32,13 +32,13 @@ _SEEN_FIELDS: Final = ("health", "velocity", "position", "rays", "camera")
 
 @dataclass(frozen=True, slots=True)
 class FirstDifference:
-    """Where a replay first departs from its recording.
+    """Where a replay first differs from its recording.
 
     Attributes:
-        step: Decisions taken before it; for the footer, all of them.
-        field: Name of the field, with the index of the number in it: `observation.rays[12]`.
-        recorded: What the recording says.
-        replayed: What the replay gave.
+        step: Number of decisions before the difference; for the footer, all of them.
+        field: Name of the field, with the index of the number in it, as in `observation.rays[12]`.
+        recorded: The recorded value.
+        replayed: The replayed value.
     """
 
     step: int
@@ -49,14 +49,15 @@ class FirstDifference:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What a comparison found.
+    """The result of comparing a recording with its replay.
 
     Attributes:
-        steps: Steps compared, the first observation included.
-        difference: The first difference; None where every recorded number came out again.
-        versions: Versions that differ between the recording and what played it again.
-        backend: What played it again.
-        comparison: How far apart the two are, where something else played than is recorded.
+        steps: Number of steps compared, including the first observation.
+        difference: The first difference; None if every recorded number was reproduced.
+        versions: Versions that differ between the recording and the replay.
+        backend: The backend that replayed the episode.
+        comparison: How far apart the two are, if the backend differs from the recorded one; None
+            otherwise.
     """
 
     steps: int
@@ -68,13 +69,13 @@ class Verification:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """An episode played again on another backend, beside its recording.
+    """An episode replayed on another backend, compared with its recording.
 
     Attributes:
         metres: The greatest distance between the agent's positions at the same step.
-        ended_by: Why each ended, recorded and replayed; None for one that did not.
+        ended_by: Why the recording and the replay ended; None for one that did not.
         episode_return: Sum of rewards, recorded and replayed.
-        steps: Decisions taken, recorded and replayed.
+        steps: Number of decisions, recorded and replayed.
     """
 
     metres: float
@@ -84,12 +85,12 @@ class Comparison:
 
 
 def verify(recording: Recording, make: Make = make_environment, backend: str = "") -> Verification:
-    """Play an episode again and compare every recorded number, bit by bit.
+    """Play an episode again and compare every recorded number bit by bit.
 
     Args:
-        recording: The episode; one that was cut is compared as far as it goes.
-        make: What makes the environment.
-        backend: What is to play it; by default see `stage`.
+        recording: The episode; if it was cut, it is compared as far as it goes.
+        make: Makes the environment.
+        backend: The backend to replay on; empty for the default of `stage`.
 
     Raises:
         ArenaError: The recorded arena cannot be built.
@@ -127,10 +128,14 @@ def verify(recording: Recording, make: Make = make_environment, backend: str = "
 
 
 def stage(header: results_pb2.EpisodeHeader, backend: str = "") -> str:
-    """The backend that plays an episode again: the one that is asked for, else its own.
+    """Return the backend to replay on: the one that is asked for, or else the recorded one.
 
-    The path of a Unity build that a recording names is not run unasked, since recordings come
-    from anywhere: the simulator plays instead.
+    A recording may come from anywhere, so the path of a Unity build that it names is not run unless
+    asked for. The simulator plays instead.
+
+    Args:
+        header: The header of the recording.
+        backend: The backend that is asked for; empty for the recorded one.
     """
     if backend:
         return backend
@@ -140,20 +145,20 @@ def stage(header: results_pb2.EpisodeHeader, backend: str = "") -> str:
 def camera_images(
     recording: Recording, resolution: int, make: Make = make_environment, backend: str = ""
 ) -> Iterator[np.ndarray[Any, np.dtype[np.uint8]]]:
-    """What the agent's camera shows at every step, by playing the episode again.
+    """Yield what the agent's camera shows at every step, by playing the episode again.
 
     Args:
         recording: The episode.
         resolution: Side of the square images in pixels, 4 to 512.
-        make: What makes the environment.
-        backend: What is to play it; by default see `stage`.
+        make: Makes the environment.
+        backend: The backend to replay on; empty for the default of `stage`.
 
-    Returns:
+    Yields:
         Images, uint8 (resolution, resolution, 3).
 
     Raises:
         ArenaError: The recorded arena cannot be built.
-        ValueError: The backend is unknown here, the resolution out of range.
+        ValueError: The backend is unknown here, or the resolution is out of range.
     """
     spec = spec_from_proto(recording.header.observation_spec)
     seeing = replace(spec, camera=CameraSpec(resolution))
@@ -165,7 +170,7 @@ def camera_images(
 
 
 def load_arena(header: results_pb2.EpisodeHeader) -> Arena:
-    """The arena that an episode was played in, with those that it merges with."""
+    """Return the arena of an episode, merged with those that follow it in the same episode."""
     return merged(load_text(header.arena_yaml, header.name).config)
 
 
@@ -225,7 +230,7 @@ def _compare_footer(
 
 
 def _compare(step: int, field: str, recorded: Any, again: Any) -> FirstDifference | None:
-    """The first number of a field that differs, if one does."""
+    """Return the first number of a field that differs; None if all are equal."""
     if field == "ended_by":
         names = types_pb2.EndedBy.Name
         same = recorded == again
@@ -236,7 +241,7 @@ def _compare(step: int, field: str, recorded: Any, again: Any) -> FirstDifferenc
     a, b = _numbers(field, recorded), _numbers(field, again)
     if a.shape != b.shape:
         return FirstDifference(step, field, f"{a.size} numbers", f"{b.size} numbers")
-    # By bits: -0.0 is not 0.0, and a NaN equals itself.
+    # Compare bits: -0.0 differs from 0.0, and a NaN equals itself.
     (different,) = np.nonzero(a.view(f"u{a.itemsize}") != b.view(f"u{b.itemsize}"))
     if not different.size:
         return None

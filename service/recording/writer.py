@@ -1,4 +1,4 @@
-"""Writes an episode's recording: each step reaches the file, the whole is compacted at the end."""
+"""Writes an episode's recording step by step, and compacts it at the end."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from animalcat.v1 import results_pb2, types_pb2
 from animalcat.wire import ended_by_to_proto, observation_to_proto
 
 CHUNK_BYTES: Final = 64 * 1024
-"""Size of a compact recording's chunks before compression."""
+"""Bytes of a compact recording's chunks before compression."""
 
 
 class EpisodeRecorder:
-    """Records one attempt at one episode; one per file, not safe across threads.
+    """Records one attempt at one episode in one file; not safe across threads.
 
-    While it plays, the file at `path` grows by one whole message a step, handed to the operating
-    system before `step` returns: killing the process loses nothing that was recorded.
-    `finish` replaces it by a compressed form of the same messages in one atomic rename.
-    The bytes depend on the messages alone.
+    During play the file at `path` grows by one complete message per step. The operating system has
+    it before `step` returns, so killing the process loses nothing recorded. `finish` replaces the
+    file by a compressed form of the same messages in one atomic rename. The bytes depend on the
+    messages alone.
     """
 
     def __init__(self, path: Path, header: results_pb2.EpisodeHeader) -> None:
-        """Start a recording; folders are made, and an older file of the same attempt is replaced.
+        """Start a recording; create its folder, and replace an older file of the same attempt.
 
         Args:
-            path: Of the mcap file.
-            header: How to play the episode again.
+            path: The mcap file.
+            header: What is needed to play the episode again.
 
         Raises:
             OSError: The file cannot be written.
@@ -55,16 +55,16 @@ class EpisodeRecorder:
 
     @property
     def steps(self) -> int:
-        """Decisions recorded so far."""
+        """Number of decisions recorded so far."""
         return max(0, self._next - 1)
 
     def step(self, step: Step, action: int | None, notes: Sequence[Note] = ()) -> None:
-        """Record what `load` (action None) or the next decision gave.
+        """Record the result of `load` (action None) or of the next decision.
 
         Args:
-            step: What the environment gave back.
+            step: The step that the environment returned.
             action: The action that led to it, 0 to 8.
-            notes: What the agent remarked since the previous step.
+            notes: The agent's notes since the previous step.
         """
         message = recorded_step(self._next, step, action, pixels=self._pixels, notes=notes)
         self._next += 1
@@ -75,14 +75,14 @@ class EpisodeRecorder:
     def finish(
         self, outcome: int, outcomes: Mapping[str, float] | None = None
     ) -> results_pb2.EpisodeFooter:
-        """Write the footer, compact the file durably, and close; takes milliseconds.
+        """Write the footer, compact the file durably and close it; this takes milliseconds.
 
         Args:
-            outcome: What became of the episode, as `types_pb2.Outcome` numbers it.
-            outcomes: What was observed of it, by source.
+            outcome: The outcome of the episode, as a number of `types_pb2.Outcome`.
+            outcomes: Observed values by source.
 
         Returns:
-            The footer as recorded: outcomes, return, decisions, and why it ended.
+            The footer as recorded, with outcomes, return, number of decisions and why it ended.
         """
         footer = results_pb2.EpisodeFooter(
             outcome=types_pb2.Outcome.ValueType(outcome),
@@ -107,11 +107,12 @@ class EpisodeRecorder:
 
 
 def compact(path: Path) -> None:
-    """Rewrite a recording compressed: durably, and wholly or not at all.
+    """Rewrite a recording in compressed form: durably, and either completely or not at all.
 
     Raises:
-        DamageError: The file is no recording, or damaged; it stays as it was.
-        OSError: There is no room; the file stays as it was.
+        DamageError: The file is damaged or not a recording; it stays as it was.
+        OSError: The file cannot be written, for example because the disk is full; it stays as it
+            was.
     """
     temporary = path.with_suffix(".tmp")
     with temporary.open("wb") as file:
@@ -132,14 +133,14 @@ def compact(path: Path) -> None:
 def recorded_step(
     number: int, step: Step, action: int | None, *, pixels: bool, notes: Sequence[Note] = ()
 ) -> results_pb2.RecordedStep:
-    """The recorded form of a step.
+    """Return the recorded form of a step.
 
     Args:
-        number: Decisions taken so far.
-        step: What the environment gave back.
+        number: Number of decisions taken so far.
+        step: The step that the environment returned.
         action: The action that led to it; None at number 0.
-        pixels: Keep the camera's image; its digest is kept in any case.
-        notes: What the agent remarked since the previous step.
+        pixels: Whether to keep the camera's image; its digest is always kept.
+        notes: The agent's notes since the previous step.
     """
     message = results_pb2.RecordedStep(
         step=number,
@@ -155,7 +156,7 @@ def recorded_step(
 
 
 def camera_digest(step: Step) -> bytes:
-    """BLAKE2b digest (16 bytes) of a step's camera image; empty without a camera."""
+    """Return the BLAKE2b digest (16 bytes) of a step's camera image; empty without a camera."""
     image = step.observation.camera
     return b"" if image is None else blake2b(image.tobytes(), digest_size=16).digest()
 
@@ -169,7 +170,7 @@ class _Log:
             CHUNK_BYTES,
             compression=CompressionType.ZSTD,
             use_chunking=chunked,
-            enable_data_crcs=chunked,  # the form without chunks has no end to keep the sum in
+            enable_data_crcs=chunked,  # only the form with chunks has an end to keep the sum in
         )
         self._writer.start(profile="", library=LIBRARY)
         self._ids = {channel: self._register(channel) for channel in Channel}

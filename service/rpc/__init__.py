@@ -1,6 +1,7 @@
-"""The server, and a servicer for each service of the wire.
+"""The gRPC server, with one servicer for each service of the wire contract.
 
-`server` starts and stops all of it. `gateway` is where agents connect; `sessions`, `batteries`,
-`layouts`, `campaigns`, `episodes`, `profiles` and `operations` are called by clients. `paging` is
-for lists, `requests` for calls that are done once, `exports` for the forms of a profile.
+`server` starts and stops all of it. Agents connect to `gateway`; clients call `sessions`,
+`batteries`, `layouts`, `campaigns`, `episodes`, `profiles` and `operations`. `paging` splits lists
+into pages, `requests` has repeated calls done only once, and `exports` writes a profile in its
+various forms.
 """

@@ -1,4 +1,4 @@
-"""The servicer of batteries: import, build, get, list, and list their instances."""
+"""Serves calls on batteries: import, build, get, list and delete them, list their instances."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from animalcat.service.session.engines import Engines
 from animalcat.v1 import sessions_pb2, sessions_pb2_grpc
 
 MAX_FILE_BYTES = 1024 * 1024
-"""Largest arena file."""
+"""Most bytes of an arena file."""
 MAX_TABLE_BYTES = 16 * 1024 * 1024
-"""Largest table of meta-features."""
+"""Most bytes of a table of meta-features."""
 MAX_PATH = 500
-"""Longest path of an arena file."""
+"""Most characters of an arena file's path."""
 
 
 class Batteries(sessions_pb2_grpc.BatteriesServicer):
-    """Item banks."""
+    """Servicer of batteries, the item banks of sessions."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
     async def ImportBattery(  # noqa: N802
         self, request_iterator: Any, context: Any
     ) -> sessions_pb2.ImportBatteryResponse:
-        """Store arenas as a battery."""
+        """Start an operation that stores the arenas that the client streams as a battery."""
         first: Any = await context.read()
         if first is grpc.aio.EOF or first.WhichOneof("frame") != "header":
             raise ServiceError(Code.BAD_FRAME, "the first frame must be the header")
@@ -96,7 +96,7 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
     async def BuildBattery(  # noqa: N802
         self, request: sessions_pb2.BuildBatteryRequest, context: Any
     ) -> sessions_pb2.BuildBatteryResponse:
-        """Build a battery from a family."""
+        """Start an operation that builds a battery from a family of arenas."""
         name = names.check_component(request.name or request.family, "battery")
         instances = request.instances if request.HasField("instances") else FAMILY_SIZE
         check_family(request.family, instances)
@@ -117,7 +117,7 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
     async def GetBattery(  # noqa: N802
         self, request: sessions_pb2.GetBatteryRequest, context: Any
     ) -> sessions_pb2.GetBatteryResponse:
-        """One battery, with the meta-features that its instances may have."""
+        """Return one battery, with the meta-features that its instances may have."""
         record = await self._library.get(names.parse_battery(request.name))
         battery = await self._engines.battery(record.digest)
         return sessions_pb2.GetBatteryResponse(
@@ -128,7 +128,7 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
     async def ListInstances(  # noqa: N802
         self, request: sessions_pb2.ListInstancesRequest, context: Any
     ) -> sessions_pb2.ListInstancesResponse:
-        """The instances of a battery, by name."""
+        """List the instances of a battery in order of name."""
         record = await self._library.get(names.parse_battery(request.parent))
         battery = await self._engines.battery(record.digest)
         page = paged(battery.instances, lambda instance: instance.name, request)
@@ -139,7 +139,7 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
     async def DeleteBattery(  # noqa: N802
         self, request: sessions_pb2.DeleteBatteryRequest, context: Any
     ) -> sessions_pb2.DeleteBatteryResponse:
-        """Forget a battery that nothing was made with."""
+        """Delete a battery that no session was made with."""
         battery = names.parse_battery(request.name)
         await self._requests.once(request, partial(self._library.delete, battery))
         return sessions_pb2.DeleteBatteryResponse()
@@ -147,7 +147,7 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
     async def ListBatteries(  # noqa: N802
         self, request: sessions_pb2.ListBatteriesRequest, context: Any
     ) -> sessions_pb2.ListBatteriesResponse:
-        """All batteries of this server."""
+        """List the batteries of this server."""
         records = [one for one in await self._library.all() if request.contains in one.id]
         page = paged(records, lambda record: record.id, request)
         return sessions_pb2.ListBatteriesResponse(
@@ -168,7 +168,7 @@ def _text(table: bytes) -> str:
 
 
 def _arena_file(file: sessions_pb2.ArenaFile) -> ArenaFile:
-    """A file, checked; its path is only ever a name, never opened."""
+    """Check and decode a file; its path serves only as a name and is never opened."""
     path = file.path
     parts = path.split("/")
     if not 1 <= len(path) <= MAX_PATH or not path.isprintable() or {"", ".", ".."} & set(parts):

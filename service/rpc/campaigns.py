@@ -1,4 +1,4 @@
-"""The servicer of campaigns: create, get, list, end, delete."""
+"""Serves calls on campaigns: create, get, list, end and delete them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MAX_AGENTS: Final = 100
 
 
 class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
-    """Several agents on one battery."""
+    """Servicer of campaigns, which measure several agents on one battery."""
 
     def __init__(
         self,
@@ -61,8 +61,8 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
     async def CreateCampaign(  # noqa: N802
         self, request: campaigns_pb2.CreateCampaignRequest, context: Any
     ) -> campaigns_pb2.CreateCampaignResponse:
-        """Create a campaign and its sessions; the same again gives the same."""
-        checked_id(request.request_id)  # the same spec again gives the same campaign in any case
+        """Create a campaign and its sessions; a repeated call returns the same campaign."""
+        checked_id(request.request_id)  # the same spec gives the same campaign with any id
         spec = spec_of_campaign_from_proto(request.spec)
         checked, measurement = await self._sessions.checked(
             spec.session, request.spec.session.layout_definition
@@ -93,14 +93,14 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
     async def GetCampaign(  # noqa: N802
         self, request: campaigns_pb2.GetCampaignRequest, context: Any
     ) -> campaigns_pb2.GetCampaignResponse:
-        """One campaign."""
+        """Return one campaign."""
         campaign = await self._stored(names.parse_campaign(request.name))
         return campaigns_pb2.GetCampaignResponse(campaign=await self._to_proto(campaign))
 
     async def ListCampaigns(  # noqa: N802
         self, request: campaigns_pb2.ListCampaignsRequest, context: Any
     ) -> campaigns_pb2.ListCampaignsResponse:
-        """The campaigns that are asked for, newest first."""
+        """List the campaigns that match the request, newest first."""
         wanted = CampaignFilter(
             battery=names.parse_battery(request.battery) if request.battery else "",
             going_on=request.going_on if request.HasField("going_on") else None,
@@ -116,7 +116,7 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
     async def DeleteCampaign(  # noqa: N802
         self, request: campaigns_pb2.DeleteCampaignRequest, context: Any
     ) -> campaigns_pb2.DeleteCampaignResponse:
-        """Forget a campaign; its sessions stay."""
+        """Delete a campaign but keep its sessions."""
         await self._requests.once(request, partial(self._delete, request.name))
         return campaigns_pb2.DeleteCampaignResponse()
 
@@ -127,13 +127,13 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
     async def EndCampaign(  # noqa: N802
         self, request: campaigns_pb2.EndCampaignRequest, context: Any
     ) -> campaigns_pb2.EndCampaignResponse:
-        """End a campaign; each session that was played has its profile."""
+        """Start an operation that ends a campaign and gives each session played its profile."""
         campaign = await self._stored(names.parse_campaign(request.name))
         if campaign.unreadable:
             raise ServiceError(
                 Code.UNREADABLE,
-                f"campaign {campaign.id} is {campaign.unreadable}. Update animalcat if a newer one "
-                "wrote it; else cancel its sessions and delete it",
+                f"campaign {campaign.id} is {campaign.unreadable}. Update animalcat if a newer "
+                "version wrote it; otherwise cancel its sessions and delete it",
             )
 
         async def work(tick: Tick) -> str:
@@ -150,7 +150,7 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
         return campaigns_pb2.EndCampaignResponse(operation=operation_to_proto(begun))
 
     async def _end(self, campaign: Campaign, tick: Tick) -> None:
-        """End a campaign, and tell how many of its sessions are over."""
+        """End a campaign, and meanwhile report how many of its sessions are over."""
 
         async def count() -> None:
             with self._engines.parts.bus.watch(*campaign.sessions) as events:
@@ -194,7 +194,7 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
 
 
 def spec_of_campaign_to_proto(spec: CampaignSpec) -> campaigns_pb2.CampaignSpec:
-    """The wire form of what defines a campaign."""
+    """Convert a campaign's specification to its message."""
     rule = spec.allocation
     return campaigns_pb2.CampaignSpec(
         agents=spec.agents,
@@ -209,15 +209,15 @@ def spec_of_campaign_to_proto(spec: CampaignSpec) -> campaigns_pb2.CampaignSpec:
 
 
 def spec_of_campaign_from_proto(message: campaigns_pb2.CampaignSpec) -> CampaignSpec:
-    """What defines a campaign, checked; what is left out gets its default.
+    """Convert a message to a campaign's specification, with defaults for what it leaves out.
 
     Raises:
-        ServiceError: A value is out of its range; the message says which and what is right.
-        animalcat.names.BadNameError: The battery's name does not parse.
+        ServiceError: A value is out of its range; the message says which, and what is allowed.
+        animalcat.names.BadNameError: The battery's name cannot be parsed.
     """
     agents = tuple(message.agents)
     if not 2 <= len(agents) <= MAX_AGENTS or len(set(agents)) != len(agents):
-        raise _bad(f"agents: give 2 to {MAX_AGENTS} of them, each once")
+        raise _bad(f"agents: give 2 to {MAX_AGENTS} names, each once")
     if not all(1 <= len(agent) <= 200 for agent in agents):
         raise _bad("agents: a name has 1 to 200 characters")
     if not 1 <= message.budget <= MAX_EPISODES:
@@ -229,7 +229,7 @@ def spec_of_campaign_from_proto(message: campaigns_pb2.CampaignSpec) -> Campaign
     template.stop.CopyFrom(rule)
     session = replace(spec_of_session_from_proto(template), slots=1)
     if session.policy.order:
-        raise _bad("policy: what comes first is drawn by the campaign; leave out the list")
+        raise _bad("policy: a campaign draws the first instances itself; leave out the list")
     chosen = given(message, "common", "block", "at_once", "alike", "confidence")
     try:
         allocation = Allocation(message.budget, **chosen)
@@ -237,15 +237,15 @@ def spec_of_campaign_from_proto(message: campaigns_pb2.CampaignSpec) -> Campaign
         raise _bad(str(error)) from error
     if allocation.budget < allocation.common * len(agents):
         raise _bad(
-            f"budget: {allocation.budget} episodes are less than the {allocation.common} that each "
-            f"of the {len(agents)} agents plays in common; give {allocation.common * len(agents)} "
-            "at least, or fewer in common"
+            f"budget: {allocation.budget} episodes are too few for the {allocation.common} common "
+            f"ones that each of the {len(agents)} agents plays; give at least "
+            f"{allocation.common * len(agents)}, or fewer common ones"
         )
     return CampaignSpec(agents, session, allocation)
 
 
 def _plan(spec: CampaignSpec, agent: str, order: tuple[str, ...]) -> SessionSpec:
-    """What the session of an agent is made with; it ends when the campaign does."""
+    """Return the specification of one agent's session, which ends when the campaign does."""
     return replace(
         spec.session,
         agent=agent,

@@ -1,4 +1,4 @@
-"""The servicer of recorded episodes: list, stream."""
+"""Serves recorded episodes: lists them, and streams their steps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from animalcat.v1 import results_pb2, results_pb2_grpc, sessions_pb2
 
 
 class Episodes(results_pb2_grpc.EpisodesServicer):
-    """Recorded episodes."""
+    """Servicer of recorded episodes."""
 
     def __init__(self, engines: Engines) -> None:
         self._engines = engines
@@ -27,7 +27,7 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
     async def ListEpisodes(  # noqa: N802
         self, request: results_pb2.ListEpisodesRequest, context: Any
     ) -> results_pb2.ListEpisodesResponse:
-        """The episodes of a session, a person's too, or of all; in order, all attempts."""
+        """List all attempts of one session or of all, in order, including those a person played."""
         wanted = EpisodeFilter(outcomes=_outcomes(request))
         parts = self._engines.parts
         if request.parent != names.EVERY_SESSION:
@@ -58,7 +58,7 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
     async def StreamEpisode(  # noqa: N802  # pyright: ignore[reportIncompatibleMethodOverride]
         self, request: results_pb2.StreamEpisodeRequest, context: Any
     ) -> None:
-        """The steps of one recorded episode; of a damaged one what is right, then an error."""
+        """Stream the steps of a recorded episode; if it is damaged, end with an error."""
         session, number, attempt = names.parse_episode(request.name)
         episodes = await self._episodes(session)
         if attempt is None:
@@ -82,7 +82,7 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
             raise ServiceError(Code.RECORDING_DAMAGED, f"{path} is damaged: {recording.damage}")
 
     async def _episodes(self, session: str) -> list[sessions_pb2.EpisodeSummary]:
-        """Those of a session of the store, or else of a person's.
+        """Return the episodes of a session in the store, or else of one that a person played.
 
         Raises:
             ServiceError: There is no such session.
@@ -98,7 +98,7 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
 
 
 def _outcomes(request: results_pb2.ListEpisodesRequest) -> tuple[Outcome, ...]:
-    """The outcomes that a list is restricted to.
+    """Return the outcomes that a list is restricted to.
 
     Raises:
         ServiceError: A number stands for no outcome.
@@ -108,5 +108,5 @@ def _outcomes(request: results_pb2.ListEpisodesRequest) -> tuple[Outcome, ...]:
     except ValueError as error:
         raise ServiceError(
             Code.INVALID_REQUEST,
-            f"outcomes: {error}; give numbers of animalcat.v1.Outcome, but for 0",
+            f"outcomes: {error}; give numbers of animalcat.v1.Outcome other than 0",
         ) from error

@@ -1,4 +1,4 @@
-"""What leaves a session as a file: the profile as one HTML page, the outcomes as a CSV table."""
+"""Exports a session to files: its profile as one HTML page, its outcomes as a CSV table."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ OUTCOME_COLUMNS: Final = (
     "backend",
     "versions",
 )
-"""Columns of the table of outcomes; those of the meta-features follow, with their units."""
+"""First columns of the table of outcomes; those of the meta-features follow, with units."""
 
 _UNCOUNTED: Final = {
     "fault": "attempts ended in a fault and do not count",
@@ -45,17 +45,17 @@ _UNCOUNTED: Final = {
 
 
 def outcomes_csv(rows: Sequence[Row], units: Mapping[str, str]) -> str:
-    """The table of outcomes.
+    """Return the table of outcomes as CSV.
 
     Args:
-        rows: One mapping an attempt, with the keys of `OUTCOME_COLUMNS` and `features`, a mapping
-            from meta-feature to value.
-        units: Unit of every meta-feature; it goes into the column's name.
+        rows: One mapping per attempt, with the keys of `OUTCOME_COLUMNS` and with `features`, which
+            maps each meta-feature to its value.
+        units: Unit by meta-feature; it becomes part of the column's name.
 
     Returns:
         CSV text with a header line.
     """
-    import pandas as pd  # half a second that a server's start can do without
+    import pandas as pd  # takes half a second, so not at the start of a server
 
     table = pd.DataFrame(
         [
@@ -69,12 +69,12 @@ def outcomes_csv(rows: Sequence[Row], units: Mapping[str, str]) -> str:
 
 
 def profile_html(profile: Mapping[str, Any], outcomes: Sequence[Row]) -> str:
-    """The profile as one page that needs no network.
+    """Return the profile as one HTML page that needs no network.
 
     Args:
-        profile: As the schema "profile" documents it.
-        outcomes: One mapping an attempt, with `episode`, `instance`, `outcome` and `return`; those
-            that ended in a fault or were voided are shown, and count for nothing.
+        profile: The profile, as the schema "profile" documents it.
+        outcomes: One mapping per attempt, with `episode`, `instance`, `outcome` and `return`.
+            Attempts that were void or ended in a fault are shown but do not count.
 
     Returns:
         An HTML document.
@@ -99,7 +99,7 @@ def profile_html(profile: Mapping[str, Any], outcomes: Sequence[Row]) -> str:
 
 
 def decimals(sd: float) -> int:
-    """Decimals that show a standard deviation to two figures."""
+    """Return the number of decimals that shows a standard deviation to two significant figures."""
     return max(0, 1 - math.floor(math.log10(sd))) if sd > 0.0 else 2
 
 
@@ -127,7 +127,7 @@ def _warning(profile: Mapping[str, Any]) -> str:
 
 
 def _second_reading(profile: Mapping[str, Any]) -> str:
-    """What the alarm found, and the profile read again; empty without an alarm."""
+    """Show what the alarm found and the second reading; empty if there was no alarm."""
     about: Row = profile.get("provenance", {})
     if not about.get("misfit"):
         return ""
@@ -137,7 +137,7 @@ def _second_reading(profile: Mapping[str, Any]) -> str:
     if again is not None and "failed" in again:
         parts.append(f"<p>Not {escape(again['label'])}: {escape(again['failed'])}.</p>")
     elif again is not None:
-        parts.append(f"<h2>The same, {escape(again['label'])}</h2><p>{escape(again['where'])}</p>")
+        parts.append(f"<h2>Profile {escape(again['label'])}</h2><p>{escape(again['where'])}</p>")
         parts.append(_nodes_table(again["nodes"], profile.get("hdi_share", 0.9)))
     return "".join(parts)
 
@@ -164,7 +164,7 @@ def _node_row(name: str, node: Row) -> str:
 
 
 def _interval_bar(node: Mapping[str, Any]) -> str:
-    """An interval on the node's range; without a finite range, on three prior deviations."""
+    """Draw an interval on its node's range, or on three prior deviations if that is infinite."""
     low, high = node["hdi"]
     start, stop = node.get("range") or (None, None)
     if start is None or stop is None:

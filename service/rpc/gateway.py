@@ -1,4 +1,4 @@
-"""The agents' servicer: admits an agent to its session and speaks for it to the engine."""
+"""Serves agents: admits each to its session and carries its messages to and from the engine."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ Stream: TypeAlias = grpc.aio.ServicerContext[
 ]
 
 MAX_ACTIONS: Final = 100
-"""Most actions in one message's list."""
+"""Most actions in the list of one message."""
 MAX_TAKEN: Final = 1000
-"""Most actions that one message may ask for, repetitions counted."""
+"""Most actions that one message may ask for, counting repetitions."""
 MAX_NOTE_BYTES: Final = 4096
 """Most bytes of a note."""
 MAX_NOTES: Final = 100
 """Most notes between two actions."""
 MAX_BAD_FRAMES: Final = 3
-"""Bad frames in a row that end the stream."""
+"""Number of bad frames in a row that ends the stream."""
 _CURRENCY: Final = re.compile(r"[A-Z]{3}")
 HELLO_SECONDS: Final = 30.0
-"""How long a stream may stay silent before its hello."""
+"""Seconds that a stream may stay silent before its hello."""
 
 
 _CAUSES: Final = {
@@ -56,15 +56,15 @@ _CAUSES: Final = {
     ),
     Cause.SESSION_STOPPED: ServiceError(
         Code.SESSION_FAILED,
-        "another agent of this session met a failure, and the session stopped; nothing that was "
+        "the session stopped because of a failure while another agent played it; nothing that was "
         "acknowledged is lost, resume the session",
     ),
 }
-"""What an agent is told that is still there when its link ends."""
+"""What an agent that is still connected is told when its link ends, by cause."""
 
 
 class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
-    """Where agents connect."""
+    """Servicer to which agents connect."""
 
     def __init__(self, engines: Engines) -> None:
         self._engines = engines
@@ -73,7 +73,7 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
     async def Evaluate(  # noqa: N802  # pyright: ignore[reportIncompatibleMethodOverride]
         self, request_iterator: Any, context: Any
     ) -> None:
-        """Play the episodes of one session."""
+        """Let an agent play the episodes of one session."""
         stream: Stream = context
         try:
             hello = await _read_hello(stream)
@@ -83,7 +83,7 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
             playing = await engine.admit(link)
             try:
                 session = await asyncio.shield(playing)
-            except asyncio.CancelledError:  # the agent has gone; the engine ends on its own
+            except asyncio.CancelledError:  # the agent has gone; the engine's task ends by itself
                 link.interrupt(Cause.AGENT_LEFT)
                 raise
             await stream.write(_session_end(session))
@@ -101,14 +101,14 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
             listed = ", ".join(names.session_name(s) for s in waiting[:20]) or "none"
             raise ServiceError(
                 Code.INVALID_REQUEST,
-                "the hello names no session, and not exactly one waits for an agent; "
-                f"waiting: {listed}",
+                "the hello names no session, and not exactly one waits for an agent; name one. "
+                f"Waiting: {listed}",
             )
         return waiting[0]
 
 
 class GrpcLink(AgentLink):
-    """An agent at the other end of a stream."""
+    """The link to an agent at the other end of a gRPC stream."""
 
     def __init__(self, stream: Stream, process: str, timeout: float) -> None:
         self.process = process
@@ -123,11 +123,11 @@ class GrpcLink(AgentLink):
         self._loop = asyncio.get_running_loop()
 
     async def welcome(self, session: Session) -> None:
-        """Tell the agent what it may know before it starts."""
+        """Tell the agent what it may know before the first episode."""
         await self._write(_welcome(session))
 
     async def begin(self, opening: EpisodeOpening, first: Step) -> None:
-        """Send the first observation of an episode."""
+        """Open an episode and send its first observation."""
         frame = gateway_pb2.EvaluateResponse(
             episode_start=gateway_pb2.EpisodeStart(
                 episode=opening.number,
@@ -139,7 +139,7 @@ class GrpcLink(AgentLink):
         try:
             await self._ask(frame)
         except AgentLeftError as left:
-            if left.cause is Cause.AGENT_LEFT:  # and has not seen it
+            if left.cause is Cause.AGENT_LEFT:  # and so has not seen the observation
                 raise AgentLeftError(Cause.WITHDREW) from None
             raise
 
@@ -154,7 +154,7 @@ class GrpcLink(AgentLink):
         )
 
     async def actions(self, done: int) -> bytes:
-        """Wait for the answer to the latest observation; bad frames are refused, the ask stands."""
+        """Wait for the answer to the latest observation, and refuse bad frames meanwhile."""
         while True:
             frame = await self._read()
             try:
@@ -171,18 +171,18 @@ class GrpcLink(AgentLink):
                         raise AgentLeftError(Cause.WITHDREW)
                     case _:
                         raise ServiceError(
-                            Code.BAD_FRAME, "an action or a note is due here, nothing else"
+                            Code.BAD_FRAME, "only an action or a note may be sent here"
                         )
             except ServiceError as error:
                 await self._refuse(error)
 
     def take_notes(self) -> list[Note]:
-        """What the agent remarked since the last call."""
+        """Return the notes that the agent has made since the last call."""
         notes, self._notes = self._notes, []
         return notes
 
     async def end(self, number: int, done: int, reward: float, last: Step | None) -> None:
-        """Tell that an episode is over."""
+        """Tell the agent that an episode is over."""
         end = gateway_pb2.EpisodeEnd(episode=number, step=done, reward=reward, fault=last is None)
         if last is not None:
             end.observation.CopyFrom(observation_to_proto(last.observation))
@@ -190,11 +190,11 @@ class GrpcLink(AgentLink):
         await self._write(gateway_pb2.EvaluateResponse(episode_end=end))
 
     async def idle(self, until: Coroutine[Any, Any, object]) -> None:
-        """Wait for something that is not the agent's."""
+        """Wait until `until` has ended, while nothing is asked of the agent."""
         await self._wait(until)
 
     def interrupt(self, cause: Cause) -> None:
-        """End the link."""
+        """End the link: the present call, or else the next, raises `AgentLeftError`."""
         if self._cause is None:
             self._cause = cause
             if self._timer is not None:
@@ -204,7 +204,7 @@ class GrpcLink(AgentLink):
 
     @property
     def interrupted(self) -> bool:
-        """True after `interrupt`."""
+        """Whether `interrupt` was called."""
         return self._cause is not None
 
     def _note(self, note: types_pb2.Note) -> None:
@@ -233,7 +233,7 @@ class GrpcLink(AgentLink):
         await self._write(frame)
 
     def _look_at_deadline(self) -> None:
-        """Interrupt, or look again later: one timer serves many questions."""
+        """Interrupt if the deadline has passed, else look again later: one timer serves all."""
         self._timer = None
         if self._loop.time() >= self._deadline:
             self.interrupt(Cause.ACTION_TIMEOUT)
@@ -254,7 +254,7 @@ class GrpcLink(AgentLink):
         await self._wait(self._stream.write(frame))
 
     async def _wait(self, call: Any) -> Any:
-        """Wait for the stream; only here may `interrupt` cancel the engine's task."""
+        """Await a call of the stream; only here may `interrupt` cancel the engine's task."""
         if self._cause is not None:
             call.close()
             raise AgentLeftError(self._cause)
@@ -269,7 +269,7 @@ class GrpcLink(AgentLink):
                 raise AgentLeftError(self._cause) from None
             if task.cancelling():
                 raise
-            # gRPC's own way to say that the other side is gone.
+            # gRPC reports in this way that the other side is gone.
             raise AgentLeftError(Cause.AGENT_LEFT) from None
         except grpc.aio.BaseError:
             self._disarm()
@@ -279,28 +279,31 @@ class GrpcLink(AgentLink):
 
 
 def expand(action: gateway_pb2.Action, done: int) -> bytes:
-    """The actions that a message asks for, repetitions written out.
+    """Return the actions that a message asks for, with repetitions written out.
 
     Args:
         action: The message.
-        done: Decisions taken so far, which it must name.
+        done: Number of decisions taken so far, which the message must name.
+
+    Returns:
+        The actions, one per byte.
 
     Raises:
-        ServiceError: It answers another question, or is out of range.
+        ServiceError: The message answers another observation, or is out of range.
     """
     actions, repeat = action.list.actions, action.list.repeat or 1
     if action.slot != 0:
         raise ServiceError(
-            Code.ACTION_OUT_OF_RANGE, f"slot {action.slot} does not play; this session has slot 0"
+            Code.ACTION_OUT_OF_RANGE, f"slot {action.slot} does not exist; give slot 0"
         )
     if action.WhichOneof("kind") is None:
         raise ServiceError(
             Code.ACTION_OUT_OF_RANGE,
-            "the action is of no kind that sessions take; give a list",
+            "the action is of a kind that sessions do not take; give a list",
         )
     if action.step != done:
         raise ServiceError(
-            Code.ACTION_STALE, f"the action answers step {action.step}; step {done} is asked"
+            Code.ACTION_STALE, f"the action answers step {action.step}; answer step {done}"
         )
     if not 1 <= len(actions) <= MAX_ACTIONS or len(actions) * repeat > MAX_TAKEN:
         raise ServiceError(
@@ -317,15 +320,15 @@ def expand(action: gateway_pb2.Action, done: int) -> bytes:
 
 
 def note_from_proto(message: types_pb2.Note) -> Note:
-    """The note that a message holds.
+    """Convert a message to a note.
 
     Raises:
-        ServiceError: Its cost is no amount of a currency.
+        ServiceError: Its cost is not an amount of a currency.
     """
     told = given(message, "tokens_in", "tokens_out", "cost")
     cost, currency = told.get("cost"), message.currency
     if cost is None and currency:
-        raise ServiceError(Code.INVALID_REQUEST, "the note has a currency and no cost; give both")
+        raise ServiceError(Code.INVALID_REQUEST, "the note has a currency but no cost; give both")
     if cost is not None and not (0.0 <= cost < math.inf and _CURRENCY.fullmatch(currency)):
         raise ServiceError(
             Code.INVALID_REQUEST,
@@ -336,7 +339,7 @@ def note_from_proto(message: types_pb2.Note) -> Note:
 
 
 async def _fail(stream: Stream, error: Exception) -> NoReturn:
-    """End the stream with an error, as a frame and as a status."""
+    """End the stream with an error, sent both as a frame and as a status."""
     shown = public(error)
     await stream.write(
         gateway_pb2.EvaluateResponse(

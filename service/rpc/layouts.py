@@ -1,4 +1,4 @@
-"""The servicer of layouts: list, get."""
+"""Serves calls on layouts: list and get them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from animalcat.v1 import layouts_pb2, layouts_pb2_grpc
 
 
 class Layouts(layouts_pb2_grpc.LayoutsServicer):
-    """Measurement layouts: the shipped ones, and those that the store keeps."""
+    """Servicer of measurement layouts, both those shipped and those that the store keeps."""
 
     def __init__(self, store: SessionStore) -> None:
         self._store = store
@@ -25,7 +25,7 @@ class Layouts(layouts_pb2_grpc.LayoutsServicer):
     async def ListLayouts(  # noqa: N802
         self, request: layouts_pb2.ListLayoutsRequest, context: Any
     ) -> layouts_pb2.ListLayoutsResponse:
-        """The layouts of this server."""
+        """List the layouts of this server."""
         page = paged(await self._known(), lambda layout: layout.digest, request)
         return layouts_pb2.ListLayoutsResponse(
             layouts=map(_to_proto, page.items), next_page_token=page.next_token
@@ -34,7 +34,7 @@ class Layouts(layouts_pb2_grpc.LayoutsServicer):
     async def GetLayout(  # noqa: N802
         self, request: layouts_pb2.GetLayoutRequest, context: Any
     ) -> layouts_pb2.GetLayoutResponse:
-        """One layout with its text."""
+        """Return one layout with its text."""
         wanted = names.parse_layout(request.name)
         known = await self._known()
         for layout in known:
@@ -51,7 +51,7 @@ class Layouts(layouts_pb2_grpc.LayoutsServicer):
         )
 
     async def _known(self) -> list[LayoutRecord]:
-        """The shipped ones in the order of the library, then the others."""
+        """Return the shipped layouts in the library's order, then those that only the store has."""
         first = await asyncio.to_thread(shipped)
         digests = {layout.digest for layout in first}
         stored = await asyncio.to_thread(self._store.layouts)
@@ -60,7 +60,7 @@ class Layouts(layouts_pb2_grpc.LayoutsServicer):
 
 @cache
 def shipped() -> tuple[LayoutRecord, ...]:
-    """The shipped layouts, each variant, the default one first."""
+    """Return every variant of the shipped layouts; the default variant of each comes first."""
     return tuple(_shipped())
 
 

@@ -1,4 +1,4 @@
-"""The servicer of operations: get, list, watch, cancel."""
+"""Serves calls on long-running operations: get, list, watch and cancel them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from animalcat.v1 import operations_pb2, operations_pb2_grpc
 
 
 class OperationCalls(operations_pb2_grpc.OperationsServicer):
-    """What takes long."""
+    """Servicer of long-running operations."""
 
     def __init__(self, operations: Operations, requests: Requests) -> None:
         self._operations = operations
@@ -22,14 +22,14 @@ class OperationCalls(operations_pb2_grpc.OperationsServicer):
     async def GetOperation(  # noqa: N802
         self, request: operations_pb2.GetOperationRequest, context: Any
     ) -> operations_pb2.GetOperationResponse:
-        """One operation."""
+        """Return one operation."""
         found = self._operations.get(names.parse_operation(request.name))
         return operations_pb2.GetOperationResponse(operation=operation_to_proto(found))
 
     async def ListOperations(  # noqa: N802
         self, request: operations_pb2.ListOperationsRequest, context: Any
     ) -> operations_pb2.ListOperationsResponse:
-        """The operations of this server, newest first."""
+        """List the operations of this server, newest first."""
         found = [
             one
             for one in self._operations.all()
@@ -44,7 +44,7 @@ class OperationCalls(operations_pb2_grpc.OperationsServicer):
     async def WatchOperation(  # noqa: N802  # pyright: ignore[reportIncompatibleMethodOverride]
         self, request: operations_pb2.WatchOperationRequest, context: Any
     ) -> None:
-        """An operation as it goes on, until it is over."""
+        """Stream an operation as it proceeds, until it is over."""
         async for found in self._operations.watch(names.parse_operation(request.name)):
             message = operation_to_proto(found)
             await context.write(operations_pb2.WatchOperationResponse(operation=message))

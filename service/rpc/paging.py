@@ -1,4 +1,4 @@
-"""Lists in pages: how much of a list one answer holds, and where the next one begins."""
+"""Splits lists into pages, and makes the tokens by which a client asks for the next one."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from animalcat.service.errors import Code, ServiceError
 from animalcat.service.storage.listing import Page as StorePage
 
 PAGE: Final = 100
-"""Items of a page whose size was not asked for."""
+"""Number of items on a page if the request gives no size."""
 MOST: Final = 1000
 """Most items of a page."""
 _OWN: Final = ("page_size", "page_token")
-"""Fields of a request that are about its page alone."""
+"""Fields of a request that concern only its page."""
 
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[_T]):
-    """Part of a list.
+    """One page of a list.
 
     Attributes:
-        items: They.
-        next_token: Asks for the page after it; empty on the last one.
+        items: The items of the page.
+        next_token: Token of the next page; empty on the last page.
     """
 
     items: Sequence[_T]
@@ -39,18 +39,18 @@ class Page(Generic[_T]):
 
 
 def paged(items: Sequence[_T], key: Callable[[_T], str], request: Message) -> Page[_T]:
-    """The page of a list that a request asks for, by its `page_size` and `page_token`.
+    """Return the page of a list that a request asks for by its `page_size` and `page_token`.
 
-    A token names the last item before its page, so nothing is shown twice or left out when others
-    are added meanwhile. It belongs to the list and the filters that it came from.
+    A token names the last item before its page, so that nothing is shown twice or left out if items
+    are added meanwhile. It is valid only for the list and the filters that it came from.
 
     Args:
-        items: The whole list, filtered.
-        key: Unique to an item, and what it keeps.
-        request: The request; whatever else it says is what the list is.
+        items: The whole list, already filtered.
+        key: Returns a key that is unique to an item and never changes.
+        request: The request. All fields but those of the page define the list.
 
     Raises:
-        ServiceError: The token is not of such a list, or its item is gone.
+        ServiceError: The token belongs to another list, or its item is gone.
     """
     size = _size(request)
     token: str = getattr(request, "page_token")  # noqa: B009
@@ -68,7 +68,7 @@ def paged(items: Sequence[_T], key: Callable[[_T], str], request: Message) -> Pa
 
 
 def stored(request: Message) -> StorePage:
-    """The page of one of the store's lists that a request asks for."""
+    """Return which page of one of the store's lists a request asks for."""
     return StorePage(_size(request), getattr(request, "page_token"))  # noqa: B009
 
 
@@ -88,14 +88,14 @@ def _after(token: str, digest: str) -> str:
     if of != digest or not isinstance(last, str):
         raise ServiceError(
             Code.BAD_PAGE,
-            "page_token is not of this list with these filters; give the next_page_token of its "
-            "page before, or none for the first page",
+            "page_token does not belong to this list with these filters; give the next_page_token "
+            "of its previous page, or none for the first page",
         )
     return last
 
 
 def _digest(request: Message) -> str:
-    """What a request asks for but for its page."""
+    """Return a digest of what a request asks for, leaving out its page."""
     asked = type(request)()
     asked.CopyFrom(request)
     for field in _OWN:

@@ -1,4 +1,4 @@
-"""The servicer of profiles: get, export."""
+"""Serves cognitive profiles: gets and exports them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from animalcat.v1 import results_pb2, results_pb2_grpc
 
 
 class Profiles(results_pb2_grpc.ProfilesServicer):
-    """Cognitive profiles."""
+    """Servicer of cognitive profiles."""
 
     def __init__(self, engines: Engines) -> None:
         self._engines = engines
@@ -24,14 +24,14 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
     async def GetProfile(  # noqa: N802
         self, request: results_pb2.GetProfileRequest, context: Any
     ) -> results_pb2.GetProfileResponse:
-        """The exported profile of a session that is over, else the live one."""
+        """Return the stored profile of a session that is over, or else its live profile."""
         profile = await self._profile(names.parse_profile(request.name))
         return results_pb2.GetProfileResponse(profile_json=json.dumps(profile))
 
     async def ExportProfile(  # noqa: N802
         self, request: results_pb2.ExportProfileRequest, context: Any
     ) -> results_pb2.ExportProfileResponse:
-        """The profile as a file."""
+        """Return the profile as a file in the format that the request names."""
         session = names.parse_profile(request.name)
         match request.format:
             case results_pb2.PROFILE_FORMAT_UNSPECIFIED | results_pb2.PROFILE_FORMAT_JSON:

@@ -1,4 +1,4 @@
-"""Calls that change something, done once: the same request id again does nothing more."""
+"""Has a changing call done once: a repetition with the same request id does nothing more."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from animalcat.service.errors import Code, ServiceError
 log = logging.getLogger(__name__)
 
 KEPT: Final = 10_000
-"""How many ids are remembered at least."""
+"""Fewest request ids that are remembered."""
 
 
 class Requests:
-    """Which requests were done; used on one event loop only.
+    """Remembers which requests were done; used on one event loop only.
 
-    An id is noted after what it asked for has been done, and before the caller is told. Whoever is
-    killed between the two has it done a second time, which the calls that use this bear: they ask
-    for a state, not for a change.
+    An id is noted after its request has been done and before the caller is told. If the server is
+    killed between the two, the request is done a second time. That does no harm, because the calls
+    that use this class ask for a state and not for a change.
     """
 
     def __init__(self, file: Path) -> None:
-        """Read which are done.
+        """Read which requests were done.
 
         Args:
-            file: Where they are kept, a line each; made when it is needed.
+            file: Where they are kept, one per line; created when first needed.
         """
         self._file = file
         self._done: dict[str, str] = {}
@@ -44,7 +44,7 @@ class Requests:
             try:
                 request_id, asked = json.loads(line)
                 self._done[str(request_id)] = str(asked)
-            except (ValueError, TypeError):  # the last one, cut short by a crash
+            except (ValueError, TypeError):  # the last line, if a crash cut it short
                 log.warning("%s: a line is left out", file)
         if len(lines) > 2 * KEPT:
             self._done = dict(list(self._done.items())[-KEPT:])
@@ -53,14 +53,14 @@ class Requests:
             temporary.replace(file)
 
     async def once(self, request: Message, work: Callable[[], Awaitable[object]]) -> None:
-        """Do what a request asks for, unless it was done by the same request id.
+        """Do what a request asks for, unless it was done under the same request id before.
 
         Args:
-            request: Has a `request_id`, which may be empty: no such protection.
-            work: Does it.
+            request: Has a `request_id`; if that is empty, the work is always done.
+            work: Does what the request asks for.
 
         Raises:
-            ServiceError: The id was used for something else, or is too long.
+            ServiceError: The id is too long, or was used for another request.
         """
         request_id = checked_id(getattr(request, "request_id"))  # noqa: B009
         if not request_id:

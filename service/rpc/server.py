@@ -1,4 +1,4 @@
-"""The server: one asyncio process that serves agents, operators and viewers of a data directory."""
+"""Runs the server: one asyncio process that serves the sessions of a data directory."""
 
 from __future__ import annotations
 
@@ -53,19 +53,19 @@ from animalcat.v1 import (
 )
 
 GRACE_SECONDS: Final = 2.0
-"""How long calls that are under way may still take when the server stops."""
+"""Seconds that pending calls may still take when the server stops."""
 
 
 class PortInUseError(OSError):
-    """The server cannot listen where it was told to."""
+    """The server cannot listen at its address."""
 
 
 class RunningServer(NamedTuple):
     """A server that answers calls.
 
     Attributes:
-        address: Where, host and port.
-        engines: Its sessions.
+        address: Host and port at which it listens.
+        engines: The engines of its sessions.
     """
 
     address: str
@@ -73,7 +73,7 @@ class RunningServer(NamedTuple):
 
 
 def utc_now() -> datetime:
-    """The time, with time zone."""
+    """Return the current time in UTC."""
     return datetime.now(UTC)
 
 
@@ -84,15 +84,18 @@ async def create_server(
     """Serve a data directory; leaving the block lets every agent go and stores what is open.
 
     Args:
-        settings: Where to listen, and which directory.
-        clock: Tells the time of creation.
-        fitter: Runs NUTS, and is left open; by default the server has one of its own.
+        settings: Where to listen, and which directory to serve.
+        clock: Returns the current time, for creation times.
+        fitter: Runs NUTS and stays open afterwards; None for one of the server's own.
+
+    Yields:
+        The server, once it answers calls.
 
     Raises:
-        ExposureError: Others than this machine could reach it.
-        DirectoryInUseError: Another server has the directory.
-        PortInUseError: The address cannot be listened at.
-        StoreTooNewError: The directory was written by a newer version.
+        ExposureError: Other machines could reach the server.
+        DirectoryInUseError: Another server uses the directory.
+        PortInUseError: The server cannot listen at its address.
+        StoreTooNewError: A newer version wrote the directory.
     """
     exposure(settings.host, credentials=False)
     lock = DirectoryLock(settings.home)
@@ -132,12 +135,13 @@ async def create_server(
 async def serve(
     settings: Settings, ready: Callable[[str], None], *, with_stdin: bool = False
 ) -> None:
-    """Serve until SIGTERM or SIGINT.
+    """Serve until SIGTERM or SIGINT arrives.
 
     Args:
         settings: As for `create_server`.
         ready: Called with the address once calls are answered.
-        with_stdin: Stop also when standard input ends, hence with whoever holds its other end.
+        with_stdin: Whether to stop also when standard input ends, that is, when the process at its
+            other end does.
 
     Raises:
         See `create_server`.
@@ -147,7 +151,7 @@ async def serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     if with_stdin:
-        loop.add_reader(sys.stdin.fileno(), stop.set)  # nobody writes to it: readable means ended
+        loop.add_reader(sys.stdin.fileno(), stop.set)  # nobody writes: readable means ended
     async with create_server(settings) as server:
         ready(server.address)
         await stop.wait()
@@ -165,7 +169,7 @@ async def _grpc_server(
     server = grpc.aio.server(
         interceptors=[ErrorInterceptor()],
         options=[
-            # Without this two servers can share one port, each getting some of the calls.
+            # Otherwise two servers could share one port, and each would get some of the calls.
             ("grpc.so_reuseport", 0),
             ("grpc.max_receive_message_length", settings.max_message_bytes),
             # A peer that vanished without a word is noticed within half a minute.
@@ -203,7 +207,7 @@ async def _grpc_server(
         )
         for service in file.DESCRIPTOR.services_by_name.values()
     ]
-    # The stubs of the health package lack its asyncio half.
+    # The type stubs of the health package lack its asyncio half.
     asynchronous: Any = getattr(health, "aio")  # noqa: B009
     checks = asynchronous.HealthServicer()
     register: Any = health_pb2_grpc
@@ -230,7 +234,7 @@ def _bind(server: grpc.aio.Server, settings: Settings) -> str:
 
 
 def _try_address(settings: Settings) -> None:
-    """Listen for an instant: gRPC would print lines of its own where it cannot, and not say why."""
+    """Listen for an instant, because gRPC prints lines of its own and hides why it fails."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as trial:
         trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,4 +1,4 @@
-"""The servicer of sessions: create, get, list, watch, cancel, pause, resume, delete."""
+"""Serves calls on sessions: create, get, list, watch, cancel, pause, resume and delete them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MAX_REASON: Final = 1000
 
 
 class Sessions(sessions_pb2_grpc.SessionsServicer):
-    """Test sessions."""
+    """Servicer of test sessions."""
 
     def __init__(
         self,
@@ -73,14 +73,14 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
     async def GetSession(  # noqa: N802
         self, request: sessions_pb2.GetSessionRequest, context: Any
     ) -> sessions_pb2.GetSessionResponse:
-        """One session."""
+        """Return one session."""
         session = await self._engines.session(names.parse_session(request.name))
         return sessions_pb2.GetSessionResponse(session=session_to_proto(session))
 
     async def ListSessions(  # noqa: N802
         self, request: sessions_pb2.ListSessionsRequest, context: Any
     ) -> sessions_pb2.ListSessionsResponse:
-        """The sessions that are asked for, newest first."""
+        """List the sessions that match the request, newest first."""
         wanted = SessionFilter(
             agent=request.agent,
             battery=names.parse_battery(request.battery) if request.battery else "",
@@ -95,13 +95,12 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
     async def WatchSession(  # noqa: N802  # pyright: ignore[reportIncompatibleMethodOverride]
         self, request: sessions_pb2.WatchSessionRequest, context: Any
     ) -> None:
-        """Progress as it happens, until the session is over."""
+        """Stream a session's progress as it happens, until the session is over."""
         name = names.parse_session(request.name)
         session = await self._engines.session(name)
         seen: set[tuple[int, int]] = set()
         with self._engines.parts.bus.watch(name) as events:
-            # Watching began before reading, so that nothing falls between; what is read twice is
-            # dropped.
+            # Watch before reading, so that no event is missed; what comes twice is dropped.
             if request.from_start:
                 for episode in await asyncio.to_thread(self._engines.parts.store.episodes, name):
                     if episode.outcome is not None:
@@ -130,7 +129,7 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
     async def CancelSession(  # noqa: N802
         self, request: sessions_pb2.CancelSessionRequest, context: Any
     ) -> sessions_pb2.CancelSessionResponse:
-        """End a session; what it learnt stays."""
+        """Cancel a session and keep what it has learnt."""
         engine = await self._engines.get(names.parse_session(request.name))
         await self._requests.once(request, engine.cancel)
         return sessions_pb2.CancelSessionResponse(session=session_to_proto(engine.session))
@@ -146,7 +145,7 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
     async def ResumeSession(  # noqa: N802
         self, request: sessions_pb2.ResumeSessionRequest, context: Any
     ) -> sessions_pb2.ResumeSessionResponse:
-        """Go on with a session that was paused."""
+        """Let a paused session go on."""
         engine = await self._engines.get(names.parse_session(request.name))
         await self._requests.once(request, engine.resume)
         return sessions_pb2.ResumeSessionResponse(session=session_to_proto(engine.session))
@@ -172,7 +171,7 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
     async def DeleteSession(  # noqa: N802
         self, request: sessions_pb2.DeleteSessionRequest, context: Any
     ) -> sessions_pb2.DeleteSessionResponse:
-        """Forget a session, its episodes and their recordings."""
+        """Delete a session with its episodes and their recordings."""
         session = names.parse_session(request.name)
         await self._requests.once(request, partial(self._engines.delete, session))
         return sessions_pb2.DeleteSessionResponse()
@@ -180,17 +179,17 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
     async def checked(
         self, spec: SessionSpec, definition: str = ""
     ) -> tuple[SessionSpec, Measurement]:
-        """A spec with the digests of battery and layout, and the measurement that it stands for.
+        """Complete a specification with digests, and return it with the measurement it stands for.
 
-        The layout is kept from then on.
+        The layout is kept in the store from then on.
 
         Args:
-            spec: What is asked for.
-            definition: Text of a layout of the caller's own; empty: a shipped one is named.
+            spec: The specification that is asked for.
+            definition: Text of a layout of the caller's own; empty if the spec names a shipped one.
 
         Raises:
-            ServiceError: Backend, battery, layout or policy are unknown or refused; nothing is
-                covered.
+            ServiceError: The backend, battery, layout or policy is unknown or refused, or no
+                instance is covered.
         """
         await asyncio.to_thread(self._engines.parts.workers.check, spec.backend)
         record = await self._library.find(spec.battery)

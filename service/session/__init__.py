@@ -1,9 +1,9 @@
-"""Playing a session: one engine, its only writer.
+"""The engine that plays a session, and everything it needs to do so.
 
-`engines` gives out engines. An `engine` is put together of four parts: `admission` (which agents
-play), `scheduling` (what they play next), `ending` (with which profile the session is left) and
-`record` (how the session stands). `play` plays one attempt: it relays between the `link` to an
-agent and one of the `workers`, the processes that simulate, and records. `evidence` is what follows
-from what is stored: the `ledger` of attempts and the measurement. `final_fits` makes the fits at
-the end. `parts` is what all engines of a server share, and `events` tells others what happens.
+`engines` holds one engine per session; an `engine` is the only writer of its session. Three parts
+do its work: `admission` seats agents, `scheduling` picks the next attempt, and `ending` leaves a
+profile. `play` plays one attempt between the agent (`link`) and a simulating process (`workers`).
+`evidence` holds what is known: the `ledger` of attempts, the measurement and its certificates.
+`final_fits` makes the last fits by NUTS. `record` keeps the session's row, `events` tells watchers
+of changes, and `parts` is what all engines of a server share.
 """

@@ -1,4 +1,4 @@
-"""Admission: which agents play a session, as many at once as it has slots."""
+"""Admits agents to a session, as many at once as it has slots."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Run = Callable[[AgentLink], Coroutine[Any, Any, Session]]
 
 
 class Seats:
-    """The agents of one session, each with a task of its own.
+    """The agents of one session, each played by a task of its own.
 
-    The tasks are cancelled nowhere but inside the calls of their links.
+    A task is only ever cancelled inside a call to its agent's link.
     """
 
     def __init__(self, record: SessionRecord) -> None:
@@ -37,17 +37,17 @@ class Seats:
         return bool(self._tasks)
 
     async def admit(self, link: AgentLink, run: Run) -> asyncio.Task[Session]:
-        """Seat an agent; one that is leaving is waited for.
+        """Seat an agent, after waiting for one that is leaving if all seats are taken.
 
         Args:
             link: The agent.
             run: Lets it play.
 
         Returns:
-            The task that plays, which is `run`.
+            The task in which `run` plays.
 
         Raises:
-            ServiceError: As many agents are connected as the session has slots, or it is over.
+            ServiceError: All slots are taken by agents that stay, or the session is over.
         """
         session = self._record.session
         slots = session.spec.slots
@@ -57,7 +57,7 @@ class Seats:
                 who = "an agent plays" if slots == 1 else f"{slots} agents play"
                 raise ServiceError(
                     Code.AGENT_CONNECTED,
-                    f"{who} session {session.id} already; end that one first",
+                    f"{who} session {session.id} already; end one agent's run first",
                 )
             await asyncio.wait(leaving, return_when=asyncio.FIRST_COMPLETED)
         if self._record.session.state.over:
@@ -70,10 +70,10 @@ class Seats:
 
     @asynccontextmanager
     async def present(self, when_empty: Callable[[], None]) -> AsyncGenerator[None]:
-        """Be one of the agents that have begun; without any, the session waits for an agent.
+        """Count as one of the agents that have begun; without any, the session waits for one.
 
         Args:
-            when_empty: Called when the last one leaves.
+            when_empty: Called when the last agent leaves.
         """
         self._present += 1
         try:
@@ -87,13 +87,13 @@ class Seats:
                         await self._record.set_state(SessionState.WAITING)
 
     async def begin(self) -> None:
-        """Say that the session is being played."""
+        """Mark the session as running if it was waiting for an agent."""
         async with self._state:
             if self._record.session.state is SessionState.WAITING:
                 await self._record.set_state(SessionState.RUNNING)
 
     def interrupt(self, cause: Cause, *, but: AgentLink | None = None) -> None:
-        """Interrupt all agents, or all but one."""
+        """Interrupt all agents except `but`."""
         for seat in self._tasks:
             if seat is not but:
                 seat.interrupt(cause)
@@ -107,7 +107,7 @@ class Seats:
 
 
 def _log_failure(task: asyncio.Task[Session]) -> None:
-    """Log what is nobody's doing; whoever waited for the task may be gone."""
+    """Log an error that may have nobody left to receive it; an agent that leaves is no error."""
     error = None if task.cancelled() else task.exception()
     if error is not None and not isinstance(error, AgentLeftError):
         log.error("%s stopped: %s", task.get_name(), error, exc_info=error)

@@ -1,4 +1,4 @@
-"""Ending: a session is left with a profile by NUTS, or with what the live posterior knows."""
+"""Ends a session with a profile fitted by NUTS, or else with what the live posterior knows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 class Ending:
-    """Ends one session once, whoever asks for it first."""
+    """Ends one session exactly once, however many callers ask for it."""
 
     def __init__(self, record: SessionRecord, schedule: Schedule, parts: Parts) -> None:
         self._record = record
@@ -30,38 +30,38 @@ class Ending:
         self._task: asyncio.Task[Session] | None = None
 
     def warm(self) -> None:
-        """Have the layouts compiled, beside the episodes, that the last fits will want."""
+        """Start compiling the layouts that the last fits will need, while episodes are played."""
         learner = self._schedule.evidence.measurement.learner
         self._fits.warm(learner.layout)
         if learner.misfit:
             self._fits.warm(learner.widened_layout)
 
     def close(self) -> None:
-        """Drop the fits that are under way, as the server is to stop."""
+        """Cancel the fits that are under way, because the server is stopping."""
         self._fits.close()
 
     async def finish(self) -> Session:
-        """Fit by NUTS, store the profile, end the session."""
+        """Fit by NUTS, store the profile and end the session."""
         return await self._once(self._finish)
 
     async def cancel(self) -> Session:
-        """End the session with what the live posterior knows, as it is cancelled."""
+        """End a cancelled session with the profile that the live posterior gives."""
         return await self._once(self._cancel)
 
     async def fail(self, reason: str) -> None:
-        """End the session with what the live posterior knows, as it cannot go on."""
+        """End a session that cannot go on with the profile that the live posterior gives."""
         await self._end_live(SessionState.FAILED, reason)
 
     async def live_report(self, session: Session | None = None) -> Report:
-        """The profile as the live posterior has it now.
+        """Return the profile according to the live posterior as it is now.
 
         Args:
-            session: What the profile says of the session; None: as it stands.
+            session: The session to describe in the profile; None for the present one.
         """
         return await self._schedule.evidence.live_report(session or self._record.session)
 
     async def _once(self, end: Callable[[], Coroutine[Any, Any, Session]]) -> Session:
-        """End the session, or wait until whoever came first has ended it."""
+        """Run `end`, or wait for the caller that started it first."""
         if self._task is None:
             self._task = asyncio.create_task(end())
             self._task.add_done_callback(self._look)
@@ -79,7 +79,7 @@ class Ending:
         try:
             fit = await self._fits.profile(learner)
         except FitError as error:
-            # All is played: what is known is kept, and says that it is not certified.
+            # All episodes are played: keep what is known, marked as not certified.
             log.warning("session %s ends without its last fit: %s", session.id, error)
             fit = error
         second = await self._fits.second_reading(learner)

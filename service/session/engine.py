@@ -1,4 +1,4 @@
-"""One session, from an agent's first message to the profile; the only writer of its records."""
+"""Runs one session from an agent's first message to the profile, as its only writer."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from animalcat.service.session.scheduling import NothingToPlayError, Schedule
 class SessionEngine:
     """Plays a session with as many agents at once as it has slots.
 
-    Every state that matters is in the store before it is acted on, and starting is resuming: what
-    is stored is told to fresh `Evidence`. Outcomes are told in order of number, whichever slot ends
-    first, and a decision knows all but the last few of them (`evidence.lag`).
+    Every state that matters is stored before it is acted on. Starting is the same as resuming: a
+    new `Evidence` is told everything that is stored. Outcomes are told in order of episode number,
+    whichever slot ends first, and a decision knows all of them but the last few (`evidence.lag`).
 
-    All methods run on one event loop; each agent has a task.
+    All methods run on one event loop; each agent has a task of its own.
     """
 
     def __init__(self, session: Session, battery: Battery, parts: Parts) -> None:
@@ -51,19 +51,19 @@ class SessionEngine:
         """Let an agent play.
 
         Returns:
-            The task that plays. It gives the session when that is over, or raises
-            `AgentLeftError` when the link ends first.
+            The task that plays. It returns the session once that is over, or raises
+            `AgentLeftError` if the agent leaves first.
 
         Raises:
-            ServiceError: As many agents are connected as the session has slots, or it is over.
+            ServiceError: All slots are taken by agents that stay, or the session is over.
         """
         return await self._seats.admit(link, self._run)
 
     async def cancel(self) -> Session:
-        """End the session; what it learnt stays.
+        """Cancel the session and keep what it has learnt so far.
 
         Raises:
-            ServiceError: It was over for another reason.
+            ServiceError: The session had already ended for another reason.
         """
         await self._seats.let_go(Cause.CANCELLED)
         if not self.session.state.over:
@@ -74,19 +74,19 @@ class SessionEngine:
         return self.session
 
     async def current(self) -> Session:
-        """The session, with all that is stored taken in."""
+        """Return the session after taking in everything that is stored."""
         await self._schedule.load()
         return self.session
 
     async def allow(self, episodes: int) -> None:
-        """Let so many episodes begin in all; beyond that, agents wait until more are allowed.
+        """Set the total number of episodes that may begin; agents wait for more beyond it.
 
-        That is stored already, with what other sessions are allowed (`Engines.allow`).
+        `Engines.allow` has already stored this number, together with those of other sessions.
         """
         await self._schedule.allow(episodes)
 
     async def pause(self) -> Session:
-        """Begin nothing more; what is being played is played to its end.
+        """Pause the session: nothing new begins, and what is being played is played to its end.
 
         Raises:
             ServiceError: The session is over.
@@ -95,7 +95,7 @@ class SessionEngine:
         return self.session
 
     async def resume(self) -> Session:
-        """Go on after a pause.
+        """Let a paused session go on.
 
         Raises:
             ServiceError: The session is over.
@@ -104,40 +104,40 @@ class SessionEngine:
         return self.session
 
     async def invalidate(self, number: int, attempt: int | None, reason: str) -> Episode:
-        """Declare an outcome invalid: the measurement is made anew without it.
+        """Declare an outcome invalid and measure again without it.
 
         Args:
             number: Number of the episode.
-            attempt: Which try at it; None: the one that counts.
-            reason: Why, in words.
+            attempt: Which attempt at the episode; None for the one that counts.
+            reason: Why it is invalid, in words.
 
         Raises:
-            ServiceError: The session is over or an agent plays it; there is no such attempt, it
+            ServiceError: The session is over or an agent plays it; or there is no such attempt, it
                 does not count, or a certificate rests on it.
         """
         self._record.check_goes_on()
         if self.playing:
             raise ServiceError(
                 Code.IN_USE,
-                f"an agent plays session {self.session.id}; let it leave before an outcome is "
-                "declared invalid",
+                f"an agent plays session {self.session.id}; wait until it has left before you "
+                "declare an outcome invalid",
             )
         return await self._schedule.invalidate(number, attempt, reason)
 
     async def conclude(self, reason: str) -> Session:
-        """End the session with its profile, as its stopping rule would, once nothing is played.
+        """End the session with its profile as its stopping rule would, once nothing is played.
 
         Args:
-            reason: Why, where the stopping rule has none of its own.
+            reason: Why it ends, used if the stopping rule gives no reason of its own.
         """
         await self._schedule.load()
         await self._schedule.conclude(reason)
         return self.session if self.session.state.over else await self._ending.finish()
 
     async def stop(self) -> None:
-        """Let the agents go and drop what takes long, as the server is to stop.
+        """Let the agents go and abandon long computations, because the server is stopping.
 
-        The session can be resumed: what was dropped is done again from what is stored.
+        The session can be resumed; what was abandoned is computed again from what is stored.
         """
         self._stopping = True
         self._ending.close()
@@ -145,12 +145,12 @@ class SessionEngine:
         await self._seats.let_go(Cause.SERVER_STOPPED)
 
     async def live_profile(self) -> dict[str, Any]:
-        """The profile as the live posterior has it now, as JSON values."""
+        """Return the profile according to the live posterior as it is now, as JSON values."""
         await self._schedule.load()
         return (await self._ending.live_report()).profile
 
     async def _run(self, link: AgentLink) -> Session:
-        """Let an agent play until the session is over or the agent leaves, and clear up."""
+        """Let an agent play until it leaves or the session is over, then clean up."""
         spec = self.session.spec
         worker = await self._parts.workers.take(spec.backend, spec.observation_spec)
         async with self._seats.present(when_empty=self._schedule.mend):
@@ -162,14 +162,15 @@ class SessionEngine:
                 raise
             except WorkerFault as fault:
                 raise ServiceError(
-                    Code.SESSION_FAILED, f"what plays arenas fails: {fault}"
+                    Code.SESSION_FAILED, f"the backend that plays arenas failed: {fault}"
                 ) from fault
             except asyncio.CancelledError:
-                if self._stopping:  # a fit that was waited for has been dropped
+                if self._stopping:  # the fit that this task waited for was cancelled
                     raise AgentLeftError(Cause.SERVER_STOPPED) from None
                 raise
             except Exception as error:
-                # Whatever was half done: who comes when all have gone starts from what is stored.
+                # Something may be half done. Once all agents have gone, the next one starts from
+                # the store.
                 self._schedule.break_off()
                 self._seats.interrupt(Cause.SESSION_STOPPED, but=link)
                 if isinstance(error, NothingToPlayError):
@@ -179,7 +180,7 @@ class SessionEngine:
                 await self._parts.workers.give_back(worker)
 
     async def _play(self, link: AgentLink, worker: WorkerClient) -> Session:
-        """Play one episode after another, and end the session after the last."""
+        """Play one episode after another, then end the session."""
         await self._schedule.load()
         await worker.open()
         self._ending.warm()
@@ -188,7 +189,7 @@ class SessionEngine:
         try:
             while (episode := await self._schedule.next(link)) is not None:
                 await self._play_episode(episode, link, worker)
-        except AgentLeftError as left:  # who has played the last episode may go at once
+        except AgentLeftError as left:  # the agent that played the last episode may leave at once
             if left.cause is Cause.CANCELLED or self._stopping:
                 raise
             if not await self._schedule.is_spent():
@@ -196,7 +197,7 @@ class SessionEngine:
         return await self._ending.finish()
 
     async def _play_episode(self, episode: Episode, link: AgentLink, worker: WorkerClient) -> None:
-        """Play an attempt, store how it ended, and only then tell the agent of its end."""
+        """Play an attempt and store how it ended, and only then tell the agent."""
         try:
             finished, played = await play_attempt(
                 episode,

@@ -1,4 +1,4 @@
-"""The engines of a server, one a session, made when they are wanted."""
+"""Holds the engines of a server: one per session, made when it is first needed."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from animalcat.service.storage.listing import Listing, Page, SessionFilter
 
 
 class Engines:
-    """Gives out engines; used on one event loop only.
+    """The engines of all sessions that are not over; used on one event loop only.
 
-    It holds each session's engine, so that a session has one writer, until the session is over.
+    A session has the same engine until it is over, so that it has only one writer.
     """
 
     def __init__(self, parts: Parts) -> None:
@@ -37,14 +37,14 @@ class Engines:
 
     @property
     def battery_folder(self) -> Path:
-        """Where batteries are kept by digest."""
+        """The folder that holds batteries, each under its digest."""
         return self.parts.data / "batteries"
 
     async def get(self, session: str) -> SessionEngine:
-        """The engine of a session.
+        """Return the engine of a session.
 
         Raises:
-            ServiceError: No such session.
+            ServiceError: There is no such session, or it cannot be read.
         """
         async with self._making:
             engine = self._engines.get(session)
@@ -58,25 +58,25 @@ class Engines:
         return engine
 
     async def stored(self, session: str) -> Session:
-        """A session as the store has it, which can be read.
+        """Return a session as it is stored.
 
         Raises:
-            ServiceError: No such session, or it cannot be read.
+            ServiceError: There is no such session, or it cannot be read.
         """
         found = await self._found(session)
         if found.state is SessionState.UNREADABLE:
             raise ServiceError(
                 Code.UNREADABLE,
-                f"session {session} is {found.reason}. Update animalcat if a newer one wrote it; "
-                "else delete the session and create it anew",
+                f"session {session} is {found.reason}. Update animalcat if a newer version wrote "
+                "it; otherwise delete the session and create it again",
             )
         return found
 
     async def episodes(self, session: str) -> list[Episode]:
-        """All attempts of a session, by number and attempt, which can all be read.
+        """Return all attempts of a session, ordered by episode number and attempt.
 
         Raises:
-            UnreadableError: One cannot be read.
+            UnreadableError: An attempt cannot be read.
         """
         return readable(await asyncio.to_thread(self.parts.store.episodes, session))
 
@@ -93,10 +93,10 @@ class Engines:
         return found
 
     async def session(self, session: str) -> Session:
-        """A session as it stands, from its engine where it has one, readable or not.
+        """Return a session as it stands, from its engine if it has one, readable or not.
 
         Raises:
-            ServiceError: No such session.
+            ServiceError: There is no such session.
         """
         engine = self._engines.get(session)
         return engine.session if engine is not None else await self._found(session)
@@ -104,21 +104,21 @@ class Engines:
     async def sessions(
         self, wanted: SessionFilter = SessionFilter(), page: Page = Page()
     ) -> Listing[Session]:
-        """Sessions, newest first, from their engines where they have one.
+        """List sessions, newest first, each as its engine knows it if it has one.
 
         Raises:
-            BadPageError: No list of the store gave the page's token.
+            BadPageError: The page's token did not come from a list of the store.
         """
         stored = await asyncio.to_thread(self.parts.store.sessions, wanted, page)
         shown = (self._engines[s.id].session if s.id in self._engines else s for s in stored)
         return Listing(shown, stored.next)
 
     async def delete(self, session: str) -> None:
-        """Delete a session that is over or waits: records, recordings, certificates and draws.
+        """Delete a session that is not being played, with its recordings, certificates and draws.
 
         Raises:
             ServiceError: There is no such session, or it is being played.
-            InUseError: A campaign has it.
+            InUseError: A campaign uses it.
         """
         async with self._making:
             stored = await self.session(session)
@@ -133,7 +133,7 @@ class Engines:
             await asyncio.to_thread(
                 self.parts.store.delete_session, session, partial(self._remove_files, session)
             )
-        if not stored.state.over:  # whoever watches it need not wait for more
+        if not stored.state.over:  # its watchers need not wait for more
             gone = replace(stored, state=SessionState.CANCELLED, reason="the session was deleted")
             self.parts.bus.publish(Event(gone, None))
 
@@ -143,15 +143,18 @@ class Engines:
                 shutil.rmtree(self.parts.data / kind / session)
 
     async def waiting(self) -> list[str]:
-        """Ids of the sessions that wait for an agent."""
+        """Return the ids of the sessions that wait for an agent."""
         waiting = SessionFilter(states=(SessionState.WAITING,))
         return [s.id for s in await self.sessions(waiting)]
 
     async def allow(self, episodes: Mapping[str, int]) -> None:
-        """Let so many episodes begin in all, by session; a failure leaves all as they were.
+        """Set the total number of episodes that may begin in each session, for all or for none.
+
+        Args:
+            episodes: The number of episodes by session id.
 
         Raises:
-            ServiceError: No such session.
+            ServiceError: There is no such session, or it cannot be read.
         """
         engines = [await self.get(session) for session in episodes]
         await asyncio.to_thread(self.parts.store.allow, episodes)
@@ -159,13 +162,13 @@ class Engines:
             await engine.allow(allowed)
 
     async def battery(self, digest: str) -> Battery:
-        """A battery by its digest, kept in memory once read."""
+        """Return the battery with this digest; once read, it is kept in memory."""
         if digest not in self._batteries:
             self._batteries[digest] = await asyncio.to_thread(load, digest, self.battery_folder)
         return self._batteries[digest]
 
     async def close(self) -> None:
-        """Let every agent go and wait until all is stored."""
+        """Let every agent go, and wait until everything is stored."""
         await asyncio.gather(*(engine.stop() for engine in self._engines.values()))
         await self.parts.workers.close()
 

@@ -11,27 +11,27 @@ from typing import Final, NamedTuple
 from animalcat.service.model import Episode, Session
 
 MAX_BACKLOG: Final = 10_000
-"""Events that a slow watcher may lag behind before it loses the oldest."""
+"""Events by which a slow watcher may lag behind before it loses the oldest ones."""
 
 
 class Event(NamedTuple):
-    """Something happened: the session after it, and the attempt that ended, if one did."""
+    """A change of a session: the session after it, and the attempt that ended, if one did."""
 
     session: Session
     episode: Episode | None
 
 
 class EventBus:
-    """Events of sessions, to those that watch now. Used on one event loop only.
+    """Passes the events of sessions to those who watch; used on one event loop only.
 
-    It keeps nothing: what must not be missed is in the store.
+    It stores nothing. What must not be missed is in the store.
     """
 
     def __init__(self) -> None:
         self._watchers: defaultdict[str, set[asyncio.Queue[Event]]] = defaultdict(set)
 
     def publish(self, event: Event) -> None:
-        """Tell everyone who watches the session."""
+        """Pass an event to everyone who watches its session."""
         for queue in self._watchers.get(event.session.id, ()):
             if queue.full():
                 queue.get_nowait()
@@ -39,7 +39,7 @@ class EventBus:
 
     @contextmanager
     def watch(self, *sessions: str) -> Generator[asyncio.Queue[Event]]:
-        """The events of sessions from now on, in one queue."""
+        """Collect the events of these sessions from now on in one queue."""
         queue: asyncio.Queue[Event] = asyncio.Queue(MAX_BACKLOG)
         for session in sessions:
             self._watchers[session].add(queue)

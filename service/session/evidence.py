@@ -1,4 +1,4 @@
-"""What the stored outcomes of a session say: they are told by number, the same live and later."""
+"""Tells the outcomes of a session to its measurement, live and after a restart alike."""
 
 from __future__ import annotations
 
@@ -29,28 +29,32 @@ from animalcat.service.storage.base import readable
 log = logging.getLogger(__name__)
 
 AHEAD: Final = 2
-"""Episodes that each other slot may play while one is still at its own."""
+"""Episodes that every other slot may play while one slot is still at a single episode."""
 
 
 def lag(slots: int) -> int:
-    """Outcomes that a decision does not wait for: those of so many episodes just before it.
+    """Return how many of the latest episodes a decision does not wait for.
 
-    It is fixed, and not "whatever is known by now": so decisions follow from outcomes alone, and
-    never from which slot was quicker. A slot waits only for one that plays a single episode while
-    every other plays `AHEAD`.
+    The number is fixed, rather than depending on what is known by now. Decisions therefore follow
+    from outcomes alone, and never from which slot was quicker. The others wait for a slot only if
+    they have each played `AHEAD` episodes while it is still playing one.
+
+    Args:
+        slots: Number of slots of the session.
     """
     return AHEAD * (slots - 1)
 
 
 class Evidence:
-    """A session's attempts, its measurement and its certificates, which go together.
+    """A session's attempts, its measurement and its certificates, kept consistent.
 
-    Outcomes are told in order of number, whichever slot ended first. Whoever reads `measurement`
-    itself, and not by a method of this class, does so where nothing is told meanwhile.
+    Outcomes are told in order of episode number, whichever slot ended first. Code that reads
+    `measurement` directly, rather than by a method of this class, must do so while nothing is being
+    told.
 
     Attributes:
         ledger: The attempts.
-        measurement: What they have told.
+        measurement: What the outcomes have told so far.
     """
 
     def __init__(
@@ -60,7 +64,7 @@ class Evidence:
         attempts: Sequence[Episode],
         parts: Parts,
     ) -> None:
-        """Begin before the first outcome; `load` brings it to where the store is."""
+        """Start before the first outcome; `load` also tells what is stored."""
         self.measurement = measurement
         self.ledger = Ledger(attempts)
         self._think = OneAtATime()
@@ -74,9 +78,9 @@ class Evidence:
 
     @classmethod
     async def load(cls, session: Session, battery: Battery, parts: Parts) -> Evidence:
-        """What is stored of a session says.
+        """Build the evidence of a session from what is stored.
 
-        Attempts that were open when an earlier server ended are closed as faults first.
+        Attempts that were still open when an earlier server ended are first closed as faults.
         """
         attempts = readable(await asyncio.to_thread(parts.store.episodes, session.id))
         for k, episode in enumerate(attempts):
@@ -93,49 +97,50 @@ class Evidence:
         await found._certifier.load()
         try:
             await found.take_in_due()
-        except CertificateMissingError as error:  # it can be looked at, and is due before a choice
+        except CertificateMissingError as error:  # it may still be read; a choice will ask again
             log.warning("session %s: %s", session.id, error)
         for instance in found.ledger.set_aside:
             await found.set_aside(instance)
         return found
 
     def close(self) -> None:
-        """Give up what is under way beside the episodes."""
+        """Cancel the computations that run beside the episodes."""
         self._certifier.close()
         if self._reach is not None:
             self._reach.cancel()
 
     def begin_to_find_reach(self, record: SessionRecord) -> None:
-        """Work out what the battery can tell at most, which no episode needs to wait for.
+        """Start computing the best that the battery can tell, without holding up any episode.
 
         Args:
-            record: Shows it once it is known.
+            record: Where the result is shown once it is known.
         """
         self._reach = asyncio.create_task(
             self._find_reach(record), name=f"limits of session {record.session.id}"
         )
 
     async def wait_for_reach(self) -> None:
-        """Wait until it is known what the battery can tell at most, if that can be known."""
+        """Wait until the computation of `begin_to_find_reach` has ended, if it has begun."""
         if self._reach is not None:
             await self._reach
 
     def due(self, number: int) -> int:
-        """How many outcomes a decision for a number knows."""
+        """Return how many outcomes the decision for this episode number knows."""
         return max(0, number - self._lag)
 
     async def take_in_due(self) -> None:
-        """Tell what the next new decision is to know."""
+        """Tell the outcomes that the next new decision is to know."""
         await self.take_in(self.due(self.ledger.begun))
 
     async def take_in(self, before: int) -> None:
-        """Tell the outcomes of the numbers below one, up to the first that has none.
+        """Tell the outcomes of the episodes numbered below `before`, up to the first without one.
 
-        They are told the same way live and after a restart: by number, each with the certificate
-        that is due.
+        They are told by number, each with the certificate that is due, both live and after a
+        restart.
 
         Raises:
-            CertificateMissingError: One cannot be had now; what follows it is not told.
+            CertificateMissingError: A certificate cannot be made now; the outcomes after it stay
+                untold.
         """
         await self._certifier.apply_due()
         while (number := self.ledger.untold) < before:
@@ -147,33 +152,33 @@ class Evidence:
                 await self._certifier.after_episode()
 
     async def take_in_all(self, *, certify: bool) -> None:
-        """Tell all that counts, as the session ends.
+        """Tell every outcome that counts, as the session ends.
 
         Args:
-            certify: Apply the certificates that are due, which may have to be waited for.
+            certify: Whether to apply the certificates that are due, and wait for them if need be.
         """
         if certify:
             try:
                 await self.take_in(self.ledger.begun)
-            except CertificateMissingError as error:  # no decision is left to be changed
+            except CertificateMissingError as error:  # no decision follows that it could change
                 log.warning("the session ends without a certificate: %s", error)
-        for episode in self.ledger.rest:  # beyond a number that will never be played
+        for episode in self.ledger.rest:  # those after a number that will never be played
             await self._tell(episode)
 
     async def set_aside(self, instance: str) -> None:
-        """Never choose an instance again."""
+        """Exclude an instance from all further choices."""
         await self._think(self.measurement.learner.set_aside, instance)
 
     async def choose(self, number: int) -> Decision | None:
-        """What to play as a number; None where nothing is left."""
+        """Choose the instance for an episode number; None if none is left."""
         return await self._think(self.measurement.choose, number, self.ledger.pending(number))
 
     async def verdict(self) -> Verdict:
-        """Whether it is enough, by what was told."""
+        """Return the stopping rule's verdict on the outcomes told so far."""
         return await self._think(self.measurement.learner.verdict, self.ledger.seconds)
 
     async def progress(self) -> Progress:
-        """What follows from all that counts, for the session's record."""
+        """Summarise all outcomes that count, for the session's record."""
         verdict = await self.verdict()
         counted = self.ledger.counted
         return Progress(
@@ -184,7 +189,7 @@ class Evidence:
         )
 
     async def live_report(self, session: Session) -> Report:
-        """The profile as the live posterior has it."""
+        """Return the profile according to the live posterior."""
         return await self._think(
             live_profile, session, self.measurement, self.ledger.attempts, self._versions
         )
@@ -196,7 +201,7 @@ class Evidence:
         certificates: Mapping[int, StoredCertificate],
         second: SecondReading | None,
     ) -> Report:
-        """The profile as NUTS has it, for a session that ends; see `exported_profile`."""
+        """Return the profile by NUTS for a session that ends; see `exported_profile`."""
         return await self._think(
             exported_profile,
             session,
@@ -211,7 +216,7 @@ class Evidence:
     async def _find_reach(self, record: SessionRecord) -> None:
         try:
             await asyncio.to_thread(self.measurement.find_reach)
-        except Exception:  # a profile without limits is a profile
+        except Exception:  # a profile can do without limits
             log.exception("the limits of session %s cannot be found", record.session.id)
         else:
             record.show_capabilities(self.measurement.with_reach(record.session.capabilities))

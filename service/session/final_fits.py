@@ -1,4 +1,4 @@
-"""The fits by NUTS that end one session, and the compiling that they wait for."""
+"""Makes the fits by NUTS that end a session, and compiles their layouts in advance."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 class FinalFits:
-    """Fits of a session's outcomes, reproducible from what is stored."""
+    """The last fits of one session; they can be reproduced from what is stored."""
 
     def __init__(self, session: Session, parts: Parts) -> None:
         self._id, self._spec = session.id, session.spec
@@ -26,20 +26,20 @@ class FinalFits:
         self._fitting: asyncio.Task[FitResult] | None = None
 
     def warm(self, layout: Layout) -> None:
-        """Have a layout compiled, once, before its first fit is wanted: that takes seconds."""
+        """Compile a layout once, before its first fit is wanted, because that takes seconds."""
         if layout.digest not in self._warming:
             self._warming[layout.digest] = asyncio.create_task(self._warm(layout))
 
     async def profile(self, learner: Learner) -> FitResult:
-        """The posterior that the profile is made of.
+        """Fit the posterior from which the profile is made.
 
         Raises:
-            FitError: It cannot be had, here or at all.
+            FitError: The fit failed, on this machine or on any.
         """
         return await self._fit(learner.layout, learner.data(), "profile")
 
     async def second_reading(self, learner: Learner) -> SecondReading | None:
-        """After an alarm: the profile with the contradicted part widened, or why there is none."""
+        """After an alarm, fit the layout with its contradicted part widened, or say why not."""
         if not learner.misfit:
             return None
         widened = learner.widened()
@@ -52,7 +52,7 @@ class FinalFits:
         return SecondReading(widened.where, fitted)
 
     def close(self) -> None:
-        """Drop what is under way; whoever waits for a fit is cancelled."""
+        """Cancel what is under way; whoever waits for a fit is cancelled too."""
         for task in (*self._warming.values(), self._fitting):
             if task is not None:
                 task.cancel()
@@ -60,7 +60,7 @@ class FinalFits:
     async def _warm(self, layout: Layout) -> None:
         try:
             await self._fitter.start(layout)
-            if self._spec.policy.exposures != 1:  # repeats may come, which have weights
+            if self._spec.policy.exposures != 1:  # repeats may come, which are weighted
                 await self._fitter.start(layout, weighted=True)
         except FitError as error:
             log.warning("session %s: %s", self._id, error)  # the fit itself will say so

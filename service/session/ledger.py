@@ -1,4 +1,4 @@
-"""What was played in a session and is being played, and what follows from it."""
+"""Keeps account of the attempts of a session: played, being played, and told."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import Final
 from animalcat.service.model import Decision, Episode
 
 MAX_FAULTS: Final = 3
-"""Backend faults of an instance after which it is set aside."""
+"""Backend faults of one instance after which it is set aside."""
 MAX_FAULTS_IN_A_ROW: Final = 9
-"""Backend faults in a row, whatever the instance, after which the session pauses."""
+"""Backend faults in a row, of any instances, after which the session pauses."""
 
 
 class Ledger:
-    """The attempts of one session. Episodes are numbered in the order in which they were begun.
+    """The attempts of one session. Episodes are numbered in the order in which they begin.
 
     Attributes:
-        attempts: Those that are over.
-        playing: Numbers that are being played.
-        untold: The lowest number whose outcome was not told.
+        attempts: The attempts that are over.
+        playing: Numbers of the episodes that are being played.
+        untold: The lowest number whose outcome has not been told.
     """
 
     def __init__(self, attempts: Sequence[Episode] = ()) -> None:
-        """Start with what the store has.
+        """Start with the stored attempts.
 
         Args:
-            attempts: In order of number and attempt, all of them over.
+            attempts: All of them over, ordered by episode number and attempt.
         """
         self.attempts: list[Episode] = []
         self.playing: set[int] = set()
@@ -44,55 +44,55 @@ class Ledger:
 
     @property
     def begun(self) -> int:
-        """How many numbers were begun; the next new one."""
+        """How many episodes were begun, which is also the next new number."""
         return len(self._decisions)
 
     @property
     def idle(self) -> int | None:
-        """The lowest number that was begun, does not count, and is not being played."""
+        """The lowest number that was begun, does not count yet, and is not being played."""
         return min(self._open - self.playing, default=None)
 
     @property
     def seconds(self) -> float:
-        """How long was played, attempts that did not count among it."""
+        """Seconds played in all, including attempts that did not count."""
         return sum(episode.seconds for episode in self.attempts)
 
     @property
     def set_aside(self) -> set[str]:
-        """Instances whose backend failed too often."""
+        """Names of the instances whose backend failed too often."""
         return {name for name, count in self._faults.items() if count >= MAX_FAULTS}
 
     @property
     def backend_fails(self) -> bool:
-        """Whether the latest attempts failed one after another."""
+        """Whether the last `MAX_FAULTS_IN_A_ROW` attempts all failed because of the backend."""
         latest = self.attempts[-MAX_FAULTS_IN_A_ROW:]
         return len(latest) == MAX_FAULTS_IN_A_ROW and all(e.backend_fault for e in latest)
 
     @property
     def counted(self) -> list[Episode]:
-        """Episodes that count, by number."""
+        """The episodes that count, in order of number."""
         return [self._counted[number] for number in sorted(self._counted)]
 
     @property
     def rest(self) -> list[Episode]:
-        """Of those, the ones that were not told."""
+        """The episodes that count but have not been told, in order of number."""
         return [episode for episode in self.counted if episode.number not in self._told]
 
     def outcome(self, number: int) -> Episode | None:
-        """The attempt that counts, if one does."""
+        """Return the attempt that counts for this number; None if there is none."""
         return self._counted.get(number)
 
     def tries(self, number: int) -> int:
-        """How many attempts at a number were begun."""
+        """Return how many attempts at this number were begun."""
         return self._tries[number]
 
     def decision(self, number: int) -> Decision | None:
-        """What was decided for a number, unless its instance was set aside since."""
+        """Return the decision made for this number; None if its instance was set aside since."""
         decision = self._decisions[number]
         return None if decision.instance in self.set_aside else decision
 
     def pending(self, number: int) -> list[str]:
-        """Instances of all other numbers whose outcomes were not told."""
+        """List the instances of all other numbers whose outcomes have not been told."""
         return [
             self._decisions[k].instance
             for k in range(self.untold, self.begun)
@@ -102,20 +102,20 @@ class Ledger:
         ]
 
     def tell(self, number: int) -> None:
-        """The outcome of a number is told."""
+        """Note that the outcome of this number was told."""
         self._told.add(number)
         while self.untold in self._told:
             self.untold += 1
 
     def begin(self, episode: Episode) -> None:
-        """An attempt begins; it is stored."""
+        """Note that an attempt, already stored, begins."""
         self._decisions[episode.number] = episode.decision
         self._tries[episode.number] += 1
         self._open.add(episode.number)
         self.playing.add(episode.number)
 
     def end(self, episode: Episode) -> None:
-        """An attempt is over; it is stored."""
+        """Note that an attempt, already stored, is over."""
         self.playing.discard(episode.number)
         self.attempts.append(episode)
         if episode.counts:
@@ -125,11 +125,11 @@ class Ledger:
             self._faults[episode.decision.instance] += 1
 
     def drop(self, number: int) -> None:
-        """An attempt ends whose end could not be stored."""
+        """Note that this number is no longer played, even if its end could not be stored."""
         self.playing.discard(number)
 
     def voided_before(self, episode: Episode) -> bool:
-        """Whether the agent voided an earlier attempt at the number on the same instance."""
+        """Return whether the agent voided an earlier attempt at this number and instance."""
         return any(
             e.agents_void
             for e in self.attempts

@@ -1,4 +1,4 @@
-"""The agent's end of a connection, as the engine sees it."""
+"""Defines the connection to one agent, as the engine sees it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from animalcat.service.model import Cause, Note, Session
 
 
 class AgentLeftError(Exception):
-    """The agent can play no further over this link.
+    """The agent can no longer play over this link.
 
     Attributes:
-        cause: Why.
+        cause: Why it cannot.
     """
 
     def __init__(self, cause: Cause) -> None:
@@ -27,8 +27,8 @@ class EpisodeOpening(NamedTuple):
 
     Attributes:
         number: Number of the episode within the session.
-        time_budget_steps: Physics steps until the time limit; 0: none.
-        agent_seed: Seed that it may use.
+        time_budget_steps: Physics steps until the time limit; 0 means that there is none.
+        agent_seed: A seed for the agent's own randomness.
     """
 
     number: int
@@ -39,67 +39,67 @@ class EpisodeOpening(NamedTuple):
 class AgentLink(ABC):
     """One connection of an agent. Every method may raise `AgentLeftError`.
 
-    The engine is interrupted nowhere but in these calls.
+    The engine is interrupted only inside these calls.
 
     Attributes:
-        process: Unique to the agent's process.
+        process: Id that is unique to the agent's process.
     """
 
     process: str
 
     @abstractmethod
     async def welcome(self, session: Session) -> None:
-        """Tell the agent what it may know before it starts."""
+        """Tell the agent what it may know before the first episode."""
 
     @abstractmethod
     async def begin(self, opening: EpisodeOpening, first: Step) -> None:
-        """Send the first observation of an episode."""
+        """Open an episode and send its first observation."""
 
     @abstractmethod
     async def ask(self, done: int, reward: float, step: Step) -> None:
         """Send an observation that asks for an action.
 
         Args:
-            done: Decisions taken so far.
+            done: Number of decisions taken so far.
             reward: Reward since the previous observation.
             step: The latest step.
         """
 
     @abstractmethod
     async def actions(self, done: int) -> bytes:
-        """Wait for the answer to the latest observation.
+        """Wait for the agent's answer to the latest observation.
 
         Args:
-            done: Decisions taken so far.
+            done: Number of decisions taken so far.
 
         Returns:
-            Actions to take, one a byte, all in range, one at least.
+            One or more actions to take, one per byte, all within range.
         """
 
     @abstractmethod
     def take_notes(self) -> list[Note]:
-        """What the agent remarked since the last call."""
+        """Return the notes that the agent has made since the last call."""
 
     @abstractmethod
     async def end(self, number: int, done: int, reward: float, last: Step | None) -> None:
-        """Tell that an episode is over, after it was kept.
+        """Tell the agent that an episode is over; it has been stored by then.
 
         Args:
             number: Number of the episode.
-            done: Decisions taken.
+            done: Number of decisions taken.
             reward: Reward since the previous observation.
-            last: The last step; None: the backend failed.
+            last: The last step; None if the backend failed.
         """
 
     @abstractmethod
     async def idle(self, until: Coroutine[Any, Any, object]) -> None:
-        """Wait for something that is not the agent's, while nothing is asked of it."""
+        """Wait until `until` has ended, while nothing is asked of the agent."""
 
     @abstractmethod
     def interrupt(self, cause: Cause) -> None:
-        """End the link: the present call, or else the next one, raises `AgentLeftError`."""
+        """End the link: the present call, or else the next, raises `AgentLeftError`."""
 
     @property
     @abstractmethod
     def interrupted(self) -> bool:
-        """True after `interrupt`."""
+        """Whether `interrupt` was called."""

@@ -1,4 +1,4 @@
-"""What the parts of a server share."""
+"""Groups what all engines of a server share."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from animalcat.service.storage.base import SessionStore
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What engines share.
+    """What all engines of a server share.
 
     Attributes:
-        store: Where records are kept.
+        store: Keeps the records.
         data: The data directory.
-        workers: What plays arenas.
+        workers: Lends the processes that play arenas.
         fitter: The process that runs NUTS.
-        bus: Who is told of progress.
-        versions: Versions of what could change the numbers, by package.
-        monotonic: Tells seconds, for budgets of time.
+        bus: Tells watchers of changes.
+        versions: Version by package, of every package that could change a result.
+        monotonic: Clock in seconds, for measuring how long an attempt took.
     """
 
     store: SessionStore

@@ -1,4 +1,4 @@
-"""Plays one attempt at an episode: agent, worker and recorder, step by step."""
+"""Plays one attempt at an episode, step by step, between agent, worker and recorder."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from animalcat.service.session.link import AgentLeftError, AgentLink, EpisodeOpe
 from animalcat.service.session.parts import Parts
 
 BATCH: Final = 100
-"""Actions that a worker is given at once; with a camera ten, since each brings an image."""
+"""Actions sent to a worker at once; a tenth of that with a camera, as each brings an image."""
 
 RECORDINGS: Final = "recordings"
-"""Folder of the recordings in a data directory; one folder a session in it."""
+"""Folder of the recordings within a data directory; it has one folder per session."""
 
 
 @dataclass(slots=True)
 class Playthrough:
-    """How an attempt went.
+    """How an attempt has gone so far.
 
     Attributes:
-        watch: What was seen on the way.
-        steps: Decisions taken.
-        episode_return: Sum of rewards.
-        ended_by: Why it ended; None where the agent left.
+        watch: Collects what is observed for the outcome.
+        steps: Number of decisions taken.
+        episode_return: Sum of all rewards.
+        ended_by: Why the episode ended; None if it has not, or the agent left.
         reward: Reward since the agent's last observation.
         last: The last step; None before the first.
-        fault: What was wrong with the backend; empty where nothing was.
-        left: Why the agent can play no further; None where it can.
+        fault: What went wrong with the backend; empty if nothing did.
+        left: Why the agent can no longer play; None if it can.
     """
 
     watch: EpisodeMonitor
@@ -53,12 +53,12 @@ class Playthrough:
     left: Cause | None = None
 
     def take(self, steps: Sequence[Step]) -> None:
-        """Add steps that were played, one at least."""
+        """Add one or more steps that were played."""
         rewards = [step.reward for step in steps]
         self.steps += len(steps)
         self.reward += sum(rewards)
         for step in steps:
-            self.episode_return += step.reward  # one by one, as the recorder adds them
+            self.episode_return += step.reward  # one by one, so that the sum equals the recorder's
             x, _, z = step.observation.position.tolist()
             self.watch.see(step.reward, x, z)
         self.last = steps[-1]
@@ -80,16 +80,17 @@ async def play_attempt(
 ) -> tuple[Episode, Playthrough]:
     """Play an attempt until the arena ends it, the backend fails, or the agent leaves.
 
-    The recording is on disk when this returns. The agent has not been told of the end.
+    When this returns, the recording is on disk, and the agent has not been told of the end.
 
     Args:
-        episode: The attempt, which was begun.
-        spec: Of the session.
-        battery: Of the session.
-        parts: Of the server.
+        episode: The attempt, already begun in the store.
+        spec: The session's specification.
+        battery: The session's battery.
+        parts: What the engines of the server share.
         link: The agent.
-        worker: What plays the arena.
-        second_chance: Whether the agent voided an attempt at it before; it does so only once.
+        worker: Plays the arena.
+        second_chance: Whether the agent voided an earlier attempt at this episode. A second void
+            counts as a failure.
 
     Returns:
         The attempt with its outcome, and how it went.
@@ -135,12 +136,12 @@ async def play_attempt(
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What became of an attempt.
+    """The outcome of an attempt, and its cause.
 
     Attributes:
-        outcome: Its outcome.
-        cause: Why it was voided, a fault, or lost on the second chance; empty otherwise.
-        outcomes: What was observed, by source.
+        outcome: The outcome.
+        cause: Why it is void, a fault, or a failure on the second chance; empty otherwise.
+        outcomes: Observed values by source.
     """
 
     outcome: Outcome
@@ -149,12 +150,13 @@ class Judgement:
 
 
 def judge(played: Playthrough, decision_period: int, *, second_chance: bool) -> Judgement:
-    """What became of an attempt.
+    """Return the outcome of an attempt.
 
     Args:
-        played: How it went.
-        decision_period: Physics steps of a decision.
-        second_chance: Whether the agent voided an attempt at it before: then it fails.
+        played: How the attempt went.
+        decision_period: Physics steps per decision.
+        second_chance: Whether the agent voided an earlier attempt; if so, another void is a
+            failure.
     """
     left = played.left
     if played.fault:
@@ -197,8 +199,8 @@ async def _play(
                 if played.ended_by is None and not more:
                     await link.ask(played.steps, played.reward, steps[-1])
             finally:
-                # While the agent thinks. The worker stops at the episode's end, so there may be
-                # fewer steps than actions.
+                # The agent thinks meanwhile. The worker stops at the end of the episode, so there
+                # may be fewer steps than actions.
                 for action, step in zip(part, steps, strict=False):
                     recorder.step(step, action, notes)
                     notes = []
@@ -207,5 +209,5 @@ async def _play(
 
 
 def recording_path(data: Path, session: str, number: int, attempt: int) -> Path:
-    """Where the recording of an attempt is, in a data directory."""
+    """Return the path of an attempt's recording in a data directory."""
     return data / RECORDINGS / session / f"{number}-{attempt}.mcap"

@@ -1,4 +1,4 @@
-"""The session as it stands: a change is stored first, then shown here, then told to watchers."""
+"""Keeps the present state of a session: a change is stored first, then shown, then announced."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from animalcat.service.storage.base import SessionStore
 
 
 class Progress(NamedTuple):
-    """What follows from the outcomes of a session.
+    """What the outcomes of a session amount to.
 
     Attributes:
-        episodes: How many count.
-        successes: How many of them passed.
+        episodes: Number of episodes that count.
+        successes: Number of those that passed.
         capabilities: How well each capability is known.
-        misfit: Where the layout's predictions fail, as the alarm has it; empty: nowhere.
+        misfit: Where the alarm found that the layout's predictions fail; empty if nowhere.
     """
 
     episodes: int
@@ -30,7 +30,7 @@ class Progress(NamedTuple):
 
 
 class SessionRecord:
-    """Keeps the row of one session; its only writer.
+    """The row of one session, and its only writer.
 
     Attributes:
         session: The session as it stands.
@@ -42,7 +42,7 @@ class SessionRecord:
         self._bus = bus
 
     def check_goes_on(self) -> None:
-        """Refuse what only a session that is not over can do.
+        """Check that the session is not over.
 
         Raises:
             ServiceError: The session is over.
@@ -54,13 +54,13 @@ class SessionRecord:
             )
 
     async def set_state(self, state: SessionState) -> None:
-        """Change where the session stands."""
+        """Store and announce a new state of the session."""
         stored = await asyncio.to_thread(self._store.set_state, self.session.id, state)
         self.session = replace(self.session, state=stored.state, reason=stored.reason)
         self.tell(None)
 
     async def set_paused(self, paused: bool) -> None:
-        """Pause the session, or let it go on.
+        """Store and announce that the session is paused, or goes on.
 
         Raises:
             ServiceError: The session is over.
@@ -71,21 +71,21 @@ class SessionRecord:
         self.tell(None)
 
     def show(self, progress: Progress) -> None:
-        """Show what follows from the outcomes that are stored."""
+        """Show what the stored outcomes amount to."""
         self.session = replace(self.session, **progress._asdict())
 
     def show_capabilities(self, capabilities: tuple[CapabilityStatus, ...]) -> None:
-        """Show how well each capability is known, and tell the watchers, unless all is over."""
+        """Show and announce how well each capability is known, unless the session is over."""
         if not self.session.state.over:
             self.session = replace(self.session, capabilities=capabilities)
             self.tell(None)
 
     def allow(self, episodes: int) -> None:
-        """Show how many episodes a campaign lets begin in all, as is stored already."""
+        """Show how many episodes in all a campaign lets begin; the store knows already."""
         self.session = replace(self.session, allowed=episodes)
 
     async def end(self, state: SessionState, reason: str, report: Report, misfit: str) -> None:
-        """Store the profile and that the session is over."""
+        """Store the profile and the end of the session, and announce it."""
         self.session = await asyncio.to_thread(
             self._store.finish_session,
             self.session.id,
@@ -98,5 +98,5 @@ class SessionRecord:
         self.tell(None)
 
     def tell(self, ended: Episode | None) -> None:
-        """Tell the watchers how the session stands, and which attempt ended."""
+        """Announce the present session, and the attempt that ended if one did."""
         self._bus.publish(Event(self.session, ended))

@@ -1,4 +1,4 @@
-"""Scheduling: which attempt a session plays next, and what follows when one has ended."""
+"""Chooses the next attempt of a session, and draws the consequences when one has ended."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ log = logging.getLogger(__name__)
 
 
 _AS_BEFORE: Final[tuple[CapabilityStatus, ...]] = ()
-"""Stored with an attempt whose decision was made, and stored, before."""
+"""No capabilities to store: they were stored together with an earlier attempt at the decision."""
 
 
 class NothingToPlayError(ServiceError):
     """No instance of the battery can be played, so the session cannot go on, now or later."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(Code.SESSION_FAILED, f"{reason}; mend that, create a new session")
+        super().__init__(Code.SESSION_FAILED, f"{reason}; fix that, then create a new session")
         self.reason = reason
 
 
 class Schedule:
-    """What the agents of one session play, in which order.
+    """What the agents of one session play, and in which order.
 
-    They share what is begun and what has ended. That changes under one lock: an episode is chosen
-    and begun, or stored and told, in one go.
+    The agents share what has begun and what has ended. Both change under one lock: choosing and
+    beginning an episode is one operation, and so is storing and telling it.
     """
 
     def __init__(self, record: SessionRecord, battery: Battery, parts: Parts) -> None:
@@ -51,17 +51,17 @@ class Schedule:
 
     @property
     def evidence(self) -> Evidence:
-        """What is known; `load` comes first."""
+        """What is known of the session; `load` must come first."""
         assert self._evidence is not None, "load first"
         return self._evidence
 
     @property
     def conclusion(self) -> str:
-        """Why the session is to end although its stopping rule would go on; empty: it is not."""
+        """Why the session is to end although its stopping rule would go on; empty if it is not."""
         return self._conclusion
 
     async def load(self) -> None:
-        """Bring the evidence to where the store is; does nothing the second time."""
+        """Bring the evidence up to date with the store; a second call does nothing."""
         async with self._loading:
             if self._evidence is not None:
                 return
@@ -71,28 +71,28 @@ class Schedule:
             self._evidence = evidence
 
     def break_off(self) -> None:
-        """Begin nothing more after an error, whatever was half done."""
+        """Let nothing more begin after an error, which may have left something half done."""
         self._broken = True
 
     def mend(self) -> None:
-        """Go on after `break_off` from what is stored, as nobody plays any more."""
+        """After `break_off`, once nobody plays any more, start again from what is stored."""
         if self._broken:
             self._broken = False
             self._unload()
 
     def stop(self) -> None:
-        """Drop what takes long, as the server is to stop."""
+        """Cancel long computations, because the server is stopping."""
         if self._evidence is not None:
             self._evidence.close()
 
     async def allow(self, episodes: int) -> None:
-        """Let so many episodes begin in all, as is stored already."""
+        """Set the total number of episodes that may begin; the store has it already."""
         async with self._books:
             self._record.allow(episodes)
             self._books.notify_all()
 
     async def set_paused(self, paused: bool) -> None:
-        """Begin nothing more, or go on; what is being played is played to its end.
+        """Pause or go on; what is being played is played to its end either way.
 
         Raises:
             ServiceError: The session is over.
@@ -102,22 +102,22 @@ class Schedule:
             self._books.notify_all()
 
     async def conclude(self, reason: str) -> None:
-        """Begin nothing more: the session is to end for a reason that its stopping rule lacks."""
+        """Let nothing more begin, for a reason that the stopping rule does not know."""
         async with self._books:
             self._conclusion = reason
             self._books.notify_all()
 
     async def next(self, link: AgentLink) -> Episode | None:
-        """The next attempt, begun; waits until there is one.
+        """Wait until an attempt can begin, and begin it.
 
         Args:
             link: The agent that is to play it.
 
         Returns:
-            The attempt; None where the session has enough or is over.
+            The attempt; None if the session has enough or is over.
 
         Raises:
-            AgentLeftError: The agent leaves, or another's error has stopped the session.
+            AgentLeftError: The agent left, or an error of another agent's play stopped the session.
         """
         async with self._books:
             while not self._record.session.state.over:
@@ -132,15 +132,15 @@ class Schedule:
             return None
 
     def is_second_chance(self, episode: Episode) -> bool:
-        """Whether the agent voided an earlier attempt at what it is to play."""
+        """Return whether the agent voided an earlier attempt at this episode."""
         return self.evidence.ledger.voided_before(episode)
 
     async def keep(self, episode: Episode) -> None:
         """Store how an attempt ended, and tell what the next decision is to know.
 
         Raises:
-            NothingToPlayError: What plays arenas failed once too often: no instance is left.
-            ServiceError: It failed too often in a row; a certificate cannot be had.
+            NothingToPlayError: The backend failed once too often: no instance is left.
+            ServiceError: The backend failed too often in a row, or a certificate cannot be made.
         """
         async with self._books:
             await asyncio.to_thread(self._parts.store.finish_episode, episode)
@@ -154,13 +154,13 @@ class Schedule:
             self._record.tell(episode)
 
     async def release(self, number: int) -> None:
-        """Let others go on, whether or not the end of an attempt could be stored."""
+        """Free an episode number for others, even if the end of its attempt could not be stored."""
         async with self._books:
             self.evidence.ledger.drop(number)
             self._books.notify_all()
 
     async def is_spent(self) -> bool:
-        """Whether nothing is left to play, so that the session needs no agent any more."""
+        """Return whether nothing is left to play, so that the session needs no more agents."""
         async with self._books:
             if self._broken or self._record.session.state.over:
                 return False
@@ -170,22 +170,22 @@ class Schedule:
             return await self._has_enough()
 
     async def settle(self, *, certify: bool) -> None:
-        """Wait for what is being played, and tell all that counts, as the session ends.
+        """Wait for what is being played, and tell every outcome that counts, as the session ends.
 
         Args:
-            certify: Apply the certificates that are due, which may have to be waited for.
+            certify: Whether to apply the certificates that are due, and wait for them if need be.
         """
         async with self._books:
             await self._books.wait_for(lambda: not self.evidence.ledger.playing)
             await self.evidence.take_in_all(certify=certify)
 
     async def invalidate(self, number: int, attempt: int | None, reason: str) -> Episode:
-        """Declare an outcome invalid: what is known is made anew without it.
+        """Declare an outcome invalid and build the evidence again without it.
 
         Args:
             number: Number of the episode.
-            attempt: Which try at it; None: the one that counts.
-            reason: Why, in words.
+            attempt: Which attempt at the episode; None for the one that counts.
+            reason: Why it is invalid, in words.
 
         Raises:
             ServiceError: There is no such attempt, it does not count, or a certificate rests on it.
@@ -198,14 +198,15 @@ class Schedule:
             if not wanted:
                 raise ServiceError(
                     Code.UNKNOWN_EPISODE,
-                    f"no attempt at episode {number} of session {session} counts; list them",
+                    f"no attempt at episode {number} of session {session} counts; list the "
+                    "session's episodes to see which do",
                 )
             certified = await asyncio.to_thread(store.certificates, session)
             if after := [n for n in certified if n > number]:
                 raise ServiceError(
                     Code.IN_USE,
-                    f"episode {number} of session {session} is part of what was certified at "
-                    f"{after[0]} episodes; cancel the session and create a new one",
+                    f"episode {number} of session {session} is part of the certificate made at "
+                    f"{after[0]} episodes and has to stay; cancel the session and create a new one",
                 )
             invalid = await asyncio.to_thread(
                 store.invalidate_episode, session, number, wanted[-1], reason
@@ -216,13 +217,13 @@ class Schedule:
         return invalid
 
     def _unload(self) -> None:
-        """Forget the evidence, which the next `load` makes anew from what is stored."""
+        """Drop the evidence; the next `load` builds it again from what is stored."""
         if self._evidence is not None:
             self._evidence.close()
             self._evidence = None
 
     async def _choose(self, process: str) -> Episode | None:
-        """An attempt, begun in the store; None where none can begin now."""
+        """Choose an attempt and begin it in the store; None if none can begin now."""
         if self._paused:
             return None
         ledger = self.evidence.ledger
@@ -245,10 +246,11 @@ class Schedule:
         return episode
 
     async def _tell_due(self) -> None:
-        """Tell what the next new decision is to know.
+        """Tell the outcomes that the next new decision is to know.
 
-        Where that is enough already, what was begun is played to its end and told too, for one last
-        look. Whether it comes to that follows from outcomes alone, never from who was quicker.
+        If those are enough to stop, all episodes begun so far are played to their end and told as
+        well, for one last look. Whether that happens follows from outcomes alone, never from which
+        slot was quicker.
         """
         evidence = self.evidence
         await evidence.take_in_due()
@@ -259,7 +261,7 @@ class Schedule:
             await evidence.take_in(begun)
 
     def _knows_due(self) -> bool:
-        """Whether the next new decision would know all that it is to know."""
+        """Return whether all outcomes were told that the next new decision is to know."""
         ledger = self.evidence.ledger
         wanted = ledger.begun
         if self._last_look != wanted:
@@ -267,23 +269,23 @@ class Schedule:
         return ledger.untold >= wanted
 
     async def _may_begin(self) -> bool:
-        """Whether a new number may begin, by what was told."""
+        """Return whether a new episode may begin, judging by the outcomes told."""
         return self._knows_due() and self._is_allowed() and not await self._is_enough()
 
     async def _has_enough(self) -> bool:
-        """Whether the session is to end, given that nothing can begin now."""
+        """Return whether the session is to end, given that nothing can begin now."""
         if self.evidence.ledger.playing or self._paused:
             return False
         return self._is_allowed() or await self._is_enough()
 
     async def _is_enough(self) -> bool:
-        """Whether no new number is to begin, by the stopping rule or a conclusion."""
+        """Return whether the stopping rule, or a conclusion, forbids a new episode."""
         stop = self._record.session.spec.stop
         full = stop.combine == "any" and self.evidence.ledger.begun >= stop.max_episodes
         return bool(self._conclusion) or full or (await self.evidence.verdict()).stop
 
     def _is_allowed(self) -> bool:
-        """Whether a campaign lets the next new number begin."""
+        """Return whether the campaign, if any, lets a new episode begin."""
         allowed = self._record.session.allowed
         return allowed is None or self.evidence.ledger.begun < allowed
 
@@ -292,7 +294,7 @@ class Schedule:
         return self._record.session.paused and not self._conclusion
 
     async def _set_aside_after_fault(self, episode: Episode) -> None:
-        """Set an instance aside that failed too often; give up where too much fails."""
+        """Set aside an instance that failed too often, and give up if too much has failed."""
         log.warning("session %s, %s: %s", episode.session, episode.decision.instance, episode.cause)
         instance, ledger = episode.decision.instance, self.evidence.ledger
         if instance in ledger.set_aside:
@@ -300,12 +302,13 @@ class Schedule:
         if not self.evidence.measurement.learner.left:
             self.break_off()
             raise NothingToPlayError(
-                f"no instance can be played, at last because of {episode.cause}"
+                f"no instance can be played; the last attempt failed with: {episode.cause}"
             )
         if ledger.backend_fails:
             self.break_off()
             raise ServiceError(
                 Code.SESSION_FAILED,
-                f"what plays arenas failed {MAX_FAULTS_IN_A_ROW} times in a row, at last with: "
-                f"{episode.cause}. Every outcome is kept; resume the session when that is mended",
+                f"the backend that plays arenas failed {MAX_FAULTS_IN_A_ROW} times in a row, most "
+                f"recently with: {episode.cause}. Every outcome is kept; fix that, then resume the "
+                "session",
             )

@@ -1,4 +1,4 @@
-"""Worker processes that play arenas: one that a session has left serves the next of its kind."""
+"""Lends worker processes that play arenas, and reuses them from session to session."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from animalcat.envs.worker_client import WorkerClient
 from animalcat.service.errors import Code, ServiceError
 
 KEPT: Final = 2
-"""Idle workers that are kept: starting one takes seconds."""
+"""Number of idle workers that are kept, because starting one takes seconds."""
 
 
 class Workers:
     """Lends workers; used on one event loop only.
 
-    A backend is looked at whenever a worker is taken, not only when a session is made: sessions
-    stay, and a data directory may come from anywhere.
+    A backend is checked whenever a worker is taken, not only when a session is created, because
+    sessions outlive the server and a data directory may come from anywhere.
     """
 
     def __init__(
         self, allowed_builds: Sequence[Path] = (), patience: Patience | None = None
     ) -> None:
-        """Lend nothing yet.
+        """Create the pool without starting any worker.
 
         Args:
-            allowed_builds: Unity builds that may be named by their path.
-            patience: How long workers are waited for; by default as the workers' client has it.
+            allowed_builds: Paths of the Unity builds that sessions may name.
+            patience: Time limits for workers; None for the default of `WorkerClient`.
         """
         self._allowed_builds = tuple(allowed_builds)
         self._patience = patience
         self._idle: list[WorkerClient] = []
 
     def check(self, backend: str) -> None:
-        """Refuse a backend that is not there, or that this server must not run.
+        """Check that a backend exists and that this server may run it.
 
         Raises:
-            ServiceError: It is refused; the message says what to do.
+            ServiceError: It does not or may not; the message says what to do.
         """
         if backend == "sim":
             return
@@ -52,21 +52,25 @@ class Workers:
             raise ServiceError(Code.UNKNOWN_BACKEND, str(error)) from error
         allowed: set[Path] = set()
         for path in self._allowed_builds:
-            with suppress(ValueError):  # one that is gone allows nothing
+            with suppress(ValueError):  # a build that no longer exists allows nothing
                 allowed.add(unity_build(f"unity:{path}"))
         if backend != AUTOMATIC and build not in allowed:
             raise ServiceError(
                 Code.BUILD_NOT_ALLOWED,
                 f"{build}: this server may not run it. If you trust that program, start the server "
-                f"with: serve --allow-build {build} (resume takes that option too), or let "
-                f"{AUTOMATIC} mean it: animalcat unity setup --build {build}",
+                f"with: serve --allow-build {build} (resume takes that option too), or make it the "
+                f"build that {AUTOMATIC} stands for: animalcat unity setup --build {build}",
             )
 
     async def take(self, backend: str, spec: ObservationSpec) -> WorkerClient:
-        """A worker of a kind; it is started by its first load at the latest.
+        """Lend a worker for a backend; its process starts at its first load at the latest.
+
+        Args:
+            backend: Name of the backend.
+            spec: The observations that the worker is to make.
 
         Raises:
-            ServiceError: This server must not run the backend, or it is not there.
+            ServiceError: The backend does not exist, or this server may not run it.
         """
         await asyncio.to_thread(self.check, backend)
         for worker in self._idle:
@@ -78,7 +82,8 @@ class Workers:
     async def give_back(self, worker: WorkerClient) -> None:
         """Keep a worker for the next session, or end it.
 
-        One that drives Unity builds holds one or two of them, and so a gigabyte: it is ended.
+        A worker that drives Unity builds is always ended: it holds one or two of them, about a
+        gigabyte of memory.
         """
         if worker.backend.startswith("unity:"):
             await worker.close()
@@ -88,6 +93,6 @@ class Workers:
             await self._idle.pop(0).close()
 
     async def close(self) -> None:
-        """End the idle workers."""
+        """End all idle workers."""
         idle, self._idle = self._idle, []
         await asyncio.gather(*(worker.close() for worker in idle))

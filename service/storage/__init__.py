@@ -1,6 +1,6 @@
-"""Where sessions, decisions, outcomes, certificates and profiles are kept.
+"""The store of sessions, decisions, outcomes, certificates and profiles.
 
-`base` states the duties of a store, `sql` does them, with the tables of `schema` and the
-`records` that stand in them. `listing` is for lists. `migrate` brings an older database up to
-date, by the steps in `migrations`.
+`base` states what a store must do. `sql` does it in a relational database, with the tables of
+`schema` and the JSON values of `records`. `listing` describes lists and their pages. `migrate`
+brings an older database up to date through the steps in `migrations`.
 """

@@ -1,4 +1,4 @@
-"""The duties of a store of sessions."""
+"""Defines what a store of sessions must do."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class AlreadyFinishedError(Exception):
 
 
 class InUseError(Exception):
-    """What was to be deleted is needed; the message says by what, and what to do."""
+    """What was to be deleted is still needed; the message says by what, and what to do."""
 
 
 class UnreadableError(ValueError):
@@ -40,18 +40,18 @@ class UnreadableError(ValueError):
 
 
 def readable(episodes: Iterable[Episode]) -> list[Episode]:
-    """The same attempts, which can all be read.
+    """Return the attempts as a list, after checking that all of them can be read.
 
     Raises:
-        UnreadableError: One cannot be.
+        UnreadableError: An attempt cannot be read.
     """
     found = list(episodes)
     for episode in found:
         if episode.unreadable:
             raise UnreadableError(
                 f"attempt {episode.attempt} at episode {episode.number} of {episode.session} is "
-                f"{episode.unreadable}. Update animalcat if a newer one wrote it; else delete the "
-                "session and create it anew"
+                f"{episode.unreadable}. Update animalcat if a newer version wrote it; otherwise "
+                "delete the session and create it again"
             )
     return found
 
@@ -66,55 +66,55 @@ class SessionStore(ABC):
     - **Durable.** When a call returns, what it wrote survives the death of the process and of the
       machine.
     - **All or nothing.** A call that fails or is cut short has written nothing.
-    - **By value.** What goes in and comes out are values: changing one changes nothing stored.
-    - **Snapshots.** A read sees one state of the store, never half a write.
-    - **Finished means finished.** A finished episode never changes, but that a person may declare
-      its outcome invalid; of all the attempts at one
-      number at most one counts; a session that is over stays in the state it ended in.
-    - **Threads.** Every method may be called from any thread at any time. They block: never call
-      them on an event loop. One session has one writer, its engine; the store relies on that for
-      the order of a session's records, and on nothing else.
-    - **Unreadable records** harm what they are about, and no list: it is listed as unreadable, with
-      the reason (`SessionState.UNREADABLE`, `Campaign.unreadable`, `Episode.unreadable`). What has
-      no list, as a profile has none, raises `UnreadableError`.
-    - **Unknown ids.** Reads give None or nothing; writes raise `KeyError`.
+    - **By value.** Arguments and results are values: changing one changes nothing in the store.
+    - **Snapshots.** A read sees one state of the store, never half of a write.
+    - **Finished means finished.** A finished episode never changes, except that a person may
+      declare its outcome invalid. At most one attempt at an episode counts. A session that is over
+      keeps the state in which it ended.
+    - **Threads.** Every method may be called from any thread at any time. Methods block, so never
+      call them on an event loop. Each session has one writer, its engine. The store relies on that
+      for the order of a session's records, and for nothing else.
+    - **Unreadable records** affect only what they describe. A list still shows an unreadable item,
+      with the reason (`SessionState.UNREADABLE`, `Campaign.unreadable`, `Episode.unreadable`). What
+      appears in no list, such as a profile, raises `UnreadableError`.
+    - **Unknown ids.** Reads return None or nothing; writes raise `KeyError`.
     """
 
     @abstractmethod
     def put_battery(self, battery: BatteryRecord) -> None:
-        """Keep a battery's name; a name that exists points to the new content from now on."""
+        """Store a battery; if its id exists, it refers to the new content from now on."""
 
     @abstractmethod
     def battery(self, battery: str) -> BatteryRecord | None:
-        """The battery of that id."""
+        """Return the battery with this id; None if there is none."""
 
     @abstractmethod
     def batteries(self) -> list[BatteryRecord]:
-        """All batteries, by id."""
+        """List all batteries in order of id."""
 
     @abstractmethod
     def delete_battery(self, battery: str) -> bool:
-        """Forget a battery.
+        """Delete a battery.
 
         Returns:
-            Whether its content is needed no more: no other battery has it.
+            Whether its content may be deleted too, because no other battery has the same.
 
         Raises:
-            KeyError: No such battery.
+            KeyError: There is no such battery.
             InUseError: A session or a campaign was made with it.
         """
 
     @abstractmethod
     def put_layout(self, layout: LayoutRecord) -> None:
-        """Keep a layout; one of that digest is left as it is."""
+        """Store a layout; one with the same digest stays as it is."""
 
     @abstractmethod
     def layout(self, digest: str) -> LayoutRecord | None:
-        """The layout of that digest."""
+        """Return the layout with this digest; None if there is none."""
 
     @abstractmethod
     def layouts(self) -> list[LayoutRecord]:
-        """All layouts, by name, variant and digest."""
+        """List all layouts in order of name, variant and digest."""
 
     @abstractmethod
     def create_session(
@@ -125,15 +125,16 @@ class SessionStore(ABC):
         request_id: str = "",
         allowed: int | None = None,
     ) -> Session:
-        """Keep a new session, waiting for its agent.
+        """Store a new session that waits for its agent.
 
         Args:
-            wanted: Its id; where that is taken, `{wanted}-2`, `{wanted}-3`, ...
-            spec: What it is to be.
-            created: When, with time zone.
-            request_id: The same id again gives the session of the first call and writes nothing;
-                empty: no such protection.
-            allowed: How many episodes may be begun for now; None: as the stopping rule says.
+            wanted: The id it should have; if that is taken, it gets `{wanted}-2`, `{wanted}-3`, ...
+            spec: The session's specification.
+            created: Time of creation, with time zone.
+            request_id: A repeated call with the same id returns the session of the first one and
+                writes nothing; empty for no such protection.
+            allowed: Number of episodes that may begin for now; None if the stopping rule alone
+                decides.
 
         Raises:
             ValueError: The request id was used for another request (see `ids.asked_for`).
@@ -141,30 +142,30 @@ class SessionStore(ABC):
 
     @abstractmethod
     def session(self, session: str) -> Session | None:
-        """The session of that id."""
+        """Return the session with this id; None if there is none."""
 
     @abstractmethod
     def sessions(
         self, wanted: SessionFilter = SessionFilter(), page: Page = Page()
     ) -> Listing[Session]:
-        """Sessions, newest first.
+        """List sessions, newest first.
 
         Raises:
-            BadPageError: The page's token is none.
+            BadPageError: The page's token did not come from such a list.
         """
 
     @abstractmethod
     def delete_session(self, session: str, first: Callable[[], None] = nothing) -> None:
-        """Forget a session and all that belongs to it.
+        """Delete a session and everything that belongs to it.
 
         Args:
             session: Its id.
-            first: What else is to go; called once the store has found that the session may be
-                deleted. Where it fails nothing is deleted here.
+            first: Deletes what is kept elsewhere. It is called once the store has found that the
+                session may be deleted; if it fails, the store deletes nothing.
 
         Raises:
-            KeyError: No such session.
-            InUseError: It is running, or a campaign has it.
+            KeyError: There is no such session.
+            InUseError: The session is running, or belongs to a campaign.
         """
 
     @abstractmethod
@@ -172,67 +173,67 @@ class SessionStore(ABC):
         """Change a session's state.
 
         Raises:
-            KeyError: No such session.
-            AlreadyFinishedError: It is over, in another state.
+            KeyError: There is no such session.
+            AlreadyFinishedError: The session is over, in another state.
         """
 
     @abstractmethod
     def pause(self, session: str, paused: bool) -> Session:
-        """Keep that a person has paused a session, or lets it go on.
+        """Store whether a person has paused a session.
 
         Raises:
-            KeyError: No such session.
-            AlreadyFinishedError: It is over.
+            KeyError: There is no such session.
+            AlreadyFinishedError: The session is over.
         """
 
     @abstractmethod
     def allow(self, episodes: Mapping[str, int]) -> None:
-        """Change how many episodes of sessions may be begun for now: of all of them, or of none.
+        """Change how many episodes of these sessions may begin for now, for all of them or none.
 
         Args:
-            episodes: By session; sessions that are not named keep what they have.
+            episodes: The number by session id; other sessions keep theirs.
 
         Raises:
-            KeyError: One of the sessions is not there.
+            KeyError: One of the sessions does not exist.
         """
 
     @abstractmethod
     def create_campaign(self, campaign: Campaign) -> Campaign:
-        """Keep a campaign; one of that id is left as it is and given back.
+        """Store a campaign; if its id exists, return the stored one unchanged.
 
         Raises:
-            KeyError: One of its sessions is not there.
+            KeyError: One of its sessions does not exist.
         """
 
     @abstractmethod
     def campaign(self, campaign: str) -> Campaign | None:
-        """The campaign of that id."""
+        """Return the campaign with this id; None if there is none."""
 
     @abstractmethod
     def campaigns(
         self, wanted: CampaignFilter = CampaignFilter(), page: Page = Page()
     ) -> Listing[Campaign]:
-        """Campaigns, newest first.
+        """List campaigns, newest first.
 
         Raises:
-            BadPageError: The page's token is none.
+            BadPageError: The page's token did not come from such a list.
         """
 
     @abstractmethod
     def delete_campaign(self, campaign: str) -> None:
-        """Forget a campaign; its sessions stay, and may then be deleted.
+        """Delete a campaign. Its sessions stay, and may then be deleted.
 
         Raises:
-            KeyError: No such campaign.
+            KeyError: There is no such campaign.
             InUseError: One of its sessions is not over.
         """
 
     @abstractmethod
     def end_campaign(self, campaign: str, reason: str) -> Campaign:
-        """Keep why no more is handed out; the first reason stays.
+        """Store why a campaign hands out no more episodes; the first reason stays.
 
         Raises:
-            KeyError: No such campaign.
+            KeyError: There is no such campaign.
         """
 
     @abstractmethod
@@ -242,25 +243,25 @@ class SessionStore(ABC):
         capabilities: tuple[CapabilityStatus, ...] = (),
         misfit: str = "",
     ) -> None:
-        """Keep a decision and that an attempt at it begins, before anything moves.
+        """Store a decision and the beginning of an attempt at it, before anything moves.
 
         Args:
             episode: The attempt; its outcome is None.
-            capabilities: How well they are known before it, for lists; empty: as before, and so is
-                the misfit.
-            misfit: Where predictions fail, as the alarm has it before the attempt.
+            capabilities: How well each capability is known before the attempt, for lists; if empty,
+                the stored ones and the stored misfit stay.
+            misfit: Where the alarm finds, before the attempt, that predictions fail.
 
         Raises:
-            KeyError: No such session.
-            AlreadyFinishedError: The attempt exists, or one at this number counts already.
+            KeyError: There is no such session.
+            AlreadyFinishedError: The attempt exists, or another at this number counts already.
         """
 
     @abstractmethod
     def finish_episode(self, episode: Episode) -> None:
-        """Keep how an open attempt ended, outcome and summary at once.
+        """Store how an open attempt ended, its outcome and its summary at once.
 
         Raises:
-            KeyError: No such attempt.
+            KeyError: There is no such attempt.
             AlreadyFinishedError: The attempt is finished, or another at this number counts already.
         """
 
@@ -268,41 +269,42 @@ class SessionStore(ABC):
     def episodes(
         self, session: str, wanted: EpisodeFilter = EpisodeFilter(), page: Page = Page()
     ) -> Listing[Episode]:
-        """Attempts of a session, by number and attempt.
+        """List the attempts of a session in order of number and attempt.
 
         Raises:
-            BadPageError: The page's token is none.
+            BadPageError: The page's token did not come from such a list.
         """
 
     @abstractmethod
     def invalidate_episode(self, session: str, number: int, attempt: int, reason: str) -> Episode:
-        """Declare the outcome of an attempt invalid; its record stays, and no longer counts.
+        """Declare the outcome of an attempt invalid; its record stays but no longer counts.
 
-        Another attempt at its number may then be opened. The first reason stays.
+        Another attempt at the same number may then begin. The first reason stays.
 
         Args:
             session: Id of the session.
             number: Number of the episode.
-            attempt: Which attempt at it; it counts, or was declared invalid before.
-            reason: Why, in words.
+            attempt: Which attempt at the episode; it must count, or have been declared invalid
+                before.
+            reason: Why it is invalid, in words.
 
         Raises:
-            KeyError: No such attempt.
-            ValueError: It never counted, or the reason is empty.
+            KeyError: There is no such attempt.
+            ValueError: The attempt never counted, or the reason is empty.
         """
 
     @abstractmethod
     def put_certificate(self, session: str, certificate: StoredCertificate) -> None:
-        """Keep a certificate.
+        """Store a certificate.
 
         Raises:
-            KeyError: No such session.
-            AlreadyFinishedError: There is one for that n.
+            KeyError: There is no such session.
+            AlreadyFinishedError: The session already has a certificate for that n.
         """
 
     @abstractmethod
     def certificates(self, session: str) -> dict[int, StoredCertificate]:
-        """All certificates of a session, by n."""
+        """Return all certificates of a session by n, the number of episodes certified."""
 
     @abstractmethod
     def finish_session(
@@ -314,17 +316,17 @@ class SessionStore(ABC):
         capabilities: tuple[CapabilityStatus, ...],
         misfit: str = "",
     ) -> Session:
-        """End a session and keep its profile and what its alarm found, at once.
+        """End a session, and store its profile and what its alarm found, at once.
 
         Raises:
-            KeyError: No such session.
-            AlreadyFinishedError: It is over.
+            KeyError: There is no such session.
+            AlreadyFinishedError: The session is over already.
         """
 
     @abstractmethod
     def profile(self, session: str) -> dict[str, Any] | None:
-        """The exported profile, as JSON values; None before the session is over."""
+        """Return the exported profile as JSON values; None if the session has none yet."""
 
     @abstractmethod
     def close(self) -> None:
-        """Free what the store holds; calling it twice is fine."""
+        """Free the store's resources; a second call does nothing."""

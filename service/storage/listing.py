@@ -1,4 +1,4 @@
-"""Parts of lists: what is wanted of a store, page by page."""
+"""Describes lists of the store: which items are wanted, and which page of them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ T = TypeVar("T")
 
 
 class BadPageError(ValueError):
-    """The token of a page is none that a store gave."""
+    """The token of a page did not come from the store."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Which part of a list is wanted.
+    """Which page of a list is wanted.
 
     Attributes:
-        limit: How many at most; 0: all that follow.
-        after: `Listing.next` of the page before; empty: from the start.
+        limit: Most items of the page; 0 for all items that follow.
+        after: The `Listing.next` of the previous page; empty for the first page.
     """
 
     limit: int = 0
@@ -35,10 +35,11 @@ class Page:
 class Listing(list[T]):
     """One page of a list.
 
-    What is added or deleted while one turns the pages neither repeats nor hides anything else.
+    Items that are added or deleted between two pages cause no other item to be repeated or left
+    out.
 
     Attributes:
-        next: Token of the page that follows; empty where nothing follows.
+        next: Token of the next page; empty on the last page.
     """
 
     def __init__(self, items: Iterable[T] = (), next_page: str = "") -> None:
@@ -48,12 +49,12 @@ class Listing(list[T]):
 
 @dataclass(frozen=True, slots=True)
 class SessionFilter:
-    """Which sessions are wanted; what is empty does not matter.
+    """Which sessions are wanted; an empty field accepts all.
 
     Attributes:
         agent: Name of the agent.
         battery: Id of the battery.
-        states: One of these.
+        states: The states that are accepted.
     """
 
     agent: str = ""
@@ -63,11 +64,11 @@ class SessionFilter:
 
 @dataclass(frozen=True, slots=True)
 class CampaignFilter:
-    """Which campaigns are wanted; what is empty does not matter.
+    """Which campaigns are wanted; an empty field accepts all.
 
     Attributes:
         battery: Id of the battery.
-        going_on: Whether more is handed out; None: either.
+        going_on: Whether the campaign still hands out episodes; None to accept both.
     """
 
     battery: str = ""
@@ -76,11 +77,11 @@ class CampaignFilter:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeFilter:
-    """Which attempts are wanted; what is empty does not matter.
+    """Which attempts are wanted; an empty field accepts all.
 
     Attributes:
-        outcomes: One of these.
-        over: Whether the attempt has ended; None: either.
+        outcomes: The outcomes that are accepted.
+        over: Whether the attempt has ended; None to accept both.
     """
 
     outcomes: tuple[Outcome, ...] = ()

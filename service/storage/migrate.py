@@ -1,7 +1,7 @@
-"""Brings a database up to the schema of today, in one transaction and once, whoever comes first.
+"""Brings a database up to the present schema, in one transaction and only once.
 
-A new database is made as the schema says; an older one goes step by step through the modules of
-`migrations/versions`, by alembic. Alembic is imported only where there is a step to take.
+A new database is created directly with the present schema. An older one goes through the modules in
+`migrations/versions` step by step, by means of alembic, which is imported only then.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from sqlalchemy import Connection, Engine, insert, inspect, select, text, update
 
 from animalcat.service.storage import schema
 
-_LOCK: Final = 0x616E696D616C  # "animal", the key of PostgreSQL's advisory lock
+_LOCK: Final = 0x616E696D616C  # "animal" in ASCII, the key of PostgreSQL's advisory lock
 
 
 class StoreTooNewError(Exception):
-    """The store was written by a newer version of animalcat."""
+    """A newer version of animalcat wrote the store."""
 
 
 def bring_up_to_date(engine: Engine) -> None:
-    """Make the tables of a new database, or bring those of an older one up to date.
+    """Create the tables of a new database, or bring those of an older one up to date.
 
     Raises:
         StoreTooNewError: The database is newer than this code.
@@ -32,7 +32,7 @@ def bring_up_to_date(engine: Engine) -> None:
     with engine.begin() as db:  # on SQLite this takes the write lock
         if db.dialect.name == "postgresql":
             db.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
-        found = revision(db)  # once more: another process may have been quicker
+        found = revision(db)  # again: another process may have been quicker
         if found == schema.REVISION:
             return
         if found is None:
@@ -49,7 +49,7 @@ def bring_up_to_date(engine: Engine) -> None:
 
 
 def revision(db: Connection) -> str | None:
-    """The schema of a database: "0001", "0002", ...; None where there is none yet."""
+    """Return the schema of a database: "0001", "0002", ...; None if it has none yet."""
     tables = inspect(db)
     if tables.has_table(schema.alembic_version.name):
         return db.scalar(select(schema.alembic_version.c.version_num))
@@ -70,6 +70,6 @@ def _step(db: Connection, found: str) -> None:
         if not inspect(db).has_table(schema.alembic_version.name):
             command.stamp(config, found)
         command.upgrade(config, "head")
-    # Versions of animalcat that know nothing of alembic refuse the store by this.
+    # Versions of animalcat from before alembic look at this to refuse a newer store.
     newest = str(int(schema.REVISION))
     db.execute(update(schema.meta).where(schema.meta.c.key == "schema").values(value=newest))

@@ -1,12 +1,13 @@
-"""Records as they are stored: models with a version, and the way up from each older version.
+"""Converts values to stored records and back, and upgrades records of older versions.
 
-Domain values are made of records here and nowhere else. A record is strict: what it does not know,
-or lacks, makes it unreadable, so that a renamed field can never become a default in silence. To
-change a record, change its model, count its version up, and say in the table of its upgrades how
-one of the version before becomes one of the new.
+Stored records become domain values here and nowhere else. A record is strict: an unknown or missing
+field makes it unreadable, so that a renamed field can never silently turn into a default. To change
+a record, change its model, increase its version, and add to its table of upgrades the step from the
+previous version.
 
-Records of version 1 are older than versions: they carry none, and lack what came while they were
-written. It is filled in with what held for them then, not with the defaults of today.
+Records of version 1 are older than the version number and do not carry one. They lack the fields
+that were added later; those are filled in with what held at the time, not with the defaults of
+today.
 """
 
 from __future__ import annotations
@@ -41,18 +42,18 @@ Upgrades = Mapping[int, Callable[[Values], Values]]
 
 
 class Record(BaseModel):
-    """What all records hold by: no field too many or too few, none of another type."""
+    """Base of all records: no missing field, no unknown one, and none of another type."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     @property
     def values(self) -> Values:
-        """The fields by name, records within as records."""
+        """The fields by name, except the version; nested records stay records."""
         return {name: getattr(self, name) for name in type(self).model_fields if name != "version"}
 
 
 class PolicyRecord(Record):
-    """How a session chooses."""
+    """Stored form of `Policy`, by which a session chooses instances."""
 
     name: Name
     random_share: float
@@ -69,7 +70,7 @@ class PolicyRecord(Record):
 
 
 class StoppingRecord(Record):
-    """When a session stops."""
+    """Stored form of `StoppingRule`, by which a session stops."""
 
     max_episodes: Count
     target_sd: float
@@ -82,14 +83,14 @@ class StoppingRecord(Record):
 
 
 class CameraRecord(Record):
-    """A camera."""
+    """Stored form of `CameraSpec`."""
 
     resolution: Count
     grayscale: bool
 
 
 class RaysRecord(Record):
-    """Rays."""
+    """Stored form of `RaySpec`."""
 
     per_side: Count
     max_degrees: float
@@ -97,14 +98,14 @@ class RaysRecord(Record):
 
 
 class ObservationRecord(Record):
-    """What an agent sees."""
+    """Stored form of `ObservationSpec`, which says what an agent sees."""
 
     camera: CameraRecord | None
     rays: RaysRecord | None
     decision_period: Count
 
     def value(self) -> ObservationSpec:
-        """The value that it stands for."""
+        """Return the domain value."""
         return ObservationSpec(
             None if self.camera is None else CameraSpec(**self.camera.values),
             None if self.rays is None else RaySpec(**self.rays.values),
@@ -113,7 +114,7 @@ class ObservationRecord(Record):
 
 
 class SessionSpecRecord(Record):
-    """What a session was made with."""
+    """Stored form of `SessionSpec`."""
 
     version: Literal[2] = 2
     agent: str
@@ -134,7 +135,7 @@ class SessionSpecRecord(Record):
     rules: Count
 
     def value(self) -> SessionSpec:
-        """The value that it stands for."""
+        """Return the domain value."""
         names.check_component(self.battery, "battery")
         parts: Values = {
             "policy": Policy(**self.policy.values),
@@ -145,7 +146,7 @@ class SessionSpecRecord(Record):
 
 
 class AllocationRecord(Record):
-    """How a campaign hands out."""
+    """Stored form of `Allocation`, by which a campaign hands out episodes."""
 
     budget: Count
     common: Count
@@ -156,7 +157,7 @@ class AllocationRecord(Record):
 
 
 class CampaignSpecRecord(Record):
-    """What a campaign was made with."""
+    """Stored form of `CampaignSpec`."""
 
     version: Literal[2] = 2
     agents: tuple[str, ...]
@@ -164,12 +165,12 @@ class CampaignSpecRecord(Record):
     allocation: AllocationRecord
 
     def value(self) -> CampaignSpec:
-        """The value that it stands for."""
+        """Return the domain value."""
         return CampaignSpec(self.agents, self.session.value(), Allocation(**self.allocation.values))
 
 
 class InstanceRecord(Record):
-    """An instance that was made on demand."""
+    """Stored form of an `Instance` that was made on demand."""
 
     name: str
     paradigm: str
@@ -182,25 +183,25 @@ class InstanceRecord(Record):
     places: tuple[tuple[bool, float, float, float], ...]
 
     def value(self) -> Instance:
-        """The value that it stands for."""
+        """Return the domain value."""
         places: Values = {"places": tuple(MarkedPlace(*place) for place in self.places)}
         return Instance(**{**self.values, **places})
 
 
 class MadeRecord(Record):
-    """An instance with its arena."""
+    """Stored form of `Made`, an instance made on demand with its arena."""
 
     offer: str
     instance: InstanceRecord
     arena_yaml: str
 
     def value(self) -> Made:
-        """The value that it stands for."""
+        """Return the domain value."""
         return Made(self.offer, self.instance.value(), self.arena_yaml)
 
 
 class PeersRecord(Record):
-    """What stood beside a chosen instance."""
+    """Stored form of `Peers`, the instances of one paradigm that a choice was made from."""
 
     left: Count
     propensity: float
@@ -209,7 +210,7 @@ class PeersRecord(Record):
 
 
 class DecisionRecord(Record):
-    """Why an instance was chosen."""
+    """Stored form of `Decision`."""
 
     version: Literal[2] = 2
     instance: str
@@ -225,7 +226,7 @@ class DecisionRecord(Record):
     peers: PeersRecord | None
 
     def value(self) -> Decision:
-        """The value that it stands for."""
+        """Return the domain value."""
         parts: Values = {
             "made": None if self.made is None else self.made.value(),
             "peers": None if self.peers is None else Peers(**self.peers.values),
@@ -234,7 +235,7 @@ class DecisionRecord(Record):
 
 
 class CapabilityRecord(Record):
-    """How well one capability is known."""
+    """Stored form of `CapabilityStatus`."""
 
     name: str
     mean: float
@@ -247,13 +248,13 @@ class CapabilityRecord(Record):
 
 
 class CapabilitiesRecord(Record):
-    """How well all are known."""
+    """Stored form of how well all capabilities of a session are known."""
 
     version: Literal[2] = 2
     capabilities: tuple[CapabilityRecord, ...]
 
     def value(self) -> tuple[CapabilityStatus, ...]:
-        """The value that it stands for."""
+        """Return the domain value."""
         return tuple(CapabilityStatus(**one.values) for one in self.capabilities)
 
 
@@ -307,12 +308,13 @@ R = TypeVar("R", bound=Record)
 
 @dataclass(frozen=True, slots=True)
 class _Kind(Generic[R]):
-    """One kind of record: its model, and the steps from version to version.
+    """A kind of record: its model, and the steps that upgrade older versions.
 
     Attributes:
-        model: What it must be now.
-        upgrades: By version, the step to the next.
-        bare: The field that the whole record was at first, where it was a list.
+        model: The present model.
+        upgrades: By version, the step to the next version.
+        bare: Name of the one field, if the record was first stored as the bare list in that field;
+            empty otherwise.
     """
 
     model: type[R]
@@ -320,26 +322,26 @@ class _Kind(Generic[R]):
     bare: str = ""
 
     def read(self, text: str) -> R:
-        """The record that a text holds, brought to the version of today.
+        """Parse a record, and upgrade it to the present version.
 
         Raises:
-            UnreadableError: It is none.
+            UnreadableError: The text is not such a record.
         """
         try:
             found: Any = from_json(text)
             if self.bare and isinstance(found, list):
                 found = {self.bare: cast("Any", found)}
             if not isinstance(found, dict):
-                raise UnreadableError("it is no record")
+                raise UnreadableError("it is not a record")
             values = cast("Values", found)
             version = values.get("version", 1)
             newest = 1 + len(self.upgrades)
             if not isinstance(version, int) or version < 1:
-                raise UnreadableError(f"version: {version!r} is none")
+                raise UnreadableError(f"version: {version!r} is not a version")
             if version > newest:
                 raise UnreadableError(
-                    f"version: it is {version}, and this animalcat knows up to {newest}; update "
-                    "animalcat"
+                    f"version: it is {version}, but this animalcat knows versions up to {newest}; "
+                    "update animalcat"
                 )
             if version < newest:
                 for step in range(version, newest):
@@ -363,7 +365,7 @@ _CAPABILITIES: Final = _Kind(CapabilitiesRecord, {1: _capabilities_from_1}, "cap
 
 
 def read_spec(text: str) -> SessionSpec:
-    """What a session was made with.
+    """Parse a session's specification.
 
     Raises:
         UnreadableError: The record cannot be read.
@@ -372,12 +374,12 @@ def read_spec(text: str) -> SessionSpec:
 
 
 def write_spec(spec: SessionSpec) -> Values:
-    """The record of what a session is made with."""
+    """Return the record of a session's specification."""
     return SessionSpecRecord.model_validate(asdict(spec)).model_dump(mode="json")
 
 
 def read_campaign(text: str) -> CampaignSpec:
-    """What a campaign was made with.
+    """Parse a campaign's specification.
 
     Raises:
         UnreadableError: The record cannot be read.
@@ -386,12 +388,12 @@ def read_campaign(text: str) -> CampaignSpec:
 
 
 def write_campaign(spec: CampaignSpec) -> Values:
-    """The record of what a campaign is made with."""
+    """Return the record of a campaign's specification."""
     return CampaignSpecRecord.model_validate(asdict(spec)).model_dump(mode="json")
 
 
 def read_decision(text: str) -> Decision:
-    """Why an instance was chosen.
+    """Parse a decision.
 
     Raises:
         UnreadableError: The record cannot be read.
@@ -400,12 +402,12 @@ def read_decision(text: str) -> Decision:
 
 
 def write_decision(decision: Decision) -> Values:
-    """The record of why an instance was chosen."""
+    """Return the record of a decision."""
     return DecisionRecord.model_validate(asdict(decision)).model_dump(mode="json")
 
 
 def read_capabilities(text: str) -> tuple[CapabilityStatus, ...]:
-    """How well capabilities are known.
+    """Parse how well capabilities are known.
 
     Raises:
         UnreadableError: The record cannot be read.
@@ -414,13 +416,17 @@ def read_capabilities(text: str) -> tuple[CapabilityStatus, ...]:
 
 
 def write_capabilities(capabilities: tuple[CapabilityStatus, ...]) -> Values:
-    """The record of how well capabilities are known."""
+    """Return the record of how well capabilities are known."""
     whole = {"capabilities": tuple(map(asdict, capabilities))}
     return CapabilitiesRecord.model_validate(whole).model_dump(mode="json")
 
 
 def read_json(what: str, text: str) -> Any:
-    """JSON values that are nobody's record.
+    """Parse JSON values that have no model.
+
+    Args:
+        what: What they are, for the error message.
+        text: The JSON text.
 
     Raises:
         UnreadableError: The text is damaged.
@@ -432,13 +438,20 @@ E = TypeVar("E", bound=Enum)
 
 
 def read_name(what: str, kind: type[E], name: str) -> E:
-    """The member of an enumeration that is stored by its name.
+    """Return the member of an enumeration that is stored by its name.
+
+    Args:
+        what: What it is, for the error message.
+        kind: The enumeration.
+        name: The stored name.
 
     Raises:
-        UnreadableError: There is none of that name.
+        UnreadableError: The enumeration has no such member.
     """
     if name not in kind.__members__:
-        raise UnreadableError(f"{what}: {name!r} is unknown; update animalcat if it is newer")
+        raise UnreadableError(
+            f"{what}: {name!r} is unknown; update animalcat if a newer version wrote it"
+        )
     return kind[name]
 
 
@@ -448,14 +461,14 @@ V = TypeVar("V")
 def _value(what: str, read: Callable[[], V]) -> V:
     try:
         return read()
-    except ValueError as error:  # of the record, or of a value that refuses what it says
+    except ValueError as error:  # also of a domain value that rejects its content
         raise UnreadableError(f"{what}: {error}") from error
 
 
 def _within(values: Values, part: str) -> Values:
     found = values.get(part)
     if not isinstance(found, dict):
-        raise UnreadableError(f"{part}: it is {'no record' if part in values else 'missing'}")
+        raise UnreadableError(f"{part}: it is {'not a record' if part in values else 'missing'}")
     return cast("Values", found)
 
 

@@ -1,4 +1,4 @@
-"""The tables of the relational store."""
+"""Defines the tables of the relational store."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 
 REVISION: Final = "0006"
-"""Revision of the schema; `migrations/versions` has the step that leads to each."""
+"""Revision of the schema; `migrations/versions` has the step that leads to each revision."""
 
 metadata: Final = MetaData()
 
@@ -67,12 +67,12 @@ sessions: Final = Table(
     Column("state", String(20), nullable=False),
     Column("reason", Text, nullable=False, default=""),
     Column("created", DateTime(timezone=False), nullable=False),
-    # Episodes that may be begun for now; null: as the stopping rule says.
+    # Number of episodes that may begin for now; null if the stopping rule alone decides.
     Column("allowed", Integer, nullable=True),
-    # Derived: copied from the latest attempt or the profile, for lists.
+    # Derived for lists: copied from the latest attempt or the profile.
     Column("capabilities", JSON, nullable=False),
     Column("misfit", Text, nullable=False, server_default=""),
-    # Derived: copied from the spec, to find it by.
+    # Derived for filters: copied from the spec.
     Column("agent", String(200), nullable=False, server_default=""),
     Column("battery", String(100), nullable=False, server_default=""),
     Column("battery_digest", String(64), nullable=False, server_default=""),
@@ -90,7 +90,7 @@ campaigns: Final = Table(
     Column("sessions", JSON, nullable=False),
     Column("created", DateTime(timezone=False), nullable=False),
     Column("reason", Text, nullable=False, default=""),
-    # Derived: copied from the spec, to find it by.
+    # Derived for filters: copied from the spec.
     Column("battery", String(100), nullable=False, server_default=""),
     Column("battery_digest", String(64), nullable=False, server_default=""),
 )
@@ -114,12 +114,12 @@ episodes: Final = Table(
     Column("seconds", Float, nullable=False, server_default="0"),
     Column("outcomes", JSON, nullable=False, server_default="{}"),
     Column("versions", JSON, nullable=False, server_default="{}"),
-    # Why a person declared the outcome invalid; it then does not count.
+    # Why a person declared the outcome invalid, so that it does not count; else empty.
     Column("invalid", Text, nullable=False, server_default=""),
 )
 
 _COUNTS: Final = text("counts")
-# The database itself keeps that at most one attempt at a number counts.
+# The database itself enforces that at most one attempt at an episode counts.
 Index(
     "one_counts",
     episodes.c.session,

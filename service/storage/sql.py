@@ -1,4 +1,4 @@
-"""The store on SQLAlchemy: SQLite in a data directory, or PostgreSQL by its URL."""
+"""Implements the store with SQLAlchemy, on SQLite in a data directory or on PostgreSQL by URL."""
 
 from __future__ import annotations
 
@@ -63,17 +63,17 @@ from animalcat.service.storage.migrate import bring_up_to_date
 
 
 class SqlStore(SessionStore):
-    """Keeps everything in one relational database.
+    """A store that keeps everything in one relational database.
 
     Args:
         url: SQLAlchemy's URL of the database.
 
     Raises:
-        StoreTooNewError: Its schema is newer than this code.
+        StoreTooNewError: The database's schema is newer than this code.
     """
 
     def __init__(self, url: str) -> None:
-        # JSON is read as text: what is wrong with it is for the record to say.
+        # JSON is read as text, so that `records` can say what is wrong with it.
         self._engine = create_engine(url, json_deserializer=_text)
         if self._engine.dialect.name == "sqlite":
             event.listen(self._engine, "connect", _configure_sqlite)
@@ -83,12 +83,12 @@ class SqlStore(SessionStore):
 
     @classmethod
     def in_directory(cls, data: Path) -> SqlStore:
-        """The store of a data directory: `animalcat.sqlite` in it."""
+        """Open the store of a data directory, the file `animalcat.sqlite` in it."""
         data.mkdir(parents=True, exist_ok=True)
         return cls(f"sqlite:///{(data / 'animalcat.sqlite').resolve()}")
 
     def put_battery(self, battery: BatteryRecord) -> None:
-        """Keep a battery's name; a name that exists points to the new content from now on."""
+        """Store a battery; if its id exists, it refers to the new content from now on."""
         table = schema.batteries
         values = {
             "digest": battery.digest,
@@ -101,7 +101,7 @@ class SqlStore(SessionStore):
                 db.execute(insert(table).values(id=battery.id, **values))
 
     def battery(self, battery: str) -> BatteryRecord | None:
-        """The battery of that id."""
+        """Return the battery with this id; None if there is none."""
         with self._reader.connect() as db:
             row = db.execute(
                 select(schema.batteries).where(schema.batteries.c.id == battery)
@@ -109,13 +109,13 @@ class SqlStore(SessionStore):
         return None if row is None else _battery(row)
 
     def batteries(self) -> list[BatteryRecord]:
-        """All batteries, by id."""
+        """List all batteries in order of id."""
         with self._reader.connect() as db:
             rows = db.execute(select(schema.batteries).order_by(schema.batteries.c.id)).all()
         return [_battery(row) for row in rows]
 
     def delete_battery(self, battery: str) -> bool:
-        """Forget a battery; see the base class."""
+        """Delete a battery; see the base class."""
         table, sessions, campaigns = schema.batteries, schema.sessions, schema.campaigns
         with self._engine.begin() as db:
             digest = db.scalar(select(table.c.digest).where(table.c.id == battery))
@@ -126,28 +126,28 @@ class SqlStore(SessionStore):
                 user = db.scalar(with_it.limit(1))
                 if user is not None:
                     raise InUseError(
-                        f"battery {battery} is what {what} {user} was made with; delete that first"
+                        f"{what} {user} was made with battery {battery}; delete that {what} first"
                     )
             db.execute(delete(table).where(table.c.id == battery))
             same = select(table.c.id).where(table.c.digest == digest).limit(1)
             return db.scalar(same) is None
 
     def put_layout(self, layout: LayoutRecord) -> None:
-        """Keep a layout; one of that digest is left as it is."""
+        """Store a layout; one with the same digest stays as it is."""
         table = schema.layouts
         with self._engine.begin() as db:
             if db.scalar(select(table.c.digest).where(table.c.digest == layout.digest)) is None:
                 db.execute(insert(table).values(asdict(layout)))
 
     def layout(self, digest: str) -> LayoutRecord | None:
-        """The layout of that digest."""
+        """Return the layout with this digest; None if there is none."""
         table = schema.layouts
         with self._reader.connect() as db:
             row = db.execute(select(table).where(table.c.digest == digest)).one_or_none()
         return None if row is None else LayoutRecord(*row)
 
     def layouts(self) -> list[LayoutRecord]:
-        """All layouts, by name, variant and digest."""
+        """List all layouts in order of name, variant and digest."""
         table = schema.layouts
         order = (table.c.name, table.c.variant, table.c.digest)
         with self._reader.connect() as db:
@@ -161,7 +161,7 @@ class SqlStore(SessionStore):
         request_id: str = "",
         allowed: int | None = None,
     ) -> Session:
-        """Keep a new session; see the base class."""
+        """Store a new session; see the base class."""
         table = schema.sessions
         with self._engine.begin() as db:
             if request_id:
@@ -196,7 +196,7 @@ class SqlStore(SessionStore):
             return _one_session(db, name)
 
     def session(self, session: str) -> Session | None:
-        """The session of that id."""
+        """Return the session with this id; None if there is none."""
         with self._reader.connect() as db:
             row = db.execute(_session_query().where(schema.sessions.c.id == session)).one_or_none()
         return None if row is None else _session(row)
@@ -204,7 +204,7 @@ class SqlStore(SessionStore):
     def sessions(
         self, wanted: SessionFilter = SessionFilter(), page: Page = Page()
     ) -> Listing[Session]:
-        """Sessions, newest first; see the base class."""
+        """List sessions, newest first; see the base class."""
         table = schema.sessions
         query = _session_query()
         if wanted.agent:
@@ -217,7 +217,7 @@ class SqlStore(SessionStore):
         return Listing(map(_session, rows), following)
 
     def delete_session(self, session: str, first: Callable[[], None] = nothing) -> None:
-        """Forget a session and all that belongs to it; see the base class."""
+        """Delete a session and everything that belongs to it; see the base class."""
         table = schema.sessions
         with self._engine.begin() as db:
             if _one_session(db, session).state is SessionState.RUNNING:
@@ -225,7 +225,8 @@ class SqlStore(SessionStore):
             for campaign in db.execute(select(schema.campaigns)):
                 if session in _sessions_of(campaign):
                     raise InUseError(
-                        f"session {session} belongs to campaign {campaign.id}; delete that first"
+                        f"session {session} belongs to campaign {campaign.id}; delete that "
+                        "campaign first"
                     )
             first()
             for part in (schema.episodes, schema.certificates, schema.profiles):
@@ -239,7 +240,7 @@ class SqlStore(SessionStore):
             return _one_session(db, session)
 
     def pause(self, session: str, paused: bool) -> Session:
-        """Keep that a person has paused a session; see the base class."""
+        """Store whether a person has paused a session; see the base class."""
         table = schema.sessions
         with self._engine.begin() as db:
             before = _one_session(db, session)
@@ -249,7 +250,7 @@ class SqlStore(SessionStore):
             return _one_session(db, session)
 
     def allow(self, episodes: Mapping[str, int]) -> None:
-        """Change how many episodes may be begun for now; see the base class."""
+        """Change how many episodes may begin for now; see the base class."""
         table = schema.sessions
         with self._engine.begin() as db:
             for session, allowed in episodes.items():
@@ -258,7 +259,7 @@ class SqlStore(SessionStore):
                     raise KeyError(f"no session {session}")
 
     def create_campaign(self, campaign: Campaign) -> Campaign:
-        """Keep a campaign; see the base class."""
+        """Store a campaign; see the base class."""
         table = schema.campaigns
         with self._engine.begin() as db:
             row = db.execute(select(table).where(table.c.id == campaign.id)).one_or_none()
@@ -280,7 +281,7 @@ class SqlStore(SessionStore):
         return campaign
 
     def campaign(self, campaign: str) -> Campaign | None:
-        """The campaign of that id."""
+        """Return the campaign with this id; None if there is none."""
         table = schema.campaigns
         with self._reader.connect() as db:
             row = db.execute(select(table).where(table.c.id == campaign)).one_or_none()
@@ -289,7 +290,7 @@ class SqlStore(SessionStore):
     def campaigns(
         self, wanted: CampaignFilter = CampaignFilter(), page: Page = Page()
     ) -> Listing[Campaign]:
-        """Campaigns, newest first; see the base class."""
+        """List campaigns, newest first; see the base class."""
         table = schema.campaigns
         query = select(table)
         if wanted.battery:
@@ -300,7 +301,7 @@ class SqlStore(SessionStore):
         return Listing(map(_campaign, rows), following)
 
     def delete_campaign(self, campaign: str) -> None:
-        """Forget a campaign; see the base class."""
+        """Delete a campaign but keep its sessions; see the base class."""
         table, sessions = schema.campaigns, schema.sessions
         with self._engine.begin() as db:
             row = db.execute(select(table).where(table.c.id == campaign)).one_or_none()
@@ -318,7 +319,7 @@ class SqlStore(SessionStore):
             db.execute(delete(table).where(table.c.id == campaign))
 
     def end_campaign(self, campaign: str, reason: str) -> Campaign:
-        """Keep why no more is handed out; see the base class."""
+        """Store why a campaign hands out no more episodes; see the base class."""
         table = schema.campaigns
         with self._engine.begin() as db:
             going_on = (table.c.id == campaign) & (table.c.reason == "")
@@ -334,7 +335,7 @@ class SqlStore(SessionStore):
         capabilities: tuple[CapabilityStatus, ...] = (),
         misfit: str = "",
     ) -> None:
-        """Keep a decision and that an attempt at it begins; see the base class."""
+        """Store a decision and the beginning of an attempt at it; see the base class."""
         table = schema.episodes
         with self._engine.begin() as db:
             _one_session(db, episode.session)
@@ -356,7 +357,7 @@ class SqlStore(SessionStore):
                 _set_knowledge(db, episode.session, capabilities, misfit)
 
     def finish_episode(self, episode: Episode) -> None:
-        """Keep how an open attempt ended; see the base class."""
+        """Store how an open attempt ended; see the base class."""
         table = schema.episodes
         with self._engine.begin() as db:
             attempt = (
@@ -400,7 +401,7 @@ class SqlStore(SessionStore):
     def episodes(
         self, session: str, wanted: EpisodeFilter = EpisodeFilter(), page: Page = Page()
     ) -> Listing[Episode]:
-        """Attempts of a session, by number and attempt; see the base class."""
+        """List the attempts of a session in order of number and attempt; see the base class."""
         table = schema.episodes
         place = tuple_(table.c.number, table.c.attempt)
         query = select(table).where(table.c.session == session)
@@ -417,14 +418,14 @@ class SqlStore(SessionStore):
     def _newest(
         self, query: Select[Any], seq: ColumnElement[int], page: Page
     ) -> tuple[Sequence[Row[Any]], str]:
-        """Rows of a page, newest first, and the token of the next."""
+        """Return the rows of a page, newest first, and the token of the next page."""
         if page.after:
             query = query.where(seq < _numbers(page.after, 1)[0])
         rows, more = self._page(query.order_by(seq.desc()), page)
         return rows, str(rows[-1].seq) if more else ""
 
     def _page(self, query: Select[Any], page: Page) -> tuple[Sequence[Row[Any]], bool]:
-        """Rows of a page, and whether others follow."""
+        """Return the rows of a page, and whether more follow."""
         if not page.limit:
             with self._reader.connect() as db:
                 return db.execute(query).all(), False
@@ -433,7 +434,7 @@ class SqlStore(SessionStore):
         return rows[: page.limit], len(rows) > page.limit
 
     def put_certificate(self, session: str, certificate: StoredCertificate) -> None:
-        """Keep a certificate; see the base class."""
+        """Store a certificate; see the base class."""
         with self._engine.begin() as db:
             _one_session(db, session)
             _insert(
@@ -449,7 +450,7 @@ class SqlStore(SessionStore):
             )
 
     def certificates(self, session: str) -> dict[int, StoredCertificate]:
-        """All certificates of a session, by n."""
+        """Return all certificates of a session by n, the number of episodes certified."""
         table = schema.certificates
         with self._reader.connect() as db:
             rows = db.execute(
@@ -466,7 +467,7 @@ class SqlStore(SessionStore):
         capabilities: tuple[CapabilityStatus, ...],
         misfit: str = "",
     ) -> Session:
-        """End a session and keep its profile, at once; see the base class."""
+        """End a session and store its profile at once; see the base class."""
         with self._engine.begin() as db:
             if _one_session(db, session).state.over:
                 raise AlreadyFinishedError(f"{session} is over")
@@ -476,24 +477,25 @@ class SqlStore(SessionStore):
             return _one_session(db, session)
 
     def profile(self, session: str) -> dict[str, Any] | None:
-        """The exported profile; None before the session is over."""
+        """Return the exported profile; None if the session has none yet."""
         table = schema.profiles
         with self._reader.connect() as db:
             text = db.scalar(select(table.c.profile).where(table.c.session == session))
         return None if text is None else records.read_json(f"profile of {session}", text)
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close all connections to the database."""
         self._engine.dispose()
 
 
 def _configure_sqlite(connection: Any, _: ConnectionPoolEntry) -> None:
-    # SQLAlchemy, not the driver, says when a transaction begins (see _begin_immediate).
+    # SQLAlchemy, not the driver, begins transactions (see `_begin`).
     connection.isolation_level = None
     for pragma in (
         "journal_mode=WAL",
-        # FULL, not NORMAL: in WAL mode NORMAL may lose the last commits when power fails, and an
-        # acknowledged outcome must not be lost. It costs one fsync a commit, two an episode.
+        # FULL and not NORMAL: in WAL mode, NORMAL may lose the last commits when power fails, and
+        # an acknowledged outcome must not be lost. FULL costs one fsync per commit, two per
+        # episode.
         "synchronous=FULL",
         "foreign_keys=ON",
         "busy_timeout=10000",
@@ -502,17 +504,17 @@ def _configure_sqlite(connection: Any, _: ConnectionPoolEntry) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    # A transaction that reads first and then writes would fail with "database is locked" when
-    # another wrote in between; taking the write lock at once makes it wait instead.
+    # A transaction that first reads and then writes would fail with "database is locked" if another
+    # one wrote in between. Taking the write lock at once makes it wait instead.
     reads = connection.get_execution_options().get("animalcat_reads", False)
     connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
 
 
 def _numbers(token: str, n: int) -> list[int]:
-    """The numbers that the token of a page is made of."""
+    """Return the numbers in a page's token."""
     parts = token.split("-")
     if len(parts) != n or not all(part.isdecimal() and part.isascii() for part in parts):
-        raise BadPageError(f"{token[:40]!r} is not the token of a page; begin at the first page")
+        raise BadPageError(f"{token[:40]!r} is not the token of a page; start with the first page")
     return [int(part) for part in parts]
 
 
@@ -525,7 +527,7 @@ def _insert(db: Connection, statement: Any, taken: str) -> None:
 
 def _session_query() -> Select[Any]:
     table, played = schema.sessions, schema.episodes
-    # Counted row by row: a page of a long list costs its own sessions only.
+    # Counting per session makes a page of a long list cost only its own sessions.
     counted = select(func.count()).where(played.c.session == table.c.id, played.c.counts)
     passed = counted.where(played.c.outcome == Outcome.SUCCESS.name)
     return select(
@@ -654,7 +656,7 @@ def _campaign(row: Row[Any]) -> Campaign:
 
 
 def _no_spec(agent: str, battery: str) -> SessionSpec:
-    """What a session was made with, where that cannot be read."""
+    """Return a specification for a session whose own cannot be read."""
     try:
         names.check_component(battery, "battery")
     except names.BadNameError:
@@ -663,7 +665,7 @@ def _no_spec(agent: str, battery: str) -> SessionSpec:
 
 
 def _sessions_of(row: Row[Any]) -> tuple[str, ...]:
-    """Sessions of a campaign; none where even they cannot be read."""
+    """Return the sessions of a campaign; none if even they cannot be read."""
     try:
         return tuple(records.read_json("sessions", row.sessions))
     except UnreadableError:

@@ -1,4 +1,4 @@
-"""Suites that any implementation of a service contract can be held against.
+"""Test suites that any implementation of a service contract must pass.
 
-`storage_suite` is that of stores.
+`storage_suite` is the suite for stores.
 """

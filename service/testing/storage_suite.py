@@ -1,4 +1,4 @@
-"""The laws of a store; whoever writes one inherits the class and gives the fixture."""
+"""Tests the laws of a store; whoever writes a store inherits the class and gives the fixture."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ MISFIT = "since episode 20: less success than predicted where paradigm is cup"
 
 
 def attempt(session: str, number: int, k: int = 0) -> Episode:
-    """An open attempt."""
+    """Return an open attempt."""
     return Episode(session, number, k, DECISION, agent_instance="p1")
 
 
 def finished(episode: Episode, outcome: Outcome = Outcome.SUCCESS) -> Episode:
-    """The same attempt, finished."""
+    """Return the attempt, finished."""
     return replace(
         episode,
         outcome=outcome,
@@ -98,14 +98,14 @@ class StorageSuite:
         return store.create_session("s", SPEC, NOW).id
 
     def test_a_session_comes_back_as_it_went_in(self, store: SessionStore, session: str) -> None:
-        """Every value of the spec survives, also 64-bit seeds and the time."""
+        """Every value of a specification survives, including 64-bit seeds and the time."""
         found = store.session(session)
         assert found is not None
         assert (found.spec, found.created, found.state) == (SPEC, NOW, SessionState.WAITING)
         assert (found.episodes, found.successes, found.capabilities) == (0, 0, ())
 
     def test_what_is_allowed_can_change(self, store: SessionStore, session: str) -> None:
-        """Until then the stopping rule alone says how many episodes may begin."""
+        """At first the stopping rule alone decides how many episodes may begin."""
         assert [found.allowed for found in store.sessions()] == [None]
         store.allow({session: 8})
         assert store.create_session("other", SPEC, NOW, allowed=3).allowed == 3
@@ -114,14 +114,14 @@ class StorageSuite:
         assert [found.allowed for found in store.sessions()] == [4, 9]
 
     def test_sessions_are_allowed_all_or_none(self, store: SessionStore, session: str) -> None:
-        """One that is not there leaves the others as they were."""
+        """If one session does not exist, the others keep their numbers."""
         other = store.create_session("other", SPEC, NOW, allowed=3).id
         with pytest.raises(KeyError):
             store.allow({other: 4, session: 8, "x": 1})
         assert [found.allowed for found in store.sessions()] == [3, None]
 
     def test_a_campaign_comes_back_as_it_went_in(self, store: SessionStore, session: str) -> None:
-        """It is made once, and ends once."""
+        """A campaign is created once and ends once."""
         other = store.create_session("s", SPEC, NOW).id
         spec = CampaignSpec(("a", "b"), SPEC, Allocation(200, common=5))
         campaign = Campaign("c", spec, (session, other), NOW)
@@ -134,7 +134,7 @@ class StorageSuite:
         assert [found.id for found in store.campaigns()] == ["d", "c"]
 
     def test_a_campaign_needs_its_sessions(self, store: SessionStore, session: str) -> None:
-        """Nothing is kept of one that names others."""
+        """A campaign that names an unknown session is not stored."""
         spec = CampaignSpec(("a", "b"), SPEC, Allocation(200))
         with pytest.raises(KeyError):
             store.create_campaign(Campaign("c", spec, (session, "x"), NOW))
@@ -144,13 +144,13 @@ class StorageSuite:
             store.end_campaign("c", "")
 
     def test_ids_that_are_taken_get_a_number(self, store: SessionStore) -> None:
-        """Three sessions that want one id; the list has the newest first."""
+        """Sessions that want the same id get different ones; the list shows the newest first."""
         ids = [store.create_session("s", SPEC, NOW).id for _ in range(3)]
         assert ids == ["s", "s-2", "s-3"]
         assert [s.id for s in store.sessions()] == ["s-3", "s-2", "s"]
 
     def test_same_request_id_is_applied_once(self, store: SessionStore) -> None:
-        """The second call gives the first session; another spec under the id is refused."""
+        """A repeated request id returns the first session, or is refused for another spec."""
         first = store.create_session("s", SPEC, NOW, "r1")
         again = store.create_session("t", SPEC, NOW, "r1")
         assert again == first
@@ -161,13 +161,13 @@ class StorageSuite:
             store.create_session("s", replace(SPEC, layout="own", layout_digest="1"), NOW, "r1")
 
     def test_a_request_may_come_again_after_an_upgrade(self, store: SessionStore) -> None:
-        """What the server brings along is not part of the request: that session goes by its own."""
+        """What the server adds is not part of the request: the first session is returned."""
         first = store.create_session("s", SPEC, NOW, "r1")
         newer = replace(SPEC, rules=2, layout_digest="ef" * 32)
         assert store.create_session("s", newer, NOW, "r1") == first
 
     def test_a_layout_comes_back_as_it_went_in(self, store: SessionStore) -> None:
-        """Its digest names it for good; the list is by name and variant."""
+        """A layout's digest always means the same layout; the list is by name and variant."""
         mine = LayoutRecord("ab" * 32, "mine", "", "name: mine\nunit: 'é'\n")
         other = LayoutRecord("cd" * 32, "mine", "no-noise", "name: mine\n")
         for layout in (other, mine, replace(mine, text="name: other\n")):
@@ -177,7 +177,7 @@ class StorageSuite:
         assert store.layout("x") is None
 
     def test_unknown_things_read_as_nothing(self, store: SessionStore) -> None:
-        """Reads of what is not there."""
+        """Reads of unknown ids return nothing."""
         assert store.session("x") is None
         assert store.battery("x") is None
         assert store.profile("x") is None
@@ -188,7 +188,7 @@ class StorageSuite:
     def test_writes_to_unknown_sessions_are_errors(
         self, store: SessionStore, write: Callable[[SessionStore], Any]
     ) -> None:
-        """And nothing is written."""
+        """Writes to unknown ids are refused and write nothing."""
         with pytest.raises(KeyError):
             write(store)
         assert store.sessions() == []
@@ -196,7 +196,7 @@ class StorageSuite:
     def test_an_attempt_brings_the_state_of_the_capabilities(
         self, store: SessionStore, session: str
     ) -> None:
-        """A repetition, which learnt nothing, leaves it."""
+        """A repeated attempt, before which nothing was learnt, keeps the stored capabilities."""
         store.open_episode(attempt(session, 0), STATUS, MISFIT)
         store.finish_episode(finished(attempt(session, 0), Outcome.VOID))
         store.open_episode(attempt(session, 0, 1))
@@ -205,7 +205,7 @@ class StorageSuite:
         assert (found.capabilities, found.misfit) == (STATUS, MISFIT)
 
     def test_outcomes_are_counted(self, store: SessionStore, session: str) -> None:
-        """Success and failure count, void and fault do not."""
+        """Successes and failures count; voids and faults do not."""
         for number, outcome in enumerate(Outcome):
             store.open_episode(attempt(session, number))
             store.finish_episode(finished(attempt(session, number), outcome))
@@ -215,14 +215,14 @@ class StorageSuite:
         assert [e.outcome for e in store.episodes(session)] == list(Outcome)
 
     def test_an_episode_comes_back_as_it_went_in(self, store: SessionStore, session: str) -> None:
-        """Open first, then finished, every value."""
+        """Every value of an attempt survives, first open and then finished."""
         store.open_episode(attempt(session, 0))
         assert store.episodes(session) == [attempt(session, 0)]
         store.finish_episode(finished(attempt(session, 0)))
         assert store.episodes(session) == [finished(attempt(session, 0))]
 
     def test_a_finished_episode_is_immutable(self, store: SessionStore, session: str) -> None:
-        """Neither finished again nor opened again nor counted twice."""
+        """A finished attempt is neither finished again, nor opened again, nor counted twice."""
         store.open_episode(attempt(session, 0))
         store.finish_episode(finished(attempt(session, 0)))
         with pytest.raises(AlreadyFinishedError):
@@ -234,7 +234,7 @@ class StorageSuite:
         assert store.episodes(session) == [finished(attempt(session, 0))]
 
     def test_of_two_open_attempts_one_counts(self, store: SessionStore, session: str) -> None:
-        """Whatever the callers do."""
+        """At most one attempt at a number counts, whatever callers do."""
         for k in (0, 1):
             store.open_episode(attempt(session, 0, k))
         store.finish_episode(finished(attempt(session, 0, 1)))
@@ -245,7 +245,7 @@ class StorageSuite:
     def test_an_invalid_outcome_is_kept_and_does_not_count(
         self, store: SessionStore, session: str
     ) -> None:
-        """Its number may be played again; the first reason stays."""
+        """The number of an invalid episode may be played again; the first reason stays."""
         for number in (0, 1):
             store.open_episode(attempt(session, number))
             store.finish_episode(finished(attempt(session, number)))
@@ -268,7 +268,7 @@ class StorageSuite:
             store.invalidate_episode(session, 1, 0, "")
 
     def test_a_pause_is_kept(self, store: SessionStore, session: str) -> None:
-        """Until the session is let go on; one that is over cannot be paused."""
+        """A session is paused until it is let go on; one that is over cannot be paused."""
         assert store.pause(session, True).paused
         assert [s.paused for s in store.sessions()] == [True]
         assert not store.pause(session, False).paused
@@ -277,7 +277,7 @@ class StorageSuite:
             store.pause(session, True)
 
     def test_a_session_that_is_over_stays_over(self, store: SessionStore, session: str) -> None:
-        """Its profile is there, its state stays."""
+        """A session that is over has its profile and keeps its state."""
         profile = {"nodes": {"navigationAbility": {"mean": 2.5, "hdi": [1.0, 4.0]}}}
         ended = store.finish_session(
             session, SessionState.FINISHED, "budget", profile, STATUS, MISFIT
@@ -297,7 +297,7 @@ class StorageSuite:
         assert store.profile(session) == profile
 
     def test_reads_are_values(self, store: SessionStore, session: str) -> None:
-        """Changing what was read or written changes nothing stored."""
+        """Changing what was read or written changes nothing in the store."""
         result: dict[str, Any] = {"max_mean_error": 0.05, "reasons": []}
         store.put_certificate(session, StoredCertificate(16, True, result, "a/16.npz"))
         result["reasons"].append("changed")
@@ -310,7 +310,7 @@ class StorageSuite:
             store.put_certificate(session, StoredCertificate(16, False, {}))
 
     def test_a_battery_name_points_to_its_latest_content(self, store: SessionStore) -> None:
-        """Import, import something else under the name, list."""
+        """A battery's name can be stored, stored again with other content, and listed."""
         first = BatteryRecord("b", "00" * 32, 3, ("f.yaml:3: odd",))
         store.put_battery(first)
         assert store.battery("b") == first
@@ -320,7 +320,7 @@ class StorageSuite:
         assert [b.digest for b in store.batteries()] == ["22" * 32, "11" * 32]
 
     def test_sessions_are_listed_page_by_page(self, store: SessionStore) -> None:
-        """Newest first; what comes or goes meanwhile neither repeats nor hides another."""
+        """Pages go from new to old; changes meanwhile neither repeat nor hide another session."""
         for _ in range(5):
             store.create_session("s", SPEC, NOW)
         first = store.sessions(page=Page(2))
@@ -336,7 +336,7 @@ class StorageSuite:
             store.sessions(page=Page(2, "s-3"))
 
     def test_sessions_are_found_by_what_they_are(self, store: SessionStore) -> None:
-        """By agent, battery and state, and by all of them, on every page."""
+        """Filters by agent, battery and state, and by all of them, hold on every page."""
         for agent in ("ann", "bob"):
             for battery in ("b", "c", "c"):
                 store.create_session(agent, replace(SPEC, agent=agent, battery=battery), NOW)
@@ -352,7 +352,7 @@ class StorageSuite:
         assert [s.id for s in store.sessions(states)] == ["ann-3", "ann"]
 
     def test_attempts_are_listed_page_by_page(self, store: SessionStore, session: str) -> None:
-        """By number and attempt; by what became of them."""
+        """Attempts are in order of number and attempt, and can be filtered by outcome."""
         for number, outcome in enumerate((Outcome.SUCCESS, Outcome.VOID, Outcome.FAILURE)):
             store.open_episode(attempt(session, number))
             store.finish_episode(finished(attempt(session, number), outcome))
@@ -370,7 +370,7 @@ class StorageSuite:
         assert [(e.number, e.attempt) for e in store.episodes(session, still_open)] == [(1, 1)]
 
     def test_campaigns_are_listed_page_by_page(self, store: SessionStore, session: str) -> None:
-        """By battery, and by whether they go on."""
+        """Campaigns can be filtered by battery, and by whether they go on."""
         for name, battery in (("c", "b"), ("d", "b"), ("e", "other")):
             spec = CampaignSpec(("x", "y"), replace(SPEC, battery=battery), Allocation(200))
             store.create_campaign(Campaign(name, spec, (session,), NOW))
@@ -385,7 +385,7 @@ class StorageSuite:
         assert [c.id for c in store.campaigns(going_on)] == ["d"]
 
     def test_a_deleted_session_leaves_nothing(self, store: SessionStore, session: str) -> None:
-        """Neither records nor its request id; its own id may be taken again."""
+        """Neither records nor the request id stay behind, and the id may be used again."""
         made = store.create_session("t", SPEC, NOW, "r1").id
         store.open_episode(attempt(made, 0))
         store.finish_episode(finished(attempt(made, 0)))
@@ -403,7 +403,7 @@ class StorageSuite:
             store.delete_session("x")
 
     def test_what_is_in_use_is_not_deleted(self, store: SessionStore, session: str) -> None:
-        """A running session, one of a campaign, a campaign with open sessions, their battery."""
+        """What is in use stays: sessions, campaigns with open sessions, and their battery."""
         store.put_battery(BatteryRecord("b", SPEC.battery_digest, 3))
         store.set_state(session, SessionState.RUNNING)
         with pytest.raises(InUseError, match="cancel"):
@@ -430,7 +430,7 @@ class StorageSuite:
                 delete("x")
 
     def test_a_failed_deletion_deletes_nothing(self, store: SessionStore, session: str) -> None:
-        """Where what belongs to it cannot go, the session stays too."""
+        """If what belongs to a session cannot be deleted, the session stays too."""
 
         def fail() -> None:
             raise OSError("the disk is gone")
@@ -442,7 +442,7 @@ class StorageSuite:
         assert store.episodes(session) == [attempt(session, 0)]
 
     def test_threads_may_write_at_once(self, store: SessionStore) -> None:
-        """Eight sessions, each with one writer, and a reader that never sees half a write."""
+        """Eight writers, one per session, and a reader that never sees half of a write."""
         ids = [store.create_session("s", SPEC, NOW).id for _ in range(8)]
         failures: list[BaseException] = []
 

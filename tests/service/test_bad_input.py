@@ -409,7 +409,7 @@ class TestRequests:
             ([("bin.yaml", b"a: 1\n\xff\xfe")], "INVALID_ARENA", "bin.yaml:2"),
             ([("../up.yaml", FAR[0][1])], "INVALID_REQUEST", "up.yaml"),
             ([("/etc/x.yaml", FAR[0][1])], "INVALID_REQUEST", "x.yaml"),
-            ([], "INVALID_REQUEST", "one arena at least"),
+            ([], "INVALID_REQUEST", "at least one arena"),
             ([FAR[0], ("navigation-0.yml", FAR[1][1])], "INVALID_REQUEST", "navigation-0"),
             ([("big.yaml", b"#" * (1024 * 1024 + 1))], "TOO_LARGE", "big.yaml"),
         ],

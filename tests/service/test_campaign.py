@@ -183,7 +183,7 @@ async def test_agents_wait_for_what_is_handed_out_and_an_end_gives_profiles(
     [
         ({"agents": ["one"]}, "give 2 to 100"),
         ({"agents": ["one", "one"]}, "each once"),
-        ({"budget": 8}, "give 9 at least"),
+        ({"budget": 8}, "give at least 9"),
         ({"budget": 0}, "budget"),
         ({"alike": 1.5}, "alike"),
         (

@@ -103,7 +103,7 @@ def test_a_battery_of_the_first_version_is_read_as_before(make: Make, tmp_path: 
     assert set(once.features) == {"navigation-1"}
     today = coverage(load_layout("aaio"), loaded)
     assert today.gaps == "2 of 2: rewards not measured"
-    assert "anew" in today.advice
+    assert "again" in today.advice
 
 
 def test_aaio_covers_the_69_instances_of_the_paper_and_nothing_else_of_theirs(

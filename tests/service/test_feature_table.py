@@ -38,11 +38,11 @@ def test_columns_are_joined_and_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (("b,,4.5", "c,,4.5"), r"line 3: there is no instance 'c'; there are 'a', 'b'"),
+        (("b,,4.5", "c,,4.5"), r"line 3: the battery has no instance 'c'; it has 'a', 'b'"),
         (("b,,4.5,,2\n", ""), r"no row for 'b'; give every instance a row"),
         (("b,,4.5", "a,,4.5"), r"line 3: instance 'a' was on line 2"),
-        (("40", "loud"), r"line 2, column noise: 'loud' is no finite number"),
-        (("40", "inf"), r"line 2, column noise: 'inf' is no finite number"),
+        (("40", "loud"), r"line 2, column noise: 'loud' is not a finite number"),
+        (("40", "inf"), r"line 2, column noise: 'inf' is not a finite number"),
         (("b,,4.5,,2", "b,,4.5,,3"), r"line 3, column rewardSize: 3 m, but .* is 2 m"),
         (("rewardSize [m]", "rewardSize [cm]"), r"line 2, column rewardSize: 1 cm, but .* 1 m"),
         (("right 10", "maybe 10"), r"line 2, column choices: 'maybe 10 20 2'"),

@@ -59,8 +59,8 @@ async def test_what_is_added_meanwhile_moves_nothing() -> None:
 @pytest.mark.parametrize(
     ("request_", "says"),
     [
-        (ask(7, "nonsense"), "not of this list"),
-        (ask(7, paged(NAMES, str, ask(7)).next_token, "another"), "not of this list"),
+        (ask(7, "nonsense"), "not belong to this list"),
+        (ask(7, paged(NAMES, str, ask(7)).next_token, "another"), "not belong to this list"),
         (ask(7, paged(["gone", "b"], str, ask(1)).next_token), "no longer in the list"),
     ],
 )

@@ -59,7 +59,7 @@ async def test_a_shipped_layout_is_kept_too(service: Any) -> None:
         ("name: [", "expected the node content"),
         ("[1, 2]", "expected a mapping"),
         (REACHING.replace("slope: 0.115", "slope: steep"), "slope.*'steep'"),
-        (REACHING.replace("reaching", "aaio"), "'aaio' is the name of a layout that is shipped"),
+        (REACHING.replace("reaching", "aaio"), "'aaio' is the name of a shipped layout"),
         (REACHING.replace("name: reaching", "name: ''"), "1 to 100 printable"),
         (
             "a: &a [" + "1, " * 200 + "]\nb: &b [" + "*a, " * 200 + "]\nc: [" + "*b, " * 200 + "]",

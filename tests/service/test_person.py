@@ -25,7 +25,7 @@ from animalcat.arena_configs.sequence import merged
 from animalcat.envs.types import EndedBy
 from animalcat.service.person import Game, PageServer
 from animalcat.service.person.terminal import picture
-from animalcat.service.person.terminal import play as play_keys
+from animalcat.service.person.terminal import play_in_terminal as play_keys
 from animalcat.service.recording import read_episode, verify
 from animalcat.v1 import results_pb2, types_pb2
 
@@ -234,9 +234,9 @@ def test_its_own_page_may_play(server: PageServer) -> None:
         ("/step", {"episode": 0, "step": 0, "action": -1}, "action is -1"),
         ("/step", {"episode": 0, "step": 0, "action": True}, "action is True"),
         ("/step", {"episode": 0, "step": 0}, "action is None"),
-        ("/step", [3], "no JSON object"),
-        ("/step", b"\xff{", "no JSON object"),
-        ("/step", b"[" * 900, "no JSON object"),
+        ("/step", [3], "not a JSON object"),
+        ("/step", b"\xff{", "not a JSON object"),
+        ("/step", b"[" * 900, "not a JSON object"),
         ("/step", b" " * 1001, "length is '1001'"),
         ("/restart", {}, "episode is None"),
         ("/fly", {}, "no call 'fly'"),

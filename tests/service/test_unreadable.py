@@ -71,10 +71,10 @@ def text(**changes: Any) -> str:
         (text(certify="yes"), "certify: "),
         (text(seed=-1), "seed: "),
         (text(battery="../b"), "'../b'"),
-        (text(version=3), "version: it is 3, and this animalcat knows up to 2; update"),
+        (text(version=3), "version: it is 3, but this animalcat knows versions up to 2; update"),
         (text(version="two"), "version: 'two'"),
-        ("[]", "no record"),
-        ("7", "no record"),
+        ("[]", "not a record"),
+        ("7", "not a record"),
         (text()[:-20], "damaged"),
     ],
 )
