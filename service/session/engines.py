@@ -10,7 +10,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from animalcat import names
 from animalcat.service.batteries import battery as batteries
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import Code, ServiceError, unknown
@@ -88,8 +87,8 @@ class Engines:
             raise unknown(
                 Code.UNKNOWN_SESSION,
                 "session",
-                names.session_name(session),
-                [names.session_name(s.id) for s in known],
+                session,
+                [s.id for s in known],
             )
         return found
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 from animalcat import names
 from animalcat.cli.session.options import Plan, takes_plan
@@ -17,11 +16,10 @@ from animalcat.cli.shared.output import (
     FAILED,
     UNREACHABLE,
     fail,
-    plain_column,
     print_json,
     print_rows,
-    progress_console,
 )
+from animalcat.cli.shared.progress import bar
 from animalcat.cli.shared.remote import (
     AllowBuild,
     AsJson,
@@ -167,15 +165,7 @@ def play(client: Client, session: sessions_pb2.Session, reference: str) -> sessi
         AgentProcess(client.address, session.name, session.spec.agent, reference)
         for _ in range(max(1, session.spec.slots))
     ]
-    console = progress_console()
-    with Progress(
-        SpinnerColumn(),
-        plain_column(),
-        BarColumn(),
-        MofNCompleteColumn(),
-        console=console,
-        transient=True,
-    ) as progress:
+    with bar() as progress:
         most = session.spec.stop.max_episodes
         task = progress.add_task("starting", total=most)
         said: set[str] = set()
@@ -190,7 +180,7 @@ def play(client: Client, session: sessions_pb2.Session, reference: str) -> sessi
                     typer.echo(f"note: {unreachable(c)}", err=True)
             known = "  ".join(f"{c.name} {c.mean:.2f} ± {c.sd:.2f}" for c in now.capabilities)
             progress.update(task, completed=now.episodes, description=known or "starting")
-            if console.quiet and 10 * now.episodes // most > tenths:
+            if progress.console.quiet and 10 * now.episodes // most > tenths:
                 # A pipe has no bar; a line now and then says that it goes on.
                 tenths = 10 * now.episodes // most
                 typer.echo(f"{now.episodes} of {most} episodes: {known}", err=True)

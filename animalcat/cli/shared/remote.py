@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +11,7 @@ import typer
 
 from animalcat import names
 from animalcat.cli.shared.command_help import OUTPUT
-from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE, fail
+from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE, fail, status
 from animalcat.client import Client, connect
 from animalcat.errors import AnimalcatError
 from animalcat.v1 import sessions_pb2
@@ -80,7 +80,10 @@ def client_for(
     else:
         server_for = _given
     try:
-        with server_for(server, data, builds) as address, connect(address) as client:
+        with ExitStack() as stack:
+            with status("connecting" if server else "starting"):
+                address = stack.enter_context(server_for(server, data, builds))
+                client = stack.enter_context(connect(address))
             yield client
     except AnimalcatError as error:
         unreachable = error.code in ("UNAVAILABLE", "SHUTTING_DOWN")
