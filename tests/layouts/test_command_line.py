@@ -175,7 +175,7 @@ def test_instances_that_are_not_covered_are_told_by_reason(folder: Path) -> None
 def test_fit_of_a_small_table(folder: Path) -> None:
     result = fit(folder, "--json", "-o", folder / "fit.json")
     assert result.exit_code == 0, result.output
-    assert "fitting aaio (figure-9) to me: 0 of 2" in result.stderr
+    assert "fitting aaio (scaled) to me: 0 of 2" in result.stderr
     assert f"2 profiles -> {folder / 'fit.json'}" in result.stderr
     entries = json.loads(result.stdout)
     assert json.loads((folder / "fit.json").read_text()) == entries
