@@ -23,6 +23,12 @@ LESS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
     "sensors": {},
     "service": {"service": {"CHUNK": 20}},
     "unity": {"unity": {"STEPS": 2}},
+    "commands": {
+        "commands": {
+            "REPEATS": 1,
+            "LISTS": {"layout list": "layout.show", "battery list": "battery"},
+        }
+    },
     "slots": {"slots": {"SLOTS": (1, 2), "EPISODES": 4, "THINKING": 0.0}},
     "layouts": {
         "layouts": {"SIZES": ((69, None, 5),), "OTHERS": (OTHERS[0],), "DRAWS": 50},

@@ -109,6 +109,19 @@ def test_many_options_come_in_groups_few_do_not() -> None:
     assert groups("session", "list") == ["Options"]
 
 
+@pytest.mark.parametrize("noun", ["session", "layout"])
+def test_a_list_imports_nothing_that_fits_or_simulates(noun: str, tmp_path: Path) -> None:
+    """Neither in its own process nor in that of its private server."""
+    env = {"PYTHONPROFILEIMPORTTIME": "1", "ANIMALCAT_HOME": str(tmp_path)}
+    done = run(noun, "list", "--json", env=env)
+    assert done.returncode == 0, done.stderr
+    for printed in (done.stderr, (tmp_path / "server.log").read_text()):
+        imported = {line.rpartition("|")[2].strip() for line in printed.splitlines()}
+        assert "animalcat.cli.main" in imported
+        heavy = {"pymc", "pytensor", "pandas", "matplotlib", "scipy.stats", "numba", "sapien"}
+        assert not heavy & imported
+
+
 def test_unknown_command_is_an_error() -> None:
     assert run("sesion").returncode == 2
 

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
-from animalcat.cli.shared.operation_progress import progress
-from animalcat.cli.shared.output import fail, print_json, print_rows
+from animalcat.cli.shared.output import fail, print_json, print_rows, wrote
+from animalcat.cli.shared.progress import operation_progress
 from animalcat.cli.shared.remote import AsJson, Data, Server, client_for
-from animalcat.cli.shared.tables import there
+from animalcat.cli.shared.tables import headed, there
 from animalcat.client.values import Battery, Feature, Instance
 
 app = typer.Typer(
     help="List, build and import batteries, and show their features.", no_args_is_help=True
 )
+
+CHOICES: Final = "choices"
+"""The column of a table that says which places are choices."""
 
 Seed = Annotated[
     int,
@@ -63,7 +66,7 @@ def build(
 ) -> None:
     """Make a battery of arenas that are drawn from a family."""
     with client_for(server, data) as client:
-        with progress(f"building {name or family}") as tell:
+        with operation_progress(f"building {name or family}") as tell:
             made = client.build_battery(family, instances, seed=seed, name=name, on_progress=tell)
         _show(made, as_json)
 
@@ -100,7 +103,7 @@ def import_(
     if not path.exists():
         fail(f"{path}: no such file or folder")
     with client_for(server, data) as client:
-        with progress(f"importing {path}") as tell:
+        with operation_progress(f"importing {path}") as tell:
             made = client.import_battery(
                 path, name or None, seed=seed, features=features, on_progress=tell
             )
@@ -130,17 +133,22 @@ def features(
     if as_json:
         print_json(_features_json(name, known, instances))
         return
-    heads = {f.name: f"{f.name} [{f.unit}]" if f.unit else f.name for f in known}
+    heads = {f.name: headed(f.name, f.unit) for f in known}
+    chosen = [CHOICES] if any(one.places for one in instances) else []
     if output is not None:
-        _write(output, heads, instances)
-        typer.echo(f"{len(instances)} instances -> {output}")
+        _write(output, heads, instances, chosen)
+        wrote(f"{len(instances)} instances", output)
         return
     shown = there([one.features for one in instances])
     rows = [
-        {"instance": one.name, **{heads[key]: one.features.get(key) for key in shown}}
+        {
+            "instance": one.name,
+            **{heads[key]: one.features.get(key) for key in shown},
+            CHOICES: _choices(one),
+        }
         for one in instances
     ]
-    print_rows(rows, ["instance", *(heads[key] for key in shown)], as_json=False)
+    print_rows(rows, ["instance", *(heads[key] for key in shown), *chosen], as_json=False)
     reasons = Counter((why, key) for one in instances for key, why in one.missing.items())
     for why, keys in groupby(sorted(reasons), key=lambda pair: pair[0]):
         named = [key for _, key in keys]
@@ -159,21 +167,40 @@ def _features_json(
                 "paradigm": one.paradigm,
                 "features": dict(sorted(one.features.items())),
                 "missing": dict(sorted(one.missing.items())),
+                "choices": [
+                    {"right": place.right, "x": place.x, "z": place.z, "radius": place.radius}
+                    for place in one.places
+                ],
             }
             for one in instances
         ],
     }
 
 
-def _write(path: Path, heads: Mapping[str, str], instances: Iterable[Instance]) -> None:
+def _write(
+    path: Path,
+    heads: Mapping[str, str],
+    instances: Iterable[Instance],
+    chosen: Sequence[str],
+) -> None:
     try:
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(["instance", *heads.values()])
+            writer.writerow(["instance", *heads.values(), *chosen])
             for one in instances:
-                writer.writerow([one.name, *(one.features.get(key, "") for key in heads)])
+                values = [one.features.get(key, "") for key in heads]
+                writer.writerow([one.name, *values, *(_choices(one) for _ in chosen)])
     except OSError as error:
         fail(f"{path}: cannot be written: {error.strerror}")
+
+
+def _choices(instance: Instance) -> str:
+    """The places that are choices, in the form of the column `choices`."""
+    return "; ".join(
+        f"{'right' if place.right else 'wrong'} "
+        + " ".join(str(v).removesuffix(".0") for v in (place.x, place.z, place.radius))
+        for place in instance.places
+    )
 
 
 def _row(battery: Battery) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import typer
 
 from animalcat.cli.shared.output import fail, print_json, print_rows, status
 
-SPEED: Final = ("simulator", "sensors", "layouts", "service", "unity")
+SPEED: Final = ("simulator", "sensors", "layouts", "service", "commands", "unity")
 PARTS: Final = (*SPEED, "slots", "adaptive")
 COLUMNS: Final = (
     *("name", "median", "p99", "unit", "baseline", "ratio"),

@@ -6,7 +6,6 @@ import time
 from typing import Annotated, Any, Final
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 from animalcat.cli.session.options import (
     ActionTimeout,
@@ -28,16 +27,14 @@ from animalcat.cli.session.options import (
 from animalcat.cli.session.plan import policy_name
 from animalcat.cli.shared.agent_process import GRACE_SECONDS, AgentProcess, check_reference
 from animalcat.cli.shared.command_help import AGENT
-from animalcat.cli.shared.operation_progress import progress
 from animalcat.cli.shared.output import (
     FAILED,
     UNREACHABLE,
     fail,
-    plain_column,
     print_json,
     print_rows,
-    progress_console,
 )
+from animalcat.cli.shared.progress import bar, operation_progress
 from animalcat.cli.shared.remote import (
     AllowBuild,
     AsJson,
@@ -225,7 +222,7 @@ def end(
     What it has found out stays.
     """
     with client_for(server, data) as client:
-        with progress("profiles are being made") as tell:
+        with operation_progress("profiles are being made") as tell:
             found = client.end_campaign(campaign, tell)
         _show(client, found, as_json)
 
@@ -255,25 +252,21 @@ def _play(client: Client, campaign: Campaign) -> Campaign:
 
 def _followed(client: Client, name: str, processes: dict[str, AgentProcess]) -> Campaign:
     """The campaign once it is over; its progress is shown until then."""
-    with Progress(
-        SpinnerColumn(),
-        plain_column(),
-        BarColumn(),
-        MofNCompleteColumn(),
-        console=progress_console(),
-        transient=True,
-    ) as progress:
+    with bar() as progress:
+        tenths = 0
         task = progress.add_task("starting", total=None)
         grace = GRACE_SECONDS
         while True:
             found = client.get_campaign(name)
             row = _row(found)
+            played = "  ".join(f"{s.spec.agent} {s.episodes}" for s in found.sessions)
             progress.update(
-                task,
-                description="  ".join(f"{s.spec.agent} {s.episodes}" for s in found.sessions),
-                completed=row["episodes"],
-                total=row["budget"],
+                task, description=played, completed=row["episodes"], total=row["budget"]
             )
+            if progress.console.quiet and 10 * row["episodes"] // row["budget"] > tenths:
+                # A pipe has no bar; a line now and then says that it goes on.
+                tenths = 10 * row["episodes"] // row["budget"]
+                typer.echo(f"{row['episodes']} of {row['budget']} episodes: {played}", err=True)
             if found.over:
                 return found
             gone = [s for s in found.sessions if not s.over and processes[s.name].ended]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from contextlib import nullcontext
 from types import ModuleType
 from typing import Annotated, Final
 
 import typer
 
 from animalcat.cli.shared.command_help import GroupedCommand, unused
-from animalcat.cli.shared.output import MISSING, complain
+from animalcat.cli.shared.output import MISSING, complain, status
 from animalcat.protocol import version
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
@@ -85,7 +86,9 @@ def build(argv: list[str]) -> typer.Typer:
 def main() -> None:
     """Run the command line."""
     try:
-        build(_words())(prog_name="animalcat")
+        with nullcontext() if _completes() else status("animalcat"):  # imports may take seconds
+            app = build(_words())
+        app(prog_name="animalcat")
     except ModuleNotFoundError as error:
         raise SystemExit(_missing("this command", error)) from None
 
@@ -95,10 +98,14 @@ def _words() -> list[str]:
 
     Bash hands them over in a variable of its own, zsh, fish and PowerShell in one of typer's.
     """
-    if "_ANIMALCAT_COMPLETE" not in os.environ:
+    if not _completes():
         return sys.argv[1:]
     asked = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")
     return asked.split()[1:]
+
+
+def _completes() -> bool:
+    return "_ANIMALCAT_COMPLETE" in os.environ
 
 
 def _load(name: str, path: str) -> ModuleType:

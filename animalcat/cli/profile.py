@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from animalcat.cli.shared.output import print_json
+from animalcat.cli.shared.output import print_json, wrote
 from animalcat.cli.shared.remote import AsJson, Data, Server, SessionArgument, client_for
 from animalcat.cli.shared.tables import print_profile
 
@@ -66,6 +66,6 @@ def export(
         if output is not None:
             output.parent.mkdir(parents=True, exist_ok=True)
             output.write_bytes(content)
-            typer.echo(str(output), err=True)
+            wrote("outcomes" if form == "csv" else "profile", output)
             return
     sys.stdout.buffer.write(content)

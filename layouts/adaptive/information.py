@@ -24,7 +24,6 @@ import numpy.typing as npt
 from scipy.special import xlogy
 
 from animalcat.layouts.adaptive.bank import Bank
-from animalcat.layouts.inference.kernels import weighted_sums
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.likelihood import LEAST_SIZE, draw_outcomes, log_density, trials_of
@@ -521,6 +520,8 @@ def _expanded(scores: ExpectedGains, place: Ints) -> ExpectedGains:
 
 def _sums(p: npt.NDArray[np.float32], weightings: Floats) -> Floats:
     """Sums over particles under every weighting, (weightings, instances)."""
+    from animalcat.layouts.inference.kernels import weighted_sums  # brings numba
+
     out = np.empty((len(weightings), len(p)))
     weighted_sums(p, weightings.astype(np.float32), out)
     return out

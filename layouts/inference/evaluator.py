@@ -12,7 +12,6 @@ from typing import Final, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.inference.kernels import log_likelihood, probabilities, schedule
 from animalcat.layouts.inference.program import Code, Fill, compile_program, operands
 from animalcat.layouts.model.likelihood import draw_outcomes, log_density, trials_of
 from animalcat.layouts.model.spec import Bernoulli, Layout
@@ -123,6 +122,8 @@ class Evaluator:
             return whole + weights[partly] @ self.pointwise(
                 theta, columns[partly], outcomes[partly]
             )
+        from animalcat.layouts.inference.kernels import log_likelihood, schedule  # brings numba
+
         out = np.zeros(len(np.asarray(theta)))
         for k, rows, y in self._each(outcomes):
             there = columns if rows is None else columns[rows]
@@ -248,6 +249,8 @@ class Evaluator:
     def _run(
         self, theta: npt.ArrayLike, columns: Floats, code: Code, dtype: type[Real]
     ) -> npt.NDArray[Real]:
+        from animalcat.layouts.inference.kernels import probabilities, schedule  # brings numba
+
         rows = self._rows(theta)
         used = len(rows)
         if dtype is np.float32 and _moderate(rows) and _moderate(columns[:, operands(code)]):

@@ -66,7 +66,7 @@ def parse_layout(text: str, variant: str = "") -> Layout:
         SpecificationError: The text is not YAML or not a layout, or has no such variant.
     """
     try:
-        data = as_mapping(yaml.safe_load(text), "layout")
+        data = as_mapping(_parse(text), "layout")
     except yaml.YAMLError as error:
         raise SpecificationError(f"layout: is not YAML: {error}") from None
     return _chosen(data, variant)
@@ -96,11 +96,16 @@ def _read(name: str | Path) -> Mapping[str, Any]:
             raise SpecificationError(
                 f"layout {name!r} is unknown; valid: {', '.join(LAYOUTS)}, or a file NAME.yaml"
             )
-        return as_mapping(yaml.safe_load(text), str(name))
+        return as_mapping(_parse(text), str(name))
     except OSError as error:
         raise SpecificationError(f"{name}: cannot be read: {error.strerror}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise SpecificationError(f"{name}: is not YAML: {error}") from None
+
+
+def _parse(text: str) -> Any:
+    """What YAML text says, by the quick parser: a list of layouts reads each of them."""
+    return yaml.load(text, Loader=yaml.CSafeLoader)
 
 
 def _chosen(definition: Mapping[str, Any], variant: str) -> Layout:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,9 @@ from animalcat.layouts.model.spec import Layout
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Rows: TypeAlias = npt.NDArray[np.int64] | npt.NDArray[np.bool_] | Sequence[int]
+
+_UNIT = re.compile(r"\s*\[[^\[\]]*\]\s*$")
+"""A unit after the name of a column."""
 
 
 class TableError(ValueError):
@@ -153,7 +157,8 @@ def read_csv(
 
     Args:
         source: A file, or the text itself.
-        agents: The columns that hold outcomes; all other columns are meta-features.
+        agents: The columns that hold outcomes; all other columns are meta-features,
+            by their names and perhaps with units in brackets.
         name: The column with the names of instances, if there is one.
         paradigm: The column with the paradigms of instances, if there is one.
         ignore: Columns to leave out.
@@ -161,7 +166,7 @@ def read_csv(
     Raises:
         TableError: The table cannot be read; the message names row and column.
     """
-    header, rows = _table(source)
+    header, rows = _table(source, agents)
     if lost := [agent for agent in agents if agent not in header]:
         raise TableError(f"no column {lost[0]!r} of outcomes; columns: {', '.join(header)}")
     words = {name, paradigm}
@@ -182,8 +187,8 @@ def read_csv(
     return OutcomeTable(instances, tuple(agents), outcomes)
 
 
-def _table(source: Path | str) -> tuple[list[str], list[dict[str, str]]]:
-    """The header and the rows of a CSV file, or of CSV text."""
+def _table(source: Path | str, agents: Sequence[str]) -> tuple[list[str], list[dict[str, str]]]:
+    """The header and the rows of a CSV file, or of CSV text; units are taken off the header."""
     try:
         text = source.read_text("utf-8-sig") if isinstance(source, Path) else source
     except OSError as error:
@@ -191,7 +196,7 @@ def _table(source: Path | str) -> tuple[list[str], list[dict[str, str]]]:
     except UnicodeDecodeError:
         raise TableError(f"{source}: no text in UTF-8") from None
     reader = csv.reader(io.StringIO(text))
-    header = next(reader, list[str]())
+    header = [c if c in agents else _UNIT.sub("", c) for c in next(reader, list[str]())]
     if twice := [c for c in header if header.count(c) > 1]:
         raise TableError(f"column {twice[0]} is there {header.count(twice[0])} times")
     rows: list[dict[str, str]] = []

@@ -15,7 +15,6 @@ from animalcat.arena_configs.sequence import merged
 from animalcat.envs.backends import make_environment
 from animalcat.envs.replay import replay
 from animalcat.envs.types import CameraSpec, EndedBy, Environment, ObservationSpec, Step
-from animalcat.envs.unity.late import LateSimEnvironment
 from animalcat.service.recording.reader import Recording
 from animalcat.service.recording.writer import recorded_step
 from animalcat.service.versions import ChangedVersion, changed_versions, versions
@@ -178,6 +177,8 @@ def _environment(
     header: results_pb2.EpisodeHeader, backend: str, spec: ObservationSpec, make: Make
 ) -> Environment:
     if backend == SIMULATOR and header.versions.get("unity-builds") == "kept":
+        from animalcat.envs.unity.late import LateSimEnvironment  # brings the simulator
+
         return LateSimEnvironment(spec)
     return make(backend, spec)
 

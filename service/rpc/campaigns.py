@@ -174,8 +174,8 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
             raise unknown(
                 Code.UNKNOWN_CAMPAIGN,
                 "campaign",
-                names.campaign_name(campaign),
-                [names.campaign_name(one.id) for one in known],
+                campaign,
+                [one.id for one in known],
             )
         return found
 

@@ -64,7 +64,8 @@ def outcomes_csv(rows: Sequence[Row], units: Mapping[str, str]) -> str:
         ],
         columns=[*OUTCOME_COLUMNS, *units],
     )
-    headed = table.rename(columns={name: f"{name} [{unit}]" for name, unit in units.items()})
+    heads = {name: f"{name} [{unit}]" for name, unit in units.items() if unit}
+    headed = table.rename(columns=heads)
     return headed.to_csv(index=False, lineterminator="\n")
 
 

@@ -10,7 +10,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from animalcat import names
 from animalcat.service.batteries.battery import Battery, load
 from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.measuring.certificates import CERTIFICATES
@@ -87,8 +86,8 @@ class Engines:
             raise unknown(
                 Code.UNKNOWN_SESSION,
                 "session",
-                names.session_name(session),
-                [names.session_name(s.id) for s in known],
+                session,
+                [s.id for s in known],
             )
         return found
 

@@ -140,8 +140,8 @@ def test_features_as_csv(tmp_path: Path) -> None:
     run("features", tmp_path / "a.yml", "-o", table)
     with table.open(newline="") as file:
         (row,) = csv.DictReader(file)
-    assert (row["instance"], row["rewardSize"], row["XPos"]) == ("a", "1.0", "0.0")
-    assert float(row["rewardDistance"]) == pytest.approx(20.0)
+    assert (row["instance"], row["rewardSize [m]"], row["XPos"]) == ("a", "1.0", "0.0")
+    assert float(row["rewardDistance [m]"]) == pytest.approx(20.0)
 
 
 def test_features_that_do_not_exist(tmp_path: Path) -> None:

@@ -106,7 +106,8 @@ def test_a_layout_of_ones_own_is_shown_and_drawn(tmp_path: Path) -> None:
     own = tmp_path / "own.yaml"
     own.write_text(text.replace("name: one-capability", "name: mine"))
     assert run("show", own).stdout.startswith("mine (success)")
-    assert run("show", own, "--variant", "trials", "-o", tmp_path / "own.svg").stdout == ""
+    drawn = run("show", own, "--variant", "trials", "-o", tmp_path / "own.svg")
+    assert (drawn.stdout, drawn.stderr) == ("", f"graph -> {tmp_path / 'own.svg'}\n")
     assert "trials" in (tmp_path / "own.svg").read_text()
     assert run("show", own, "-o", tmp_path / "none" / "own.svg").exit_code == 2
     assert run("show", own, "-o", tmp_path / "own.doc").exit_code == 2
@@ -174,6 +175,8 @@ def test_instances_that_are_not_covered_are_told_by_reason(folder: Path) -> None
 def test_fit_of_a_small_table(folder: Path) -> None:
     result = fit(folder, "--json", "-o", folder / "fit.json")
     assert result.exit_code == 0, result.output
+    assert "fitting aaio (scaled) to me: 0 of 2" in result.stderr
+    assert f"2 profiles -> {folder / 'fit.json'}" in result.stderr
     entries = json.loads(result.stdout)
     assert json.loads((folder / "fit.json").read_text()) == entries
     jsonschema.validate(entries, schema())

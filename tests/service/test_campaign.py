@@ -210,5 +210,5 @@ async def test_what_is_no_campaign(service: Service, changes: dict[str, Any], wo
 
 
 async def test_an_unknown_campaign_is_named(service: Service) -> None:
-    with pytest.raises(grpc.aio.AioRpcError, match="campaigns/nobody"):
+    with pytest.raises(grpc.aio.AioRpcError, match="named 'nobody'"):
         await get(service, "campaigns/nobody")

@@ -5,6 +5,7 @@ Commands that only look are run in this process, against a server that waits for
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import subprocess
@@ -18,6 +19,7 @@ from animalcat.cli.main import build
 from animalcat.service.host.private import server_for
 from animalcat.service.host.settings import Settings
 
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 ARENA = """!ArenaConfig
 arenas:
   0: !Arena
@@ -115,6 +117,37 @@ def test_batteries_are_built_imported_and_listed(arenas: Path, tmp_path: Path) -
     assert "bad.yaml:4" in bad.stderr
 
 
+def test_features_are_written_as_they_are_read(tmp_path: Path) -> None:
+    """A table with units and choices gives the same battery again."""
+    header, *rows = (EXAMPLES / "garden.csv").read_text().splitlines()
+    given = tmp_path / "given.csv"
+    marked = "right 10 20.5 2; wrong 30 20 1.25"
+    table = [f"{header},choices", f"{rows[0]},{marked}", *(f"{row}," for row in rows[1:])]
+    given.write_text("\n".join(table))
+    written = tmp_path / "written.csv"
+    with server_for(None, tmp_path):
+        first = looked(
+            *("battery", "import", EXAMPLES / "garden", "--features", given, "--json"),
+            data=tmp_path,
+        )
+        done = looked("battery", "features", "garden", "-o", written, data=tmp_path)
+        assert (done.stdout, str(written) in done.stderr) == ("", True)
+        read = list(csv.DictReader(written.read_text().splitlines()))
+        assert [row["choices"] for row in read] == [marked, *[""] * (len(rows) - 1)]
+        assert float(read[0]["rewardDistance [m]"]) == pytest.approx(4.0)
+        again = looked(
+            *("battery", "import", EXAMPLES / "garden", "--features", written, "--json"),
+            *("--name", "again"),
+            data=tmp_path,
+        )
+        shown = looked("battery", "features", "again", data=tmp_path)
+        listed = looked("battery", "features", "again", "--json", data=tmp_path)
+    assert json.loads(again.stdout)["digest"] == json.loads(first.stdout)["digest"]
+    assert marked in shown.stdout
+    places = json.loads(listed.stdout)["instances"][0]["choices"]
+    assert places[1] == {"right": False, "x": 30.0, "z": 20.0, "radius": 1.25}
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
@@ -171,3 +204,21 @@ def test_a_campaign_from_the_command_line(arenas: Path, tmp_path: Path) -> None:
         assert [row["campaign"] for row in listed] == [result["campaign"]]
         shown = looked("campaign", "show", result["campaign"], data=tmp_path)
         assert "Ranks; 1 has the most" in shown.stdout
+
+
+@pytest.mark.slow
+def test_a_campaign_with_a_layout_and_demands_of_ones_own(tmp_path: Path) -> None:
+    run = ("campaign", "run", "--agent", "builtin:forward", "--agent", "builtin:random")
+    own = ("--battery", EXAMPLES / "garden", "--features", EXAMPLES / "garden.csv")
+    layout = ("--layout", EXAMPLES / "garden.yaml", "--budget", "6", "--common", "2")
+    done = animalcat(*run, *own, *layout, "--no-certify", "--json", data=tmp_path)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert (result["layout"], result["battery"]) == ("garden", "garden")
+    assert (result["episodes"], result["over"]) == (6, True)
+    nodes = ["reach", "openness", "haste", "evenness"]
+    assert [list(found["nodes"]) for found in result["profiles"].values()] == [nodes, nodes]
+    assert {row["node"] for row in result["differences"]} == set(nodes)
+    told = [line for line in done.stderr.splitlines() if " of 6 episodes: " in line]
+    assert told
+    assert "builtin:random" in told[-1]

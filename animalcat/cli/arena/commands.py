@@ -28,9 +28,10 @@ from animalcat.cli.shared.output import (
     print_json,
     print_rows,
     progress_console,
+    wrote,
 )
 from animalcat.cli.shared.remote import Data
-from animalcat.cli.shared.tables import there
+from animalcat.cli.shared.tables import headed, there
 from animalcat.envs.types import CameraSpec, ObservationSpec
 
 if TYPE_CHECKING:
@@ -141,14 +142,13 @@ def features(
     rows = [row for path in _files(paths) for row in _feature_rows(path, seed)]
     if output:
         _write_csv(output, rows)
+        wrote(_count(len(rows), "arena"), output)
     if as_json:
         print_json([asdict(row) for row in rows])
     elif not output:
         shown = there([row.features or {} for row in rows])
         columns = ["instance", *shown, "drawn", "error"]
         print_rows([_flat(row) for row in rows], columns, as_json=False)
-    else:
-        typer.echo(f"{_count(len(rows), 'arena')} -> {output}")
     if any(row.error for row in rows):
         raise typer.Exit(FAILED)
 
@@ -205,7 +205,7 @@ def show(
             draw_map(placement, output, title=file.name)
     except (OSError, ValueError) as error:
         fail(f"cannot write {output}: {error}")
-    typer.echo(f"{'view' if first_person else 'map'} -> {output}", err=as_json)
+    wrote("view" if first_person else "map", output)
 
 
 @app.command()
@@ -360,11 +360,12 @@ def _flat(row: FeatureRow) -> dict[str, Any]:
 
 
 def _write_csv(path: Path, rows: Iterable[FeatureRow]) -> None:
+    heads = {name: headed(name, feature.unit) for name, feature in FEATURES.items()}
     columns = ["instance", *FEATURES, "drawn", "seed", "file", "arena", "error"]
     try:
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, columns)
-            writer.writeheader()
+            writer.writerow({name: heads.get(name, name) for name in columns})
             writer.writerows(_flat(row) for row in rows)
     except OSError as error:
         fail(f"cannot write {path}: {error.strerror}")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Annotated, Any, Final
 
 import typer
-from rich.progress import Progress
 
-from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, progress_console
+from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows
+from animalcat.cli.shared.progress import progress
 from animalcat.layouts.checking.calibration import (
     Calibration,
     EngineName,
@@ -83,8 +84,8 @@ def check_calibration(
         as_json: Print JSON: an object of one layout, a list of several.
     """
     run: list[Calibration] = []
-    with Progress(console=progress_console(), transient=True) as progress:
-        task = progress.add_task(f"measuring {agents} agents", total=agents * len(layouts))
+    measured = count(1)
+    with progress("measuring agents", wait=0.0) as tell:
         for layout in layouts:
             found = calibrate(
                 layout,
@@ -95,7 +96,7 @@ def check_calibration(
                 engine=engine,
                 particles=PARTICLES,
                 missing=missing,
-                done=lambda: progress.update(task, advance=1),
+                done=lambda: tell("measuring agents", next(measured), agents * len(layouts)),
             )
             if not len(found.covered):
                 fail(

@@ -7,7 +7,6 @@ from dataclasses import asdict
 from typing import Annotated, Any, Final
 
 import typer
-from rich.progress import Progress
 
 from animalcat.cli.layout.calibration import (
     Engine,
@@ -26,7 +25,8 @@ from animalcat.cli.layout.outcomes import (
     warn_of_bad_fits,
 )
 from animalcat.cli.layout.show import Json, Name, Variant, every_variant, load
-from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, progress_console
+from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows
+from animalcat.cli.shared.progress import progress
 from animalcat.layouts.checking.checks import posterior_predictive, prior_predictive, residuals
 from animalcat.layouts.checking.predict import LayoutAssessor, as_shares, held_out, splits
 from animalcat.layouts.checking.scores import murphy
@@ -99,10 +99,9 @@ def command(
     fits = fit_layouts([layout], outcomes, seed)
     bad = warn_of_bad_fits(fits)
     entries: list[Report] = []
-    with Progress(console=progress_console(), transient=True) as progress:
-        task = progress.add_task("checking", total=len(fits[0]))
-        for who, fitted in fits[0].items():
-            progress.update(task, description=who, advance=1)
+    with progress("checking", wait=0.0) as tell:
+        for done, (who, fitted) in enumerate(fits[0].items()):
+            tell(f"checking {who}", done, len(fits[0]))
             played, y = outcomes.of(who)
             entries.append({"agent": who, **check(fitted, played, y, by or (), repeats, seed)})
     if as_json:

@@ -21,7 +21,7 @@ from animalcat.cli.layout.outcomes import (
 from animalcat.cli.layout.show import Json, load
 from animalcat.cli.shared.agent_comparison import compare_agents, print_comparison
 from animalcat.cli.shared.command_help import OUTPUT
-from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows
+from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, wrote
 from animalcat.layouts.checking.compare import Posterior, plot_trajectory, trajectory
 from animalcat.layouts.checking.loo import compare_layouts, loo
 from animalcat.layouts.inference.fit import FitResult
@@ -103,6 +103,7 @@ def command(
             plot_trajectory(paths).savefig(output)
         except (OSError, ValueError) as error:
             fail(f"{output}: cannot be drawn: {error}")
+        wrote("checkpoints", output)
     if as_json:
         print_json(report)
     else:

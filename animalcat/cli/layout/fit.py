@@ -24,7 +24,7 @@ from animalcat.cli.layout.show import Json, Name, Variant, load
 from animalcat.cli.layout.table import covered_instances
 from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.outcome_table import read_pass_marks, read_rewards
-from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows
+from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, wrote
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.model.instances import Instances, OutcomeTable
 from animalcat.layouts.model.spec import Bernoulli, Layout
@@ -97,6 +97,7 @@ def command(
             output.write_text(json.dumps(entries, indent=2, ensure_ascii=False) + "\n", "utf-8")
         except OSError as error:
             fail(f"{output}: cannot be written: {error.strerror}")
+        wrote(f"{len(entries)} profile{'s' * (len(entries) > 1)}", output)
     if as_json:
         print_json(entries)
     elif output is None:

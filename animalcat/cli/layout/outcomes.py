@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.progress import Progress
 
-from animalcat.cli.shared.output import fail, progress_console
+from animalcat.cli.shared.output import fail
+from animalcat.cli.shared.progress import progress
 from animalcat.layouts.inference.fit import FitRequest, FitResult, fit
 from animalcat.layouts.model.instances import OutcomeTable, TableError, read_csv
 from animalcat.layouts.model.spec import Layout
@@ -55,19 +55,19 @@ def fit_layouts(
 ) -> list[dict[str, FitResult]]:
     """Fit every layout to every agent, by agent; ends the command where they do not fit."""
     found: list[dict[str, FitResult]] = []
-    with Progress(console=progress_console(), transient=True) as progress:
-        task = progress.add_task("fitting", total=len(layouts) * len(table.agents))
+    total, done = len(layouts) * len(table.agents), 0
+    with progress("fitting", wait=0.0) as tell:
         for layout in layouts:
             fits: dict[str, FitResult] = {}
             for agent in table.agents:
-                progress.update(task, description=f"{agent}: {layout.name} ({layout.variant})")
+                tell(f"fitting {layout.name} ({layout.variant}) to {agent}", done, total)
                 instances, outcomes = table.of(agent)
                 try:
                     request = FitRequest(layout, instances.features(layout), outcomes, seed)
                     fits[agent] = fit(request)
                 except ValueError as error:
                     fail(f"{agent}: {error}")
-                progress.advance(task)
+                done += 1
             found.append(fits)
     return found
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict
+from itertools import count
 from statistics import mean
 from typing import Any
 
-from rich.progress import Progress
-
-from animalcat.cli.shared.output import print_rows, progress_console
+from animalcat.cli.shared.output import print_rows
+from animalcat.cli.shared.progress import progress
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.reproduce.cooperation import KINDS, Recovery, population, recover
 
@@ -31,11 +31,16 @@ def recovered(seed: int, entrants: int) -> Report:
         "layout": {"name": layout.name, "variant": layout.variant, "digest": layout.digest},
         "populations": {},
     }
-    with Progress(console=progress_console(), transient=True) as progress:
-        task = progress.add_task("Melting Pot", total=entrants * len(KINDS))
+    measured = count(1)
+    with progress("measuring entrants", wait=0.0) as tell:
         for kind in KINDS:
             people = population(layout, kind, seed, entrants)
-            found = recover(layout, people, seed, done=lambda: progress.update(task, advance=1))
+            found = recover(
+                layout,
+                people,
+                seed,
+                done=lambda: tell("measuring entrants", next(measured), entrants * len(KINDS)),
+            )
             report["populations"][kind] = _as_json(found, entrants)
     return report
 

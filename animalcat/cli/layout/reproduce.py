@@ -6,12 +6,12 @@ import json
 import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict
+from itertools import count
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import numpy as np
 import typer
-from rich.progress import Progress
 
 from animalcat.arena_configs.outcome import success
 from animalcat.cli.layout.recovered import print_recovered, recovered
@@ -19,7 +19,8 @@ from animalcat.cli.layout.show import Json
 from animalcat.cli.layout.table import covered_instances
 from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.outcome_table import read_pass_marks, read_rewards
-from animalcat.cli.shared.output import fail, print_json, print_rows, progress_console
+from animalcat.cli.shared.output import fail, print_json, print_rows, wrote
+from animalcat.cli.shared.progress import Tell, progress
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.instances import Instances, OutcomeTable
@@ -191,15 +192,15 @@ def command(
         fail(str(error))
     report: Report = {"paper": paper, "seed": seed}
     table = read_entrants(aaio[0], data) if data is not None and wanted != ["tables"] else None
-    with Progress(console=progress_console(), transient=True) as progress:
+    with progress("working it out", wait=0.0) as tell:
         if table is not None and "figure-9" in wanted:
-            step = _bar(progress, "Figure 9", len(table.agents))
+            step = _stepper(tell, "Figure 9", len(table.agents))
             report["figure_9"] = _figure_9(aaio[0], table, seed, step)
         if table is not None and "figure-6a" in wanted:
-            step = _bar(progress, "Figure 6a", len(table.agents) * len(aaio))
+            step = _stepper(tell, "Figure 6a", len(table.agents) * len(aaio))
             report["figure_6a"] = [_figure_6a(one, table, seed, repeats, step) for one in aaio]
         if "tables" in wanted:
-            step = _bar(progress, "Tables 1 and 8", len(synthetic_agents()) * draws * len(op))
+            step = _stepper(tell, "Tables 1 and 8", len(synthetic_agents()) * draws * len(op))
             report["tables"] = [
                 tables(
                     one,
@@ -222,11 +223,13 @@ def _write(report: Report, output: Path | None) -> None:
         output.write_text(json.dumps(report, indent=2) + "\n", "utf-8")
     except OSError as error:
         fail(f"{output}: cannot be written: {error.strerror}")
+    wrote("report", output)
 
 
-def _bar(progress: Progress, name: str, total: int) -> Callable[[], None]:
-    task = progress.add_task(name, total=total)
-    return lambda: progress.update(task, advance=1)
+def _stepper(tell: Tell, name: str, total: int) -> Callable[[], None]:
+    tell(name, 0, total)
+    done = count(1)
+    return lambda: tell(name, next(done), total)
 
 
 def read_entrants(

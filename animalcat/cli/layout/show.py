@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from animalcat.cli.shared.command_help import OUTPUT
-from animalcat.cli.shared.output import fail, print_json, print_rows
+from animalcat.cli.shared.output import fail, print_json, print_rows, wrote
 from animalcat.cli.shared.remote import Data, Server, client_for
 from animalcat.client import values
 from animalcat.layouts.library import LAYOUTS, load_layout, parse_layout, variants
@@ -156,6 +156,7 @@ def _draw(layout: Layout, path: Path) -> None:
         fail(f"{path}: cannot be written: {error.strerror}")
     except ValueError as error:
         fail(f"{path}: {error}")
+    wrote("graph", path)
 
 
 def _print(layout: Layout, known: tuple[str, ...]) -> None:

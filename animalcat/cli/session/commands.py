@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 from animalcat.cli.session.options import Plan, takes_plan
 from animalcat.cli.session.plan import unreachable, why
@@ -16,11 +15,10 @@ from animalcat.cli.shared.output import (
     FAILED,
     UNREACHABLE,
     fail,
-    plain_column,
     print_json,
     print_rows,
-    progress_console,
 )
+from animalcat.cli.shared.progress import bar
 from animalcat.cli.shared.remote import (
     AllowBuild,
     AsJson,
@@ -165,15 +163,7 @@ def play(client: Client, session: Session, reference: str) -> Session:
         AgentProcess(client.address, session.name, session.spec.agent, reference)
         for _ in range(max(1, session.spec.slots or 1))
     ]
-    console = progress_console()
-    with Progress(
-        SpinnerColumn(),
-        plain_column(),
-        BarColumn(),
-        MofNCompleteColumn(),
-        console=console,
-        transient=True,
-    ) as progress:
+    with bar() as progress:
         most = session.spec.stop.max_episodes or 1  # answers say it
         task = progress.add_task("starting", total=most)
         said: set[str] = set()
@@ -188,7 +178,7 @@ def play(client: Client, session: Session, reference: str) -> Session:
                     typer.echo(f"note: {unreachable(c)}", err=True)
             known = "  ".join(f"{c.name} {c.mean:.2f} ± {c.sd:.2f}" for c in now.capabilities)
             progress.update(task, completed=now.episodes, description=known or "starting")
-            if console.quiet and 10 * now.episodes // most > tenths:
+            if progress.console.quiet and 10 * now.episodes // most > tenths:
                 # A pipe has no bar; a line now and then says that it goes on.
                 tenths = 10 * now.episodes // most
                 typer.echo(f"{now.episodes} of {most} episodes: {known}", err=True)

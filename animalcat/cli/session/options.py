@@ -13,8 +13,8 @@ import typer
 
 from animalcat.cli.session.plan import combine, policy_name, stopping_rule
 from animalcat.cli.shared.command_help import AGENT, CHOICE, END, PLAYED, RUNNING
-from animalcat.cli.shared.operation_progress import progress
 from animalcat.cli.shared.output import fail
+from animalcat.cli.shared.progress import operation_progress
 from animalcat.cli.shared.remote import AsJson, Data, Server, client_for
 from animalcat.client import Client, values
 from animalcat.client.values import Session
@@ -519,7 +519,7 @@ def find_battery(
         return battery
     if not path.exists():
         fail(f"{battery}: no such file or folder")
-    with progress(f"importing {battery}") as tell:
+    with operation_progress(f"importing {battery}") as tell:
         made = client.import_battery(path, seed=seed or 0, features=features, on_progress=tell)
     for problem in made.problems[:5]:
         typer.echo(f"note: {problem}", err=True)

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
@@ -75,6 +76,16 @@ def print_rows(
     for row in rows:
         table.add_row(*(Text(_cell(row.get(column))) for column in columns))
     console().print(table)
+
+
+def wrote(what: str, path: Path) -> None:
+    """Say on standard error that a file was written: standard output may hold the result.
+
+    Args:
+        what: What is in it.
+        path: As the user named it.
+    """
+    typer.echo(f"{what} -> {path}", err=True)
 
 
 def complain(message: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from animalcat.cli.shared.command_help import OUTPUT
-from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE, fail
+from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE, fail, status
 from animalcat.client import Client, connect
 from animalcat.client.values import Session
 from animalcat.errors import AnimalcatError
@@ -80,7 +80,10 @@ def client_for(
     else:
         server_for = _given
     try:
-        with server_for(server, data, builds) as address, connect(address) as client:
+        with ExitStack() as stack:
+            with status("connecting" if server else "starting"):
+                address = stack.enter_context(server_for(server, data, builds))
+                client = stack.enter_context(connect(address))
             yield client
     except AnimalcatError as error:
         unreachable = error.code in ("UNAVAILABLE", "SHUTTING_DOWN")

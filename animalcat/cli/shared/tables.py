@@ -16,6 +16,11 @@ ALWAYS: Final = ("rewardDistance", "rewardSize", "rewardBehind", "XPos")
 """Meta-features that tables show even where they are 0 everywhere."""
 
 
+def headed(name: str, unit: str) -> str:
+    """The column of a meta-feature in every table: its name, and its unit where it has one."""
+    return f"{name} [{unit}]" if unit else name
+
+
 def there(rows: Sequence[Mapping[str, float]]) -> list[str]:
     """Names of the meta-features that a table needs to show: not those that are 0 everywhere."""
     names = dict.fromkeys(name for row in rows for name in row)

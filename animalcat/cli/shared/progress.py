@@ -1,0 +1,100 @@
+"""How far a command is, on standard error: a bar on a terminal, a line now and then in a pipe."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Final, Protocol
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TimeElapsedColumn
+
+from animalcat.cli.shared.output import plain_column, progress_console
+from animalcat.client.values import Operation
+
+LINE_SECONDS: Final = 5.0
+"""How often a line is printed in a pipe, at most."""
+
+
+class Tell(Protocol):
+    """Takes how far something is."""
+
+    def __call__(self, words: str, done: int = 0, total: int | None = None) -> None:
+        """Show it.
+
+        Args:
+            words: What is being done.
+            done: How much of it is done.
+            total: How much there is to do; None: not known.
+        """
+        ...
+
+
+def bar() -> Progress:
+    """A bar for tasks, with a spinner and the time so far; silent unless on a terminal."""
+    return Progress(
+        SpinnerColumn(),
+        plain_column(),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=progress_console(),
+        transient=True,
+    )
+
+
+@contextmanager
+def progress(title: str, wait: float = LINE_SECONDS) -> Generator[Tell]:
+    """Show how far something is for as long as the block lasts.
+
+    Args:
+        title: What is being done, until more is told.
+        wait: Seconds until the first line may be printed in a pipe; 0 where it will take long.
+
+    Yields:
+        What to tell of it as it goes on.
+    """
+    if not sys.stderr.isatty():
+        yield _lines(wait)
+        return
+    with bar() as shown:
+        task = shown.add_task(title, total=None)
+
+        def tell(words: str, done: int = 0, total: int | None = None) -> None:
+            shown.update(task, description=words, completed=done, total=total)
+
+        yield tell
+
+
+@contextmanager
+def operation_progress(title: str) -> Generator[Callable[[Operation], None]]:
+    """Show how far an operation of the server is for as long as the block lasts.
+
+    Args:
+        title: What is being done.
+
+    Yields:
+        What to tell of the operation as it goes on.
+    """
+    with progress(title) as tell:
+
+        def told(operation: Operation) -> None:
+            words = f"{title}: {operation.message}" if operation.message else title
+            tell(words, operation.done, operation.total or None)
+
+        yield told
+
+
+def _lines(wait: float) -> Tell:
+    next_line = time.monotonic() + wait
+
+    def tell(words: str, done: int = 0, total: int | None = None) -> None:
+        nonlocal next_line
+        if time.monotonic() < next_line:
+            return
+        next_line = time.monotonic() + LINE_SECONDS
+        typer.echo(f"{words}: {done} of {total}" if total else words, err=True)
+
+    return tell
