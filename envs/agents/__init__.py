@@ -1,4 +1,8 @@
-"""Reference agents, and loading an agent from `builtin:NAME` or `path.py:Class`."""
+"""Reference agents, and loading an agent from `builtin:NAME` or `path.py:Class`.
+
+`base` is the contract of an agent and `load` loads one. `simple` has two agents that ignore
+observations, and `braitenberg` one that steers by its rays.
+"""
 
 from animalcat.envs.agents.base import Agent, EpisodeInfo
 from animalcat.envs.agents.braitenberg import BraitenbergAgent
