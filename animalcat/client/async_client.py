@@ -23,11 +23,11 @@ import grpc
 
 from animalcat import names
 from animalcat.client import converters
-from animalcat.client.connection import open_channel, sentences
+from animalcat.client.connection import open_channel, translated_errors
 from animalcat.client.evaluation import (
+    AnyAgent,
     EvaluationSummary,
     PlayedEpisode,
-    Plays,
     evaluate_session,
 )
 from animalcat.client.values import (
@@ -179,7 +179,7 @@ class AsyncClient:
 
     async def evaluate(
         self,
-        agent: Plays,
+        agent: AnyAgent,
         session: SessionLike = "",
         *,
         name: str | None = None,
@@ -206,7 +206,7 @@ class AsyncClient:
             Exception: Whatever the agent raises; its open episode is voided.
         """
         target = await self.find_session(session)
-        with sentences(self.address):
+        with translated_errors(self.address):
             return await evaluate_session(
                 self.channel,
                 target,
@@ -433,7 +433,7 @@ class AsyncClient:
             agents: Names of the agents, 2 to 100, each once.
             battery: Id or resource name.
             budget: Episodes of all agents together.
-            layout: As in `create_session`, and so are all that are not listed here.
+            layout: As in `create_session`, and so are all arguments after `confidence`.
             layout_variant: Variant of the layout.
             common: How many random instances all agents play, the same ones and first; 12 by
                 default.
@@ -793,7 +793,7 @@ class AsyncClient:
     async def _call(
         self, method: Callable[[_Request], Awaitable[_Answer]], request: _Request
     ) -> _Answer:
-        with sentences(self.address):
+        with translated_errors(self.address):
             return await method(request)
 
     async def _stream(
@@ -805,7 +805,7 @@ class AsyncClient:
         """The messages with which a method answers; the call ends when nobody listens."""
         call: Any = method(request)
         try:
-            with sentences(self.address):
+            with translated_errors(self.address):
                 async for message in call:
                     yield convert(message)
         finally:

@@ -10,7 +10,7 @@ from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 
 from animalcat.client.async_client import AsyncClient, SessionLike, aconnect
 from animalcat.client.connection import PrivateLoop
-from animalcat.client.evaluation import EvaluationSummary, PlayedEpisode, Plays
+from animalcat.client.evaluation import AnyAgent, EvaluationSummary, PlayedEpisode
 from animalcat.envs.types import ObservationSpec
 
 _P = ParamSpec("_P")
@@ -44,6 +44,7 @@ def _blocking(
     def call(self: Client, *args: _P.args, **kwargs: _P.kwargs) -> _T:
         return self.run(method(self.aio, *args, **kwargs))
 
+    call.__qualname__ = f"Client.{method.__name__}"
     return call
 
 
@@ -56,6 +57,7 @@ def _iterating(
     def call(self: Client, *args: _P.args, **kwargs: _P.kwargs) -> Iterator[_T]:
         return self.iterate(method(self.aio, *args, **kwargs))
 
+    call.__qualname__ = f"Client.{method.__name__}"
     shown = inspect.signature(method)
     returns = str(shown.return_annotation).replace("AsyncGenerator", "Iterator")
     vars(call)["__signature__"] = shown.replace(return_annotation=returns)
@@ -121,7 +123,7 @@ class Client:
 
     def evaluate(
         self,
-        agent: Plays,
+        agent: AnyAgent,
         session: SessionLike = "",
         *,
         name: str | None = None,

@@ -49,7 +49,7 @@ async def open_channel(address: str, wait_seconds: float = 0.0) -> grpc.aio.Chan
 
 
 @contextmanager
-def sentences(address: str) -> Generator[None]:
+def translated_errors(address: str) -> Generator[None]:
     """Turn what gRPC raises in the block into an `AnimalcatError`.
 
     Args:
@@ -137,7 +137,7 @@ class PrivateLoop:
         except BaseException:
             if not task.done():  # Ctrl-C while nothing happened
                 task.cancel()
-                with suppress(asyncio.CancelledError):
+                with suppress(Exception, asyncio.CancelledError):
                     self._loop.run_until_complete(task)
             raise
 

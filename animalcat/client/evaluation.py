@@ -102,7 +102,7 @@ class AsyncAgent(Protocol):
         ...
 
 
-Plays: TypeAlias = Agent | AsyncAgent | Callable[[], Agent] | Callable[[], AsyncAgent]
+AnyAgent: TypeAlias = Agent | AsyncAgent | Callable[[], Agent] | Callable[[], AsyncAgent]
 """An agent, or what makes one, such as its class."""
 
 
@@ -169,7 +169,8 @@ class EvaluationStream:
         Raises:
             AnimalcatError: The service reports an error, or closed the stream.
         """
-        frame = await self._incoming
+        # gRPC ends a call whose read is cancelled, and who is interrupted may want to withdraw.
+        frame = await asyncio.shield(self._incoming)
         if not isinstance(frame, gateway_pb2.EvaluateResponse):
             raise AnimalcatError("the server closed the stream before the session's end")
         if frame.HasField("error"):
@@ -237,7 +238,7 @@ class EvaluationStream:
 async def evaluate_session(
     channel: grpc.aio.Channel,
     session: Session,
-    agent: Plays,
+    agent: AnyAgent,
     *,
     name: str | None,
     observation_spec: ObservationSpec | None,
@@ -273,7 +274,9 @@ async def evaluate_session(
             welcome = await stream.open(
                 session.name, session.spec.agent if name is None else name, observation_spec
             )
-            return await _answer(stream, welcome, agent, tell, in_thread=in_thread or seats > 1)
+            return await _answer_stream(
+                stream, welcome, agent, tell, in_thread=in_thread or seats > 1
+            )
         finally:
             stream.cancel()
 
@@ -287,10 +290,10 @@ async def evaluate_session(
     return replace(last, episodes=tuple(played))
 
 
-async def _answer(
+async def _answer_stream(
     stream: EvaluationStream,
     welcome: Welcome,
-    agent: Plays,
+    agent: AnyAgent,
     on_episode: Callable[[PlayedEpisode], None],
     *,
     in_thread: bool,
@@ -372,12 +375,12 @@ def _several(answer: Any) -> Iterable[Any]:
         return answer
 
 
-def _makes_agents(agent: Plays) -> bool:
+def _makes_agents(agent: AnyAgent) -> bool:
     """Whether it is what makes agents, such as a class, and no agent itself."""
     return isinstance(agent, type) or not hasattr(agent, "act")
 
 
-def _one_a_slot(agent: Plays, slots: int) -> list[Agent | AsyncAgent]:
+def _one_a_slot(agent: AnyAgent, slots: int) -> list[Agent | AsyncAgent]:
     if _makes_agents(agent):
         make = cast("Callable[[], Agent | AsyncAgent]", agent)
         return [make() for _ in range(slots)]

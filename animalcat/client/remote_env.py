@@ -24,7 +24,7 @@ from animalcat.errors import AnimalcatError
 
 
 class RemoteEnv(gymnasium.Env[GymObservation, GymAction]):
-    """Plays one session of a server.
+    """AnyAgent one session of a server.
 
     `reset` starts the episode that the service has chosen, and raises `SessionOver` when there is
     none; `session_over` says so before:

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from animalcat.client.async_client import SessionLike
 from animalcat.client.blocking_client import connect
-from animalcat.client.connection import sentences
+from animalcat.client.connection import translated_errors
 from animalcat.client.evaluation import EvaluationStream
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.types import Observation, ObservationSpec
@@ -181,5 +181,5 @@ class RemoteEpisodes:
         return self._next
 
     def _run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
-        with sentences(self._client.address):
+        with translated_errors(self._client.address):
             return self._client.run(coroutine)

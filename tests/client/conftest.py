@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -46,3 +49,23 @@ def make_session(client: animalcat.Client, request: pytest.FixtureRequest) -> Ma
         return client.create_session(**spec)  # pyright: ignore[reportArgumentType]
 
     return make
+
+
+@pytest.fixture
+def heeded() -> Iterator[None]:
+    """SIGINT interrupts, also where the shell had it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def interrupt_next_call(client: animalcat.Client) -> None:
+    """Have the next call that waits interrupted, as by Ctrl-C; to be used with `heeded`."""
+    caller = threading.get_ident()
+
+    async def later() -> None:
+        # The client's loop turns only while a call waits.
+        loop = asyncio.get_running_loop()
+        loop.call_later(0.01, signal.pthread_kill, caller, signal.SIGINT)
+
+    client.run(later())

@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 import asyncio
 import inspect
-import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -16,7 +15,7 @@ import pytest
 import animalcat
 from animalcat.envs.types import Observation
 
-from .conftest import MakeSession, Server
+from .conftest import MakeSession, Server, interrupt_next_call
 
 
 class Forward:
@@ -189,14 +188,6 @@ def test_both_clients_work_in_one_notebook(server: Server) -> None:
     assert names["same"][0].id == names["session"].id
 
 
-@pytest.fixture
-def heeded() -> Iterator[None]:
-    """SIGINT interrupts, also where the shell had it ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @pytest.mark.usefixtures("heeded")
 @pytest.mark.parametrize("in_a_loop", [False, True])
 def test_a_call_that_was_interrupted_is_given_up(
@@ -207,17 +198,11 @@ def test_a_call_that_was_interrupted_is_given_up(
     client = animalcat.connect(server.address)
     events = client.watch_session(session)
     assert next(events).session.state == "waiting"  # nothing more comes until somebody plays
-    main = threading.get_ident()
-
-    async def interrupt_the_next_call() -> None:
-        # The client's loop turns only while a call waits.
-        loop = asyncio.get_running_loop()
-        loop.call_later(0.01, signal.pthread_kill, main, signal.SIGINT)
 
     async def notebook() -> None:
         next(events)
 
-    client.run(interrupt_the_next_call())
+    interrupt_next_call(client)
     with pytest.raises(KeyboardInterrupt):  # noqa: PT012
         if in_a_loop:
             asyncio.new_event_loop().run_until_complete(notebook())

@@ -21,6 +21,8 @@ from animalcat.protocol import PROTOCOL
 from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, sessions_pb2, sessions_pb2_grpc, types_pb2
 from animalcat.wire import spec_to_proto
 
+from .conftest import interrupt_next_call
+
 SPEC = ObservationSpec(rays=None)
 MOST = 2
 Request, Response = gateway_pb2.EvaluateRequest, gateway_pb2.EvaluateResponse
@@ -254,6 +256,27 @@ def test_a_fault_shows_a_gymnasium_agent_what_it_saw_last() -> None:
         assert env.step(np.array([0, 0]))[2]
         assert env.session_over
         env.close()
+
+
+@pytest.mark.usefixtures("heeded")
+def test_who_is_interrupted_between_episodes_can_still_withdraw() -> None:
+    got: list[str | None] = []
+
+    def script(requests: Iterator[gateway_pb2.EvaluateRequest]) -> Iterator[Any]:
+        yield start(0, 0)
+        next(requests)
+        yield end(0, 0, 1)
+        got.append(next(requests).WhichOneof("frame"))
+
+    with service(script) as address:
+        env = animalcat.RemoteEnv(address, "s")
+        env.reset()
+        assert env.step(np.array([0, 0]))[2]
+        interrupt_next_call(env._episodes._client)  # pyright: ignore[reportPrivateUsage]
+        with pytest.raises(KeyboardInterrupt):
+            assert env.session_over
+        env.close()
+    assert got == ["withdraw"]
 
 
 @pytest.mark.parametrize("answer", [0, 8, np.int64(5), [3], (1, 2), np.array([3, 3]), [0] * 100])

@@ -14,7 +14,7 @@ from animalcat.cli.episode.words import ended_by_word, outcome_word
 from animalcat.cli.shared.output import BAD_INPUT, FAILED, UNREACHABLE, fail, print_json
 from animalcat.cli.shared.remote import data_folder
 from animalcat.client import Client, connect
-from animalcat.client.connection import sentences
+from animalcat.client.connection import translated_errors
 from animalcat.errors import AnimalcatError
 from animalcat.service.recording import (
     Recording,
@@ -144,7 +144,7 @@ def _streamed(client: Client, session: str, number: int, attempt: int) -> Record
                     footer = frame.footer
 
     try:
-        with sentences(client.address):
+        with translated_errors(client.address):
             client.run(read())
     except AnimalcatError as error:
         if error.code != "RECORDING_DAMAGED" or not header.name:
