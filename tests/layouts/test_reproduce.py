@@ -103,7 +103,6 @@ def test_chance_is_what_an_assessor_may_know(entrants: OutcomeTable) -> None:
     )
 
 
-@pytest.mark.slow
 def test_an_agent_that_fails_at_lava() -> None:
     (lava,) = [agent for agent in synthetic_agents() if agent.number == 6]
     layout = load_layout("object-permanence")
@@ -116,7 +115,6 @@ def test_an_agent_that_fails_at_lava() -> None:
     assert errors["lavaAbility"] < 0.05
 
 
-@pytest.mark.slow
 def test_what_a_layout_is_told_decides_what_it_can_say() -> None:
     """Agent 21 solves basic and grid tasks only; agent 12 is biased to the right."""
     told, refined, corrected = (
@@ -162,6 +160,7 @@ def test_entrants_of_the_contest(kind: Kind) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("nuts")
 @pytest.mark.timeout(900)
 def test_entrants_are_found() -> None:
     """All with the fewer scores of the weaker ones, which take less time to fit."""
@@ -217,6 +216,7 @@ def test_bad_input_is_named(
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("nuts")
 @pytest.mark.data
 def test_the_real_entrants(data_dir: Path, tmp_path: Path) -> None:
     parts = ["--part", "figure-9", "--part", "figure-6a", "--repeats", 3]

@@ -9,8 +9,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 
 
@@ -26,7 +24,6 @@ def animalcat(*arguments: str | Path, data: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.slow
 def test_a_session_over_what_is_ones_own(tmp_path: Path) -> None:
     layout = EXAMPLES / "garden.yaml"
     out = animalcat(
