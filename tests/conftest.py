@@ -19,11 +19,6 @@ MISSING = "ANIMALCAT_DATA"
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# Several workers share few cores: what numpy multiplies is small, and threads of BLAS that wait for
-# each other only take cores from other tests.
-for _library in ("OMP", "OPENBLAS", "MKL"):
-    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
-
 GROUPS = {"service": ("tests/service/", "fitter"), "client": ("tests/client/", "server")}
 """By group, the folder and the fixture of its tests. One worker runs them all, one after another,
 and so starts one server and compiles a layout once. The group `nuts` is marked where its tests are:
@@ -31,9 +26,6 @@ they compile in the worker itself."""
 
 DEAR = (
     "tests/service/test_commands.py",
-    "tests/service/test_own_session.py",
-    "tests/test_docs.py",
-    "tests/test_bench.py",
     "tests/service/test_restart.py",
     "tests/unity/",
     "tests/client/test_standin_session.py",

@@ -39,7 +39,9 @@ def test_every_part_is_tried() -> None:
 @pytest.mark.parametrize(
     "part",
     [
-        pytest.param(part, marks=pytest.mark.xdist_group("nuts") if part == "layouts" else ())
+        pytest.param(
+            part, marks=pytest.mark.slow if part in ("layouts", "service", "slots") else ()
+        )
         for part in LESS
     ],
 )

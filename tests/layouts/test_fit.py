@@ -128,7 +128,6 @@ def test_what_the_outcomes_cannot_tell_is_said(aaio: Layout) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("nuts")
 @pytest.mark.timeout(900)  # compiling takes half a minute where nothing else runs
 @pytest.mark.parametrize(
     ("variant", "sampler", "agent", "rows"),

@@ -31,7 +31,6 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("nuts")
 @pytest.mark.timeout(900)
 def test_a_layout_is_designed(run: Any) -> None:
     names = run("design_a_layout.ipynb")

@@ -160,7 +160,6 @@ def test_entrants_of_the_contest(kind: Kind) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("nuts")
 @pytest.mark.timeout(900)
 def test_entrants_are_found() -> None:
     """All with the fewer scores of the weaker ones, which take less time to fit."""
@@ -216,7 +215,6 @@ def test_bad_input_is_named(
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("nuts")
 @pytest.mark.data
 def test_the_real_entrants(data_dir: Path, tmp_path: Path) -> None:
     parts = ["--part", "figure-9", "--part", "figure-6a", "--repeats", 3]

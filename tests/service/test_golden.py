@@ -56,5 +56,10 @@ async def test_a_session_goes_as_it_went(service: Any) -> None:
         assert ours == pytest.approx(theirs, rel=1e-6)  # another processor may round otherwise
     assert made["nodes"].keys() == known["nodes"].keys()
     for name, node in known["nodes"].items():
-        # Draws of NUTS part for good where a single bit does.
-        assert made["nodes"][name] == pytest.approx(node, rel=0.05, abs=0.05)
+        # Draws of NUTS part for good where a single bit does, as between processors. The gate wants
+        # an effective size of 400: then the means of two runs part by 0.07 SD (one standard error),
+        # and the ends of a 94 % interval by 0.18 SD. Three to four of these are let pass.
+        mean, sd, *ends = node
+        found = made["nodes"][name]
+        assert found[:2] == pytest.approx([mean, sd], abs=0.25 * sd)
+        assert found[2:] == pytest.approx(ends, abs=0.6 * sd)
