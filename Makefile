@@ -7,16 +7,17 @@ UV     := $(shell command -v uv 2>/dev/null || echo .tools/bin/uv)
 PROTOS := $(sort $(wildcard protos/animalcat/v1/*.proto protos/animalcat/envs/mlagents/v1/*.proto))
 IMAGE  := wire.binpb.gz
 GENERATED := animalcat/v1 animalcat/envs/mlagents/v1
-TESTFLAGS ?= -n auto
+TESTFLAGS ?= -n auto --dist loadgroup --no-loadscope-reorder
 export ANIMALCAT_DATA ?= ../shared/data
 # What Python compiles is kept: servers, fits and simulators are processes that import much.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test unity-clients sb3-env pymc6 packages lint types proto proto-check proto-image bench lock clean
+.PHONY: help setup demo test test-slow unity-clients sb3-env pymc6 packages lint types proto proto-check proto-image bench lock clean
 
 help:
 	@echo "make demo    set up and run the main job end to end"
-	@echo "make test    set up and run the tests"
+	@echo "make test    set up and run the tests, but for the slow ones"
+	@echo "make test-slow   the tests of 20 s or more, which .ci/run runs too"
 	@echo "make unity-clients   set up old and new animalai clients, which the tests then play with"
 	@echo "make sb3-env   set up Stable-Baselines3 with PyTorch for CPUs, which the tests then train"
 	@echo "make pymc6   test the fits on PyMC 6 (Python 3.12)"
@@ -41,7 +42,10 @@ demo: $(STAMP)
 	$(BIN)/animalcat demo
 
 test: $(STAMP)
-	$(BIN)/python -m pytest $(TESTFLAGS)
+	$(BIN)/python -m pytest $(TESTFLAGS) -m "not slow"
+
+test-slow: $(STAMP)
+	$(BIN)/python -m pytest $(TESTFLAGS) -m slow
 
 # animalai clients in environments of their own, which know nothing of animalcat (tests/unity plays with them).
 # Interpreters by path, since uv does not see pyenv's: make unity-clients PYTHON39=... PYTHON310=... PYTHON314=...

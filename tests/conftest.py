@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,59 @@ MISSING = "ANIMALCAT_DATA"
 # that it imports, which takes longer than most of them do.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+GROUPS = {"service": ("tests/service/", "fitter"), "client": ("tests/client/", "server")}
+"""By group, the folder and the fixture of its tests. One worker runs them all, one after another,
+and so starts one server and compiles a layout once. The group `nuts` is marked where its tests are:
+they compile in the worker itself."""
+
+DEAR = (
+    "tests/service/test_commands.py",
+    "tests/service/test_restart.py",
+    "tests/unity/",
+    "tests/client/test_standin_session.py",
+    "tests/client/test_base_install.py",
+    "tests/envs/unity/",
+    "tests/layouts/test_fitter.py",
+)
+"""Where tests are that take long: begun before the others, they leave no core idle at the end."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Groups first, then what takes long."""
+    for item in items:
+        for group, (folder, fixture) in GROUPS.items():
+            if item.nodeid.startswith(folder) and fixture in getattr(item, "fixturenames", ()):
+                item.add_marker(pytest.mark.xdist_group(group))
+
+    def place(item: pytest.Item) -> tuple[int, str]:
+        mark = item.get_closest_marker("xdist_group")
+        if mark is not None:
+            return -1, mark.args[0]
+        return next((k for k, p in enumerate(DEAR) if item.nodeid.startswith(p)), len(DEAR)), ""
+
+    items.sort(key=place)
+
+
+LEFT = pytest.StashKey[int]()
+"""How many slow tests were not asked for."""
+
+
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("slow") is not None:
+            item.config.stash[LEFT] = item.config.stash.get(LEFT, 0) + 1
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    session.config.stash[LEFT] = 0
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """A worker of xdist has ended, which collected all tests as every other one did."""
+    node.config.stash[LEFT] = getattr(node, "workeroutput", {}).get("left", 0)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -59,10 +113,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         if isinstance(report.longrepr, tuple) and MISSING in report.longrepr[2]
     ]
     terminalreporter.write_line(f"{len(skipped)} tests skipped for want of {MISSING}")
+    if left := terminalreporter.config.stash[LEFT]:
+        terminalreporter.write_line(f"{left} slow tests left to `make test-slow`")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    if hasattr(session.config, "workeroutput"):  # a worker's word to the process that has them
+        session.config.workeroutput["left"] = session.config.stash[LEFT]
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if os.environ.get("CI") != "true" or reporter is None or exitstatus != 0:
         return

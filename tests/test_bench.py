@@ -42,8 +42,15 @@ def test_every_part_is_tried() -> None:
     assert set(LESS) | {"simulator", "adaptive"} == set(PARTS)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("part", LESS)
+@pytest.mark.parametrize(
+    "part",
+    [
+        pytest.param(
+            part, marks=pytest.mark.slow if part in ("layouts", "service", "slots") else ()
+        )
+        for part in LESS
+    ],
+)
 def test_a_part_runs_to_its_end(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, constants in LESS[part].items():
         module = importlib.import_module(f"animalcat.benchmarks.{name}")

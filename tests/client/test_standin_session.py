@@ -26,7 +26,6 @@ from .test_animalai_agent import EXAMPLE
 
 SCRIPT = Path(__file__).with_name("animalai_loop.py")
 STAND_IN = Path(sys.executable).with_name("animalcat-unity")
-pytestmark = pytest.mark.slow
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "unity.md"
 PATIENCE = 200

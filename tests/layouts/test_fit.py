@@ -153,7 +153,7 @@ def test_other_outcomes_and_the_plain_sampler_agree_with_the_live_posterior(
     assert (again.draws == result.draws).all()
 
 
-@pytest.mark.slow
+@pytest.mark.xdist_group("nuts")
 def test_nuts_fits(aaio: Layout, draw_instances: Draw, play: Play) -> None:
     """One test for all that needs the compiled model: compiling takes longer than the rest."""
     from animalcat.layouts.inference.backend.engine import default_engine
@@ -203,7 +203,7 @@ def test_nuts_fits(aaio: Layout, draw_instances: Draw, play: Play) -> None:
     assert default_engine().compiles == compiled, "data of another length must not compile anew"
 
 
-@pytest.mark.slow
+@pytest.mark.xdist_group("nuts")
 def test_a_live_posterior_of_several_outcomes_is_certified() -> None:
     data = to_dict(load_layout("one-capability", "trials"))
     del data["outcome"]

@@ -101,7 +101,6 @@ def session(layout: Layout, features: Floats, y: Floats, seed: int) -> Reanalysi
     return reanalyse(draws, {name: len(rows) for name, rows in bank.members.items()})
 
 
-@pytest.mark.slow
 def test_it_is_right_where_the_layout_is_wrong(aaio: Layout, draw_instances: Draw) -> None:
     """An agent that fails one paradigm altogether, which the layout has no word for.
 

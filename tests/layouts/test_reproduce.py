@@ -103,7 +103,6 @@ def test_chance_is_what_an_assessor_may_know(entrants: OutcomeTable) -> None:
     )
 
 
-@pytest.mark.slow
 def test_an_agent_that_fails_at_lava() -> None:
     (lava,) = [agent for agent in synthetic_agents() if agent.number == 6]
     layout = load_layout("object-permanence")
@@ -116,7 +115,6 @@ def test_an_agent_that_fails_at_lava() -> None:
     assert errors["lavaAbility"] < 0.05
 
 
-@pytest.mark.slow
 def test_what_a_layout_is_told_decides_what_it_can_say() -> None:
     """Agent 21 solves basic and grid tasks only; agent 12 is biased to the right."""
     told, refined, corrected = (

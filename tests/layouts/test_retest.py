@@ -169,7 +169,7 @@ def test_weights_out_of_range_are_refused(aaio: Layout, weight: float) -> None:
         posterior(aaio, [weight])
 
 
-@pytest.mark.slow
+@pytest.mark.xdist_group("nuts")
 def test_nuts_gives_repeats_the_same_weights(aaio: Layout) -> None:
     """The live posterior and the fit of the same weighted outcomes are certified."""
     made = posterior(aaio, [1.0, 0.25] * 30)
@@ -185,7 +185,7 @@ def test_nuts_gives_repeats_the_same_weights(aaio: Layout) -> None:
     assert "count as 37.5" in fitted.diagnostics["notes"][0]
 
 
-@pytest.mark.slow
+@pytest.mark.xdist_group("nuts")
 @pytest.mark.parametrize("variant", ["trials", "score"])
 def test_the_graph_weighs_outcomes_of_every_kind(variant: str) -> None:
     """The model's log density is linear in the weights; with weights of 1 it is the plain one."""

@@ -346,14 +346,14 @@ def agree(layout: Layout) -> None:
     np.testing.assert_allclose(got[sane], log_density[sane], atol=1e-6, rtol=1e-6)
 
 
-@pytest.mark.slow
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(layouts())
+@pytest.mark.xdist_group("nuts")
 def test_made_up_layouts_equal_their_pymc_graph(layout: Layout) -> None:
     agree(layout)
 
 
-@pytest.mark.slow
+@pytest.mark.xdist_group("nuts")
 @pytest.mark.parametrize(
     ("name", "variant"), [(name, variant) for name in LAYOUTS for variant in variants(name)]
 )

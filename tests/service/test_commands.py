@@ -59,7 +59,6 @@ def arenas(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
 def test_a_session_from_the_command_line(arenas: Path, tmp_path: Path) -> None:
     done = animalcat(
         *("session", "run", "--agent", "builtin:forward", "--battery", arenas, "--no-certify"),
@@ -168,7 +167,6 @@ def test_what_cannot_be_run(arguments: list[str], code: int, words: str, tmp_pat
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.slow
 def test_an_agent_that_breaks_is_shown_and_the_session_can_go_on(
     arenas: Path, tmp_path: Path
 ) -> None:
@@ -187,7 +185,6 @@ def test_an_agent_that_breaks_is_shown_and_the_session_can_go_on(
     assert (row["state"], row["episodes"]) == ("waiting", 0)
 
 
-@pytest.mark.slow
 def test_a_campaign_from_the_command_line(arenas: Path, tmp_path: Path) -> None:
     run = ("campaign", "run", "--agent", "builtin:forward", "--agent", "builtin:random")
     budget = ("--battery", arenas, "--budget", "6", "--common", "2", "--no-certify")

@@ -55,10 +55,11 @@ async def test_a_session_goes_as_it_went(service: Any) -> None:
         assert ours.pop("instance") == theirs.pop("instance")
         assert ours == pytest.approx(theirs, rel=1e-6)  # another processor may round otherwise
     assert made["nodes"].keys() == known["nodes"].keys()
-    for name, (mean, sd, *hdi) in known["nodes"].items():
-        ours_mean, ours_sd, *ours_hdi = made["nodes"][name]
-        # Draws of NUTS part for good where a single bit does, so on another processor only chance
-        # may differ: 400 effective draws (the gate) put two means 0.07 SD apart, and tails more.
-        assert ours_mean == pytest.approx(mean, abs=0.3 * sd), name
-        assert ours_sd == pytest.approx(sd, rel=0.25), name
-        assert ours_hdi == pytest.approx(hdi, abs=0.5 * sd), name
+    for name, node in known["nodes"].items():
+        # Draws of NUTS part for good where a single bit does, as between processors. The gate wants
+        # an effective size of 400: then the means of two runs part by 0.07 SD (one standard error),
+        # and the ends of a 94 % interval by 0.18 SD. Three to four of these are let pass.
+        mean, sd, *ends = node
+        found = made["nodes"][name]
+        assert found[:2] == pytest.approx([mean, sd], abs=0.25 * sd)
+        assert found[2:] == pytest.approx(ends, abs=0.6 * sd)

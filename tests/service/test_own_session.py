@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 
@@ -28,10 +30,15 @@ def animalcat(*arguments: str | Path, data: Path) -> str:
 
 @pytest.mark.slow
 def test_a_session_over_what_is_ones_own(tmp_path: Path) -> None:
-    layout = EXAMPLES / "garden.yaml"
+    layout = tmp_path / "garden.yaml"
+    shutil.copy(EXAMPLES / layout.name, layout)
+    first, *rest = (EXAMPLES / "garden.csv").read_text().splitlines()
+    lines = [f"{first},noise [dB]", *(f"{line},{30 + 5 * k}" for k, line in enumerate(rest))]
+    features = tmp_path / "garden.csv"
+    features.write_text("\n".join(lines))
     out = animalcat(
         *("session", "run", "--agent", "builtin:braitenberg", "--battery", EXAMPLES / "garden"),
-        *("--features", EXAMPLES / "garden.csv", "--layout", layout),
+        *("--features", features, "--layout", layout),
         *("--max-episodes", "6", "--no-certify", "--json"),
         data=tmp_path,
     )
@@ -41,6 +48,8 @@ def test_a_session_over_what_is_ones_own(tmp_path: Path) -> None:
     assert set(nodes) == {"reach", "openness", "haste", "evenness"}
     assert nodes["haste"]["sd"] < 0.5 * nodes["haste"]["prior_sd"]  # known by the time left alone
     session = result["session"]
+    assert result["profile"]["layout"]["name"] == "garden"
+    layout.unlink()  # the store keeps what was given
 
     table = tmp_path / "outcomes.csv"
     animalcat("profile", "export", session, "--format", "csv", "-o", table, data=tmp_path)
@@ -62,4 +71,10 @@ def test_a_session_over_what_is_ones_own(tmp_path: Path) -> None:
             assert 0.0 < float(row["time_left"]) < 1.0
     assert any(row["outcome"] == "success" for row in rows)
     shown = animalcat("layout", "show", "--session", session, data=tmp_path)
-    assert "left: {kind: score, source: time_left" in shown
+    assert yaml.safe_load(shown) == yaml.safe_load((EXAMPLES / layout.name).read_text())
+    listed = json.loads(animalcat("layout", "list", "--json", data=tmp_path))
+    assert [row["name"] for row in listed if row["from"] != "shipped"] == ["garden"]
+    described = json.loads(animalcat("battery", "features", "garden", "--json", data=tmp_path))
+    (noise,) = (one for one in described["features"] if one["name"] == "noise")
+    assert noise["unit"] == "dB"
+    assert described["instances"][0]["features"]["noise"] == 30

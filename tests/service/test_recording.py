@@ -141,7 +141,11 @@ def test_the_same_episode_has_the_same_bytes(rays: Played, tmp_path: Path) -> No
 
 
 def test_the_compact_form_is_small_and_leaves_nothing_beside_it(rays: Played) -> None:
-    assert rays.path.stat().st_size < 0.6 * len(rays.live)
+    # mcap repeats the schemas uncompressed at the file's end. They grow with the wire (2.8 kB when
+    # notes were texts, 3.6 kB since they are messages) and are a third of so short an episode.
+    schemas = sum(len(channel.schema()) for channel in Channel)
+    assert rays.path.stat().st_size - schemas < (len(rays.live) - schemas) / 2
+    assert schemas < 4096
     assert list(rays.path.parent.iterdir()) == [rays.path]
 
 

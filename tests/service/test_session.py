@@ -156,7 +156,6 @@ async def test_a_restart_between_episodes_changes_nothing(start: Start, tmp_path
     assert json.loads(parts)["nodes"] == json.loads(profile)["nodes"]
 
 
-@pytest.mark.slow
 async def test_certificates_count_at_their_episode(start: Start, tmp_path: Path) -> None:
     async with start(tmp_path) as service:
         session = await service.create(24, certify=True)

@@ -24,7 +24,7 @@ from animalcat.v1 import sessions_pb2, types_pb2
 from tests.service.conftest import FILES, Service
 from tests.unity_builds import STAND_IN, START_SECONDS, build
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.slow]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 Serve = Callable[..., Any]
 

@@ -17,8 +17,6 @@ import pytest
 from .arenas import near_goal, write
 from .conftest import PATIENCE, Client, Drive, available, free_port
 
-pytestmark = pytest.mark.slow
-
 BAD_INPUT, UNREACHABLE, LOST, REFUSED = 2, 4, 5, 6
 """Exit codes, as `animalcat-unity --help` tells them."""
 SOON = 30.0

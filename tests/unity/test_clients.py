@@ -18,8 +18,6 @@ from .compare import assert_same
 from .conftest import Client, Command, Drive, available, free_port
 from .expected import Game
 
-pytestmark = pytest.mark.slow
-
 
 def test_a_plain_loop_sees_what_the_simulator_gives(
     client: Client, drive: Drive, tmp_path: Path

@@ -15,8 +15,6 @@ from .compare import assert_same
 from .conftest import Client, Command, Drive, available, free_port
 from .expected import Game
 
-pytestmark = pytest.mark.slow
-
 COMMANDS: tuple[Command, ...] = (("step", *FORWARD), ("step", *LEFT), ("reset", ""), ("step", 2, 1))
 CAMERA, RAYS = CameraSpec(16), RaySpec(2, 60.0)
 

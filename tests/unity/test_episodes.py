@@ -18,8 +18,6 @@ from .compare import assert_same
 from .conftest import Client, Command, Drive, Seen
 from .expected import Game
 
-pytestmark = pytest.mark.slow
-
 IDLE: Command = ("step", 0, 0)
 AGAIN: Command = ("reset", "")
 HEALTH, V_UP, X, Y, Z = 0, 2, 4, 5, 6

@@ -15,8 +15,6 @@ from animalcat.envs.gym import ArenaEnv
 
 from .conftest import Client, Drive, free_port
 
-pytestmark = pytest.mark.slow
-
 CHANCE = """\
 !ArenaConfig
 arenas:

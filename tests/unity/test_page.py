@@ -10,8 +10,6 @@ import pytest
 
 from .conftest import PATIENCE, ROOT, available, free_port
 
-pytestmark = pytest.mark.slow
-
 PAGE = ROOT / "docs" / "unity.md"
 
 

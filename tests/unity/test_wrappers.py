@@ -13,8 +13,6 @@ from .arenas import FORWARD, near_goal, write
 from .conftest import Client, Command, free_port
 from .expected import Game
 
-pytestmark = pytest.mark.slow
-
 GOAL = near_goal(4)
 
 

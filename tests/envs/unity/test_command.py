@@ -41,7 +41,6 @@ def test_show_says_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert shown["versions"] == client_versions(Path(sys.executable))
 
 
-@pytest.mark.slow
 def test_check_plays_an_arena(tmp_path: Path) -> None:
     done = unity(tmp_path, "check", f"unity:{STAND_IN}", "--json")
     assert done.returncode == 0, done.stderr

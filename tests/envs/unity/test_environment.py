@@ -35,7 +35,6 @@ from animalcat.envs.unity.process import UnityFault
 from animalcat.envs.unity.settings import UnityError
 from tests.unity_builds import STAND_IN, build, settings
 
-pytestmark = pytest.mark.slow
 PORT = "--mlagents-port"
 SEEING = ObservationSpec(camera=CameraSpec(24))
 Environments = dict[ObservationSpec, UnityEnvironment]

@@ -90,7 +90,6 @@ TAKEN = """
 """
 
 
-@pytest.mark.slow
 def test_where_a_port_is_taken_in_between_another_is_tried(tmp_path: Path) -> None:
     (tmp_path / "goal.yaml").write_text(to_yaml(goal_arena()))
     arguments = [str(STAND_IN), str(tmp_path), str(tmp_path / "goal.yaml")]
