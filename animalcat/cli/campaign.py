@@ -34,7 +34,7 @@ from animalcat.cli.shared.output import (
     print_json,
     print_rows,
 )
-from animalcat.cli.shared.progress import bar, operation_progress
+from animalcat.cli.shared.progress import PipeLines, bar, operation_progress
 from animalcat.cli.shared.remote import (
     AllowBuild,
     AsJson,
@@ -253,7 +253,7 @@ def _play(client: Client, campaign: Campaign) -> Campaign:
 def _followed(client: Client, name: str, processes: dict[str, AgentProcess]) -> Campaign:
     """The campaign once it is over; its progress is shown until then."""
     with bar() as progress:
-        tenths = 0
+        lines = PipeLines(progress)
         task = progress.add_task("starting", total=None)
         grace = GRACE_SECONDS
         while True:
@@ -263,9 +263,7 @@ def _followed(client: Client, name: str, processes: dict[str, AgentProcess]) -> 
             progress.update(
                 task, description=played, completed=row["episodes"], total=row["budget"]
             )
-            if progress.console.quiet and 10 * row["episodes"] // row["budget"] > tenths:
-                # A pipe has no bar; a line now and then says that it goes on.
-                tenths = 10 * row["episodes"] // row["budget"]
+            if lines.due(row["episodes"], row["budget"]):
                 typer.echo(f"{row['episodes']} of {row['budget']} episodes: {played}", err=True)
             if found.over:
                 return found

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 from rich.progress import track
 
-from animalcat.cli.session.commands import play
+from animalcat.cli.session.commands import run_agent
 from animalcat.cli.shared.output import FAILED, fail, progress_console
 from animalcat.cli.shared.remote import client_for, session_row
 from animalcat.cli.shared.tables import print_profile
@@ -47,7 +47,7 @@ def command(
             futility=0.01,
             seed=seed,
         )
-        row = session_row(play(client, session, AGENT))
+        row = session_row(run_agent(client, session, AGENT))
         profile = client.profile(session)
         home = data / "profiles" / str(row["session"])
         home.mkdir(parents=True, exist_ok=True)

@@ -14,9 +14,9 @@ from dataclasses import asdict, dataclass
 from typing import Annotated, Final, Literal
 
 import typer
-from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
 
-from animalcat.cli.shared.output import MISSING, fail, print_json, print_rows, progress_console
+from animalcat.cli.shared.output import MISSING, fail, print_json, print_rows
+from animalcat.cli.shared.progress import progress
 
 CLIENT: Final = ("grpcio", "protobuf", "numpy", "gymnasium", "typer", "rich")
 SERVER: Final = ("sapien", "numba", "pymc", "nutpie", "arviz", "pandas", "sqlalchemy", "mcap")
@@ -98,19 +98,13 @@ def _warm(*, as_json: bool) -> None:
     except (ImportError, OSError) as error:
         fail(f"nothing can be compiled here ({error}); {SERVER_EXTRA}", MISSING)
     rows: list[dict[str, str | float]] = []
-    with Progress(
-        SpinnerColumn(),
-        "compiling {task.description}",
-        TimeElapsedColumn(),
-        console=progress_console(),
-        transient=True,
-    ) as progress:
-        for part in parts():
-            task = progress.add_task(part.name)
+    wanted = list(parts())
+    with progress("compiling", wait=0.0) as tell:
+        for done, part in enumerate(wanted):
+            tell(f"compiling {part.name}", done, len(wanted))
             began = time.monotonic()
             part.use()
             rows.append({"item": part.name, "seconds": round(time.monotonic() - began, 2)})
-            progress.remove_task(task)
     print_rows(rows, ["item", "seconds"], as_json=as_json)
     if not as_json:
         typer.echo(

@@ -18,7 +18,7 @@ from animalcat.cli.shared.output import (
     print_json,
     print_rows,
 )
-from animalcat.cli.shared.progress import bar
+from animalcat.cli.shared.progress import PipeLines, bar
 from animalcat.cli.shared.remote import (
     AllowBuild,
     AsJson,
@@ -51,7 +51,9 @@ def run(plan: Plan) -> None:
     check_reference(plan.agent)
     with plan.client() as client:
         session = plan.create(client)
-        _report(client, play(client, session, plan.agent), plan.server, plan.data, plan.as_json)
+        _report(
+            client, run_agent(client, session, plan.agent), plan.server, plan.data, plan.as_json
+        )
 
 
 @app.command()
@@ -99,7 +101,7 @@ def resume(
                 found = client.resume_session(found)
             reference = agent or found.spec.agent
             check_reference(reference)
-            found = play(client, found, reference)
+            found = run_agent(client, found, reference)
         _report(client, found, server, data, as_json)
 
 
@@ -143,7 +145,7 @@ def cancel(
         _show(client.cancel_session(session), as_json)
 
 
-def play(client: Client, session: Session, reference: str) -> Session:
+def run_agent(client: Client, session: Session, reference: str) -> Session:
     """Run an agent in a process for each slot until the session is over, and show progress.
 
     Args:
@@ -167,10 +169,9 @@ def play(client: Client, session: Session, reference: str) -> Session:
         most = session.spec.stop.max_episodes or 1  # answers say it
         task = progress.add_task("starting", total=most)
         said: set[str] = set()
-        tenths = 10 * session.episodes // most
+        lines = PipeLines(progress, session.episodes)
 
         def tell(event: SessionEvent) -> None:
-            nonlocal tenths
             now = event.session
             for c in now.capabilities:
                 if c.limit and c.name not in said:
@@ -178,9 +179,7 @@ def play(client: Client, session: Session, reference: str) -> Session:
                     typer.echo(f"note: {unreachable(c)}", err=True)
             known = "  ".join(f"{c.name} {c.mean:.2f} ± {c.sd:.2f}" for c in now.capabilities)
             progress.update(task, completed=now.episodes, description=known or "starting")
-            if progress.console.quiet and 10 * now.episodes // most > tenths:
-                # A pipe has no bar; a line now and then says that it goes on.
-                tenths = 10 * now.episodes // most
+            if lines.due(now.episodes, most):
                 typer.echo(f"{now.episodes} of {most} episodes: {known}", err=True)
             if event.episode is not None:
                 progress.console.print(_line(event.episode), highlight=False)

@@ -18,6 +18,10 @@ LINE_SECONDS: Final = 5.0
 """How often a line is printed in a pipe, at most."""
 
 
+WAIT_SECONDS: Final = 30.0
+"""After how long a line is printed in a pipe although not a tenth more is done."""
+
+
 class Tell(Protocol):
     """Takes how far something is."""
 
@@ -43,6 +47,29 @@ def bar() -> Progress:
         console=progress_console(),
         transient=True,
     )
+
+
+class PipeLines:
+    """Says when a line is due in a pipe, which shows no bar: at each tenth, and now and then."""
+
+    def __init__(self, shown: Progress, done: int = 0) -> None:
+        """Begin to count.
+
+        Args:
+            shown: The bar, which is silent in a pipe.
+            done: How much was done before.
+        """
+        self._piped = shown.console.quiet
+        self._done = done
+        self._next = time.monotonic() + WAIT_SECONDS
+
+    def due(self, done: int, total: int) -> bool:
+        """Whether to print a line now."""
+        tenth = 10 * done // total > 10 * self._done // total
+        if not self._piped or done == self._done or not (tenth or time.monotonic() > self._next):
+            return False
+        self._done, self._next = done, time.monotonic() + WAIT_SECONDS
+        return True
 
 
 @contextmanager

@@ -56,5 +56,5 @@ def print_profile(profile: Mapping[str, Any], title: str) -> None:
     if "failed" in again:
         console().print(f"Not {again['label']}: {again['failed']}.", highlight=False)
     else:
-        heading = f"The same, {again['label']}: {again['where']}"
+        heading = f"Profile {again['label']}: {again['where']}"
         print_rows(profile_rows(again), NODE_COLUMNS, as_json=False, title=heading)
