@@ -36,13 +36,15 @@ DEAR = (
 """Where tests are that take long: begun before the others, they leave no core idle at the end."""
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Put a test into its group, before xdist reads the groups of all."""
+    for group, (folder, fixture) in GROUPS.items():
+        if item.nodeid.startswith(folder) and fixture in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group(group))
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Groups first, then what takes long."""
-    for item in items:
-        for group, (folder, fixture) in GROUPS.items():
-            if item.nodeid.startswith(folder) and fixture in getattr(item, "fixturenames", ()):
-                item.add_marker(pytest.mark.xdist_group(group))
 
     def place(item: pytest.Item) -> tuple[int, str]:
         mark = item.get_closest_marker("xdist_group")
