@@ -69,6 +69,16 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     session.config.stash[LEFT] = 0
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Name the group behind each test, as xdist 3.8 means to: from pytest 9.2 on it fails to."""
+    if hasattr(session.config, "workeroutput") and session.config.option.loadgroup:
+        for item in session.items:
+            mark = item.get_closest_marker("xdist_group")
+            if mark is not None and "@" not in item.nodeid.rpartition("]")[2]:
+                item._id = f"{item.nodeid}@{mark.args[0]}"  # pyright: ignore
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """A worker of xdist has ended, which collected all tests as every other one did."""
