@@ -36,13 +36,15 @@ DEAR = (
 """Where tests are that take long: begun before the others, they leave no core idle at the end."""
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Put a test into its group, before xdist reads the groups of all."""
+    for group, (folder, fixture) in GROUPS.items():
+        if item.nodeid.startswith(folder) and fixture in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group(group))
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Groups first, then what takes long."""
-    for item in items:
-        for group, (folder, fixture) in GROUPS.items():
-            if item.nodeid.startswith(folder) and fixture in getattr(item, "fixturenames", ()):
-                item.add_marker(pytest.mark.xdist_group(group))
 
     def place(item: pytest.Item) -> tuple[int, str]:
         mark = item.get_closest_marker("xdist_group")
@@ -65,6 +67,16 @@ def pytest_deselected(items: list[pytest.Item]) -> None:
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     session.config.stash[LEFT] = 0
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Name the group behind each test, as xdist 3.8 means to: from pytest 9.2 on it fails to."""
+    if hasattr(session.config, "workeroutput") and session.config.option.loadgroup:
+        for item in session.items:
+            mark = item.get_closest_marker("xdist_group")
+            if mark is not None and "@" not in item.nodeid.rpartition("]")[2]:
+                item._id = f"{item.nodeid}@{mark.args[0]}"  # pyright: ignore
 
 
 @pytest.hookimpl(optionalhook=True)
