@@ -95,8 +95,11 @@ class Evidence:
             measurement.learn(episode.decision)
         found = cls(session, measurement, attempts, parts)
         await found._certifier.load()
+        # The last decision may have known more than was due: all, where it was for a last look.
+        last = max(attempts, key=lambda e: e.number, default=None)
+        known = 0 if last is None else last.number - last.decision.pending
         try:
-            await found.take_in_due()
+            await found.take_in(max(known, found.due(found.ledger.begun)))
         except CertificateMissingError as error:  # it may still be read; a choice will ask again
             log.warning("session %s: %s", session.id, error)
         for instance in found.ledger.set_aside:

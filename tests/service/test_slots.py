@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ import numpy as np
 import pytest
 
 import animalcat
+from animalcat import names
 from animalcat.envs.agents import BUILTIN
-from animalcat.service.model import Episode
-from animalcat.service.session.evidence import AHEAD
+from animalcat.service.model import Decision, Episode, Outcome
+from animalcat.service.session.evidence import AHEAD, Evidence
 from animalcat.v1 import gateway_pb2, sessions_pb2, types_pb2
 
 from .conftest import Service, action, walk
@@ -178,3 +180,27 @@ async def test_a_class_of_agents_fills_all_slots(service: Service) -> None:
     assert (summary.state, summary.counted) == ("finished", 6)
     assert sorted(told) == [*range(6)]
     assert [e.episode for e in summary.episodes] == told
+
+
+async def test_after_a_restart_as_much_is_known_as_the_last_decision_knew(
+    service: Service,
+) -> None:
+    session = await service.create(9, slots=2, agent="slots:known")
+    engines = service.running.engines
+    name = names.parse_session(session)
+    stored = await engines.stored(name)
+    battery = await engines.battery(stored.spec.battery_digest)
+    instances = [one.name for one in battery.instances]
+    told = 4
+    for number, pending in enumerate([0, 1, 2, 2, 0]):
+        decision = Decision(instances[number], 0.0, 1.0, 0.5, {}, "informative", pending=pending)
+        begun = Episode(name, number, 0, decision)
+        engines.parts.store.open_episode(begun)
+        engines.parts.store.finish_episode(
+            replace(begun, outcome=Outcome.FAILURE, outcomes={"success": 0.0})
+        )
+    # The decision for number 4 knew all four outcomes before it, where two were due; so one more
+    # decision must not know less.
+    evidence = await Evidence.load(stored, battery, engines.parts)
+    assert evidence.due(5) < told == evidence.ledger.untold
+    evidence.close()
