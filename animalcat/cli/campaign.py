@@ -33,6 +33,7 @@ from animalcat.cli.shared.output import (
     fail,
     print_json,
     print_rows,
+    status,
 )
 from animalcat.cli.shared.progress import PipeLines, bar, operation_progress
 from animalcat.cli.shared.remote import (
@@ -152,24 +153,26 @@ def run(
         check_reference(reference)
     backend, builds = parse_backend(backend, server)
     with client_for(server, data, builds=builds) as client:
-        campaign = client.create_campaign(
-            agents=agent,
-            battery=find_battery(client, battery, seed, features),
-            budget=budget,
-            layout=layout,
-            layout_variant=variant,
-            common=common,
-            block=block,
-            at_once=at_once,
-            alike=alike,
-            policy=policy_name(policy),
-            random_share=random_share,
-            seed=seed,
-            backend=backend,
-            observation_spec=observation(camera, decision_period),
-            action_timeout_seconds=action_timeout,
-            certify=certify,
-        )
+        arenas = find_battery(client, battery, seed, features)
+        with status("making the campaign"):
+            campaign = client.create_campaign(
+                agents=agent,
+                battery=arenas,
+                budget=budget,
+                layout=layout,
+                layout_variant=variant,
+                common=common,
+                block=block,
+                at_once=at_once,
+                alike=alike,
+                policy=policy_name(policy),
+                random_share=random_share,
+                seed=seed,
+                backend=backend,
+                observation_spec=observation(camera, decision_period),
+                action_timeout_seconds=action_timeout,
+                certify=certify,
+            )
         _show(client, _play(client, campaign), as_json)
 
 

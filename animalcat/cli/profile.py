@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from animalcat.cli.shared.output import print_json, wrote
+from animalcat.cli.shared.output import print_json, status, wrote
 from animalcat.cli.shared.remote import AsJson, Data, Server, SessionArgument, client_for
 from animalcat.cli.shared.tables import print_profile
 
@@ -26,7 +26,7 @@ def show(
 
     A finished session has a certified profile; before that, the estimate so far is shown.
     """
-    with client_for(server, data) as client:
+    with client_for(server, data) as client, status("reading the profile"):
         profile = client.profile(session)
     if as_json:
         print_json(profile)
@@ -62,7 +62,8 @@ def export(
 ) -> None:
     """Write a session's profile or outcomes to a file."""
     with client_for(server, data) as client:
-        content = client.export_profile(session, form)
+        with status("writing it"):
+            content = client.export_profile(session, form)
         if output is not None:
             output.parent.mkdir(parents=True, exist_ok=True)
             output.write_bytes(content)

@@ -17,6 +17,7 @@ from animalcat.cli.shared.output import (
     fail,
     print_json,
     print_rows,
+    status,
 )
 from animalcat.cli.shared.progress import PipeLines, bar
 from animalcat.cli.shared.remote import (
@@ -225,7 +226,8 @@ def _report(
 ) -> None:
     """What was learnt, and where it is."""
     name = session.id
-    profile = client.profile(session)
+    with status("reading the profile"):
+        profile = client.profile(session)
     recordings = None if server else str(data_folder(data) / "recordings" / name)
     if as_json:
         print_json({**session_row(session), "profile": profile, "recordings": recordings})

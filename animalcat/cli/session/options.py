@@ -13,7 +13,7 @@ import typer
 
 from animalcat.cli.session.plan import combine, policy_name, stopping_rule
 from animalcat.cli.shared.command_help import AGENT, CHOICE, END, PLAYED, RUNNING
-from animalcat.cli.shared.output import fail
+from animalcat.cli.shared.output import fail, status
 from animalcat.cli.shared.progress import operation_progress
 from animalcat.cli.shared.remote import AsJson, Data, Server, client_for
 from animalcat.client import Client, values
@@ -182,7 +182,8 @@ class Plan:
     def create(self, client: Client) -> Session:
         """Create the session, which waits for its agent."""
         battery = find_battery(client, self.battery, self.fields["seed"], self.features)
-        return client.create_session(agent=self.agent, battery=battery, **self.fields)
+        with status("making the session"):
+            return client.create_session(agent=self.agent, battery=battery, **self.fields)
 
 
 def _plan(

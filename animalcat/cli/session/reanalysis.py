@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import typer
 
-from animalcat.cli.shared.output import print_json, print_rows
+from animalcat.cli.shared.output import print_json, print_rows, status
 from animalcat.cli.shared.remote import AsJson, Data, Server, SessionArgument, client_for
 
 COLUMNS: Final = ("paradigm", "instances", "played", "of those passed", "of all", "over predicted")
@@ -23,7 +23,7 @@ def reanalyse(
     was that its arena would be chosen. So the estimate holds even where the layout does not
     describe the agent.
     """
-    with client_for(server, data) as client:
+    with client_for(server, data) as client, status("estimating"):
         found: dict[str, Any] = json.loads(client.export_profile(session, "reanalysis"))
     if as_json:
         print_json(found)
