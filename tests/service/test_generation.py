@@ -16,6 +16,7 @@ from animalcat.arena_configs.features import measure_features
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.placement import place
 from animalcat.cli.session.plan import why
+from animalcat.client.converters import episode_from_proto
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.spec import Exclusion
@@ -191,7 +192,7 @@ async def test_a_session_makes_plays_and_keeps_arenas(
         assert episode.decision.reason == sessions_pb2.REASON_GENERATED
         assert episode.instance == f"{episode.decision.made.offer}.{episode.episode}"
         assert episode.instance in table
-        text = why(episode)
+        text = why(episode_from_proto(episode))
         assert "generated because the best of the battery would tell" in text
         assert "made for XPos" in text
         path = next((tmp_path / "whole").rglob(f"{episode.episode}-0.mcap"))
