@@ -230,11 +230,11 @@ def test_two_processes_play_bitwise_the_same() -> None:
     code = (
         "import hashlib, numpy as np\n"
         "from animalcat.envs.sim.environment import SimEnvironment\n"
-        "from animalcat.envs.testing import arrays, play, random_arena\n"
+        "from animalcat.envs.testing import arrays, play_episode, random_arena\n"
         "from animalcat.envs.types import ObservationSpec\n"
         "h = hashlib.sha256()\n"
         "actions = np.random.default_rng(0).integers(9, size=150).tolist()\n"
-        "for s in play(SimEnvironment(ObservationSpec()), random_arena(), 3, actions):\n"
+        "for s in play_episode(SimEnvironment(ObservationSpec()), random_arena(), 3, actions):\n"
         "    h.update(repr(s[:3]).encode())\n"
         "    [h.update(a.tobytes()) for a in arrays(s.observation)]\n"
         "print(h.hexdigest())\n"

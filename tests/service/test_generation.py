@@ -192,7 +192,9 @@ async def test_a_session_makes_plays_and_keeps_arenas(
         assert episode.decision.reason == sessions_pb2.REASON_GENERATED
         assert episode.instance == f"{episode.decision.made.offer}.{episode.episode}"
         assert episode.instance in table
-        text = why(episode_from_proto(episode))
+        told = sessions_pb2.EpisodeSummary(name=f"{session}/episodes/{episode.episode}-0")
+        told.MergeFrom(episode)
+        text = why(episode_from_proto(told))
         assert "generated because the best of the battery would tell" in text
         assert "made for XPos" in text
         path = next((tmp_path / "whole").rglob(f"{episode.episode}-0.mcap"))
