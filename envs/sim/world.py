@@ -10,7 +10,8 @@ import numpy as np
 
 from animalcat.arena_configs.geometry import Solid, overlaps
 from animalcat.arena_configs.model import PER_COPY, Arena, Item, Point, Vector3
-from animalcat.arena_configs.placement import MAX_OBJECTS, OBJECT_TRIES, place
+from animalcat.arena_configs.orders import OBJECT_TRIES
+from animalcat.arena_configs.placement import MAX_OBJECTS, place
 from animalcat.envs.sim.builder import counts
 from animalcat.envs.sim.builds import in_build
 from animalcat.envs.sim.changing import Aging, Growing
