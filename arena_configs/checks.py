@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-import numpy as np
 from pydantic.alias_generators import to_camel
 
 from animalcat.arena_configs.catalogue import KINDS, ObjectKind, canonical_name
+from animalcat.arena_configs.draws import Draws
 from animalcat.arena_configs.geometry import Solid, outside_by, overlaps
 from animalcat.arena_configs.loader import LoadedConfig
 from animalcat.arena_configs.model import (
@@ -43,9 +43,7 @@ _OPERATED: Final = ("SpawnerButton", "DataZone")
 """Objects that run operations."""
 
 
-def check_arena(
-    arena: Arena, rng: np.random.Generator, *, file: str = "", path: str = ""
-) -> tuple[Problem, ...]:
+def check_arena(arena: Arena, rng: Draws, *, file: str = "", path: str = "") -> tuple[Problem, ...]:
     """Check one arena.
 
     Args:
@@ -65,9 +63,7 @@ def check_arena(
     )
 
 
-def check_loaded(
-    loaded: LoadedConfig, rng: np.random.Generator, *, file: str
-) -> tuple[Problem, ...]:
+def check_loaded(loaded: LoadedConfig, rng: Draws, *, file: str) -> tuple[Problem, ...]:
     """Check a file: what its loader met, and what is found in its arenas.
 
     Args:
@@ -84,9 +80,7 @@ def check_loaded(
     return tuple(sorted([*loaded.problems, *found], key=lambda problem: problem.line or 0))
 
 
-def check_config(
-    config: ArenaConfig, rng: np.random.Generator, *, file: str = ""
-) -> tuple[Problem, ...]:
+def check_config(config: ArenaConfig, rng: Draws, *, file: str = "") -> tuple[Problem, ...]:
     """Check all arenas of a configuration.
 
     Args:
@@ -117,7 +111,7 @@ def _line(loaded: LoadedConfig, field: str) -> int | None:
 _Finding = tuple[str, Severity, str, str]
 
 
-def _findings(arena: Arena, rng: np.random.Generator) -> Iterator[_Finding]:
+def _findings(arena: Arena, rng: Draws) -> Iterator[_Finding]:
     yield from _timing(arena)
     yield from _agents(arena)
     for index, item in enumerate(arena.items):

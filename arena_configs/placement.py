@@ -4,6 +4,9 @@ There are two deviations, where Unity's own rule cannot be followed or would mis
 finds no free spot is not spawned and is listed in `Placement.skipped` (build 4.3.1 leaves it in the
 arena's corner; older builds do not spawn it). A random position for the agent keeps its whole body
 clear (Unity tests its centre only), so that fixing a placement cannot remove an object.
+
+What is left to chance is drawn in an order of our own, or as a build of Animal-AI draws it: the
+source of the draws decides (`draws`). With `UnityDraws` only the first deviation remains.
 """
 
 from __future__ import annotations
@@ -18,10 +21,10 @@ import numpy as np
 from animalcat.arena_configs.catalogue import (
     KINDS,
     ORIGIN,
-    SIZE_ADJUSTMENT,
     ObjectKind,
     canonical_name,
 )
+from animalcat.arena_configs.draws import Draws, UnityDraws
 from animalcat.arena_configs.geometry import WALLS, Obstacles, Solid, overlaps, solids
 from animalcat.arena_configs.model import (
     ARENA_SIDE,
@@ -34,10 +37,16 @@ from animalcat.arena_configs.model import (
     Point,
     Vector3,
 )
+from animalcat.arena_configs.orders import (
+    AGENT_TRIES,
+    OBJECT_TRIES,
+    Order,
+    OwnOrder,
+    Pose,
+    UnityOrder,
+)
 from animalcat.arena_configs.signs import drawn
 
-OBJECT_TRIES: Final = 20
-_AGENT_TRIES: Final = 100
 MAX_OBJECTS: Final = 2000
 """Greatest number of objects in an arena; the real files at hand have up to 204."""
 AGENT_RADIUS: Final = 0.5
@@ -47,9 +56,6 @@ LIFT: Final = 0.01
 _ZONE_Y: Final = -0.15
 _HOT_ZONE_FLOOR: Final = -0.001
 """Greatest (least negative) reward of a HotZone at each physics step."""
-
-_ANYWHERE: Final[Vector3] = Vector3(x=-1.0, y=0.0, z=-1.0)
-_ANY_SIZE: Final = Vector3(x=-1.0, y=-1.0, z=-1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +149,13 @@ class Placement:
     skipped: tuple[Skipped, ...]
 
 
-def place(arena: Arena, rng: np.random.Generator) -> Placement:
+def place(arena: Arena, rng: Draws) -> Placement:
     """Place everything in an arena.
 
     Args:
         arena: The arena.
-        rng: Source of randomness for everything that the arena leaves to chance.
+        rng: Source of randomness for everything that the arena leaves to chance; which one it is
+            decides the order of draws.
 
     Raises:
         ArenaError: The agent found no free spot, or there are more than `MAX_OBJECTS` objects.
@@ -156,7 +163,11 @@ def place(arena: Arena, rng: np.random.Generator) -> Placement:
     copies = [item.copies for item in arena.items]
     if sum(copies) > MAX_OBJECTS:
         raise ArenaError(f"items: {sum(copies)} objects; at most {MAX_OBJECTS} are placed")
-    return _Builder(arena, copies, rng).build()
+    order = UnityOrder(rng) if isinstance(rng, UnityDraws) else OwnOrder(rng)
+    placement = _Builder(arena, copies, order).build()
+    if isinstance(rng, UnityDraws) and arena.random_seed:
+        rng.random.seed(arena.random_seed)
+    return placement
 
 
 def fix(arena: Arena, rng: np.random.Generator) -> Arena:
@@ -178,10 +189,9 @@ def fix(arena: Arena, rng: np.random.Generator) -> Arena:
 
 
 class _Builder:
-    def __init__(self, arena: Arena, copies: Sequence[int], rng: np.random.Generator) -> None:
+    def __init__(self, arena: Arena, copies: Sequence[int], order: Order) -> None:
         self._arena, self._copies = arena, copies
-        self._rng = rng
-        self._drawn: dict[str, float] = {}
+        self._order = order
         self._objects: list[PlacedObject] = []
         self._skipped: list[Skipped] = []
         self._blockers = Obstacles()
@@ -210,38 +220,25 @@ class _Builder:
             self._arena.time_limit,
             self._arena.pass_mark,
             self._arena.blackouts,
-            self._drawn,
+            self._order.chance.drawn,
             tuple(self._skipped),
         )
 
-    def _draw(self, field: str, low: float, high: float) -> float:
-        value = low + (high - low) * self._rng.random()
-        self._drawn[field] = value
-        return value
-
     def _agent(self, item: Item, field: str) -> AgentStart:
-        options = item.positions if item.positions else (_ANYWHERE,)
-        given = first = options[0]
-        if len(options) > 1:
-            choice = int(self._rng.integers(len(options)))
-            self._drawn[f"{field}.positions"] = float(choice)
-            given = options[choice]
-        if on_edge(first) or on_edge(given):
+        given = self._order.agent_position(item, field)
+        if on_edge(item.positions[0] if item.positions else given) or on_edge(given):
             given = Vector3(x=1.0, y=0.0, z=1.0)
-        yaw = item.rotations[0] if item.rotations else -1.0
-        if yaw < 0:
-            yaw = self._draw(f"{field}.rotations[0]", 0.0, 360.0)
-        for _ in range(_AGENT_TRIES):
-            position = self._position(given, f"{field}.positions[0]", ORIGIN)
+        for position, yaw in self._order.agent_poses(given, item, field):
             origin = Point(position.x, position.y + 0.5 + LIFT, position.z)
-            if (given.x < 0 or given.z < 0) and not self._clear(agent_body(origin)):
+            if (given.x < 0 or given.z < 0) and not self._clear(origin):
                 continue
+            self._order.agent_placed(item)
             explicit = item.model_copy(
                 update={"name": "Agent", "positions": (position,), "rotations": (yaw,)}
             )
             frozen = item.frozen_agent_delays[0] if item.frozen_agent_delays else 0.0
             return AgentStart(origin, yaw, frozen, explicit)
-        raise ArenaError(f"{field}: the agent found no free spot in {_AGENT_TRIES} tries")
+        raise ArenaError(f"{field}: the agent found no free spot in {AGENT_TRIES} tries")
 
     def _spawn(self, index: int, item: Item) -> None:
         name = canonical_name(item.name)
@@ -263,40 +260,13 @@ class _Builder:
     def _spawn_copy(self, kind: ObjectKind, item: Item, source: tuple[int, int]) -> None:
         index, copy = source
         item = _with_values(kind, item)
-        sizes, size = self._size(kind, item, f"items[{index}].sizes[{copy}]")
-        color = self._color(kind, item, f"items[{index}].colors[{copy}]")
         blocker = None
-        given = item.positions[0] if item.positions else _ANYWHERE
-        turn = item.rotations[0] if item.rotations else -1.0
-        by_chance = given.x < 0 or given.z < 0
-        tries = OBJECT_TRIES if by_chance or (turn < 0 and kind.random_yaw) else 1
-        for _ in range(tries):
-            position = self._position(given, f"items[{index}].positions[{copy}]", size)
-            yaw = turn
-            if turn < 0:
-                key = f"items[{index}].rotations[{copy}]"
-                yaw = self._draw(key, 0.0, 360.0) if kind.random_yaw else 0.0
-            explicit = {
-                "name": kind.name,
-                "positions": (position,),
-                "rotations": (yaw,),
-                "sizes": sizes,
-                "colors": item.colors if color is None else (color,),
-            }
-            thing = PlacedObject(
-                kind,
-                kind.name,
-                _origin(kind, position, size),
-                yaw + kind.yaw,
-                size,
-                _look(kind, color),
-                self._reward(kind, item, size),
-                item.model_copy(update=explicit),
-                source,
-            )
+        for pose in self._order.poses(kind, item, f"items[{index}]", copy):
+            thing = self._standing(kind, item, pose, source)
             box = _box(thing)
             blocker = self._blocker(thing, box)
             if blocker is None:
+                thing = self._painted(thing, f"items[{index}].colors[{copy}]")
                 thing = self._with_symbol(thing, f"items[{index}].symbolNames[{copy}]")
                 self._objects.append(thing)
                 self._boxes.append(box)
@@ -304,81 +274,52 @@ class _Builder:
                     for solid in thing.solids():
                         self._block(solid, f"{kind.name} {index}.{copy}")
                 return
-        drawn = {key for key in self._drawn if key.startswith(f"items[{index}].")}
-        for key in drawn:
-            if f"[{copy}]" in key.partition(".")[2]:
-                del self._drawn[key]
+        self._order.chance.forget(index, copy)
         reason = f"it would overlap {blocker}"
-        if by_chance:
+        given = item.positions[0] if item.positions else None
+        if given is None or given.x < 0 or given.z < 0:
             reason = f"no free spot in {OBJECT_TRIES} tries"
         self._skipped.append(Skipped(kind.name, reason, source))
 
-    def _position(self, given: Vector3, field: str, size: Point) -> Vector3:
-        """Clamp what is given and draw what is not; y is as given, without the lift."""
-        if 0.0 <= given.x <= ARENA_SIDE and 0.0 <= given.z <= ARENA_SIDE and given.y >= 0.0:
-            return given
+    def _standing(
+        self, kind: ObjectKind, item: Item, pose: Pose, source: tuple[int, int]
+    ) -> PlacedObject:
+        """An object in a pose."""
+        explicit = {
+            "name": kind.name,
+            "positions": (pose.position,),
+            "rotations": (pose.yaw,),
+            "sizes": pose.sizes,
+            "colors": item.colors if pose.color is None else (pose.color,),
+        }
+        return PlacedObject(
+            kind,
+            kind.name,
+            _origin(kind, pose.position, pose.size),
+            pose.yaw + kind.yaw,
+            pose.size,
+            _look(kind, pose.color),
+            self._reward(kind, item, pose.size),
+            item.model_copy(update=explicit),
+            source,
+        )
 
-        def axis(name: str, value: float, extent: float) -> float:
-            if value >= 0:
-                return min(value, ARENA_SIDE)
-            return self._draw(f"{field}.{name}", extent / 2, ARENA_SIDE - extent / 2)
-
-        x = axis("x", given.x, size.x)
-        z = axis("z", given.z, size.z)
-        return Vector3(x=x, y=max(given.y, 0.0), z=z)
-
-    def _size(self, kind: ObjectKind, item: Item, field: str) -> tuple[tuple[Vector3, ...], Point]:
-        """The explicit sizes of an item, and the size that results."""
-        if kind.reward in ("value", "size"):
-            value = min(max(item.initial_values[0], 0.0), kind.size_max.x) * SIZE_ADJUSTMENT
-            return (), Point(value, value, value)
-        if kind.fixed_size:
-            return (), kind.size_min
-        given = item.sizes[0] if item.sizes else _ANY_SIZE
-        if kind.name == "SignBoard":
-            low, high = kind.size_min.x, kind.size_max.x
-            x, y, z = (
-                1.0 if c < 0 else min(max(c, low), high) for c in (given.x, given.y, given.z)
-            )
-            return (Vector3(x=x, y=y, z=z),), Point(x, y, z)
-        asked = [given.x, given.y, given.z]
-        if kind.ball:
-            asked = [-1.0 if min(asked) < 0 else given.x]
-        explicit: list[float] = []
-        placed: list[float] = []
-        axes = zip(("x", "y", "z"), asked, kind.size_min, kind.size_max, strict=False)
-        for name, value, low, high in axes:
-            if value < 0:
-                drawn = self._draw(f"{field}.{name}", low, high)
-                explicit.append(drawn)
-                placed.append(drawn)
-            else:
-                explicit.append(value)
-                placed.append(min(max(value, low), high) * SIZE_ADJUSTMENT)
-        if kind.ball:
-            explicit, placed = explicit * 3, placed * 3
-        if explicit != [given.x, given.y, given.z]:
-            given = Vector3(x=explicit[0], y=explicit[1], z=explicit[2])
-        return (given,), Point(*placed)
-
-    def _color(self, kind: ObjectKind, item: Item, field: str) -> RGB | None:
-        """The colour given or drawn; None if the kind's own look applies."""
-        color = _given_color(item)
-        if color is not None or kind.color_rule != "random":
-            return color
-        r, g, b = (255.0 * self._rng.random(3)).tolist()
-        self._drawn |= {f"{field}.r": r, f"{field}.g": g, f"{field}.b": b}
-        return RGB(r=r, g=g, b=b)
+    def _painted(self, thing: PlacedObject, field: str) -> PlacedObject:
+        color = self._order.color(thing.kind, thing.item, field)
+        if color is None:
+            return thing
+        item = thing.item.model_copy(update={"colors": (color,)})
+        return replace(thing, color=_look(thing.kind, color), item=item)
 
     def _with_symbol(self, thing: PlacedObject, field: str) -> PlacedObject:
         """Fix every square of a sign board's picture; any other object is returned unchanged."""
         names = thing.item.symbol_names
         if thing.kind.tag != "SignPoster" or not names:
             return thing
-        code = drawn(names[0], self._rng)
+        code = drawn(names[0], self._order.squares())
         if code != names[0]:
             for number, row in enumerate(code.split("/")):
-                self._drawn[f"{field}.row{number}"] = float(int(row, 2))
+                self._order.chance.drawn[f"{field}.row{number}"] = float(int(row, 2))
         item = thing.item.model_copy(update={"symbol_names": (code,)})
         return replace(thing, item=item)
 
@@ -407,10 +348,20 @@ class _Builder:
         met = self._blockers.first_met(box, len(WALLS) if thing.kind.zone else None)
         return None if met is None else self._labels[met]
 
-    def _clear(self, body: Solid) -> bool:
-        """Whether the agent's body touches nothing and is outside all objects' boxes and zones."""
-        in_box = any(overlaps(box, body) for box in (*WALLS, *self._boxes))
+    def _clear(self, origin: Point) -> bool:
+        """Whether the agent, or its centre, would touch nothing and stand outside all zones.
+
+        Its whole body keeps out of the boxes around all objects, too.
+        """
+        if self._order.agent_is_point:
+            body, boxed = Solid("box", origin, ORIGIN, 0.0), self._zones()
+        else:
+            body, boxed = agent_body(origin), (*WALLS, *self._boxes)
+        in_box = any(overlaps(box, body) for box in boxed)
         return not in_box and self._blockers.first_met(body) is None
+
+    def _zones(self) -> list[Solid]:
+        return [thing.solids()[0] for thing in self._objects if thing.kind.zone]
 
 
 def _box(thing: PlacedObject) -> Solid:
@@ -459,12 +410,6 @@ def _with_values(kind: ObjectKind, item: Item) -> Item:
             "change_rates": (rate,),
         }
     )
-
-
-def _given_color(item: Item) -> RGB | None:
-    """The colour that an item specifies; one negative channel means that it specifies none."""
-    color = item.colors[0] if item.colors else None
-    return color if color and min(color.r, color.g, color.b) >= 0 else None
 
 
 def _look(kind: ObjectKind, color: RGB | None) -> tuple[float, float, float] | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError
 
 if TYPE_CHECKING:
-    import numpy as np
+    from animalcat.arena_configs.draws import Draws
 
 
 class ArenaSequence(Arena):
@@ -106,7 +106,7 @@ class ArenaOrder:
         self._starts = [number for number in numbers if number not in followers]
         self._played: set[int] = set()
 
-    def next(self, rng: np.random.Generator) -> int:
+    def next(self, rng: Draws) -> int:
         """Choose the number of the arena that the next episode starts with.
 
         Args:
@@ -125,7 +125,7 @@ class ArenaOrder:
         self._played.add(chosen)
         return chosen
 
-    def _draw(self, rng: np.random.Generator) -> int:
+    def _draw(self, rng: Draws) -> int:
         left = [number for number in self._starts if number not in self._played]
         if not left:
             self._played.clear()

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from animalcat.envs.sim.environment import Rng
     from animalcat.envs.types import Environment, ObservationSpec
 
 AUTOMATIC: Final = "unity:auto"
@@ -14,22 +15,25 @@ BACKENDS: Final = ("sim", AUTOMATIC, "unity:PATH")
 """Names that `make_environment` knows; PATH is that of a build's executable."""
 
 
-def make_environment(backend: str, spec: ObservationSpec) -> Environment:
+def make_environment(backend: str, spec: ObservationSpec, rng: Rng = "animalcat") -> Environment:
     """Make the environment of a backend; the packages that it needs are imported only now.
 
     Args:
         backend: A name in `BACKENDS`.
         spec: Specification of the observations.
+        rng: How the simulator draws, see `SimEnvironment`; a Unity build draws in its own way.
 
     Raises:
-        ValueError: There is no such backend, or its build does not exist.
+        ValueError: There is no such backend or rng, or its build does not exist.
         ImportError: The backend needs a package that is not installed; the message says which.
     """
     try:
         if backend == "sim":
             from animalcat.envs.sim.environment import SimEnvironment
 
-            return SimEnvironment(spec)
+            return SimEnvironment(spec, rng=rng)
+        if rng != "animalcat":
+            raise ValueError(f'rng={rng!r}: only the backend "sim" can be told how to draw')
         build = unity_build(backend)
         from animalcat.envs.unity.environment import UnityEnvironment
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import gymnasium
 import numpy as np
@@ -25,6 +25,10 @@ from animalcat.envs.spaces import (
     to_gym,
 )
 from animalcat.envs.types import CameraSpec, EndedBy, ObservationSpec, Phase, RaySpec, Step
+
+if TYPE_CHECKING:
+    from animalcat.arena_configs.draws import UnityDraws
+    from animalcat.envs.sim.environment import Rng
 
 NAVIGATION: Final = """\
 !ArenaConfig
@@ -48,7 +52,9 @@ _RENDER_RESOLUTION: Final = 256
 class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
     """A Gymnasium environment that plays one arena over and over.
 
-    What the arena leaves to chance is drawn anew in every episode, from the seed of `reset`.
+    What the arena leaves to chance is drawn anew in every episode, from the seed of `reset`. With
+    `rng="unity"` it is what a real build draws: `reset(seed=...)` stands for a process started with
+    that seed, and every `reset` without one goes on with the process's stream.
     Observations are a Dict of `camera`, `rays`, `health`, `velocity` and `position`, or a plain
     array if `sensors` names only one, such as `sensors=["rays"]` for rays without the vector part.
     An episode that ends by goal or death is terminated, one that runs out of time is truncated, and
@@ -74,6 +80,7 @@ class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
         flat_actions: bool = False,
         animalai_reset: bool = False,
         backend: str = "sim",
+        rng: Rng = "animalcat",
         render_mode: str | None = None,
     ) -> None:
         """Choose the arena, and what is observed of it.
@@ -96,12 +103,14 @@ class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
             animalai_reset: Start episodes as `reset` of `animalai` does, after one physics step
                 without action, instead of at rest; only the backend "sim" can.
             backend: What plays the arena, as in `animalcat.envs.backends`.
+            rng: How chance is drawn: "animalcat", or "unity" as Animal-AI's build draws it; only
+                the backend "sim" can.
             render_mode: "rgb_array" or None.
 
         Raises:
             ArenaError: The arena cannot be read.
-            ValueError: A number is out of range; there is no such sensor, backend or mode; or the
-                backend cannot do `animalai_reset`.
+            ValueError: A number is out of range; there is no such sensor, backend, rng or mode; or
+                the backend cannot do `animalai_reset` or `rng`.
             ImportError: The backend needs a package that is not installed.
         """
         modes = (None, *self.metadata["render_modes"])
@@ -119,7 +128,9 @@ class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
         self._arena = _read(NAVIGATION if arena is None else arena)
         if render_mode is not None and spec.camera is None:
             spec = ObservationSpec(CameraSpec(_RENDER_RESOLUTION), spec.rays, spec.decision_period)
-        self._backend = make_environment(backend, spec)
+        self._backend = make_environment(backend, spec, rng)
+        self._unity_draws = self._stream() if rng == "unity" else None
+        self._begun = False
         self._load = self._loader(animalai_reset)
         self._frame: npt.NDArray[np.uint8] | None = None
 
@@ -147,6 +158,9 @@ class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
         if "arena" in options:
             self._arena = _read(options["arena"])
         episode_seed = int(self.np_random.integers(2**31))
+        if self._unity_draws is not None and (seed is not None or not self._begun):
+            self._unity_draws.random.seed(episode_seed if seed is None else seed)
+        self._begun = True
         step = self._load(self._arena, episode_seed)
         return self._seen(step), {"episode_seed": episode_seed}
 
@@ -196,6 +210,11 @@ class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
             self._backend.close()
             raise ValueError('animalai_reset=True: only the backend "sim" can start episodes so')
         return partial(self._backend.load, idle=1)
+
+    def _stream(self) -> UnityDraws | None:
+        from animalcat.envs.sim.environment import SimEnvironment
+
+        return self._backend.unity_draws if isinstance(self._backend, SimEnvironment) else None
 
     def _seen(self, step: Step) -> GymObservation:
         self._frame = step.observation.camera

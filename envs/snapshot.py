@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from animalcat.arena_configs.draws import State
     from animalcat.arena_configs.model import Arena
 
 
@@ -19,6 +20,7 @@ class Snapshot:
         actions: Every action so far, one per byte.
         idle: Physics steps that passed before the first observation.
         carried: Reward from an earlier episode that counts toward pass marks.
+        stream: State of Unity's generator before the arena was placed; None if it was not used.
     """
 
     arena: Arena
@@ -26,3 +28,4 @@ class Snapshot:
     actions: bytes
     idle: int = 0
     carried: float = 0.0
+    stream: State | None = None

@@ -13,6 +13,7 @@ from animalcat.arena_configs.sequence import ArenaOrder, merged
 from animalcat.envs.types import ObservationSpec, Phase, Step
 
 if TYPE_CHECKING:
+    from animalcat.arena_configs.draws import Draws
     from animalcat.arena_configs.model import ArenaConfig
     from animalcat.envs.sim.environment import SimEnvironment
 
@@ -106,8 +107,10 @@ class ConfigSource:
     marks. After the end of an episode, the next decision falls when the decision period is due, and
     until then physics steps without action pass.
 
-    Source: reference/animal-ai.md sections 1.7 and 4.6. Seeds of episodes are drawn from the
-    client's seed as `ArenaEnv` draws them from its own.
+    A random order, too, is drawn from Unity's stream if the simulator has one. Seeds of episodes
+    are drawn from the client's seed as `ArenaEnv` draws them from its own.
+
+    Source: reference/animal-ai.md sections 1.7 and 4.6.
     """
 
     def __init__(self, environment: SimEnvironment, config: ArenaConfig, seed: int) -> None:
@@ -126,7 +129,7 @@ class ConfigSource:
         self._order = ArenaOrder(config)
         seed &= 0xFFFFFFFF
         self._seeds = np.random.default_rng(seed)
-        self._chance = np.random.default_rng([seed, _ORDER])
+        self._chance: Draws = environment.unity_draws or np.random.default_rng([seed, _ORDER])
         self._fresh = True
         self._left = 0
         self._open = False
@@ -183,6 +186,8 @@ class ConfigSource:
 def config_source(spec: ObservationSpec, seed: int) -> ConfigSource:
     """Make a source on the simulator; without a configuration it plays the arena of `ArenaEnv`.
 
+    What arenas leave to chance is what a build draws when it is given this seed.
+
     Args:
         spec: Specification of the observations.
         seed: The client's seed.
@@ -196,9 +201,11 @@ def config_source(spec: ObservationSpec, seed: int) -> ConfigSource:
         from animalcat.envs.sim.environment import SimEnvironment
 
         config = load_text(NAVIGATION, "").config
-        environment = SimEnvironment(spec)
-        environment.load(config.first, 0)  # which compiles; the first episode loads anew
-        environment.step(0)
+        warm = SimEnvironment(spec)
+        warm.load(config.first, 0)  # which compiles
+        warm.step(0)
+        warm.close()
+        environment = SimEnvironment(spec, rng="unity", process_seed=seed)
     finally:
         note.cancel()
     return ConfigSource(environment, config, seed)

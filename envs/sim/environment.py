@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
+from animalcat.arena_configs.draws import OWN, UNITY, UnityDraws
 from animalcat.arena_configs.placement import place
 from animalcat.arena_configs.sequence import episode_arenas
 from animalcat.envs.sim.builds import BUILDS, refuse
@@ -15,10 +16,14 @@ from animalcat.envs.snapshot import Snapshot
 from animalcat.envs.types import ACTIONS, Observation, ObservationSpec, Phase, Step
 
 if TYPE_CHECKING:
+    from animalcat.arena_configs.draws import Draws
     from animalcat.arena_configs.model import Arena
     from animalcat.arena_configs.placement import Placement
     from animalcat.envs.sim.builds import Build
     from animalcat.envs.sim.scene import Scene
+
+Rng = Literal["animalcat", "unity"]
+"""Names of the sources of chance: a generator of our own, seeded by every episode, or Unity's."""
 
 _IN_PLAY: Final = 1 << 32
 """Separates the seed of randomness during play from those that place the arenas."""
@@ -32,24 +37,39 @@ class SimEnvironment:
     later RESET command Unity shows the state one physics step on, row 0 of recorded traces:
     `load` with `idle=1`.)
 
-    The same arena, seed and actions give bitwise the same steps on the same platform.
+    The same arena, seed and actions give bitwise the same steps on the same platform. With
+    `rng="unity"` the environment stands for a process of Unity: one stream of random numbers,
+    begun by a seed, goes on from episode to episode in the build's own order of draws, and the
+    seeds of `load` have no part in it.
     Not safe to share between threads.
     """
 
-    def __init__(self, spec: ObservationSpec, build: Build = "4.x") -> None:
+    def __init__(
+        self,
+        spec: ObservationSpec,
+        build: Build = "4.x",
+        rng: Rng = OWN,
+        process_seed: int = 0,
+    ) -> None:
         """Prepare the sensors of the specification.
 
         Args:
             spec: Specification of the observations.
             build: Which build of Animal-AI to simulate, see `builds`.
+            rng: "animalcat" draws what an arena leaves to chance from the seed of its episode;
+                "unity" draws it as the build does.
+            process_seed: With `rng="unity"`, the seed of the process; its lowest 32 bits count.
 
         Raises:
-            ValueError: There is no such build.
+            ValueError: There is no such build or rng.
         """
         if build not in BUILDS:
             raise ValueError(f"there is no build {build!r}; the builds are: {', '.join(BUILDS)}")
+        if rng not in (OWN, UNITY):
+            raise ValueError(f"there is no rng {rng!r}; there are: {OWN}, {UNITY}")
         self._spec = spec
         self._build: Build = build
+        self._unity = UnityDraws(process_seed, build) if rng == UNITY else None
         self._world: World | None = None
         self._start: Snapshot | None = None
         self._actions = bytearray()
@@ -66,6 +86,11 @@ class SimEnvironment:
     def spec(self) -> ObservationSpec:
         """Specification of the observations."""
         return self._spec
+
+    @property
+    def unity_draws(self) -> UnityDraws | None:
+        """The stream of random numbers of a process of Unity; None with another `rng`."""
+        return self._unity
 
     @property
     def scene(self) -> Scene:
@@ -109,7 +134,8 @@ class SimEnvironment:
         Args:
             arena: The arena, or an `ArenaSequence`: one that merges with those that follow it. What
                 it leaves to chance is drawn from `seed`.
-            seed: Seed of all randomness in the episode.
+            seed: Seed of all randomness in the episode. With `rng="unity"` it only seeds what Unity
+                draws elsewhere: fruit and the goals of spawners.
             idle: Number of physics steps without action before the first observation. The step then
                 has their rewards, and is LAST if the episode is already over.
             carried: Reward that counts toward pass marks as if this episode had earned it. A RESET
@@ -118,18 +144,18 @@ class SimEnvironment:
         Raises:
             ArenaError: The arena cannot be built, or the build refuses it.
         """
+        stream = None if self._unity is None else self._unity.random.state
         placements: list[Placement] = []
         for index, one in enumerate(episode_arenas(arena)):
             refuse(one, self._build)
-            rng = np.random.default_rng([seed, index] if index else seed)
-            placements.append(place(one, rng))
+            placements.append(place(one, self._placing(seed, index)))
         chance = np.random.default_rng([seed, _IN_PLAY])
         self.close()  # so that its memory can be reused for the next arena
-        world = World(placements, chance, self._build)
+        world = World(placements, chance, self._build, self._unity)
         world.episode.total = np.float32(carried)
         if idle:
             world.play(0, 0, idle)
-        self._world, self._start = world, Snapshot(arena, seed, b"", idle, carried)
+        self._world, self._start = world, Snapshot(arena, seed, b"", idle, carried, stream)
         self._actions.clear()
         return self._step(Phase.FIRST, world)
 
@@ -166,6 +192,8 @@ class SimEnvironment:
             ValueError: An action is out of range.
             RuntimeError: The episode is over before the actions are.
         """
+        if self._unity is not None and snapshot.stream is not None:
+            self._unity.random.state = snapshot.stream
         first = self.load(snapshot.arena, snapshot.seed, snapshot.idle, snapshot.carried)
         if not snapshot.actions:
             return first
@@ -176,6 +204,12 @@ class SimEnvironment:
     def close(self) -> None:
         """Release the arena; it may be called twice."""
         self._world = self._start = None
+
+    def _placing(self, seed: int, index: int) -> Draws:
+        """What draws for the arena of this index in an episode."""
+        if self._unity is not None:
+            return self._unity
+        return np.random.default_rng([seed, index] if index else seed)
 
     def _loaded(self) -> World:
         if self._world is None:

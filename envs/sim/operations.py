@@ -22,8 +22,7 @@ from animalcat.arena_configs.model import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
-
+    from animalcat.arena_configs.draws import Draws
     from animalcat.envs.sim.rules import EpisodeState
     from animalcat.envs.sim.stage import Prop
 
@@ -34,7 +33,7 @@ class Host(Protocol):
     """What operations act on."""
 
     episode: EpisodeState
-    rng: np.random.Generator
+    rng: Draws
 
     def spawn_item(self, item: Item) -> list[Prop]:
         """Spawn the copies of an item that find room."""
@@ -189,9 +188,7 @@ class _Limited(Effect):
 class _Choice(Effect):
     """One of several operations: the first whose cumulative weight reaches a uniform draw."""
 
-    def __init__(
-        self, effects: Sequence[Effect], weights: Sequence[float], rng: np.random.Generator
-    ) -> None:
+    def __init__(self, effects: Sequence[Effect], weights: Sequence[float], rng: Draws) -> None:
         self._effects, self._rng = effects, rng
         given = list(weights)[: len(effects)] or [1.0] * len(effects)
         self._sums = list(itertools.accumulate(given))

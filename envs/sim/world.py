@@ -10,7 +10,8 @@ import numpy as np
 
 from animalcat.arena_configs.geometry import Solid, overlaps
 from animalcat.arena_configs.model import PER_COPY, Arena, Item, Point, Vector3
-from animalcat.arena_configs.placement import MAX_OBJECTS, OBJECT_TRIES, place
+from animalcat.arena_configs.orders import OBJECT_TRIES
+from animalcat.arena_configs.placement import MAX_OBJECTS, place
 from animalcat.envs.sim.builder import counts
 from animalcat.envs.sim.builds import in_build
 from animalcat.envs.sim.changing import Aging, Growing
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from animalcat.arena_configs.catalogue import PartShape
+    from animalcat.arena_configs.draws import Draws
     from animalcat.arena_configs.placement import PlacedObject, Placement
     from animalcat.envs.sim.builds import Build
     from animalcat.envs.sim.movement import AgentBody
@@ -31,8 +33,13 @@ if TYPE_CHECKING:
     from animalcat.envs.sim.vector import Vector
     from animalcat.envs.sim.zones import Zone
 
-_AGENT_AFAR: Final = Item(name="Agent", positions=(Vector3(x=1, y=1e6, z=1),), rotations=(0.0,))
-"""Keeps a placeholder agent out of the way of what is placed, while the real one is elsewhere."""
+_AGENT_AFAR: Final = Item(
+    name="Agent", positions=(Vector3(x=1, y=1e6, z=1),), rotations=(0.0,), skins=("none",)
+)
+"""Keeps a placeholder agent out of the way of what is placed, while the real one is elsewhere.
+
+It leaves nothing to chance, not even its skin.
+"""
 _SHAPES: Final[dict[Shape, PartShape]] = {
     Shape.BOX: "box",
     Shape.SPHERE: "sphere",
@@ -46,11 +53,15 @@ class World:
 
     Attributes:
         episode: Health, reward and the end.
-        rng: Source of randomness during play.
+        rng: Source of randomness during play, of what operations choose and spawn.
     """
 
     def __init__(
-        self, placements: Sequence[Placement], rng: np.random.Generator, build: Build = "4.x"
+        self,
+        placements: Sequence[Placement],
+        rng: np.random.Generator,
+        build: Build = "4.x",
+        draws: Draws | None = None,
     ) -> None:
         """Begin at the start of the first arena.
 
@@ -58,8 +69,10 @@ class World:
             placements: The arenas in the order of play; each but the last merges with the next.
             rng: Source of randomness during play.
             build: Which build of Animal-AI this is.
+            draws: What operations draw from instead; only spawners then draw from `rng`.
         """
-        self.rng = rng
+        self.rng: Draws = rng if draws is None else draws
+        self._spawning = rng
         self.episode = EpisodeState(placements[0].time_limit, 0)
         self._build: Build = build
         self._left = deque(placements)
@@ -208,9 +221,9 @@ class World:
             case "value":
                 prop.movers.append(Aging(stage, prop))
             case "spawner" if thing.name == "SpawnerTree":
-                prop.movers.append(Tree(stage, prop, self._spawn, self.rng))
+                prop.movers.append(Tree(stage, prop, self._spawn, self._spawning))
             case "spawner":
-                prop.movers.append(Stockpiler(stage, prop, self._spawn, self.rng))
+                prop.movers.append(Stockpiler(stage, prop, self._spawn, self._spawning))
             case "button":
                 prop.triggers.append(Button(thing, self))
             case _:

@@ -213,3 +213,23 @@ def test_names_that_hold_brackets(tmp_path: Path) -> None:
     assert "a[/b] :fire:.yaml" in run("check", tmp_path, code=1)
     assert "a[/b] :fire:.yaml" in run("show", file)
     assert "not spawned: NoSuch[/b]:" in run("show", file)
+
+
+def test_chance_is_drawn_as_unity_draws_it(tmp_path: Path) -> None:
+    """A real agent's first heading in a process with seed 0 (reference/unity-random.md)."""
+    file = tmp_path / "random.yaml"
+    file.write_text(RANDOM.replace("rotations: [0]", "rotations: [-1]"))
+    headings = {
+        name: json.loads(run("show", file, "--rng", name, "--seed", 0, "--json"))["agent"]["yaw"]
+        for name in ("unity", "unity:3.1.3", "animalcat")
+    }
+    assert headings["unity"] == headings["unity:3.1.3"] == pytest.approx(149.7097, abs=5e-5)
+    assert headings["animalcat"] != headings["unity"]
+    [row] = json.loads(run("features", file, "--rng", "unity", "--json"))
+    assert row["drawn"]["items[0].rotations[0]"] == headings["unity"]
+    assert "1 file" in run("check", file, "--rng", "unity")
+    assert "there is no build" in run("check", file, "--rng", "unity:2.0", code=2)
+    picture = tmp_path / "view.png"
+    run("show", file, "--rng", "unity:4.1", "--first-person", "--resolution", 8, "-o", picture)
+    with Image.open(picture) as seen:
+        assert seen.size == (8, 8)

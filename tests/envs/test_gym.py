@@ -14,6 +14,7 @@ import pytest
 from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
 
+from animalcat.arena_configs.draws import UnityRandom
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import ArenaError
 from animalcat.envs.gym import NAVIGATION, ArenaEnv
@@ -198,6 +199,25 @@ def test_episodes_can_start_as_those_of_animalai() -> None:
     stand_in = Path(sys.executable).with_name("animalcat-unity")
     with pytest.raises(ValueError, match="only the backend"):
         ArenaEnv(backend=f"unity:{stand_in}", animalai_reset=True)
+
+
+def test_with_unity_s_numbers_a_seed_stands_for_a_process() -> None:
+    env = ArenaEnv(rng="unity")
+
+    def start(seed: int | None) -> list[float]:
+        observation, _ = env.reset(seed=seed)
+        assert isinstance(observation, dict)
+        return observation["position"].tolist()
+
+    first, second = start(0), start(None)
+    random = UnityRandom(0)
+    x, z = random.uniform(0, 40), random.uniform(0, 40)
+    assert [first[0], first[2]] == pytest.approx([x, z])
+    assert second != first
+    assert [start(0), start(None)] == [first, second]
+    assert start(1) != first
+    with pytest.raises(ValueError, match="how to draw"):
+        ArenaEnv(rng="unity", backend="unity:/bin/true")
 
 
 def test_arenas_from_file_text_and_model(tmp_path: Path) -> None:

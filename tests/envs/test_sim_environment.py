@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from animalcat.arena_configs.catalogue import KINDS
+from animalcat.arena_configs.draws import UnityRandom
 from animalcat.arena_configs.model import Arena
-from animalcat.envs.sim.environment import SimEnvironment
+from animalcat.envs.sim.environment import Rng, SimEnvironment
 from animalcat.envs.sim.scene import Shape
 from animalcat.envs.testing import (
     FORWARD,
@@ -271,3 +272,50 @@ def test_the_first_step_is_the_spawn_pose() -> None:
     assert step.observation.health == 100.0
     assert step.observation.position.tolist() == pytest.approx([20.0, 0.51, 3.0])
     assert not step.observation.velocity.any()
+
+
+def test_unity_s_stream_goes_on_over_the_episodes_of_a_process() -> None:
+    def places(rng: Rng, process_seed: int, episode_seed: int) -> list[tuple[float, ...]]:
+        environment = SimEnvironment(PLAIN, rng=rng, process_seed=process_seed)
+        steps = [environment.load(random_arena(), episode_seed) for _ in range(3)]
+        return [tuple(step.observation.position.tolist()) for step in steps]
+
+    assert places("unity", 3, 0) == places("unity", 3, 1) != places("unity", 4, 0)
+    assert len(set(places("unity", 3, 0))) == 3
+    assert len(set(places("animalcat", 3, 0))) == 1
+    with pytest.raises(ValueError, match="there is no rng"):
+        SimEnvironment(PLAIN, rng="dice")  # type: ignore[arg-type]
+
+
+def test_a_snapshot_of_a_process_of_unity_restores_exactly() -> None:
+    environment = SimEnvironment(PLAIN, rng="unity", process_seed=5)
+    environment.load(random_arena(), 0)
+    environment.load(random_arena(), 0)
+    for action in (FORWARD, FORWARD + 1, NOOP):
+        last = environment.step(action)
+    snapshot = environment.snapshot()
+    following = environment.load(random_arena(), 0)
+    assert_same_steps([environment.restore(snapshot)], [last])
+    assert_same_steps([environment.load(random_arena(), 0)], [following])
+
+
+def test_a_button_draws_from_unity_s_stream_at_each_press() -> None:
+    button = thing("SpawnerButton", 20, 0, 8, yaw=90).model_copy(
+        update={"reward_names": ("GoodGoalMulti", "GoodGoal"), "move_durations": (0.1,)}
+    )
+    arena = Arena(time_limit=0, items=(start(20, 5), button))
+    environment = SimEnvironment(PLAIN, rng="unity")
+    environment.load(arena, 0)
+    draws = environment.unity_draws
+    assert draws is not None
+    built = draws.random.state
+    before = environment.step(NOOP)
+    assert draws.random.state == built
+    for _ in range(40):
+        before = environment.step(FORWARD)
+    assert before.phase is Phase.MID
+    expected = UnityRandom(0)
+    expected.state = built
+    for _ in range(4):  # which reward, x, z, and a yaw
+        expected.bits()
+    assert draws.random.state == expected.state

@@ -35,6 +35,7 @@ arenas:
       sizes: [!Vector3 {x: 3, y: 2, z: 1}, !Vector3 {x: 5, y: 4, z: 1}]
 """
 """A goal within 40 decisions; its size and reward, and places and colours of walls are drawn."""
+AS_ANIMALAI = {"animalai_reset": True, "rng": "unity"}
 SIGHT = {"camera": True, "resolution": 16}
 ENVIRONMENTS = 2
 """In a vector environment, with the seeds 0 and 1; `animalai` counts its seeds like that too."""
@@ -89,7 +90,7 @@ def assert_same(found: Seen, wanted: Seen) -> None:
 def test_animalais_wrapper(newest: Client, executable: str, arena: Path, tmp_path: Path) -> None:
     path = tmp_path / "seen.npz"
     newest.run("wrapped.py", "single", executable, str(free_port()), arena, path)
-    env = gymnasium.make("animalcat/Arena-v0", arena=arena, animalai_reset=True, **SIGHT)
+    env = gymnasium.make("animalcat/Arena-v0", arena=arena, **AS_ANIMALAI, **SIGHT)
     wanted = third_episode(env, seed=0)
     assert any(value for name, value in wanted.items() if name.endswith("terminated"))
     assert_same(dict(np.load(path)), wanted)
@@ -101,7 +102,7 @@ def test_animalais_vector_environment(
 ) -> None:
     path = tmp_path / "seen.npz"
     newest.run("wrapped.py", kind, executable, str(free_port()), arena, path)
-    env = ArenaEnv(arena, animalai_reset=True, **SIGHT)
+    env = ArenaEnv(arena, **AS_ANIMALAI, **SIGHT)
     one, other = (third_episode(env, seed) for seed in range(ENVIRONMENTS))
     steps = one.keys() & other.keys()  # of one that is over, animalai shows its next episode
     assert not np.array_equal(one["0/camera"], other["0/camera"])
@@ -145,7 +146,7 @@ def test_our_vector_environment(arena: Path, kind: Literal["sync", "async"]) -> 
 def test_the_first_episode_of_a_client_without_wrapper(
     newest: Client, drive: Drive, arena: Path
 ) -> None:
-    env = ArenaEnv(arena, **SIGHT)
+    env = ArenaEnv(arena, rng="unity", **SIGHT)
     first, _ = env.reset(seed=7)
     steps = [env.step(turning(step)) for step in range(8)]
     told = [(first, 0.0), *((seen, reward) for seen, reward, *_ in steps)]

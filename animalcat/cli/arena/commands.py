@@ -15,6 +15,7 @@ import typer
 from rich.progress import track
 
 from animalcat.arena_configs.checks import check_loaded
+from animalcat.arena_configs.draws import DRAW_RULES, OWN, UNITY, Draws, draws_by_name
 from animalcat.arena_configs.features import FEATURES, bearing, measure_features
 from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, Problem
@@ -52,6 +53,15 @@ Seed = Annotated[
     int,
     typer.Option(metavar="NUMBER", min=0, help="The seed of what an arena leaves to chance."),
 ]
+Rng = Annotated[
+    str,
+    typer.Option(
+        "--rng",
+        metavar="NAME",
+        help="How chance is drawn: animalcat; or unity, as the newest build of Animal-AI draws it "
+        f"in a process with this seed; or unity:BUILD ({', '.join(DRAW_RULES)}).",
+    ),
+]
 File = Annotated[Path, typer.Argument(metavar="FILE", help="An arena file.", show_default=False)]
 Number = Annotated[
     int | None,
@@ -86,6 +96,7 @@ def check_files(
         typer.Option("--strict", help="Refuse what the loader otherwise puts up with."),
     ] = False,
     seed: Seed = 0,
+    rng: Rng = OWN,
     every: Annotated[
         bool, typer.Option("--all", help="List every problem, however many there are.")
     ] = False,
@@ -96,8 +107,9 @@ def check_files(
     More than 40 problems are grouped by kind, each with an example, unless --all is given. The
     exit code is 1 when there is an error.
     """
+    _draws(rng, seed)
     looked = track(_files(paths), "checking", console=progress_console(), transient=True)
-    results = [_checked(path, strict, seed) for path in looked]
+    results = [_checked(path, strict, seed, rng) for path in looked]
     problems = [problem for _, _, found in results for problem in found]
     errors = sum(problem.severity == "error" for problem in problems)
     if as_json:
@@ -127,6 +139,7 @@ def check_files(
 def features(
     paths: Paths,
     seed: Seed = 0,
+    rng: Rng = OWN,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE.csv", help="Write a CSV file here."),
@@ -139,7 +152,8 @@ def features(
     arena leaves to chance is drawn from the seed first. The table on the screen leaves out features
     that no arena has. The exit code is 1 when an arena cannot be read or built.
     """
-    rows = [row for path in _files(paths) for row in _feature_rows(path, seed)]
+    _draws(rng, seed)
+    rows = [row for path in _files(paths) for row in _feature_rows(path, seed, rng)]
     if output:
         _write_csv(output, rows)
         wrote(_count(len(rows), "arena"), output)
@@ -158,6 +172,7 @@ def show(
     file: File,
     number: Number = None,
     seed: Seed = 0,
+    rng: Rng = OWN,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -187,7 +202,7 @@ def show(
         fail("--first-person draws a picture: say where it goes, for example -o frame.png")
     arena = _arena(_load(file), number)
     try:
-        placement = place(arena, np.random.default_rng(seed))
+        placement = place(arena, _draws(rng, seed))
     except ArenaError as error:
         fail(f"{file}: {error}")
     if as_json:
@@ -198,7 +213,7 @@ def show(
         return
     try:
         if first_person:
-            _first_view(arena, seed, resolution).save(output)
+            _first_view(arena, seed, rng, resolution).save(output)
         else:
             from animalcat.cli.arena.map import draw_map  # matplotlib takes a while to import
 
@@ -257,6 +272,13 @@ def play(
     )
 
 
+def _draws(rng: str, seed: int) -> Draws:
+    try:
+        return draws_by_name(rng, seed)
+    except ValueError as error:
+        fail(f"--rng {rng}: {error}")
+
+
 def _files(paths: Iterable[Path]) -> list[Path]:
     found: list[Path] = []
     for path in paths:
@@ -292,14 +314,16 @@ def _arena(config: ArenaConfig, number: int | None) -> Arena:
     return config.arenas[number]
 
 
-def _checked(path: Path, strict: bool, seed: int) -> tuple[str, bool, tuple[Problem, ...]]:
+def _checked(
+    path: Path, strict: bool, seed: int, rng: str
+) -> tuple[str, bool, tuple[Problem, ...]]:
     """Name of a file, whether it could be read, and its problems."""
     name = str(path)
     try:
         loaded = load_config(path, strict=strict)
     except ArenaError as error:
         return name, False, error.problems
-    return name, True, check_loaded(loaded, np.random.default_rng(seed), file=name)
+    return name, True, check_loaded(loaded, _draws(rng, seed), file=name)
 
 
 def _kinds(problems: list[Problem]) -> list[dict[str, Any]]:
@@ -336,7 +360,7 @@ def _without_file(problem: Problem) -> dict[str, Any]:
     return {key: value for key, value in asdict(problem).items() if key != "file"}
 
 
-def _feature_rows(path: Path, seed: int) -> Iterator[FeatureRow]:
+def _feature_rows(path: Path, seed: int, rng: str) -> Iterator[FeatureRow]:
     try:
         config = load_config(path).config
     except ArenaError as error:
@@ -345,7 +369,7 @@ def _feature_rows(path: Path, seed: int) -> Iterator[FeatureRow]:
     for number, arena in sorted(config.arenas.items()):
         instance = path.stem if len(config.arenas) == 1 else f"{path.stem}-{number}"
         try:
-            placement = place(arena, np.random.default_rng(seed))
+            placement = place(arena, _draws(rng, seed))
         except ArenaError as error:
             yield FeatureRow(str(path), number, instance, seed, error=str(error))
         else:
@@ -371,14 +395,19 @@ def _write_csv(path: Path, rows: Iterable[FeatureRow]) -> None:
         fail(f"cannot write {path}: {error.strerror}")
 
 
-def _first_view(arena: Arena, seed: int, resolution: int) -> Image:
+def _first_view(arena: Arena, seed: int, rng: str, resolution: int) -> Image:
     """What the agent sees after one step in which it does nothing."""
     # PhysX takes a while to import.
     from PIL.Image import fromarray
 
+    from animalcat.envs.sim.builds import BUILDS, Build
     from animalcat.envs.sim.environment import SimEnvironment
 
-    environment = SimEnvironment(ObservationSpec(CameraSpec(resolution), None))
+    spec = ObservationSpec(CameraSpec(resolution), None)
+    environment = SimEnvironment(spec)
+    if rng != OWN:
+        build: Build = next(build for build in BUILDS if rng in (UNITY, f"{UNITY}:{build}"))
+        environment = SimEnvironment(spec, build, UNITY, seed)
     try:
         environment.load(arena, seed)
         seen = environment.step(0).observation.camera

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from animalcat.arena_configs.draws import UnityRandom
 from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError
 from animalcat.envs.gym import ArenaEnv
 from animalcat.envs.mlagents.source import ConfigSource, Turn, config_source
@@ -176,4 +177,19 @@ def test_a_client_without_arenas_plays_a_goal_in_the_open() -> None:
     played = config_source(ObservationSpec(), 0)
     rays = played.reset().step.observation.rays
     assert rays is not None
+    played.close()
+
+
+def test_a_client_s_seed_is_that_of_unity_s_stream() -> None:
+    """One stream for all episodes, from the seed on; random orders are drawn from it as well."""
+    anywhere = Arena(time_limit=10, items=(thing("Agent", -1, 0, -1, yaw=-1),))
+    config = ArenaConfig(arenas=dict.fromkeys(range(4), anywhere), randomize_arenas=True)
+    played = config_source(VECTOR, -5)
+    played.use(config)
+    random = UnityRandom(2**32 - 5)
+    for episode in range(5):
+        if episode:
+            random.bits()  # which arena
+        x, _z, _yaw, _skin = random.uniform(0, 40), random.bits(), random.bits(), random.bits()
+        assert place(played.reset()) == pytest.approx(x, abs=0.01)
     played.close()
