@@ -16,6 +16,10 @@ from animalcat.arena_configs.catalogue import HATCH_HEIGHT, HOUSING_WALL
 
 Color = tuple[float, float, float]
 
+REVISION: Final = "2"
+"""Raised whenever the simulator's camera draws anything otherwise. Recordings keep it, so that the
+digests of images that other rules drew are not said to differ; those without one have 1."""
+
 _GLASS: Final = 0.25
 """Opacity of the spawners' perspex."""
 
