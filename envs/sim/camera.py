@@ -1,7 +1,8 @@
 """The agent's camera: a ray caster that draws the arena as the real build shows it.
 
 Colours are mixed as linear light and encoded at the end, as the driver of the real frames
-does. Everything runs in one thread and in a fixed order, so that the same scene gives the same bytes.
+does. Everything runs in one thread and in a fixed order, so that the same scene gives the same
+bytes.
 """
 
 from __future__ import annotations
