@@ -421,7 +421,7 @@ def _table() -> tuple[ObjectKind, ...]:
             y_rule="base",
             mass=500.0,
             mass_3x=500.0,
-            color=_rgb(133, 133, 133),
+            color=_rgb(243, 228, 213),  # as a camera image shows it
             color_rule="settable",
         ),
         _goal("GoodGoal", "goodGoal", _GREEN, "good"),
@@ -442,7 +442,8 @@ def _table() -> tuple[ObjectKind, ...]:
         _zone("DataZone", (1.0, 1.0, 1.0), 0.416),
         _spawner("SpawnerTree", _TREE, _rgb(94, 55, 37), _TREE_PARTS),
         *(
-            _spawner(name, extent, _rgb(48, 139, 203), _housing(extent))
+            # As camera images show the material (48, 139, 203).
+            _spawner(name, extent, _rgb(72, 120, 167), _housing(extent))
             for name, extent in (
                 ("SpawnerDispenserTall", Point(1.67, 4.46, 1.67)),
                 ("SpawnerContainerShort", Point(1.67, 1.67, 1.67)),

@@ -12,9 +12,11 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from animalcat.arena_configs.catalogue import HATCH_HEIGHT, HOUSING_WALL
-
 Color = tuple[float, float, float]
+
+REVISION: Final = "2"
+"""Raised whenever the simulator's camera draws anything otherwise. Recordings keep it, so that the
+digests of images that other rules drew are not said to differ; those without one have 1."""
 
 _GLASS: Final = 0.25
 """Opacity of the spawners' perspex."""
@@ -108,29 +110,84 @@ _TREE: Final = (
     ),
 )
 
-_HALF: Final = 0.835
-"""Half the width of the spawners that are boxes, metres."""
-_SHEET: Final = HOUSING_WALL
+# Housings, after their camera images, which show the side of +x: a foot and a lid, and between them
+# glass on all sides with a door frame right behind it. Metres.
+_FOOT: Final = 0.81
+_BODY: Final = 0.733
+_BEHIND: Final = _BODY - 0.02
+_SHEET: Final = 0.02
+_DOOR: Final = 0.518
+_DOOR_TOP: Final = 1.129
+_DOOR_BAR: Final = 0.086
 
 
-def _cabinet(height: float) -> tuple[Piece, ...]:
-    """A housing whose front (+z) is perspex above the hatch, which is a separate collider."""
-    inner, front = _HALF - _SHEET, (_HALF - _SHEET, _HALF)
-    full, span, gap = (0.0, height), (-_HALF, _HALF), (-inner, inner)
+def _block(half: float, y: tuple[float, float]) -> Piece:
+    """A square block in the middle, of the object's own colour."""
+    return _slab((-half, half), y, (-half, half))
+
+
+def _glass(y: tuple[float, float]) -> tuple[Piece, ...]:
+    """Four panes; what stands inside is seen through one, what stands behind through two."""
+    pane, span, gap = (_BODY - _SHEET, _BODY), (-_BODY, _BODY), (_SHEET - _BODY, _BODY - _SHEET)
+    white = (0.975, 0.975, 0.975)  # as camera images show it
+    back = (-pane[1], -pane[0])
     return (
-        _slab(span, full, (-_HALF, -inner)),
-        _slab((-_HALF, -inner), full, (-inner, _HALF)),
-        _slab((inner, _HALF), full, (-inner, _HALF)),
-        _slab(gap, (height - _SHEET, height), (-inner, _HALF)),
-        _slab(gap, (HATCH_HEIGHT, HATCH_HEIGHT + _SHEET), front),
-        _slab(gap, (HATCH_HEIGHT + _SHEET, height - _SHEET), front, (1.0, 1.0, 1.0), _GLASS),
+        _slab(pane, y, span, white, _GLASS),
+        _slab(back, y, span, white, _GLASS),
+        _slab(gap, y, pane, white, _GLASS),
+        _slab(gap, y, back, white, _GLASS),
     )
 
 
+def _door(foot: float) -> tuple[Piece, ...]:
+    """The frame of the door: a bar on two posts."""
+    x = (_BEHIND - 0.06, _BEHIND - 0.01)
+    inner, post = _DOOR - _DOOR_BAR, (foot, _DOOR_TOP - _DOOR_BAR)
+    return (
+        _slab(x, (_DOOR_TOP - _DOOR_BAR, _DOOR_TOP), (-_DOOR, _DOOR)),
+        _slab(x, post, (-_DOOR, -inner)),
+        _slab(x, post, (inner, _DOOR)),
+    )
+
+
+_DISPENSER: Final = (
+    _block(_FOOT, (0.0, 0.225)),
+    _block(_BODY, (0.225, 0.741)),
+    *_door(0.741),
+    # The chute from which the goals fall.
+    _slab((_BEHIND - 0.06, _BEHIND - 0.01), (3.23, 3.632), (-0.65, 0.65)),
+    _block(_BODY, (3.632, 4.16)),
+    _block(_FOOT, (4.16, 4.417)),
+    *_glass((0.741, 3.632)),
+)
+_CONTAINER: Final = (
+    _block(_FOOT, (0.0, 0.225)),
+    _block(_BODY, (0.225, 0.352)),
+    *_door(0.352),
+    _block(_FOOT, (1.38, 1.637)),
+    *_glass((0.352, 1.38)),
+)
+
+# A pillar with cap and foot, and a box with the button on the side of +x.
+_ASIDE: Final = -0.205
+"""Metres in z by which the camera image shows the pillar beside its object's position."""
+
+
+def _post(half: float, y: tuple[float, float]) -> Piece:
+    return _slab((-half, half), y, (_ASIDE - half, _ASIDE + half))
+
+
 _BUTTON: Final = (
-    _slab((-0.25, 0.25), (0.0, 1.3), (-0.32, 0.32)),
-    _slab((0.25, 0.3), (0.34, 0.84), (-0.29, 0.29)),
-    _slab((0.3, 0.35), (0.53, 0.84), (-0.16, 0.16), (0.55, 0.8, 0.95)),
+    _post(0.205, (0.0, 0.254)),
+    _post(0.114, (0.254, 1.302)),
+    _post(0.205, (1.302, 1.576)),
+    _post(0.293, (0.572, 1.07)),
+    _slab(
+        (0.293, 0.343),
+        (0.662, 0.976),
+        (_ASIDE - 0.157, _ASIDE + 0.157),
+        (37 / 255, 190 / 255, 230 / 255),
+    ),
 )
 
 _BROWN: Final = (125 / 255, 96 / 255, 73 / 255)
@@ -153,8 +210,8 @@ _CARTON: Final = (
 LOOKS: Final[Mapping[str, tuple[Piece, ...]]] = MappingProxyType(
     {
         "SpawnerTree": _TREE,
-        "SpawnerDispenserTall": _cabinet(4.46),
-        "SpawnerContainerShort": _cabinet(1.67),
+        "SpawnerDispenserTall": _DISPENSER,
+        "SpawnerContainerShort": _CONTAINER,
         "SpawnerButton": _BUTTON,
         "HollowBox": _CARTON,
         "SignBoard": _SIGN,

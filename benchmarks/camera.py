@@ -61,6 +61,7 @@ class CameraRow:
         sky, fence, floor: Greatest difference of a channel's mean, in codes of 255.
         object: The same where both frames show the object; None if the real build drew its
             colour at random.
+        mean: Mean difference of the whole frames, in codes of 255.
     """
 
     name: str
@@ -71,6 +72,7 @@ class CameraRow:
     fence: float
     floor: float
     object: float | None
+    mean: float
 
 
 def compare(data_dir: Path) -> list[CameraRow]:
@@ -143,6 +145,7 @@ def _row(name: str, theirs: Frame, ours: Frame, a: Mask, b: Mask) -> CameraRow:
         max(abs(x - y) for x, y in zip(_foot(theirs), _foot(ours), strict=True)),
         *(_off(theirs, ours, _only(part) & ~(a | b)) for part in _REGIONS.values()),
         object=_off(theirs, ours, a & b) if known else None,
+        mean=float(np.abs(theirs - ours).mean()),
     )
 
 

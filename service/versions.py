@@ -7,8 +7,12 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final, NamedTuple
 
+from animalcat.arena_configs.looks import REVISION
+
 PACKAGES: Final = ("animalcat", "numba", "numpy", "nutpie", "pymc", "sapien")
 """Packages whose versions are recorded."""
+LOOKS: Final = "looks"
+"""Name of the version of what the simulator's camera draws."""
 
 
 class ChangedVersion(NamedTuple):
@@ -26,8 +30,12 @@ class ChangedVersion(NamedTuple):
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of this installation by package, and of `python` and `platform`."""
+    """Return the versions of this installation by package, of `python`, `platform` and `looks`.
+
+    `looks` is how the simulator's camera draws, see `arena_configs.looks`.
+    """
     found = {name: _version(name) for name in PACKAGES}
+    found[LOOKS] = REVISION
     found["python"] = platform.python_version()
     found["platform"] = f"{platform.system()}-{platform.machine()}".lower()
     return found

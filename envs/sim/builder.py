@@ -41,6 +41,7 @@ THINNEST: Final = 0.005
 """Metres: least radius of a ball's collider."""
 _CHANGING: Final = ("value", "size")
 _ACTIVE: Final = (*_CHANGING, "spawner", "button")
+_RIMMED: Final = ("UBlock", "LBlock", "JBlock")
 _GOAL_TAGS: Final = ("goodGoal", "goodGoalMulti")
 
 
@@ -281,4 +282,6 @@ def _style(kind: ObjectKind) -> Style:
         return Style.RIPENING if kind.name.startswith("Ripen") else Style.DECAYING
     if kind.goal:
         return Style.EMISSIVE
+    if kind.name in _RIMMED:
+        return Style.RIMMED
     return Style.TRANSPARENT if kind.alpha < 1.0 else Style.PLAIN

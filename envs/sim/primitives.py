@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Bytes = npt.NDArray[np.uint8]
 
 _SPHERE, _WEDGE, _SHELL = 1, 2, 3
-_ZONE, _EMISSIVE, _TRANSPARENT, _DECAYING, _RIPENING = 1, 2, 3, 4, 5
+_ZONE, _EMISSIVE, _TRANSPARENT, _DECAYING, _RIPENING, _RIMMED = 1, 2, 3, 4, 5, 6
 _DARK, _OWN = 1, 2
 
 # Light that falls on a surface with normal n: base + level * sqrt(1 - n.y^2) + up * n.y
@@ -37,6 +37,12 @@ _LIGHT_NORTH: Final = (-0.029, -0.051, -0.087)
 _FOG_LIGHT: Final = 0.6
 _FOG_TOP: Final = 0.62
 _FOG_DEPTH: Final = 0.32
+
+# U, L and J blocks: each side of each box is lighter near its edges, beyond these shares of its
+# half extents.
+_RIM_UP: Final = 0.79
+_RIM_ACROSS: Final = 0.88
+_RIM_LIGHT: Final = 1.44
 
 # Goals whose value changes: the colour of what light falls on (linear), the same for all of them,
 # beneath what they send out. Symbols: a black disc with four arrows on each of six sides of the
@@ -183,6 +189,12 @@ def _draw(
                 continue
             if face >= 0:
                 shown = faces[face]
+                if style == _RIMMED and _on_rim(
+                    face, (ox + dx * t) / hx, (oy + dy * t) / hy, (oz + dz * t) / hz
+                ):
+                    for channel in range(3):
+                        curved[channel] = _RIM_LIGHT * shown[channel]
+                    shown = curved
             else:
                 # -1: outward from the axis or the centre, -2: inward.
                 sign = 1.0 if face == -1 else -1.0
@@ -209,6 +221,17 @@ def _draw(
                 depth[row, column] = t
                 for channel in range(3):
                     light[row, column, channel] = shown[channel]
+
+
+@njit(cache=True, error_model="numpy")
+def _on_rim(face: int, x: float, y: float, z: float) -> bool:
+    """Whether a place on a side of a box, each axis from -1 to 1, lies near the side's edges."""
+    ax, ay, az = abs(x), abs(y), abs(z)
+    if face < 2:
+        return ay > _RIM_UP or az > _RIM_ACROSS
+    if face < 4:
+        return max(ax, az) > _RIM_ACROSS
+    return ay > _RIM_UP or ax > _RIM_ACROSS
 
 
 @njit(cache=True, error_model="numpy")

@@ -40,6 +40,7 @@ class Style(IntEnum):
     TRANSPARENT = 3
     DECAYING = 4
     RIPENING = 5
+    RIMMED = 6
 
 
 def tag_index(tag: str) -> int:

@@ -43,22 +43,37 @@ _PICKET_TOP: Final = 5.97
 _POST_HALF: Final = 1.05
 _RAILS: Final = (1.08, 4.7)
 _RAIL_HALF: Final = 0.14
-_FENCE: Final = (0.386, 0.502, 0.622)
+_FENCE: Final = (0.395, 0.502, 0.611)
 _FENCE_EAST: Final = (0.008, 0.015, 0.025)
 _FENCE_NORTH: Final = (-0.018, -0.033, -0.057)
 _RAIL_LIGHT: Final = (0.97, 1.0, 1.07)
 _RAIL_DARK: Final = (0.90, 0.83, 0.73)
-_GAP_DARK: Final = 0.80
+_GAP_DARK: Final = 0.92
 
 # Floor: bricks in running bond from the corner (-1, -1).
 _BRICK_X: Final = 1.05
 _BRICK_Z: Final = 0.7
 _BRICK: Final = (0.222, 0.202, 0.121)
-_BRICK_SPREAD: Final = 0.16
-_JOINT: Final = (0.62, 0.45, 0.25)
-_JOINT_HALF: Final = 0.013
+# The texture repeats every 8.4 m: brightness of each of its bricks in percent of `_BRICK`, the
+# median over what frames of the real build show of it; 12 courses of 8 bricks.
+_BRIGHTNESS: Final = (
+    (100, 105, 114, 99, 103, 89, 105, 97),
+    (115, 94, 121, 93, 102, 102, 89, 93),
+    (117, 114, 98, 120, 96, 109, 90, 93),
+    (106, 81, 121, 100, 102, 103, 99, 89),
+    (102, 102, 114, 126, 96, 98, 84, 89),
+    (88, 107, 126, 116, 116, 101, 98, 88),
+    (92, 81, 81, 92, 93, 93, 110, 111),
+    (109, 118, 98, 101, 127, 130, 92, 90),
+    (100, 110, 81, 116, 121, 103, 98, 93),
+    (120, 94, 124, 106, 92, 105, 118, 122),
+    (101, 92, 94, 105, 103, 107, 113, 113),
+    (98, 112, 94, 96, 100, 109, 95, 88),
+)
+_JOINT: Final = (0.75, 0.62, 0.45)
+_JOINT_HALF: Final = 0.011
 _COUNT: Final = 64
-"""Courses, and bricks of a course, whose shades differ; a power of two, and more than there are."""
+"""Courses, and bricks of a course, that are told apart; a power of two, and more than there are."""
 
 
 @lru_cache(maxsize=8)
@@ -80,8 +95,10 @@ def sky_light(resolution: int, focal: float) -> tuple[Floats, Floats]:
 
 @lru_cache(maxsize=1)
 def brick_shades() -> npt.NDArray[np.float64]:
-    """Each brick's own brightness, -1 to 1, course by course."""
-    return _shades()
+    """By how much each brick is brighter than the mean, as a share, course by course."""
+    number = np.arange(_COUNT)
+    tile = np.array(_BRIGHTNESS) / 100.0 - 1.0
+    return tile[number[:, None] % tile.shape[0], number[None, :] % tile.shape[1]].ravel()
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
@@ -124,7 +141,7 @@ def draw_surroundings(
             _look_at_bricks(x, z, fence[0], fence[1], floor_at, brick, joint)
             # The floor's pattern fades where a pixel covers more than a brick.
             footprint = floor_at * floor_at / (focal * max(y - FLOOR, 0.05))
-            spread = _BRICK_SPREAD * min(1.0, 0.4 * _BRICK_Z / footprint)
+            spread = min(1.0, 0.4 * _BRICK_Z / footprint)
             clear = min(1.0, 2.0 * _JOINT_HALF / footprint)
             _draw_floor(
                 floor_at, fence[2], shades, spread, clear, brick, joint, light[row], depth[row]
@@ -274,14 +291,3 @@ def _look_at_bricks(
         )
         in_course = np.int32(number) & (_COUNT - 1)
         brick[column] = (np.int32(line) & (_COUNT - 1)) * _COUNT + in_course
-
-
-@njit(cache=True, error_model="numpy")
-def _shades() -> npt.NDArray[np.float64]:
-    """Brightness of bricks: a hash of their numbers."""
-    found = np.empty(_COUNT * _COUNT)
-    for line in range(_COUNT):
-        for number in range(_COUNT):
-            shade = sin(line * 12.9898 + number * 78.233) * 43758.5453
-            found[line * _COUNT + number] = 2.0 * (shade - floor(shade)) - 1.0
-    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any, Final
@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from animalcat.arena_configs.loader import load_text
+from animalcat.arena_configs.looks import REVISION
 from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.sequence import merged
 from animalcat.envs.backends import make_environment
@@ -17,7 +18,7 @@ from animalcat.envs.replay import replay
 from animalcat.envs.types import CameraSpec, EndedBy, Environment, ObservationSpec, Step
 from animalcat.service.recording.reader import Recording
 from animalcat.service.recording.writer import recorded_step
-from animalcat.service.versions import ChangedVersion, changed_versions, versions
+from animalcat.service.versions import LOOKS, ChangedVersion, changed_versions, versions
 from animalcat.v1 import results_pb2, types_pb2
 from animalcat.wire import ended_by_from_proto, spec_from_proto
 
@@ -27,6 +28,9 @@ Make = Callable[[str, ObservationSpec], Environment]
 SIMULATOR: Final = "sim"
 _STEP_FIELDS: Final = ("reward", "ended_by", "camera_digest")
 _SEEN_FIELDS: Final = ("health", "velocity", "position", "rays", "camera")
+_IMAGE_FIELDS: Final = frozenset({"camera_digest", "camera"})
+_FIRST_LOOKS: Final = "1"
+"""Looks of recordings that do not name any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,8 @@ class Verification:
         backend: The backend that replayed the episode.
         comparison: How far apart the two are, if the backend differs from the recorded one; None
             otherwise.
+        looks: The looks of the recorded images and those here, if they differ: the images are then
+            not compared. None otherwise.
     """
 
     steps: int
@@ -64,6 +70,7 @@ class Verification:
     versions: tuple[ChangedVersion, ...]
     backend: str
     comparison: Comparison | None = None
+    looks: ChangedVersion | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +93,8 @@ class Comparison:
 def verify(recording: Recording, make: Make = make_environment, backend: str = "") -> Verification:
     """Play an episode again and compare every recorded number bit by bit.
 
+    Images of the simulator that were drawn under other looks are left out.
+
     Args:
         recording: The episode; if it was cut, it is compared as far as it goes.
         make: Makes the environment.
@@ -100,6 +109,8 @@ def verify(recording: Recording, make: Make = make_environment, backend: str = "
     chosen = stage(header, backend)
     environment = _environment(header, chosen, spec, make)
     here = {**versions(), **getattr(environment, "versions", {})}
+    looks = _other_looks(header, chosen)
+    skipped = _IMAGE_FIELDS if looks else frozenset[str]()
     total = 0.0
     compared = 0
     found: FirstDifference | None = None
@@ -111,7 +122,7 @@ def verify(recording: Recording, make: Make = make_environment, backend: str = "
             break
         action = recorded.action if recorded.HasField("action") else None
         again = recorded_step(number, step, action, pixels=header.pixels)
-        found = _compare_steps(number, recorded, again)
+        found = _compare_steps(number, recorded, again, skipped)
         if found is not None:
             break
         total += step.reward
@@ -123,7 +134,7 @@ def verify(recording: Recording, make: Make = make_environment, backend: str = "
         again = _replayed(recording, _environment(header, chosen, spec, make))
         comparison = _compare_courses(recording, list(again))
     differences = changed_versions(header.versions, here)
-    return Verification(compared, found, differences, chosen, comparison)
+    return Verification(compared, found, differences, chosen, comparison, looks)
 
 
 def stage(header: results_pb2.EpisodeHeader, backend: str = "") -> str:
@@ -183,6 +194,16 @@ def _environment(
     return make(backend, spec)
 
 
+def _other_looks(header: results_pb2.EpisodeHeader, backend: str) -> ChangedVersion | None:
+    """The looks recorded and those here, where the simulator's camera now draws otherwise."""
+    if not header.observation_spec.HasField("camera") or not (
+        backend == header.backend == SIMULATOR
+    ):
+        return None
+    recorded = header.versions.get(LOOKS, _FIRST_LOOKS)
+    return None if recorded == REVISION else ChangedVersion(LOOKS, recorded, REVISION)
+
+
 def _compare_courses(recording: Recording, replayed: Sequence[Step]) -> Comparison:
     recorded = recording.steps
     metres = 0.0
@@ -208,13 +229,18 @@ def _replayed(recording: Recording, environment: Environment) -> Iterator[Step]:
 
 
 def _compare_steps(
-    number: int, recorded: results_pb2.RecordedStep, again: results_pb2.RecordedStep
+    number: int,
+    recorded: results_pb2.RecordedStep,
+    again: results_pb2.RecordedStep,
+    skipped: Set[str],
 ) -> FirstDifference | None:
     for place, fields, a, b in (
         ("", _STEP_FIELDS, recorded, again),
         ("observation.", _SEEN_FIELDS, recorded.observation, again.observation),
     ):
         for field in fields:
+            if field in skipped:
+                continue
             found = _compare(number, place + field, getattr(a, field), getattr(b, field))
             if found is not None:
                 return found

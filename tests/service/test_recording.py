@@ -389,6 +389,23 @@ def test_verification_finds_the_first_difference(rays: Played, camera: Played) -
     assert (found.step, found.field) == (2, "camera_digest")
 
 
+def test_images_drawn_under_other_looks_are_left_out_and_said_so(camera: Played) -> None:
+    recording = read_episode(camera.path)
+    assert verify(recording).looks is None
+    other = changed(recording, 2, results_pb2.RecordedStep(camera_digest=bytes(16)))
+    other = replace(other, header=results_pb2.EpisodeHeader.FromString(b""))
+    other.header.CopyFrom(recording.header)
+    del other.header.versions["looks"]  # as older versions wrote it
+    found = verify(other)
+    assert found.difference is None
+    assert found.steps == len(camera.sizes)
+    assert found.looks == ("looks", "1", versions()["looks"])
+    # What is no image is compared all the same.
+    found = verify(changed(other, 3, results_pb2.RecordedStep(reward=0.5))).difference
+    assert found is not None
+    assert (found.step, found.field) == (3, "reward")
+
+
 def test_verification_checks_the_end(rays: Played) -> None:
     recording = read_episode(rays.path)
     footer = results_pb2.EpisodeFooter(steps=len(recording.steps) - 1, episode_return=0.25)

@@ -201,6 +201,7 @@ def _found(found: Verification) -> dict[str, Any]:
             "return": list(found.comparison.episode_return),
             "steps": list(found.comparison.steps),
         },
+        "looks": found.looks and {"recorded": found.looks.recorded, "here": found.looks.here},
         "versions": {v.name: {"recorded": v.recorded, "here": v.here} for v in found.versions},
     }
 
@@ -229,6 +230,12 @@ def _show(row: dict[str, Any]) -> None:
             typer.echo(
                 f"  differs at step {first['step']}: {first['field']} was {first['recorded']}, "
                 f"now {first['replayed']}"
+            )
+        if found["looks"]:
+            looks = found["looks"]
+            typer.echo(
+                f"  camera images were not compared: they were drawn under looks "
+                f"{looks['recorded']}, which are {looks['here']} here"
             )
         if found["course"] and not found["equal"]:
             course = found["course"]
