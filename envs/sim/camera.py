@@ -80,34 +80,24 @@ def render(
     draw_primitives(*arrays, False, x, y, z, yaw, focal, light, depth)
     draw_surroundings(x, y, z, yaw, focal, shortening, sky, brick_shades(), light, depth)
     draw_primitives(*arrays, True, x, y, z, yaw, focal, light, depth)
-    return _encode(light, *_codes(), spec.grayscale)
+    return _encode(light, _codes(), spec.grayscale)
 
 
 @lru_cache(maxsize=1)
-def _codes() -> tuple[Bytes, Floats]:
-    """What `_encode` needs: code of linear light i / 4095, and the least light above each code.
+def _codes() -> Bytes:
+    """Code of linear light i / 65535.
 
     The real frames were drawn by Mesa's software driver, llvmpipe. It encodes light x not by the
     formula of sRGB, but by 1.0622 (0.675 x^0.375 + 0.325 x^0.5) - 0.062, which differs by up to
     0.14 codes (Mesa, lp_bld_format_srgb.c). So light 129/255 is code 188, where sRGB says 188.5006.
     """
-
-    def code(light: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        curve = 1.0622 * (0.675 * light**0.375 + 0.325 * light**0.5) - 0.062
-        return 255 * np.where(light <= 0.0031308, 12.92 * light, curve)
-
-    low, high = np.zeros(255), np.ones(255)
-    for _ in range(40):
-        middle = (low + high) / 2
-        reached = code(middle) >= np.arange(255) + 0.5
-        low, high = np.where(reached, low, middle), np.where(reached, middle, high)
-    above = np.append(high, np.inf).astype(np.float32)
-    start = np.searchsorted(above, np.arange(4096) / 4095, side="right")
-    return start.astype(np.uint8), above
+    light = np.arange(65536) / 65535
+    curve = 1.0622 * (0.675 * light**0.375 + 0.325 * light**0.5) - 0.062
+    return np.round(255 * np.where(light <= 0.0031308, 12.92 * light, curve)).astype(np.uint8)
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def _encode(light: Floats, start: Bytes, above: Floats, grayscale: bool) -> Bytes:
+def _encode(light: Floats, codes: Bytes, grayscale: bool) -> Bytes:
     """Linear light as codes, or as the rounded mean of the three."""
     n = len(light)
     out = np.empty((n, n, 1 if grayscale else 3), np.uint8)
@@ -116,8 +106,7 @@ def _encode(light: Floats, start: Bytes, above: Floats, grayscale: bool) -> Byte
             total = 0
             for channel in range(3):
                 value = min(max(light[row, column, channel], 0.0), 1.0)
-                code = start[int(value * 4095.0)]
-                code += value >= above[code]  # two codes are never within 1 / 4095
+                code = codes[int(value * 65535.0 + 0.5)]
                 total += code
                 if not grayscale:
                     out[row, column, channel] = code

@@ -338,7 +338,7 @@ def test_light_is_encoded_as_by_the_driver_of_the_real_frames() -> None:
     for k in range(0, len(light), 7):
         ball = box(20, 0.5, 22, color=(light[k], 0, 0, 1), style=Style.EMISSIVE)
         code = look(Scene.of([ball]), resolution=4)[2, 2, 0]
-        assert abs(float(code) - wanted[k]) < 0.501
+        assert abs(float(code) - wanted[k]) < 0.53  # half a code, and half a step of the table
 
 
 @pytest.mark.data
