@@ -6,8 +6,9 @@ Runs in the client's own interpreter, Python 3.9 or later, and knows nothing of 
 
 The plan holds `environment` (keyword arguments of `AnimalAIEnvironment`), `commands` (each
 `["step", move, turn]`, `["reset", path]`, where an empty path sends no new arenas, or
-`["wait", path]`, until there is such a file) and, for tests of bad input, what to change in this
-process: `patch`, attributes of `UnityEnvironment`, and `package_version`.
+`["wait", path]`, until there is such a file; beginning to wait makes a file PATH.waiting) and, for
+tests of bad input, what to change in this process: `patch`, attributes of `UnityEnvironment`, and
+`package_version`.
 Prints one line of JSON: versions, behaviours, and the exception that ended it, if any.
 """
 
@@ -56,6 +57,7 @@ def command(env: AnimalAIEnvironment, behaviour: str, verb: str, *values: Any) -
         env.reset(*values)
         return
     if verb == "wait":
+        open(f"{values[0]}.waiting", "w").close()
         while not os.path.exists(values[0]):
             time.sleep(0.05)
         return
