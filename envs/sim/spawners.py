@@ -158,9 +158,9 @@ class Stockpiler:
         self._steps = self._spawned = 0
         self._sunk = 0.0
         width = prop.thing.size.x
-        # The hatch lies in the front, and sinks into the floor.
+        # The hatch stands before the wall above it, and sinks into the floor.
         self._closed = _in_arena(
-            prop.thing, Point((HOUSING_WALL - width) / 2, HATCH_HEIGHT / 2, 0.0)
+            prop.thing, Point(-(width + HOUSING_WALL) / 2, HATCH_HEIGHT / 2, 0.0)
         )
         half = Point(HOUSING_WALL / 2, HATCH_HEIGHT / 2, width / 2 - HOUSING_WALL)
         yaw = prop.thing.yaw
