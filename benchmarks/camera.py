@@ -105,7 +105,8 @@ def _empty_arena(frames: Frame, drawn: Mask, ours: Frame) -> Frame:
     """What the real frames show behind their objects.
 
     No frame shows the empty arena, but few pixels are covered in nearly all of them: the median of
-    those where our own object is not near; in the few others the value nearest to our empty arena.
+    those where our own object is not near. The few others are as the pixel in their row or column
+    that is most like them in our own empty arena.
     """
     near = drawn.copy()
     for axis in (1, 2):
@@ -115,9 +116,15 @@ def _empty_arena(frames: Frame, drawn: Mask, ours: Frame) -> Frame:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a pixel that is covered in all
         empty = np.nanmedian(seen, axis=0)
-    few = (~near).sum(axis=0) < _SEEN
-    nearest = np.abs(frames[:, few] - ours[few]).max(axis=-1).argmin(axis=0)
-    empty[few] = np.take_along_axis(frames[:, few], nearest[None, :, None], axis=0)[0]
+    free = (~near).sum(axis=0) >= _SEEN
+    known = empty.copy()
+    for row, column in zip(*np.nonzero(~free), strict=True):
+        rows, columns = np.flatnonzero(free[:, column]), np.flatnonzero(free[row])
+        others = np.concatenate([ours[rows, column], ours[row, columns]])
+        away = np.concatenate([np.abs(rows - row), np.abs(columns - column)])
+        best = (np.abs(others - ours[row, column]).max(axis=-1) + away / RESOLUTION).argmin()
+        values = np.concatenate([known[rows, column], known[row, columns]])
+        empty[row, column] = values[best]
     return empty.astype(np.int64)
 
 
