@@ -46,7 +46,7 @@ SIZE_ADJUSTMENT: Final = 0.999
 """Given sizes are multiplied by this, so that touching objects do not count as overlapping."""
 
 
-HATCH_HEIGHT: Final = 1.2
+HATCH_HEIGHT: Final = 1.14
 """Metres: height of the hatch of a spawner's housing."""
 HOUSING_WALL: Final = 0.1
 """Metres: thickness of a housing's walls."""
@@ -240,23 +240,23 @@ def _metres(extent: Point, *parts: Collider) -> tuple[Collider, ...]:
 def _housing(extent: Point) -> tuple[Collider, ...]:
     """Walls, lid and the front above the hatch of a housing; a 1 m goal falls freely inside.
 
-    The thickness of the walls and the height of the hatch are not in the mesh data that were read
-    (inferred). The front is +z.
+    The thickness of the walls is not in the mesh data that were read (inferred). Camera images show
+    the frame of the hatch: the front is -x.
     """
     width, height, _ = extent
     side, inner = (width - HOUSING_WALL) / 2, width - 2 * HOUSING_WALL
     over = height - HATCH_HEIGHT
     return _metres(
         extent,
-        Collider("box", Point(0.0, height / 2, -side), Point(width, height, HOUSING_WALL)),
+        Collider("box", Point(side, height / 2, 0.0), Point(HOUSING_WALL, height, width)),
         *(
-            Collider("box", Point(x, height / 2, 0.0), Point(HOUSING_WALL, height, inner))
-            for x in (-side, side)
+            Collider("box", Point(0.0, height / 2, z), Point(inner, height, HOUSING_WALL))
+            for z in (-side, side)
         ),
         Collider(
             "box", Point(0.0, height - HOUSING_WALL / 2, 0.0), Point(inner, HOUSING_WALL, inner)
         ),
-        Collider("box", Point(0.0, height - over / 2, side), Point(width, over, HOUSING_WALL)),
+        Collider("box", Point(-side, height - over / 2, 0.0), Point(HOUSING_WALL, over, width)),
     )
 
 
@@ -293,7 +293,7 @@ def _block(name: str, parts: tuple[Collider, ...], mass: float, mass_3x: float) 
         friction=0.25 if cube else 0.6,
         color={"LightBlock": _rgb(134, 134, 134), "HeavyBlock": _rgb(107, 111, 119)}.get(
             name,
-            _rgb(207, 194, 181),  # grey and its emission together, as camera images show it
+            _rgb(209, 196, 183),  # grey and its emission together, as camera images show it
         ),
         color_rule="settable",
     )
@@ -418,7 +418,6 @@ def _table() -> tuple[ObjectKind, ...]:
             _cube(0.5),
             _cube(5.0),
             ratio=_cube(0.5),
-            y_rule="base",
             mass=500.0,
             mass_3x=500.0,
             color=_rgb(243, 228, 213),  # as a camera image shows it
@@ -435,15 +434,18 @@ def _table() -> tuple[ObjectKind, ...]:
         _goal("DecoyGoalBounce", "DecoyGoalBounce", _GREY, "decoy"),
         _goal("DecoyGoalMulti", "DecoyGoal", _GREY, "decoy"),
         *changing,
-        _goal("GrowGoal", "GrowGoal", _YELLOW, "size", size_min=0.0, size_max=8.0),
-        _goal("ShrinkGoal", "ShrinkGoal", _YELLOW, "size", size_min=0.0, size_max=8.0),
+        *(
+            # Placed with the size of the prefab, which is 0: half in the floor, as an image shows.
+            replace(_goal(name, name, _YELLOW, "size", size_min=0.0, size_max=8.0), stand=0.0)
+            for name in ("GrowGoal", "ShrinkGoal")
+        ),
         _zone("DeathZone", _rgb(160, 20, 20), 0.88),
         _zone("HotZone", _rgb(255, 134, 60), 0.56),
         _zone("DataZone", (1.0, 1.0, 1.0), 0.416),
         _spawner("SpawnerTree", _TREE, _rgb(94, 55, 37), _TREE_PARTS),
         *(
             # As camera images show the material (48, 139, 203).
-            _spawner(name, extent, _rgb(72, 120, 167), _housing(extent))
+            _spawner(name, extent, _rgb(71, 117, 162), _housing(extent))
             for name, extent in (
                 ("SpawnerDispenserTall", Point(1.67, 4.46, 1.67)),
                 ("SpawnerContainerShort", Point(1.67, 1.67, 1.67)),
@@ -458,7 +460,7 @@ def _table() -> tuple[ObjectKind, ...]:
             y_rule="base",
             mass=100000.0,
             mass_3x=100000.0,
-            color=_rgb(222, 224, 134),
+            color=_rgb(218, 219, 133),
             reward="button",
         ),
         ObjectKind(

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 Color = tuple[float, float, float]
 
-REVISION: Final = "2"
+REVISION: Final = "3"
 """Raised whenever the simulator's camera draws anything otherwise. Recordings keep it, so that the
 digests of images that other rules drew are not said to differ; those without one have 1."""
 
@@ -64,6 +64,7 @@ class Piece:
         sides: Corners of each ring; 4 makes boxes and pyramids.
         color: Its colour (sRGB, 0 to 1), or None for the object's own.
         alpha: Opacity.
+        rimmed: Whether it is a box that is lighter near the edges of its sides.
         panel: Where its object's picture is on it, if it carries one.
     """
 
@@ -71,6 +72,7 @@ class Piece:
     sides: int = 4
     color: Color | None = None
     alpha: float = 1.0
+    rimmed: bool = False
     panel: Panel | None = None
 
 
@@ -102,23 +104,28 @@ _TREE: Final = (
     _round(
         8,
         _LEAVES,
-        (2.05, 0.16, 0.0, 0.1),
-        (3.0, 0.2, 0.0, 1.75),
-        (4.05, 0.33, 0.0, 2.5),
-        (5.31, -0.02, 0.0, 1.95),
-        (5.93, 0.72, 0.0, 0.2),
+        (2.18, 0.1, 0.12, 0.17),
+        (2.72, 0.26, 0.26, 1.24),
+        (3.11, 0.2, 0.27, 1.83),
+        (3.46, 0.15, 0.2, 2.3),
+        (4.0, 0.28, -0.07, 2.53),
+        (5.08, 0.09, 0.03, 2.2),
+        (5.4, 0.09, -0.15, 1.82),
+        (6.01, 0.9, 0.0, 0.15),
     ),
 )
 
-# Housings, after their camera images, which show the side of +x: a foot and a lid, and between them
-# glass on all sides with a door frame right behind it. Metres.
-_FOOT: Final = 0.81
+# Housings, after their camera images: a foot and a lid of the object's colour, hollow below and
+# above the glass, and glass on all sides. The images show the side of +x; in the opposite side they
+# show, behind one pane, the frame of a door that is just wide enough for a goal. Metres.
+_FOOT: Final = 0.813
 _BODY: Final = 0.733
-_BEHIND: Final = _BODY - 0.02
 _SHEET: Final = 0.02
-_DOOR: Final = 0.518
-_DOOR_TOP: Final = 1.129
-_DOOR_BAR: Final = 0.086
+_WALL: Final = 0.08
+_DOOR: Final = 0.5
+_DOOR_TOP: Final = 1.137
+_DOOR_BAR: Final = 0.1
+_GLASS_COLOR: Final = (0.975, 0.975, 0.975)  # as camera images show it
 
 
 def _block(half: float, y: tuple[float, float]) -> Piece:
@@ -126,46 +133,59 @@ def _block(half: float, y: tuple[float, float]) -> Piece:
     return _slab((-half, half), y, (-half, half))
 
 
+def _storey(
+    half: float,
+    y: tuple[float, float],
+    thick: float = _WALL,
+    color: Color | None = None,
+    alpha: float = 1.0,
+) -> tuple[Piece, ...]:
+    """Four walls round a square, without what lies in the door."""
+    inner = half - thick
+    side, other, deep = (inner, half), (-half, -inner), (-half, inner)
+    low, high = min(y[1], _DOOR_TOP), max(y[0], _DOOR_TOP)
+    bounds = [
+        (side, y, (-half, half)),
+        (deep, y, side),
+        (deep, y, other),
+        (other, (y[0], low), (-inner, -_DOOR)),
+        (other, (y[0], low), (_DOOR, inner)),
+        (other, (high, y[1]), (-inner, inner)),
+    ]
+    return tuple(_slab(x, y, z, color, alpha) for x, y, z in bounds if y[0] < y[1])
+
+
 def _glass(y: tuple[float, float]) -> tuple[Piece, ...]:
-    """Four panes; what stands inside is seen through one, what stands behind through two."""
-    pane, span, gap = (_BODY - _SHEET, _BODY), (-_BODY, _BODY), (_SHEET - _BODY, _BODY - _SHEET)
-    white = (0.975, 0.975, 0.975)  # as camera images show it
-    back = (-pane[1], -pane[0])
-    return (
-        _slab(pane, y, span, white, _GLASS),
-        _slab(back, y, span, white, _GLASS),
-        _slab(gap, y, pane, white, _GLASS),
-        _slab(gap, y, back, white, _GLASS),
-    )
+    """Panes; what stands inside is seen through one, what stands behind through two."""
+    return _storey(_BODY, y, _SHEET, _GLASS_COLOR, _GLASS)
 
 
 def _door(foot: float) -> tuple[Piece, ...]:
     """The frame of the door: a bar on two posts."""
-    x = (_BEHIND - 0.06, _BEHIND - 0.01)
-    inner, post = _DOOR - _DOOR_BAR, (foot, _DOOR_TOP - _DOOR_BAR)
+    x = (_SHEET + 0.01 - _BODY, _SHEET + 0.05 - _BODY)
+    out, post = _DOOR + _DOOR_BAR, (foot, _DOOR_TOP)
     return (
-        _slab(x, (_DOOR_TOP - _DOOR_BAR, _DOOR_TOP), (-_DOOR, _DOOR)),
-        _slab(x, post, (-_DOOR, -inner)),
-        _slab(x, post, (inner, _DOOR)),
+        _slab(x, (_DOOR_TOP, _DOOR_TOP + _DOOR_BAR), (-out, out)),
+        _slab(x, post, (-out, -_DOOR)),
+        _slab(x, post, (_DOOR, out)),
     )
 
 
 _DISPENSER: Final = (
-    _block(_FOOT, (0.0, 0.225)),
-    _block(_BODY, (0.225, 0.741)),
+    *_storey(_FOOT, (-0.02, 0.235)),
+    *_storey(_BODY, (0.235, 0.741)),
     *_door(0.741),
-    # The chute from which the goals fall.
-    _slab((_BEHIND - 0.06, _BEHIND - 0.01), (3.23, 3.632), (-0.65, 0.65)),
-    _block(_BODY, (3.632, 4.16)),
+    *_storey(_BODY, (3.632, 4.16), _SHEET),
     _block(_FOOT, (4.16, 4.417)),
     *_glass((0.741, 3.632)),
 )
 _CONTAINER: Final = (
-    _block(_FOOT, (0.0, 0.225)),
-    _block(_BODY, (0.225, 0.352)),
+    *_storey(_FOOT, (-0.02, 0.235)),
+    *_storey(_BODY, (0.235, 0.352)),
     *_door(0.352),
-    _block(_FOOT, (1.38, 1.637)),
-    *_glass((0.352, 1.38)),
+    *_storey(_FOOT, (1.37, 1.5), 2 * _WALL),
+    _block(_FOOT, (1.5, 1.637)),
+    *_glass((0.352, 1.37)),
 )
 
 # A pillar with cap and foot, and a box with the button on the side of +x.
@@ -179,9 +199,9 @@ def _post(half: float, y: tuple[float, float]) -> Piece:
 
 _BUTTON: Final = (
     _post(0.205, (0.0, 0.254)),
-    _post(0.114, (0.254, 1.302)),
-    _post(0.205, (1.302, 1.576)),
-    _post(0.293, (0.572, 1.07)),
+    _post(0.114, (0.254, 1.34)),
+    _post(0.205, (1.34, 1.576)),
+    _post(0.293, (0.59, 1.07)),
     _slab(
         (0.293, 0.343),
         (0.662, 0.976),
@@ -198,17 +218,35 @@ _SIGN: Final = (
     _slab((-0.03, 0.05), (0.0, 2.0), (-1.5, 1.5), _BROWN),
     replace(_slab((-0.05, -0.03), (0.0, 2.0), (-1.5, 1.5), _WHITE), panel=_PANEL),
 )
-_WALL: Final = 0.06
+# The mesh of the carton is a cube of 2 cm, drawn 110 times as large as its object.
+_CARTON_HALF: Final = 1.1
+_CARTON_WALL: Final = 0.06
 _CARTON: Final = (
-    _slab((-1.06, 1.03), (0.0, 0.06), (-1.0, 1.04)),
-    _slab((-1.06, -1.06 + _WALL), (0.0, 1.71), (-1.0, 1.04)),
-    _slab((1.03 - _WALL, 1.03), (0.0, 1.71), (-1.0, 1.04)),
-    _slab((-1.06, 1.03), (0.0, 1.71), (-1.0, -1.0 + _WALL)),
-    _slab((-1.06, 1.03), (0.0, 1.71), (1.04 - _WALL, 1.04)),
+    _block(_CARTON_HALF, (0.0, _CARTON_WALL)),
+    *(
+        _slab(x, (_CARTON_WALL, 2 * _CARTON_HALF), z)
+        for x, z in (
+            ((-_CARTON_HALF, _CARTON_WALL - _CARTON_HALF), (-_CARTON_HALF, _CARTON_HALF)),
+            ((_CARTON_HALF - _CARTON_WALL, _CARTON_HALF), (-_CARTON_HALF, _CARTON_HALF)),
+            ((-_CARTON_HALF, _CARTON_HALF), (-_CARTON_HALF, _CARTON_WALL - _CARTON_HALF)),
+            ((-_CARTON_HALF, _CARTON_HALF), (_CARTON_HALF - _CARTON_WALL, _CARTON_HALF)),
+        )
+    ),
 )
+
+
+def _bars(*x_and_z: tuple[float, float, float, float]) -> tuple[Piece, ...]:
+    """Rimmed boxes of 1 m height: the least and the greatest x, the same of z."""
+    return tuple(
+        replace(_slab((x0, x1), (-0.5, 0.5), (z0, z1)), rimmed=True) for x0, x1, z0, z1 in x_and_z
+    )
+
 
 LOOKS: Final[Mapping[str, tuple[Piece, ...]]] = MappingProxyType(
     {
+        "UBlock": _bars((-0.5, 0.5, -6.0, 6.0), (0.5, 2.5, -6.0, -5.0), (0.5, 2.5, 5.0, 6.0)),
+        "LBlock": _bars((-0.5, 0.5, -6.0, 5.0), (0.5, 2.5, -6.0, -5.0)),
+        "JBlock": _bars((-0.5, 0.5, -6.0, 5.0), (-2.5, -0.5, -6.0, -5.0)),
         "SpawnerTree": _TREE,
         "SpawnerDispenserTall": _DISPENSER,
         "SpawnerContainerShort": _CONTAINER,

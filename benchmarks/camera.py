@@ -25,20 +25,13 @@ Mask = npt.NDArray[np.bool_]
 RESOLUTION: Final = 512
 COLORS: Final = {"Wall_colors": RGB(r=137, g=207, b=240)}
 """Colours that the frames' arenas give; what they leave open was drawn by the real build."""
-MESHES: Final = frozenset(
-    {
-        "SpawnerTree",
-        "SpawnerDispenserTall",
-        "SpawnerContainerShort",
-        "SpawnerButton",
-        "SignBoard",
-        "HollowBox",
-    }
-)
-"""Objects that are meshes in the real build, and made of a few solids in ours."""
+WANTED: Final = 0.9
+"""Least intersection over union of silhouettes that is asked for."""
 
 _VISIBLE: Final = 6
 """Codes by which a channel must differ from the empty arena's where the object is."""
+_SEEN: Final = 4
+"""Frames, at least, in which the background of a pixel must be seen for their median to show it."""
 _MARGIN: Final = 3
 """Pixels round our object in which the real one may be."""
 _HORIZON: Final = (10, 150, 350, 500)
@@ -56,7 +49,6 @@ class CameraRow:
     Attributes:
         name: The frame's.
         iou: Intersection over union of the object's silhouettes.
-        wanted: Least `iou` that is asked for; None for what can be seen through.
         horizon: Rows by which the foot of the fence is off, at worst.
         sky, fence, floor: Greatest difference of a channel's mean, in codes of 255.
         object: The same where both frames show the object; None if the real build drew its
@@ -66,7 +58,6 @@ class CameraRow:
 
     name: str
     iou: float
-    wanted: float | None
     horizon: int
     sky: float
     fence: float
@@ -84,8 +75,9 @@ def compare(data_dir: Path) -> list[CameraRow]:
     files = sorted((data_dir / "unity-camera").glob("*.png"))
     names = [path.stem for path in files]
     real, ours = np.stack([_read(path) for path in files]), np.stack([simulated(n) for n in names])
-    drawn = _differs(ours, _see(()))
-    shown = _differs(real, _empty_arena(real, drawn))
+    empty = _see(())
+    drawn = _differs(ours, empty)
+    shown = _differs(real, _empty_arena(real, drawn, empty))
     return [_row(*row) for row in zip(names, real, ours, shown, drawn, strict=True)]
 
 
@@ -109,11 +101,12 @@ def _read(path: Path) -> Frame:
         return np.asarray(image.convert("RGB"), np.int64)
 
 
-def _empty_arena(frames: Frame, drawn: Mask) -> Frame:
+def _empty_arena(frames: Frame, drawn: Mask, ours: Frame) -> Frame:
     """What the real frames show behind their objects.
 
-    No frame shows the empty arena, but hardly a pixel is covered in all of them: the median of
-    those where our own object is not near; in the few others what is beside it in its row.
+    No frame shows the empty arena, but few pixels are covered in nearly all of them: the median of
+    those where our own object is not near. The few others are as the pixel in their row or column
+    that is most like them in our own empty arena.
     """
     near = drawn.copy()
     for axis in (1, 2):
@@ -123,10 +116,15 @@ def _empty_arena(frames: Frame, drawn: Mask) -> Frame:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a pixel that is covered in all
         empty = np.nanmedian(seen, axis=0)
-    missing = np.isnan(empty[..., 0])
-    for row, column in zip(*np.nonzero(missing), strict=True):
-        free = np.flatnonzero(~missing[row])
-        empty[row, column] = empty[row, free[np.argmin(np.abs(free - column))]]
+    free = (~near).sum(axis=0) >= _SEEN
+    known = empty.copy()
+    for row, column in zip(*np.nonzero(~free), strict=True):
+        rows, columns = np.flatnonzero(free[:, column]), np.flatnonzero(free[row])
+        others = np.concatenate([ours[rows, column], ours[row, columns]])
+        away = np.concatenate([np.abs(rows - row), np.abs(columns - column)])
+        best = (np.abs(others - ours[row, column]).max(axis=-1) + away / RESOLUTION).argmin()
+        values = np.concatenate([known[rows, column], known[row, columns]])
+        empty[row, column] = values[best]
     return empty.astype(np.int64)
 
 
@@ -136,12 +134,10 @@ def _differs(frames: Frame, empty: Frame) -> Mask:
 
 def _row(name: str, theirs: Frame, ours: Frame, a: Mask, b: Mask) -> CameraRow:
     kind = KINDS[name.split("_", maxsplit=1)[0]]
-    clear = kind.zone or kind.alpha < 1.0
     known = kind.color_rule != "random" or name in COLORS
     return CameraRow(
         name,
         float(np.sum(a & b) / max(np.sum(a | b), 1)),
-        None if clear else 0.6 if kind.name in MESHES else 0.85,
         max(abs(x - y) for x, y in zip(_foot(theirs), _foot(ours), strict=True)),
         *(_off(theirs, ours, _only(part) & ~(a | b)) for part in _REGIONS.values()),
         object=_off(theirs, ours, a & b) if known else None,

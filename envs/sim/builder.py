@@ -41,7 +41,11 @@ THINNEST: Final = 0.005
 """Metres: least radius of a ball's collider."""
 _CHANGING: Final = ("value", "size")
 _ACTIVE: Final = (*_CHANGING, "spawner", "button")
-_RIMMED: Final = ("UBlock", "LBlock", "JBlock")
+_GLOWS: Final = {
+    **dict.fromkeys(("BadGoal", "BadGoalBounce"), Style.RED),
+    **dict.fromkeys(("DecoyGoal", "DecoyGoalBounce", "DecoyGoalMulti"), Style.GREY),
+}
+"""Goals on which light falls; the others only shine."""
 _GOAL_TAGS: Final = ("goodGoal", "goodGoalMulti")
 
 
@@ -260,7 +264,7 @@ def _primitive(thing: PlacedObject, part: int, solid: Solid) -> Primitive:
         color=(*(thing.color or sign.color or kind.color), alpha),
         rotation=((cos, 0.0, sin), (0.0, 1.0, 0.0), (-sin, 0.0, cos)),
         tag=tag_index(kind.tag),
-        style=_style(kind),
+        style=_style(thing),
         zone=kind.zone,
         look=look_index(kind, part),
         picture=sign.rows,
@@ -275,13 +279,14 @@ def _sign(thing: PlacedObject) -> Picture:
     return sign_picture(names[0] if names else None)
 
 
-def _style(kind: ObjectKind) -> Style:
+def _style(thing: PlacedObject) -> Style:
+    kind = thing.kind
     if kind.reward in ("death", "hot"):
         return Style.ZONE
     if kind.reward == "value":
         return Style.RIPENING if kind.name.startswith("Ripen") else Style.DECAYING
     if kind.goal:
-        return Style.EMISSIVE
-    if kind.name in _RIMMED:
-        return Style.RIMMED
+        if thing.color is not None:
+            return Style.GLOWING
+        return _GLOWS.get(kind.name, Style.EMISSIVE)
     return Style.TRANSPARENT if kind.alpha < 1.0 else Style.PLAIN

@@ -21,6 +21,7 @@ from animalcat.envs.sim.surroundings import (
     brick_shades,
     clear_depth,
     draw_surroundings,
+    picket_shades,
     sky_light,
 )
 
@@ -78,7 +79,9 @@ def render(
     depth = clear_depth(y, n, focal)
     shortening, sky = sky_light(n, focal)
     draw_primitives(*arrays, False, x, y, z, yaw, focal, light, depth)
-    draw_surroundings(x, y, z, yaw, focal, shortening, sky, brick_shades(), light, depth)
+    draw_surroundings(
+        x, y, z, yaw, focal, shortening, sky, brick_shades(), picket_shades(), light, depth
+    )
     draw_primitives(*arrays, True, x, y, z, yaw, focal, light, depth)
     return _encode(light, _codes(), spec.grayscale)
 

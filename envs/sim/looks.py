@@ -41,6 +41,7 @@ class Pieces(NamedTuple):
         color: (p, 4) red, green, blue (sRGB; negative: the object's own) and opacity.
         first_plane: (p + 1,) planes.
         planes: (n, 4) outward normal and distance from the look's origin.
+        rimmed: (p,) whether a box is lighter near the edges of its sides.
         panel: (p, 4) lower and upper y, least and greatest z of the picture on the face that looks
             along -x; all 0 if there is none.
     """
@@ -52,6 +53,7 @@ class Pieces(NamedTuple):
     color: Floats
     first_plane: Indices
     planes: Floats
+    rimmed: npt.NDArray[np.bool_]
     panel: Floats
 
 
@@ -100,6 +102,7 @@ def assemble(looks: Mapping[str, tuple[Piece, ...]]) -> Pieces:
         np.array(color, np.float32),
         np.array(first_plane, np.int32),
         np.concatenate(planes).astype(np.float32),
+        np.array([piece.rimmed for look in looks.values() for piece in look], np.bool_),
         np.array(panel, np.float32),
     )
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     Bytes = npt.NDArray[np.uint8]
 
 _SPHERE, _WEDGE, _SHELL = 1, 2, 3
-_ZONE, _EMISSIVE, _TRANSPARENT, _DECAYING, _RIPENING, _RIMMED = 1, 2, 3, 4, 5, 6
+_ZONE, _EMISSIVE, _TRANSPARENT, _DECAYING, _RIPENING = 1, 2, 3, 4, 5
+_RED, _GREY, _GLOWING = 6, 7, 8
 _DARK, _OWN = 1, 2
 
 # Light that falls on a surface with normal n: base + level * sqrt(1 - n.y^2) + up * n.y
@@ -40,19 +41,31 @@ _FOG_DEPTH: Final = 0.32
 
 # U, L and J blocks: each side of each box is lighter near its edges, beyond these shares of its
 # half extents.
-_RIM_UP: Final = 0.79
+_RIM_UP: Final = 0.765
 _RIM_ACROSS: Final = 0.88
 _RIM_LIGHT: Final = 1.44
 
-# Goals whose value changes: the colour of what light falls on (linear), the same for all of them,
-# beneath what they send out. Symbols: a black disc with four arrows on each of six sides of the
-# ball, of which one looks along +x. In radii; the ball's other axes are turned about x. The disc
-# is full as long as the value is, and is gone with the change.
+# Goals on which light falls besides what they send out, by the materials of the prefabs (linear):
+# those whose value changes, BadGoals, and decoys.
 _CHANGING_BASE: Final = (0.913, 0.723, 0.138)
-_SYMBOL: Final = 0.48
-_SYMBOL_TURN: Final = (0.79, 0.62)
+_RED_BASE: Final = (0.624, 0.0976, 0.0976)
+_RED_GLOW: Final = (0.6226, 0.0980, 0.0969)
+_GREY_BASE: Final = (0.4452, 0.4452, 0.4452)
+_GREY_GLOW: Final = (0.4452, 0.4452, 0.4452)
+
+# Symbols of goals whose value changes: a black ring with four arrows on each of six sides of the
+# ball, after the frames. In radii. The first side looks nearly along +x (rows: the ball's axes in
+# which the six sides lie), the four beside it are turned about that axis.
+_SIDES: Final = ((0.994, -0.056, -0.092), (0.056, 0.998, -0.003), (0.092, -0.003, 0.996))
+_SIDES_TURN: Final = (0.79, 0.62)
+_HALF_TURN: Final = 0.7071
+_SYMBOL: Final = 0.5
+_RING_INNER: Final = 0.178
+_RING_OUTER: Final = 0.435
+_RING_CUT: Final = 0.415
+_OUTLINE: Final = 0.02
 _ORANGE: Final = (0.98, 0.21, 0.045)
-_BLUE: Final = (0.0, 0.45, 0.69)
+_BLUE: Final = (0.0, 0.521, 1.0)
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
@@ -149,10 +162,16 @@ def _draw(
     faces = np.empty((7, 3), np.float32)
     slope = 1.0 / sqrt(hy * hy + hz * hz)
     changing = style in (_DECAYING, _RIPENING)
-    own = np.empty(3, np.float32)
+    own, glow = np.empty(3, np.float32), np.zeros(3, np.float32)
     for channel in range(3):
         if changing:
-            own[channel] = _CHANGING_BASE[channel]
+            own[channel], glow[channel] = _CHANGING_BASE[channel], color[channel]
+        elif style == _RED:
+            own[channel], glow[channel] = _RED_BASE[channel], _RED_GLOW[channel]
+        elif style == _GREY:
+            own[channel], glow[channel] = _GREY_BASE[channel], _GREY_GLOW[channel]
+        elif style == _GLOWING:
+            own[channel], glow[channel] = _to_linear(color[channel]), color[channel]
         elif style == _EMISSIVE:
             own[channel] = color[channel]
         else:
@@ -189,12 +208,6 @@ def _draw(
                 continue
             if face >= 0:
                 shown = faces[face]
-                if style == _RIMMED and _on_rim(
-                    face, (ox + dx * t) / hx, (oy + dy * t) / hy, (oz + dz * t) / hz
-                ):
-                    for channel in range(3):
-                        curved[channel] = _RIM_LIGHT * shown[channel]
-                    shown = curved
             else:
                 # -1: outward from the axis or the centre, -2: inward.
                 sign = 1.0 if face == -1 else -1.0
@@ -204,9 +217,9 @@ def _draw(
                 size = sqrt(nx * nx + ny * ny + nz * nz)
                 nx, ny, nz = nx / size, ny / size, nz / size
                 _shade(style, own, m, nx, ny, nz, curved)
+                for channel in range(3):
+                    curved[channel] += glow[channel]
                 if changing:
-                    for channel in range(3):
-                        curved[channel] += color[channel]
                     _add_symbol(style, color[3], nx, ny, nz, curved)
                 shown = curved
             if style in (_ZONE, _TRANSPARENT):
@@ -224,12 +237,12 @@ def _draw(
 
 
 @njit(cache=True, error_model="numpy")
-def _on_rim(face: int, x: float, y: float, z: float) -> bool:
+def _on_rim(side: Floats, x: float, y: float, z: float) -> bool:
     """Whether a place on a side of a box, each axis from -1 to 1, lies near the side's edges."""
     ax, ay, az = abs(x), abs(y), abs(z)
-    if face < 2:
+    if abs(side[0]) > 0.5:
         return ay > _RIM_UP or az > _RIM_ACROSS
-    if face < 4:
+    if abs(side[1]) > 0.5:
         return max(ax, az) > _RIM_ACROSS
     return ay > _RIM_UP or ax > _RIM_ACROSS
 
@@ -263,29 +276,44 @@ def _add_symbol(style: int, left: float, nx: float, ny: float, nz: float, out: F
 
     `left` is the share of the change that is still to come, and the radius of the black disc.
     """
-    a = _SYMBOL_TURN[0] * ny + _SYMBOL_TURN[1] * nz
-    b = _SYMBOL_TURN[0] * nz - _SYMBOL_TURN[1] * ny
-    nx, a, b = abs(nx), abs(a), abs(b)
-    # Of the three, the largest is the side; the others are the place on it.
-    if nx >= a and nx >= b:
-        p, q = abs(ny), abs(nz)
-    elif a >= b:
-        p, q = nx, b
+    side, up, right = _SIDES
+    x = abs(side[0] * nx + side[1] * ny + side[2] * nz)
+    y = up[0] * nx + up[1] * ny + up[2] * nz
+    z = right[0] * nx + right[1] * ny + right[2] * nz
+    a = abs(_SIDES_TURN[0] * y + _SIDES_TURN[1] * z)
+    b = abs(_SIDES_TURN[0] * z - _SIDES_TURN[1] * y)
+    # Of the three, the largest is the side; the others are the place on it. On the turned sides
+    # the arrows lie along the others, on the first two between them.
+    if x >= a and x >= b:
+        p, q = abs(y), abs(z)
     else:
-        p, q = nx, a
-    p, q = max(p, q) / _SYMBOL, min(p, q) / _SYMBOL
-    if p > 1.0:
+        other = min(a, b)
+        p, q = _HALF_TURN * (x + other), _HALF_TURN * abs(x - other)
+    p, q = max(p, q), min(p, q)
+    if p > _SYMBOL:
         return
-    # The shaft lies along the diagonal; the head points to the middle, or away from it.
-    along, off = (p + q) / 2.0, (p - q) / 2.0
-    shaft = off < 0.14 and 0.24 < along < 0.98
-    head = q > 0.2 and (p < 0.72 and q < 0.5 if style == _DECAYING else 0.72 < p < 0.92)
-    if head or shaft:
+    ink = _ORANGE if style == _DECAYING else _BLUE
+    out2 = p * p + q * q
+    if _on_arrow(style, p, q, 0.0):
+        drawn = 1.0 if _on_arrow(style, p, q, _OUTLINE) else 0.0
         for channel in range(3):
-            out[channel] = _ORANGE[channel] if style == _DECAYING else _BLUE[channel]
-    elif p * p + q * q < left * left and not (q < 0.15 and p < 0.45):
+            out[channel] = drawn * ink[channel]
+    elif _RING_INNER**2 < out2 < (_RING_OUTER * left) ** 2 and p < _RING_CUT:
         for channel in range(3):
             out[channel] = 0.0
+
+
+@njit(cache=True, error_model="numpy")
+def _on_arrow(style: int, p: float, q: float, inside: float) -> bool:
+    """Whether a place p >= q >= 0 on a symbol lies so far inside an arrow, all of it in radii.
+
+    The shaft lies along the diagonal; the head points to the middle, or away from it.
+    """
+    along, off = (p + q) / 2.0, (p - q) / 2.0
+    shaft = off < 0.055 - inside and 0.15 + inside < along < 0.4 - inside
+    if style == _DECAYING:
+        return shaft or (q > 0.045 + inside and along < 0.215 - inside)
+    return shaft or (p < 0.49 - inside and along > 0.335 + inside)
 
 
 @njit(cache=True, error_model="numpy")
@@ -329,8 +357,8 @@ def _draw_look(
         own = pieces.color[p, :3] if pieces.color[p, 0] >= 0.0 else color[:3]
         _draw_piece(
             pieces.planes[pieces.first_plane[p] : pieces.first_plane[p + 1]],
-            pieces.middle[look], scale, middle, pieces.bounds[p, 1], own, pieces.color[p, 3],
-            pieces.panel[p], picture, pixels, color[:3],
+            pieces.middle[look], scale, middle, pieces.bounds[p], own, pieces.color[p, 3],
+            bool(pieces.rimmed[p]), pieces.panel[p], picture, pixels, color[:3],
             center, m, x, y, z, sin_yaw, cos_yaw, focal, light, depth,
         )  # fmt: skip
 
@@ -341,9 +369,10 @@ def _draw_piece(
     origin: Floats,
     scale: npt.NDArray[np.float64],
     middle: npt.NDArray[np.float64],
-    half: Floats,
+    bounds: Floats,
     color: Floats,
     alpha: float,
+    rimmed: bool,
     panel: Floats,
     picture: npt.NDArray[np.int32],
     pixels: Bytes,
@@ -363,7 +392,7 @@ def _draw_piece(
 
     If it has a panel, the picture is drawn on it in the colour `ink`.
     """
-    n = len(depth)
+    n, half = len(depth), bounds[1]
     c = np.empty(3)
     eye = np.empty(3)
     right, up, ahead = np.empty(3), np.empty(3), np.empty(3)
@@ -389,7 +418,8 @@ def _draw_piece(
         own[channel] = _to_linear(color[channel])
         mark[channel] = _to_linear(ink[channel])
     count = len(planes)
-    faces = np.empty((count, 3), np.float32)
+    faces, rims = np.empty((count, 3), np.float32), np.empty((count, 3), np.float32)
+    place = np.empty(3)
     inked, dark = np.zeros(3, np.float32), np.zeros(3, np.float32)
     painted, front = picture[1] > 0 and panel[1] > panel[0], -1
     # How far the eye is inside each plane, and how fast it nears it along the camera's axes.
@@ -404,6 +434,8 @@ def _draw_piece(
         wx, wy, wz = nx / scale[0], ny / scale[1], nz / scale[2]
         size = sqrt(wx * wx + wy * wy + wz * wz)
         _shade(0, own, m, wx / size, wy / size, wz / size, faces[k])
+        for channel in range(3):
+            rims[k, channel] = _RIM_LIGHT * faces[k, channel]
         if painted and nx < -0.9:
             front = k
             _shade(0, mark, m, wx / size, wy / size, wz / size, inked)
@@ -425,6 +457,12 @@ def _draw_piece(
             if enter >= leave or not NEAR < enter < depth[row, column]:
                 continue
             shown = faces[face]
+            if rimmed:
+                for axis in range(3):
+                    at = eye[axis] + enter * (ahead[axis] + u * right[axis] + v * up[axis])
+                    place[axis] = (at - bounds[0, axis]) / half[axis]
+                if _on_rim(planes[face], place[0], place[1], place[2]):
+                    shown = rims[face]
             if face == front:
                 py = eye[1] + enter * (ahead[1] + u * right[1] + v * up[1])
                 pz = eye[2] + enter * (ahead[2] + u * right[2] + v * up[2])

@@ -40,7 +40,9 @@ class Style(IntEnum):
     TRANSPARENT = 3
     DECAYING = 4
     RIPENING = 5
-    RIMMED = 6
+    RED = 6
+    GREY = 7
+    GLOWING = 8
 
 
 def tag_index(tag: str) -> int:

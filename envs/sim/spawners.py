@@ -31,6 +31,13 @@ _GOAL: Final = KINDS["GoodGoalMulti"]
 _OPENING: Final = round(1.0 / PHYSICS_STEP)
 """Physics steps in which a hatch opens or closes."""
 
+_FIRST_GOAL: Final = 3
+"""Physics steps until a housing has its first goal: none is in the first frame of the real build,
+where it appears with the next rendered picture."""
+
+_HATCH_COLOR: Final = (1.0, 1.0, 1.0, 1.0 - 0.75**2)
+"""Glass as thick as two panes: frames show what is behind it paler than beside it."""
+
 _FRUIT: Final = 10
 _FIRST_FRUIT: Final = round(2.0 / PHYSICS_STEP)
 _NEXT_FRUIT: Final = round(1.5 / PHYSICS_STEP)
@@ -126,8 +133,9 @@ _STOCKS: Final = {
 
 
 class Stockpiler:
-    """A housing: goals of 1 m appear inside, and a hatch in front slides up within a second.
+    """A housing: goals of 1 m appear inside, and a hatch in front sinks into the floor in a second.
 
+    In the real build it shrinks downward.
     A goal that would appear within another waits for room. With `timesBetweenDoorOpens` t >= 0
     the hatch closes once it is open and opens again after t seconds (inferred: only that a
     negative value leaves it open is sure).
@@ -148,20 +156,20 @@ class Stockpiler:
             round(min(again[0], LONGEST_WAIT) / PHYSICS_STEP) if again and again[0] >= 0 else None
         )
         self._steps = self._spawned = 0
-        self._raised = 0.0
+        self._sunk = 0.0
         width = prop.thing.size.x
-        # The hatch slides in front of the wall above it.
+        # The hatch stands before the wall above it, and sinks into the floor.
         self._closed = _in_arena(
-            prop.thing, Point(0.0, HATCH_HEIGHT / 2, (width + HOUSING_WALL) / 2)
+            prop.thing, Point(-(width + HOUSING_WALL) / 2, HATCH_HEIGHT / 2, 0.0)
         )
-        half = Point(width / 2 - HOUSING_WALL, HATCH_HEIGHT / 2, HOUSING_WALL / 2)
+        half = Point(HOUSING_WALL / 2, HATCH_HEIGHT / 2, width / 2 - HOUSING_WALL)
         yaw = prop.thing.yaw
         sin, cos = math.sin(math.radians(yaw)), math.cos(math.radians(yaw))
         seen = Primitive(
             Shape.BOX,
             self._closed,
             half,
-            (1.0, 1.0, 1.0, 0.25),
+            _HATCH_COLOR,
             ((cos, 0.0, sin), (0.0, 1.0, 0.0), (-sin, 0.0, cos)),
             tag_index(prop.thing.kind.tag),
             Style.TRANSPARENT,
@@ -171,7 +179,7 @@ class Stockpiler:
 
     def step(self) -> None:
         """Fill up, and move the hatch."""
-        due = min(self._stock.count, 1 + self._steps // self._stock.every)
+        due = min(self._stock.count, 1 + (self._steps - _FIRST_GOAL) // self._stock.every)
         self._steps += 1
         if self._spawned < due:
             # A little off the middle, or they would balance on one another.
@@ -180,12 +188,12 @@ class Stockpiler:
             if self._free(position):
                 self._spawned += 1
                 self._spawn(_goal_at(position, 1.0), False)
-        raised = self._opened(self._steps - self._stock.opens) * HATCH_HEIGHT
-        if raised != self._raised:
-            self._raised = raised
+        sunk = self._opened(self._steps - self._stock.opens) * HATCH_HEIGHT
+        if sunk != self._sunk:
+            self._sunk = sunk
             x, y, z = self._closed
-            self._stage.physics.move(self._hatch, (x, y + raised, z))
-            self._stage.scene.center[self._row, 1] = y + raised
+            self._stage.physics.move(self._hatch, (x, y - sunk, z))
+            self._stage.scene.center[self._row, 1] = y - sunk
 
     def _opened(self, steps: int) -> float:
         """How far the hatch is open, 0 to 1, a number of steps after it first began to open."""

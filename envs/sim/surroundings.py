@@ -35,20 +35,61 @@ _SKY: Final = (
     (0.143, 0.237, 0.441),
     (0.128, 0.212, 0.402),
 )
-# Fence: three 14 m panels a side between posts; metres.
-_FENCE_POST: Final = 0.4
-_FENCE_PICKETS: Final = 0.6
-_POST_TOP: Final = 7.16
-_PICKET_TOP: Final = 5.97
+# Fence: three 14 m panels a side behind posts, seen from inside from left to right; metres. Columns
+# were read from the back and both sides of the real frames, which agree.
+_SIDE: Final = 42.0
+_PANEL: Final = 14.0
+_FENCE_PICKETS: Final = 0.375
+_FENCE_POST: Final = 0.0
+_PICKET_TOP: Final = 5.99
+_POST_TOP: Final = 7.08
+_POST_MIDDLE: Final = 13.07
 _POST_HALF: Final = 1.05
-_RAILS: Final = (1.08, 4.7)
-_RAIL_HALF: Final = 0.14
-_FENCE: Final = (0.395, 0.502, 0.611)
-_FENCE_EAST: Final = (0.008, 0.015, 0.025)
-_FENCE_NORTH: Final = (-0.018, -0.033, -0.057)
-_RAIL_LIGHT: Final = (0.97, 1.0, 1.07)
-_RAIL_DARK: Final = (0.90, 0.83, 0.73)
-_GAP_DARK: Final = 0.92
+# How far the side of a post is seen beyond its front, towards the middle panel.
+_POST_SIDE: Final = 0.28
+_FENCE: Final = (0.389, 0.503, 0.611)
+_FENCE_EAST: Final = (0.004, 0.005, 0.019)
+_FENCE_NORTH: Final = (-0.018, -0.035, -0.059)
+# Gaps between pickets: where the left slope begins, the dark slit, and where the right slope ends.
+_OUTER_GAPS: Final = (
+    (1.70, 1.80, 1.90, 2.05),
+    (2.65, 2.75, 2.80, 2.90),
+    (3.60, 3.65, 3.70, 3.85),
+    (4.65, 4.70, 4.80, 4.90),
+    (5.75, 5.85, 5.95, 6.00),
+    (6.90, 6.95, 7.05, 7.15),
+    (7.95, 8.05, 8.15, 8.25),
+    (9.00, 9.10, 9.20, 9.25),
+    (9.95, 10.05, 10.15, 10.20),
+    (10.95, 11.00, 11.10, 11.20),
+    (11.95, 12.05, 12.10, 12.20),
+    (12.80, 12.80, 12.80, 12.90),
+)
+_MIDDLE_GAPS: Final = (
+    (1.90, 1.95, 2.05, 2.20),
+    (2.75, 2.85, 2.90, 2.95),
+    (3.75, 3.80, 3.90, 3.95),
+    (4.75, 4.75, 4.85, 5.00),
+    (5.75, 5.85, 5.95, 6.00),
+    (6.85, 6.95, 7.05, 7.15),
+    (8.00, 8.00, 8.15, 8.20),
+    (8.95, 9.00, 9.10, 9.25),
+    (9.95, 10.00, 10.10, 10.15),
+    (10.80, 10.90, 10.95, 11.10),
+    (11.80, 11.90, 12.00, 12.10),
+    (12.65, 12.70, 12.75, 12.80),
+)
+_SLOPE_LIGHT: Final = 0.9
+_SLIT_LIGHT: Final = 0.75
+_CELLS: Final = 20
+"""Cells a metre in which the fence's columns are told apart."""
+# Two rails, round: heights, half thicknesses, and light over the fence's by the place q on them, -1
+# below to 1 above, as a + b q + c q^2.
+_RAILS: Final = ((1.105, 0.15), (4.745, 0.16))
+_RAIL_LIGHT: Final = ((0.99, 0.05, -0.07), (1.0, 0.16, -0.08), (1.0, 0.32, -0.04))
+# The upper edge of the pickets.
+_EDGE: Final = 0.085
+_EDGE_LIGHT: Final = (0.93, 1.03, 1.2)
 
 # Floor: bricks in running bond from the corner (-1, -1).
 _BRICK_X: Final = 1.05
@@ -101,6 +142,18 @@ def brick_shades() -> npt.NDArray[np.float64]:
     return tile[number[:, None] % tile.shape[0], number[None, :] % tile.shape[1]].ravel()
 
 
+@lru_cache(maxsize=1)
+def picket_shades() -> npt.NDArray[np.float64]:
+    """Light of a side of the fence over its plain light, cell by cell from the left, no posts."""
+    cells = np.ones(round(_SIDE * _CELLS) + 1)
+    for panel, gaps in enumerate((_OUTER_GAPS, _MIDDLE_GAPS, _OUTER_GAPS)):
+        for gap in gaps:
+            left, dark, light, right = (round((panel * _PANEL + at) * _CELLS) for at in gap)
+            cells[left:right] = _SLOPE_LIGHT
+            cells[dark:light] = _SLIT_LIGHT
+    return cells
+
+
 @njit(cache=True, error_model="numpy", nogil=True)
 def clear_depth(y: float, resolution: int, focal: float) -> Floats:
     """(n, n) depth of the floor seen from height y, infinite where it is not seen."""
@@ -121,17 +174,19 @@ def draw_surroundings(
     shortening: Floats,
     sky: Floats,
     shades: npt.NDArray[np.float64],
+    pickets: npt.NDArray[np.float64],
     light: Floats,
     depth: Floats,
 ) -> None:
     """Fill floor, fence and sky in wherever `depth` says that no primitive stands before them.
 
     x, y, z is the eye in metres, yaw its heading in degrees, focal the pixels per unit of slope;
-    `shortening` and `sky` come from `sky_light`, `shades` from `brick_shades`, `depth` from
-    `clear_depth`, less where primitives were drawn. `light`, (n, n, 3) and linear, is written.
+    `shortening` and `sky` come from `sky_light`, `shades` from `brick_shades`, `pickets` from
+    `picket_shades`, `depth` from `clear_depth`, less where primitives were drawn. `light`,
+    (n, n, 3) and linear, is written.
     """
     n = len(depth)
-    fence = _look_at_fence(x, z, yaw, focal, n)
+    fence = _look_at_fence(x, z, yaw, focal, n, pickets)
     brick, joint = np.empty(n, np.int32), np.empty(n, np.bool_)
     for row in range(n):
         v = (n / 2 - row - 0.5) / focal
@@ -190,7 +245,7 @@ def _draw_fence_and_sky(
     depth: Floats,
 ) -> None:
     """Draw what is beyond the floor in a row, by the columns of `_look_at_fence`."""
-    dx, dz, at, top, east, north, post, gap = fence
+    dx, dz, at, top, east, north, shade, railed = fence
     covered = np.float32(floor_at)
     for column in range(len(depth)):
         if depth[column] < covered or floor_at < at[column]:
@@ -204,17 +259,19 @@ def _draw_fence_and_sky(
                 light[column, channel] = sky[column, channel] * phase
         else:
             _fence_light(
-                height, east[column], north[column], post[column] > 0.0, gap[column] > 0.0,
+                height, east[column], north[column], shade[column], railed[column] > 0.0,
                 light[column],
             )  # fmt: skip
 
 
 @njit(cache=True, error_model="numpy")
-def _look_at_fence(x: float, z: float, yaw: float, focal: float, n: int) -> npt.NDArray[np.float64]:
+def _look_at_fence(
+    x: float, z: float, yaw: float, focal: float, n: int, pickets: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
     """(8, n), for each column: its pixels lie in one upright plane and meet the fence at one depth.
 
     Its direction's x and z, 1 long ahead; the fence's depth and top there, its normal's x and z,
-    and whether a post (1) or a gap between pickets is met.
+    its light over the plain one, and whether it has rails there (1) or is a post (0).
     """
     sin_yaw, cos_yaw = sin(radians(yaw)), cos(radians(yaw))
     found = np.empty((8, n))
@@ -222,16 +279,21 @@ def _look_at_fence(x: float, z: float, yaw: float, focal: float, n: int) -> npt.
         u = (column + 0.5 - n / 2) / focal
         dx, dz = sin_yaw + u * cos_yaw, cos_yaw - u * sin_yaw
         at, east, north, along = _meet_fence(x, z, dx, dz, _FENCE_POST)
-        between = (along + 1.0 + _POST_HALF) % 14.0
-        top = _POST_TOP
-        post = between < 2.0 * _POST_HALF
-        if not post:
+        top, shade, railed = _POST_TOP, 1.0, 0.0
+        if min(abs(along - _POST_MIDDLE), abs(40.0 - along - _POST_MIDDLE)) > _POST_HALF:
             at, east, north, along = _meet_fence(x, z, dx, dz, _FENCE_PICKETS)
-            top = _PICKET_TOP
-        gap = not post and (along + 1.0) % 1.0 < 0.14
+            beyond = min(along, 40.0 - along) - _POST_MIDDLE - _POST_HALF
+            if min(along, 40.0 - along) < 0.0 or 0.0 < beyond < _POST_SIDE:
+                # The side of a post, in the corner or beside the middle panel.
+                inwards = 1.0 if along < 20.0 else -1.0
+                east, north = (inwards, 0.0) if east == 0.0 else (0.0, inwards)
+            else:
+                # From the left, as seen from inside.
+                place = along + 1.0 if east - north > 0.0 else 41.0 - along
+                top, shade, railed = _PICKET_TOP, pickets[int(place * _CELLS)], 1.0
         found[0, column], found[1, column], found[2, column], found[3, column] = dx, dz, at, top
         found[4, column], found[5, column] = east, north
-        found[6, column], found[7, column] = post, gap
+        found[6, column], found[7, column] = shade, railed
     return found
 
 
@@ -249,18 +311,21 @@ def _meet_fence(
 
 @njit(cache=True, error_model="numpy")
 def _fence_light(
-    height: float, east: float, north: float, post: bool, gap: bool, out: Floats
+    height: float, east: float, north: float, shade: float, railed: bool, out: Floats
 ) -> None:
     """Light of the fence at a height."""
     for channel in range(3):
         value = _FENCE[channel] + _FENCE_EAST[channel] * east + _FENCE_NORTH[channel] * north
-        if not post:
-            rail = min(abs(height - _RAILS[0]), abs(height - _RAILS[1]))
-            if rail < _RAIL_HALF:
-                upper = height > (_RAILS[0] if height < 3.0 else _RAILS[1])
-                value *= _RAIL_LIGHT[channel] if upper else _RAIL_DARK[channel]
-            elif gap:
-                value *= _GAP_DARK
+        if railed:
+            rail = _RAILS[0] if height < 3.0 else _RAILS[1]
+            q = (height - rail[0]) / rail[1]
+            if abs(q) < 1.0:
+                a, b, c = _RAIL_LIGHT[channel]
+                value *= a + (b + c * q) * q
+            elif height > _PICKET_TOP - _EDGE:
+                value *= _EDGE_LIGHT[channel]
+            else:
+                value *= shade
         out[channel] = value
 
 

@@ -18,7 +18,7 @@ from animalcat.arena_configs.geometry import SHELL_INNER
 from animalcat.arena_configs.looks import LOOKS, Piece, Ring
 from animalcat.arena_configs.model import RGB, Arena
 from animalcat.arena_configs.signs import SYMBOLS
-from animalcat.benchmarks.camera import CameraRow, compare, simulated
+from animalcat.benchmarks.camera import WANTED, CameraRow, compare, simulated
 from animalcat.envs.sim import camera
 from animalcat.envs.sim.camera import FIELD_OF_VIEW, render
 from animalcat.envs.sim.environment import SimEnvironment
@@ -28,10 +28,9 @@ from animalcat.envs.testing import start, thing
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
 
 # Real frames that ours are known to differ from; who mends one takes it out. In the first frame of
-# the real build the bouncing goal has moved less, the shrinking one stands half sunk and the hollow
-# box half a metre up, and no goal is in the container yet: those are rules of motion, not looks.
-OTHER_SILHOUETTES = {"BadGoalBounce", "HollowBox", "ShrinkGoal"}
-OTHER_COLOURS = {"RipenGoal", "SpawnerContainerShort"}
+# the real build the bouncing goal has moved 0.40 m and the two others stand at y 0.41: what starts
+# them does so one physics step later than here. That is a rule of motion, not of looks.
+OTHER_SILHOUETTES = {"BadGoalBounce", "RipenGoal", "ShrinkGoal"}
 # Colours that no light changes, to the digit.
 UNLIT = {
     "GoodGoal": (188, 224, 138),
@@ -309,16 +308,15 @@ def compared(data_dir: Path) -> list[CameraRow]:
 
 @pytest.mark.data
 def test_silhouettes_agree_with_the_real_build(compared: list[CameraRow]) -> None:
-    differ = {row.name for row in compared if row.iou < (row.wanted or 0.5)}
+    differ = {row.name for row in compared if row.iou < WANTED}
     assert differ == OTHER_SILHOUETTES
 
 
 @pytest.mark.data
 def test_colours_agree_with_the_real_build(compared: list[CameraRow]) -> None:
     for row in compared:
-        assert max(row.sky, row.fence, row.floor) < 5, row
-    differ = {row.name for row in compared if row.object is not None and row.object >= 12}
-    assert differ == OTHER_COLOURS
+        assert max(row.sky, row.fence, row.floor) < 2, row
+        assert row.object is None or row.object < 9, row
 
 
 @pytest.mark.data
@@ -343,8 +341,8 @@ def test_light_is_encoded_as_by_the_driver_of_the_real_frames() -> None:
 
 @pytest.mark.data
 def test_frames_differ_little_from_the_real_ones(compared: list[CameraRow]) -> None:
-    assert np.median([row.mean for row in compared]) < 2.1
-    assert max(row.mean for row in compared) < 2.7  # a ripening goal, whose marks are turned
+    assert np.mean([row.mean for row in compared]) < 1.9
+    assert max(row.mean for row in compared) < 2.3
 
 
 @pytest.mark.data
