@@ -42,10 +42,8 @@ _AGENT_GROUP: Final = (1, 0, 0, 0)
 _SMOOTH_GROUP: Final = (0, 1, 0, 0)
 _ROUGH_GROUP: Final = (2, 2, 0, 0)
 
-_SWAPPED: Final = (0, 2, 1)
 STATE: Final = 13
-"""Number of float32 values in one body's state: rotation wxyz, position, two velocities, in PhysX's
-coordinate frame."""
+"""Number of float32 values in one body's state: rotation wxyz, position, two velocities."""
 _AGENT_STATE: Final = struct.Struct("<16x6f")
 """Position and velocity, of a packed state; the agent's is the first."""
 
@@ -129,8 +127,8 @@ class Contact(NamedTuple):
 class Physics:
     """One arena's bodies and the agent's sphere, stepped 0.02 s at a time.
 
-    PhysX is right-handed with z up and Unity left-handed with y up, so y and z are swapped on
-    the way in and out: here, and for whole states in `tracking`. The agent is frictionless here:
+    PhysX gets Unity's coordinates as they are, as it does in Unity: it does not know that their
+    frame is left-handed, and solves what touches in the same order of axes. The agent is frictionless here:
     its friction is a closed law (see `movement`). The settings are those measured in
     reference/toolchain.md section 1.
 
@@ -152,7 +150,7 @@ class Physics:
                 after three steps at 10 m/s, not by 0.60.)
         """
         physx.set_scene_config(
-            gravity=[0.0, 0.0, -GRAVITY],
+            gravity=[0.0, -GRAVITY, 0.0],
             bounce_threshold=2.0,
             enable_pcm=True,
             enable_tgs=False,
@@ -177,7 +175,7 @@ class Physics:
         self._pose = Pose()
         self._packed = b""  # of the present, or none
         self._agent, self._agent_entity = self._add_agent(agent)
-        x, z, y = self._agent_entity.get_pose().p.tolist()
+        x, y, z = self._agent_entity.get_pose().p.tolist()
         self.agent_position: Vector = (x, y, z)
         self._add_arena()
         self._pushes: dict[int, Vector] = {}
@@ -207,11 +205,11 @@ class Physics:
 
     def _push_off(self) -> None:
         """Give the bodies that have just appeared their pushes."""
-        for index, (x, y, z) in self._pushes.items():
+        for index, push in self._pushes.items():
             component = self._components[index]
             if isinstance(component, physx.PhysxRigidDynamicComponent):
                 velocity = component.get_linear_velocity()
-                component.set_linear_velocity(velocity + np.array((x, z, y), np.float32))
+                component.set_linear_velocity(velocity + np.array(push, np.float32))
         self._pushes.clear()
         self._packed = b""
 
@@ -247,7 +245,7 @@ class Physics:
         """Move a body's origin, keeping its rotation and velocities."""
         self._packed = b""
         entity = self._entities[index]
-        entity.set_pose(Pose(_swap(position), entity.get_pose().q))
+        entity.set_pose(Pose(position, entity.get_pose().q))
 
     @property
     def dynamic(self) -> tuple[int, ...]:
@@ -257,27 +255,27 @@ class Physics:
     def advance(self, velocity: Vector) -> Vector:
         """Set the agent's velocity, take one physics step, and return its velocity after it."""
         numbers = self._numbers
-        numbers[0], numbers[2], numbers[1] = velocity
+        numbers[0], numbers[1], numbers[2] = velocity
         self._agent.set_linear_velocity(numbers)
         self._system.step()
         if self._pushes:
             self._push_off()
         # One call for all bodies costs less than to ask for one body's place and velocity.
         self._packed = packed = self._system.pack()
-        px, pz, py, x, z, y = _AGENT_STATE.unpack_from(packed)
+        px, py, pz, x, y, z = _AGENT_STATE.unpack_from(packed)
         self.agent_position = (px, py, pz)
         return x, y, z
 
     def position(self, index: int) -> Vector:
         """The origin of a body."""
-        x, z, y = self._entities[index].get_pose().p.tolist()
+        x, y, z = self._entities[index].get_pose().p.tolist()
         return x, y, z
 
     def place_agent(self, position: Vector) -> None:
         """Move the agent's sphere without changing its velocity."""
         self.agent_position = position
         numbers = self._numbers
-        numbers[0], numbers[2], numbers[1] = position
+        numbers[0], numbers[1], numbers[2] = position
         self._pose.p = numbers
         self._agent_entity.set_pose(self._pose)
 
@@ -296,7 +294,7 @@ class Physics:
             index = self._index.get(body, FLOOR)
             friction = FRICTION if index == FLOOR else (FRICTION + self._friction[index]) / 2
             for point in contact.points:
-                x, z, y = point.normal.tolist()
+                x, y, z = point.normal.tolist()
                 impulse = math.hypot(*point.impulse.tolist()) / AGENT_MASS
                 normal = (sign * x, sign * y, sign * z)
                 found.append(Contact(index, normal, impulse, point.separation, friction))
@@ -316,15 +314,14 @@ class Physics:
         if not isinstance(body, physx.PhysxRigidDynamicComponent):
             return FIXED
         pose = self._entities[index].get_pose() * body.get_cmass_local_pose()
-        arm = np.asarray(_swap(point)) - pose.p
+        arm = np.asarray(point) - pose.p
         velocity = body.get_linear_velocity() + np.cross(body.get_angular_velocity(), arm)
-        x, z, y = velocity.tolist()
+        x, y, z = velocity.tolist()
         hold = (FRICTION + self._friction[index]) / 2 * body.get_mass() * GRAVITY * PHYSICS_STEP
         if impulse <= hold and math.hypot(x, y, z) < _STILL:
             return Grip((x, y, z), FIXED.give)
         axes = pose.to_transformation_matrix()[:3, :3]
-        yields = give(body.get_mass(), body.get_inertia(), axes, arm)
-        return Grip((x, y, z), yields[np.ix_(_SWAPPED, _SWAPPED)])
+        return Grip((x, y, z), give(body.get_mass(), body.get_inertia(), axes, arm))
 
     def push(self, index: int, point: Vector, impulse: Vector) -> None:
         """Give a body an impulse at a point, in kg m/s, which acts in the next step.
@@ -333,7 +330,7 @@ class Physics:
         """
         body = None if index == FLOOR else self._components[index]
         if isinstance(body, physx.PhysxRigidDynamicComponent):
-            body.add_force_at_point(_swap(impulse), _swap(point), "impulse")
+            body.add_force_at_point(impulse, point, "impulse")
 
     def state(self) -> bytes:
         """State of all `dynamic` bodies, `STATE` numbers each; equal bytes: nothing moved."""
@@ -370,8 +367,8 @@ class Physics:
     def _insert(
         self, component: physx.PhysxRigidBaseComponent, position: Vector, yaw: float
     ) -> Entity:
-        half = -math.radians(yaw) / 2  # the swap of y and z turns the sense round
-        pose = Pose(_swap(position), (math.cos(half), 0.0, 0.0, math.sin(half)))
+        half = math.radians(yaw) / 2
+        pose = Pose(position, (math.cos(half), 0.0, math.sin(half), 0.0))
         return self._insert_at(component, pose)
 
     def _insert_at(self, component: physx.PhysxRigidBaseComponent, pose: Pose) -> Entity:
@@ -400,10 +397,6 @@ class Physics:
         return component
 
 
-def _swap(vector: Vector) -> Vector:
-    return vector[0], vector[2], vector[1]
-
-
 def _set_mass(component: physx.PhysxRigidDynamicComponent, mass: float) -> None:
     """Scale the mass and inertia that PhysX computed at unit density to a mass.
 
@@ -424,18 +417,17 @@ def _shape(collider: Collider, material: physx.PhysxMaterial) -> physx.PhysxColl
     unit = (1.0, 1.0, 1.0)
     match collider:
         case Box(half, center):
-            return _at(physx.PhysxCollisionShapeBox(_swap(half), material), center)
+            return _at(physx.PhysxCollisionShapeBox(half, material), center)
         case Ball(radius, center):
             return _at(physx.PhysxCollisionShapeSphere(radius, material), center)
         case Hull(points):
-            return physx.PhysxCollisionShapeConvexMesh(points[:, [0, 2, 1]], unit, material)
+            return physx.PhysxCollisionShapeConvexMesh(points, unit, material)
         case Surface(points, triangles):
-            return physx.PhysxCollisionShapeTriangleMesh(
-                points[:, [0, 2, 1]], triangles, unit, material
-            )
+            turned = triangles[:, ::-1]  # PhysX wants them counter-clockwise
+            return physx.PhysxCollisionShapeTriangleMesh(points, turned, unit, material)
 
 
 def _at(shape: physx.PhysxCollisionShape, center: Vector) -> physx.PhysxCollisionShape:
     if any(center):
-        shape.set_local_pose(Pose(_swap(center)))
+        shape.set_local_pose(Pose(center))
     return shape
