@@ -17,7 +17,8 @@ from animalcat.arena_configs.placement import Placement, fix, place
 from animalcat.arena_configs.returns import max_return
 from animalcat.arena_configs.writer import to_yaml
 
-pytestmark = pytest.mark.data
+# One worker reads each file once.
+pytestmark = [pytest.mark.data, pytest.mark.xdist_group("files")]
 
 AAIO = [f"01-{task:02d}" for task in range(1, 18)] + [f"07-{task:02d}" for task in range(1, 7)]
 

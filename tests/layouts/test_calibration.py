@@ -94,7 +94,7 @@ def test_agents_lose_some_of_several_outcomes() -> None:
         calibrate(layout, instances, agents=1, outcomes=5, seed=3, missing=1.0)
 
 
-@pytest.mark.xdist_group("nuts")
+@pytest.mark.slow
 def test_nuts_is_calibrated_too() -> None:
     layout = load_layout("aaio")
     instances = spread(layout, 200, np.random.default_rng(0))

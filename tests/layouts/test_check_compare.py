@@ -95,7 +95,7 @@ def test_profiles_compare(profiles: list[Path], tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.xdist_group("nuts")
+@pytest.mark.slow
 def test_the_example_of_the_documentation() -> None:
     """The plain layout does not know tables, which `oak` cannot read; the other one does."""
     given = ("--table", TABLE, "--agent", "oak")
