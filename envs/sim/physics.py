@@ -155,7 +155,7 @@ class Physics:
             enable_pcm=True,
             enable_tgs=False,
             enable_ccd=False,
-            enable_enhanced_determinism=True,
+            enable_enhanced_determinism=False,  # as in Unity; the order of insertion is fixed here
             enable_friction_every_iteration=True,
         )
         physx.set_body_config(12, 12, 0.005)

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from animalcat.envs.sim.scene import Scene
     from animalcat.envs.types import RaySpec
 
-RADIUS: Final = 0.5
-"""Metres: radius of the swept sphere, that of the agent's body."""
+RADIUS: Final = 0.5 + 1e-6
+"""Metres: radius of the swept sphere, that of the agent's body, and a margin: what it only grazes
+is hit. An agent on a wall looks just over the tops of walls as high as its own, and in the real
+build it does not see beyond them (rewards of 09-29 and 09-30 agree exactly so, and not without)."""
 
 LENGTH: Final = 200.0
 """Metres that a ray reaches; the unit of the distances in an observation."""
