@@ -202,6 +202,7 @@ def _found(found: Verification) -> dict[str, Any]:
             "steps": list(found.comparison.steps),
         },
         "looks": found.looks and {"recorded": found.looks.recorded, "here": found.looks.here},
+        "motion": found.motion and {"recorded": found.motion.recorded, "here": found.motion.here},
         "versions": {v.name: {"recorded": v.recorded, "here": v.here} for v in found.versions},
     }
 
@@ -223,7 +224,13 @@ def _show(row: dict[str, Any]) -> None:
         found = row["verification"]
         if found["backend"] != row["backend"]:
             typer.echo(f"  played again on {found['backend']}; recorded on {row['backend']}")
-        if found["equal"]:
+        if found["motion"] and found["equal"]:
+            motion = found["motion"]
+            typer.echo(
+                f"  not compared: it was played under rules of motion {motion['recorded']}, which "
+                f"are {motion['here']} here; what is recorded stands as it was"
+            )
+        elif found["equal"]:
             typer.echo(f"  verified: all numbers of {found['steps']} steps came out again")
         else:
             first = found["difference"]
@@ -237,7 +244,7 @@ def _show(row: dict[str, Any]) -> None:
                 f"  camera images were not compared: they were drawn under looks "
                 f"{looks['recorded']}, which are {looks['here']} here"
             )
-        if found["course"] and not found["equal"]:
+        if found["course"] and (found["motion"] or not found["equal"]):
             course = found["course"]
             was, now = (str(end or "nothing").replace("_", " ") for end in course["ended_by"])
             typer.echo(
