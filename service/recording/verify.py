@@ -116,19 +116,20 @@ def verify(recording: Recording, make: Make = make_environment, backend: str = "
     environment = _environment(header, chosen, spec, make)
     here = {**versions(), **getattr(environment, "versions", {})}
     differences = changed_versions(header.versions, here)
-    motion = _other(MOTION, rules.REVISION, header, chosen)
+    total = 0.0
+    motion = other_motion(header, chosen)
     if motion is not None:
-        again = list(_replayed(recording, environment))
-        rewards = sum(step.reward for step in recording.steps)
+        replayed = list(_replayed(recording, environment))
+        for step in recording.steps:
+            total += step.reward
         footer, steps = recording.footer, len(recording.steps)
-        own = None if footer is None else _compare_footer(footer, steps, rewards)
-        course = _compare_courses(recording, again)
+        own = None if footer is None else _compare_footer(footer, steps, total)
+        course = _compare_courses(recording, replayed)
         return Verification(0, own, differences, chosen, course, motion=motion)
-    looks = None
+    looks: ChangedVersion | None = None
     if header.observation_spec.HasField("camera"):
         looks = _other(LOOKS, camera_looks.REVISION, header, chosen)
     skipped = _IMAGE_FIELDS if looks else frozenset[str]()
-    total = 0.0
     compared = 0
     found: FirstDifference | None = None
     for number, (recorded, step) in enumerate(
@@ -208,6 +209,16 @@ def _environment(
 
         return LateSimEnvironment(spec)
     return make(backend, spec)
+
+
+def other_motion(header: results_pb2.EpisodeHeader, backend: str) -> ChangedVersion | None:
+    """Rules of motion of a recording and those here, where the simulator now plays otherwise.
+
+    Args:
+        header: The header of the recording.
+        backend: The backend that replays it.
+    """
+    return _other(MOTION, rules.REVISION, header, backend)
 
 
 def _other(

@@ -21,7 +21,9 @@ from animalcat.service.recording import (
     RecordingError,
     Verification,
     camera_images,
+    other_motion,
     read_episode,
+    stage,
     verify,
 )
 from animalcat.v1 import results_pb2, results_pb2_grpc
@@ -59,6 +61,8 @@ def play_again(
                 row["verification"] = _found(found)
             if pictures is not None:
                 row["frames"] = _render(source, pictures, resolution, backend)
+                header = source.recording.header
+                row["drawn_anew"] = other_motion(header, stage(header, backend)) is not None
             rows.append(row)
             if not as_json:
                 _show(row)
@@ -259,3 +263,8 @@ def _show(row: dict[str, Any]) -> None:
             )
     if "frames" in row:
         typer.echo(f"  pictures: {row['frames']}")
+        if row["drawn_anew"]:
+            typer.echo(
+                "  these pictures show the actions under today's rules of motion, not what the "
+                "agent saw"
+            )
