@@ -181,12 +181,10 @@ def _frames(data_dir: Path) -> Iterator[dict[str, Any]]:
     count = len(rows) - len(low)
     yield _row("frames: silhouettes at least 0.9", count, f"of {len(rows)}", "all", note)
     mean = float(np.median([row.mean for row in rows]))
-    yield _row("- mean difference of a frame, median", mean, "of 255", "<= 2", "")
+    yield _row("- mean difference of a frame, median", round(mean, 2), "of 255", "2")
 
 
-def _spread(
-    words: str, task: Callable[[_Task], _Result], tasks: Iterable[_Task]
-) -> list[_Result]:
+def _spread(words: str, task: Callable[[_Task], _Result], tasks: Iterable[_Task]) -> list[_Result]:
     """Do tasks in a few processes, with progress; results in the order of the tasks."""
     given = list(tasks)
     workers = min(PROCESSES, os.cpu_count() or 1)

@@ -33,8 +33,7 @@ class ChangedVersion(NamedTuple):
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of this installation by package, of `python`, `platform`, `looks` and
-    `motion`.
+    """Return the versions of this installation: of packages, the platform and the simulator.
 
     `looks` is how the simulator's camera draws, see `arena_configs.looks`; `motion` its rules, see
     `envs.sim.rules`.

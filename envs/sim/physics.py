@@ -128,9 +128,9 @@ class Physics:
     """One arena's bodies and the agent's sphere, stepped 0.02 s at a time.
 
     PhysX gets Unity's coordinates as they are, as it does in Unity: it does not know that their
-    frame is left-handed, and solves what touches in the same order of axes. The agent is frictionless here:
-    its friction is a closed law (see `movement`). The settings are those measured in
-    reference/toolchain.md section 1.
+    frame is left-handed, and solves what touches in the same order of axes. The agent is
+    frictionless here: its friction is a closed law (see `movement`). The settings are Unity's
+    (reference/toolchain.md section 1; docs/design/simulator.md says what each was found by).
 
     Attributes:
         agent_position: The centre of the agent's sphere, as it was placed or as the last step

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs import looks as camera_looks
+from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.sequence import merged
 from animalcat.envs.backends import make_environment

@@ -35,7 +35,8 @@ def test_a_real_reward_of_what_moves(instance: str, data_dir: Path) -> None:
 
 def test_a_real_camera_agent_reaches_its_goals_on_the_tick(data_dir: Path) -> None:
     episodes = [e for e in outcomes.camera_episodes(data_dir) if e.reached and e.ticks < 140][:3]
-    assert [outcomes.play_camera_episode(e) for e in episodes] == [(True, e.ticks) for e in episodes]
+    for episode in episodes:
+        assert outcomes.play_camera_episode(episode) == (True, episode.ticks)
 
 
 def test_real_logs_step_by_step(data_dir: Path) -> None:
@@ -65,7 +66,11 @@ def test_rows_count_what_agrees_and_say_what_does_not() -> None:
     assert rows["- 99-02-01"]["note"].endswith("not known")
     assert "- 99-01-01" not in rows
 
-    episodes = [Episode(1, 2, 0.5, True, 60), Episode(3, 4, 1, True, 70), Episode(5, 6, 2, False, 9)]
+    episodes = [
+        Episode(1, 2, 0.5, True, 60),
+        Episode(3, 4, 1, True, 70),
+        Episode(5, 6, 2, False, 9),
+    ]
     alike, exact = twin.outcome_rows(episodes, [(True, 60), (True, 73), (True, 100)])
     assert (alike["value"], alike["unit"]) == (2, "of 3")
     assert "5, 6, 2 m" in alike["note"]
