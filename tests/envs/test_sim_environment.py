@@ -101,10 +101,9 @@ def test_a_bouncing_goal_leaves_along_its_heading() -> None:
         assert abs(away[2]) < 1e-6
         moved.append(float(away[0]))
     # As a goal of the real build, it has moved by 0.40 m after three steps: it starts one late.
-    assert moved == pytest.approx([0.0, 0.0, 0.2, 0.4], abs=1e-3)
-    # It hits the floor in the fourth step, and friction slows it in that step already.
-    environment.step(NOOP)
-    assert environment.scene.center[0, 0] < 20.0 + 0.6 - 0.002
+    assert moved[:3] == pytest.approx([0.0, 0.0, 0.2], abs=1e-6)
+    # It meets the floor in the third step, and friction slows it in that very step.
+    assert 0.39 < moved[3] < 0.4 - 1e-3
     for _ in range(60):
         environment.step(NOOP)
     assert 25.0 < environment.scene.center[0, 0] < 32.0  # friction slowed it
