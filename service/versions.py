@@ -7,12 +7,15 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final, NamedTuple
 
-from animalcat.arena_configs.looks import REVISION
+from animalcat.arena_configs import looks
+from animalcat.envs.sim import rules
 
 PACKAGES: Final = ("animalcat", "numba", "numpy", "nutpie", "pymc", "sapien")
 """Packages whose versions are recorded."""
 LOOKS: Final = "looks"
 """Name of the version of what the simulator's camera draws."""
+MOTION: Final = "motion"
+"""Name of the version of how the simulator moves, rewards and senses without the camera."""
 
 
 class ChangedVersion(NamedTuple):
@@ -30,12 +33,14 @@ class ChangedVersion(NamedTuple):
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of this installation by package, of `python`, `platform` and `looks`.
+    """Return the versions of this installation: of packages, the platform and the simulator.
 
-    `looks` is how the simulator's camera draws, see `arena_configs.looks`.
+    `looks` is how the simulator's camera draws, see `arena_configs.looks`; `motion` its rules, see
+    `envs.sim.rules`.
     """
     found = {name: _version(name) for name in PACKAGES}
-    found[LOOKS] = REVISION
+    found[LOOKS] = looks.REVISION
+    found[MOTION] = rules.REVISION
     found["python"] = platform.python_version()
     found["platform"] = f"{platform.system()}-{platform.machine()}".lower()
     return found

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from animalcat.arena_configs.placement import PlacedObject, Placement
 
 _BOUNCE_SPEED: Final = 10.0
-"""m/s at which a bouncing goal starts along its heading: 500 x 0.02 (section 2.1)."""
+"""m/s at which a bouncing goal pushes off along its heading: 500 x 0.02 (section 2.1)."""
 
 _SHAPES: Final = {
     "box": Shape.BOX,
@@ -184,17 +184,17 @@ def _pickup(thing: PlacedObject) -> Pickup:
 
 def _body(thing: PlacedObject, local: tuple[Solid, ...], origin: Point, mass: float) -> Body:
     kind = thing.kind
-    velocity = (0.0, 0.0, 0.0)
+    push = (0.0, 0.0, 0.0)
     if kind.bounce:
         angle = math.radians(thing.yaw)
-        velocity = (_BOUNCE_SPEED * math.sin(angle), 0.0, _BOUNCE_SPEED * math.cos(angle))
+        push = (_BOUNCE_SPEED * math.sin(angle), 0.0, _BOUNCE_SPEED * math.cos(angle))
     return Body(
         colliders=tuple(_collider(solid) for solid in local),
         position=origin,
         yaw=thing.yaw,
         mass=mass,
         friction=kind.friction,
-        velocity=velocity,
+        push=push,
     )
 
 

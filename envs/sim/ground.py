@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from animalcat.arena_configs.geometry import Solid, rotate
+from animalcat.arena_configs.geometry import Solid, overlaps, rotate
 from animalcat.arena_configs.model import Point
 from animalcat.envs.sim.physics import FLOOR_TOP
 
@@ -25,6 +25,9 @@ DROP: Final = 0.05
 """Metres by which a wall may hang above its support (when spawned, some 0.03)."""
 
 
+_TALL: Final = 1000.0
+"""Metres, more than anything falls."""
+
 _BALANCED: Final = (
     ((0.0, 0.0),),
     ((-0.99, 0.0), (0.99, 0.0)),
@@ -40,7 +43,8 @@ class Ground:
     """The objects that stand firm: heavy, and supported at the centre or on opposite sides.
 
     They are supported by the floor or by other firm objects. An object without such support falls,
-    as in Unity.
+    as in Unity, and what it falls on may give way, so that is not firm either: a rail of 10,000 kg
+    moves the posts on which it comes down.
     """
 
     def __init__(self, objects: Sequence[PlacedObject]) -> None:
@@ -50,7 +54,29 @@ class Ground:
         heavy = [
             (thing.solids()[0], thing) for thing in objects if thing.kind.mass >= _IMMOVABLE_MASS
         ]
-        for base, thing in sorted(heavy, key=lambda pair: _foot(pair[0])):
+        heavy.sort(key=lambda pair: _foot(pair[0]))
+        hit: set[int] = set()
+        while True:
+            self._stand([(base, thing) for base, thing in heavy if id(thing) not in hit])
+            falling = [
+                base
+                for base, thing in heavy
+                if id(thing) not in self._origins and id(thing) not in hit
+            ]
+            more = {
+                id(thing)
+                for base, thing in heavy
+                if id(thing) in self._origins and any(_falls_on(fall, base) for fall in falling)
+            }
+            if not more:
+                break
+            hit |= more
+
+    def _stand(self, heavy: Sequence[tuple[Solid, PlacedObject]]) -> None:
+        """Find which of these objects stand firm, given in the order of their feet."""
+        self._walls.clear()
+        self._origins.clear()
+        for base, thing in heavy:
             top = self._top_under(base)
             if top is not None:
                 drop = _foot(base) - top
@@ -82,6 +108,13 @@ class Ground:
             if None not in held:
                 return max(top for top in held if top is not None)
         return None
+
+
+def _falls_on(falling: Solid, base: Solid) -> bool:
+    """Whether an object that falls has another one under it."""
+    half = Point(falling.half.x, _TALL, falling.half.z)
+    column = Solid("box", falling.center, half, falling.yaw)
+    return _foot(falling) > _foot(base) and overlaps(column, base)
 
 
 def _foot(solid: Solid) -> float:

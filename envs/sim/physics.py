@@ -42,10 +42,8 @@ _AGENT_GROUP: Final = (1, 0, 0, 0)
 _SMOOTH_GROUP: Final = (0, 1, 0, 0)
 _ROUGH_GROUP: Final = (2, 2, 0, 0)
 
-_SWAPPED: Final = (0, 2, 1)
 STATE: Final = 13
-"""Number of float32 values in one body's state: rotation wxyz, position, two velocities, in PhysX's
-coordinate frame."""
+"""Number of float32 values in one body's state: rotation wxyz, position, two velocities."""
 _AGENT_STATE: Final = struct.Struct("<16x6f")
 """Position and velocity, of a packed state; the agent's is the first."""
 
@@ -97,7 +95,7 @@ class Body:
         yaw: Degrees clockwise seen from above.
         mass: In kg; 0 makes it static.
         friction: Static and dynamic; two bodies that touch have the average of theirs.
-        velocity: Initial velocity, m/s.
+        push: Change of its velocity that it makes itself when it appears, m/s.
     """
 
     colliders: tuple[Collider, ...]
@@ -105,7 +103,7 @@ class Body:
     yaw: float = 0.0
     mass: float = 0.0
     friction: float = FRICTION
-    velocity: Vector = (0.0, 0.0, 0.0)
+    push: Vector = (0.0, 0.0, 0.0)
 
 
 class Contact(NamedTuple):
@@ -129,31 +127,35 @@ class Contact(NamedTuple):
 class Physics:
     """One arena's bodies and the agent's sphere, stepped 0.02 s at a time.
 
-    PhysX is right-handed with z up and Unity left-handed with y up, so y and z are swapped on
-    the way in and out: here, and for whole states in `tracking`. The agent is frictionless here:
-    its friction is a closed law (see `movement`). The settings are those measured in
-    reference/toolchain.md section 1.
+    PhysX gets Unity's coordinates as they are, as it does in Unity: it does not know that their
+    frame is left-handed, and solves what touches in the same order of axes. The agent is
+    frictionless here: its friction is a closed law (see `movement`). The settings are Unity's
+    (reference/toolchain.md section 1; docs/design/simulator.md says what each was found by).
 
     Attributes:
         agent_position: The centre of the agent's sphere, as it was placed or as the last step
             left it.
     """
 
-    def __init__(self, agent: Vector, bodies: Sequence[Body]) -> None:
+    def __init__(self, agent: Vector, bodies: Sequence[Body], *, late: bool = True) -> None:
         """Build an arena.
 
         Args:
             agent: Where the agent's centre starts.
             bodies: Everything but the floor and the arena's walls; an index into this sequence is
                 the body's index.
+            late: Whether the bodies' pushes come only after the first step. Unity starts what a
+                reset builds after the physics step that follows; what is built later, in a
+                callback of physics, starts before it. (A goal of the real build has moved by 0.40 m
+                after three steps at 10 m/s, not by 0.60.)
         """
         physx.set_scene_config(
-            gravity=[0.0, 0.0, -GRAVITY],
+            gravity=[0.0, -GRAVITY, 0.0],
             bounce_threshold=2.0,
             enable_pcm=True,
             enable_tgs=False,
             enable_ccd=False,
-            enable_enhanced_determinism=True,
+            enable_enhanced_determinism=False,  # as in Unity; the order of insertion is fixed here
             enable_friction_every_iteration=True,
         )
         physx.set_body_config(12, 12, 0.005)
@@ -173,14 +175,20 @@ class Physics:
         self._pose = Pose()
         self._packed = b""  # of the present, or none
         self._agent, self._agent_entity = self._add_agent(agent)
-        x, z, y = self._agent_entity.get_pose().p.tolist()
+        x, y, z = self._agent_entity.get_pose().p.tolist()
         self.agent_position: Vector = (x, y, z)
         self._add_arena()
+        self._pushes: dict[int, Vector] = {}
         for body in bodies:
-            self.add(body)
+            self.add(body, late=late)
 
-    def add(self, body: Body) -> int:
-        """Add a body and return its index."""
+    def add(self, body: Body, *, late: bool = False) -> int:
+        """Add a body and return its index.
+
+        Args:
+            body: The body.
+            late: As for the whole arena.
+        """
         index = len(self._entities)
         component = self._component(body)
         self._index[component] = index
@@ -189,13 +197,26 @@ class Physics:
         self._entities.append(self._insert(component, body.position, body.yaw))
         if isinstance(component, physx.PhysxRigidDynamicComponent):
             self._dynamic += (index,)
-            if any(body.velocity):
-                component.set_linear_velocity(_swap(body.velocity))
+            if any(body.push):
+                self._pushes[index] = body.push
+            if not late:
+                self._push_off()
         return index
+
+    def _push_off(self) -> None:
+        """Give the bodies that have just appeared their pushes."""
+        for index, push in self._pushes.items():
+            component = self._components[index]
+            if isinstance(component, physx.PhysxRigidDynamicComponent):
+                velocity = component.get_linear_velocity()
+                component.set_linear_velocity(velocity + np.array(push, np.float32))
+        self._pushes.clear()
+        self._packed = b""
 
     def remove(self, index: int) -> None:
         """Remove a body; its index is not used again."""
         self._packed = b""
+        self._pushes.pop(index, None)
         self._entities[index].remove_from_scene()
         self._dynamic = tuple(body for body in self._dynamic if body != index)
 
@@ -224,7 +245,7 @@ class Physics:
         """Move a body's origin, keeping its rotation and velocities."""
         self._packed = b""
         entity = self._entities[index]
-        entity.set_pose(Pose(_swap(position), entity.get_pose().q))
+        entity.set_pose(Pose(position, entity.get_pose().q))
 
     @property
     def dynamic(self) -> tuple[int, ...]:
@@ -234,25 +255,27 @@ class Physics:
     def advance(self, velocity: Vector) -> Vector:
         """Set the agent's velocity, take one physics step, and return its velocity after it."""
         numbers = self._numbers
-        numbers[0], numbers[2], numbers[1] = velocity
+        numbers[0], numbers[1], numbers[2] = velocity
         self._agent.set_linear_velocity(numbers)
         self._system.step()
+        if self._pushes:
+            self._push_off()
         # One call for all bodies costs less than to ask for one body's place and velocity.
         self._packed = packed = self._system.pack()
-        px, pz, py, x, z, y = _AGENT_STATE.unpack_from(packed)
+        px, py, pz, x, y, z = _AGENT_STATE.unpack_from(packed)
         self.agent_position = (px, py, pz)
         return x, y, z
 
     def position(self, index: int) -> Vector:
         """The origin of a body."""
-        x, z, y = self._entities[index].get_pose().p.tolist()
+        x, y, z = self._entities[index].get_pose().p.tolist()
         return x, y, z
 
     def place_agent(self, position: Vector) -> None:
         """Move the agent's sphere without changing its velocity."""
         self.agent_position = position
         numbers = self._numbers
-        numbers[0], numbers[2], numbers[1] = position
+        numbers[0], numbers[1], numbers[2] = position
         self._pose.p = numbers
         self._agent_entity.set_pose(self._pose)
 
@@ -271,7 +294,7 @@ class Physics:
             index = self._index.get(body, FLOOR)
             friction = FRICTION if index == FLOOR else (FRICTION + self._friction[index]) / 2
             for point in contact.points:
-                x, z, y = point.normal.tolist()
+                x, y, z = point.normal.tolist()
                 impulse = math.hypot(*point.impulse.tolist()) / AGENT_MASS
                 normal = (sign * x, sign * y, sign * z)
                 found.append(Contact(index, normal, impulse, point.separation, friction))
@@ -291,15 +314,14 @@ class Physics:
         if not isinstance(body, physx.PhysxRigidDynamicComponent):
             return FIXED
         pose = self._entities[index].get_pose() * body.get_cmass_local_pose()
-        arm = np.asarray(_swap(point)) - pose.p
+        arm = np.asarray(point) - pose.p
         velocity = body.get_linear_velocity() + np.cross(body.get_angular_velocity(), arm)
-        x, z, y = velocity.tolist()
+        x, y, z = velocity.tolist()
         hold = (FRICTION + self._friction[index]) / 2 * body.get_mass() * GRAVITY * PHYSICS_STEP
         if impulse <= hold and math.hypot(x, y, z) < _STILL:
             return Grip((x, y, z), FIXED.give)
         axes = pose.to_transformation_matrix()[:3, :3]
-        yields = give(body.get_mass(), body.get_inertia(), axes, arm)
-        return Grip((x, y, z), yields[np.ix_(_SWAPPED, _SWAPPED)])
+        return Grip((x, y, z), give(body.get_mass(), body.get_inertia(), axes, arm))
 
     def push(self, index: int, point: Vector, impulse: Vector) -> None:
         """Give a body an impulse at a point, in kg m/s, which acts in the next step.
@@ -308,7 +330,7 @@ class Physics:
         """
         body = None if index == FLOOR else self._components[index]
         if isinstance(body, physx.PhysxRigidDynamicComponent):
-            body.add_force_at_point(_swap(impulse), _swap(point), "impulse")
+            body.add_force_at_point(impulse, point, "impulse")
 
     def state(self) -> bytes:
         """State of all `dynamic` bodies, `STATE` numbers each; equal bytes: nothing moved."""
@@ -345,8 +367,8 @@ class Physics:
     def _insert(
         self, component: physx.PhysxRigidBaseComponent, position: Vector, yaw: float
     ) -> Entity:
-        half = -math.radians(yaw) / 2  # the swap of y and z turns the sense round
-        pose = Pose(_swap(position), (math.cos(half), 0.0, 0.0, math.sin(half)))
+        half = math.radians(yaw) / 2
+        pose = Pose(position, (math.cos(half), 0.0, math.sin(half), 0.0))
         return self._insert_at(component, pose)
 
     def _insert_at(self, component: physx.PhysxRigidBaseComponent, pose: Pose) -> Entity:
@@ -375,10 +397,6 @@ class Physics:
         return component
 
 
-def _swap(vector: Vector) -> Vector:
-    return vector[0], vector[2], vector[1]
-
-
 def _set_mass(component: physx.PhysxRigidDynamicComponent, mass: float) -> None:
     """Scale the mass and inertia that PhysX computed at unit density to a mass.
 
@@ -399,18 +417,17 @@ def _shape(collider: Collider, material: physx.PhysxMaterial) -> physx.PhysxColl
     unit = (1.0, 1.0, 1.0)
     match collider:
         case Box(half, center):
-            return _at(physx.PhysxCollisionShapeBox(_swap(half), material), center)
+            return _at(physx.PhysxCollisionShapeBox(half, material), center)
         case Ball(radius, center):
             return _at(physx.PhysxCollisionShapeSphere(radius, material), center)
         case Hull(points):
-            return physx.PhysxCollisionShapeConvexMesh(points[:, [0, 2, 1]], unit, material)
+            return physx.PhysxCollisionShapeConvexMesh(points, unit, material)
         case Surface(points, triangles):
-            return physx.PhysxCollisionShapeTriangleMesh(
-                points[:, [0, 2, 1]], triangles, unit, material
-            )
+            turned = triangles[:, ::-1]  # PhysX wants them counter-clockwise
+            return physx.PhysxCollisionShapeTriangleMesh(points, turned, unit, material)
 
 
 def _at(shape: physx.PhysxCollisionShape, center: Vector) -> physx.PhysxCollisionShape:
     if any(center):
-        shape.set_local_pose(Pose(_swap(center)))
+        shape.set_local_pose(Pose(center))
     return shape

@@ -84,9 +84,15 @@ class Stage:
         triggers: What waits for the agent.
     """
 
-    def __init__(self, placement: Placement) -> None:
+    def __init__(self, placement: Placement, *, late: bool) -> None:
+        """Set up an arena.
+
+        Args:
+            placement: Where everything stands.
+            late: As for `Physics`: whether a reset builds it, not what happens in an episode.
+        """
         level = build_level(placement)
-        self.physics = Physics(placement.agent.position, level.bodies)
+        self.physics = Physics(placement.agent.position, level.bodies, late=late)
         self.agent = AgentBody(self.physics, placement.agent.yaw)
         self.goals: dict[int, Pickup] = dict(level.goals)
         self.goal_count = level.goal_count

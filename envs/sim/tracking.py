@@ -88,14 +88,13 @@ def _write(
 ) -> float:
     """Poses of rows from PhysX's states; returns the greatest speed.
 
-    A state is a rotation (w, x, y, z), a position and two velocities in PhysX's frame. Swapping
-    y and z on both sides of a rotation swaps two parts of its axis and turns its sense round.
+    A state is a rotation (w, x, y, z), a position and two velocities.
     """
     for row in range(len(which)):
         if which[row] < 0:
             continue
         state = states[which[row]]
-        w, x, y, z = -state[0], state[1], state[3], state[2]
+        w, x, y, z = state[0], state[1], state[2], state[3]
         turn = rotation[row]
         turn[0, 0] = 1 - 2 * (y * y + z * z)
         turn[0, 1] = 2 * (x * y - w * z)
@@ -109,8 +108,7 @@ def _write(
         a, b, c = offsets[row]
         for axis in range(3):
             moved = turn[axis, 0] * a + turn[axis, 1] * b + turn[axis, 2] * c
-            origin = state[4] if axis == 0 else state[6] if axis == 1 else state[5]
-            center[row, axis] = origin + moved
+            center[row, axis] = state[4 + axis] + moved
             if turned[row]:
                 turn[axis, 0] = -turn[axis, 0]
                 turn[axis, 2] = -turn[axis, 2]

@@ -76,7 +76,7 @@ class World:
         self.episode = EpisodeState(placements[0].time_limit, 0)
         self._build: Build = build
         self._left = deque(placements)
-        self._enter_next()
+        self._enter_next(late=True)
 
     @property
     def agent(self) -> AgentBody:
@@ -109,7 +109,7 @@ class World:
         while steps:
             steps = self._run(move, turn, steps)
             if self.episode.passed:
-                self._enter_next()
+                self._enter_next(late=False)
         self._stage.refresh()
 
     def spawn_item(self, item: Item) -> list[Prop]:
@@ -142,14 +142,14 @@ class World:
         """Set the agent's speed to 0."""
         self.agent.velocity = (0.0, 0.0, 0.0)
 
-    def _enter_next(self) -> None:
+    def _enter_next(self, *, late: bool) -> None:
         """Build the next arena, in which the agent starts at rest; the episode continues."""
         placement = self._left.popleft()
         if self._build != "4.x":
             things = tuple(in_build(thing, self._build) for thing in placement.objects)
             placement = replace(placement, objects=things)
         self._inside: set[Zone] = set()
-        self._stage = Stage(placement)
+        self._stage = Stage(placement, late=late)
         self._blackouts = placement.blackouts
         self.episode.enter(
             self._stage.goal_count,
@@ -176,17 +176,21 @@ class World:
                 zones, goals = stage.everything()
             touched = [goal for goal in goals if stage.touches(goal, before)] if goals else ()
             agent.step(move, turn, coast=episode.frozen)
-            for goal in touched:
-                pickup = stage.goals.pop(goal)
-                goals.remove(goal)
-                episode.collect(pickup)
-                if not pickup.ends:  # one that ends the episode is still there at its end
-                    stage.take_out(goal)
+            # Unity reports what is entered, then what is stayed in, then collisions. So the last
+            # step of an episode that a goal ends still burns.
             if zones or self._inside:
                 self._enter(zones, before)
             if lively:
                 for trigger in tuple(stage.triggers):
                     trigger.feel(before)
+            for goal in touched:
+                if episode.ended_by is not None or goal not in stage.goals:
+                    continue
+                pickup = stage.goals.pop(goal)
+                goals.remove(goal)
+                episode.collect(pickup)
+                if not pickup.ends:  # one that ends the episode is still there at its end
+                    stage.take_out(goal)
             if episode.ended_by is not None:
                 return 0
             if episode.passed:
@@ -194,16 +198,22 @@ class World:
         return 0
 
     def _enter(self, zones: tuple[Zone, ...], position: Vector) -> None:
-        """Apply zones at the agent's position at the start of the step, as PhysX's triggers do."""
-        inside = {zone for zone in zones if zone.holds(position)}
-        for zone in zones:
-            if zone not in inside:
-                continue
+        """Apply zones at the agent's position at the start of the step, as PhysX's triggers do.
+
+        A hot zone burns the agent when it enters, and in each step that it stays, which the step of
+        entering is too.
+        """
+        inside = [zone for zone in zones if zone.holds(position)]
+        for zone in inside:
+            if zone not in self._inside:
+                if zone.deadly:
+                    self.episode.die()
+                else:
+                    self.episode.burn()
+        for zone in inside:
             if not zone.deadly:
                 self.episode.burn()
-            elif zone not in self._inside:
-                self.episode.die()
-        self._inside = inside
+        self._inside = set(inside)
 
     def _spawn(self, thing: PlacedObject, hanging: bool = False) -> Prop:
         prop = self._stage.spawn(in_build(thing, self._build), hanging=hanging)

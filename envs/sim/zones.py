@@ -46,7 +46,17 @@ class Zone:
 
     def holds(self, position: Vector) -> bool:
         """Whether the agent's sphere at this position overlaps the zone."""
-        return self.gap(position) <= AGENT_RADIUS
+        # As `gap`, but most positions are told apart by one axis: this runs at every physics step.
+        (cx, cy, cz), (hx, hy, hz), (sin, cos) = self.center, self.half, self._heading
+        x, z = position[0] - cx, position[2] - cz
+        right = abs(x * cos - z * sin) - hx
+        if right > AGENT_RADIUS:
+            return False
+        ahead = abs(x * sin + z * cos) - hz
+        if ahead > AGENT_RADIUS:
+            return False
+        up = abs(position[1] - cy) - hy
+        return math.hypot(max(0.0, right), max(0.0, up), max(0.0, ahead)) <= AGENT_RADIUS
 
     def within(self, reach: float, position: Vector) -> bool:
         """Whether the agent's sphere may overlap the zone before it has moved `reach` metres."""

@@ -10,6 +10,8 @@ from animalcat.service.recording.verify import (
     FirstDifference,
     Verification,
     camera_images,
+    other_motion,
+    stage,
     verify,
 )
 from animalcat.service.recording.writer import EpisodeRecorder, compact
@@ -23,6 +25,8 @@ __all__ = [
     "Verification",
     "camera_images",
     "compact",
+    "other_motion",
     "read_episode",
+    "stage",
     "verify",
 ]

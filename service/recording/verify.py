@@ -9,16 +9,17 @@ from typing import Any, Final
 
 import numpy as np
 
+from animalcat.arena_configs import looks as camera_looks
 from animalcat.arena_configs.loader import load_text
-from animalcat.arena_configs.looks import REVISION
 from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.sequence import merged
 from animalcat.envs.backends import make_environment
 from animalcat.envs.replay import replay
+from animalcat.envs.sim import rules
 from animalcat.envs.types import CameraSpec, EndedBy, Environment, ObservationSpec, Step
 from animalcat.service.recording.reader import Recording
 from animalcat.service.recording.writer import recorded_step
-from animalcat.service.versions import LOOKS, ChangedVersion, changed_versions, versions
+from animalcat.service.versions import LOOKS, MOTION, ChangedVersion, changed_versions, versions
 from animalcat.v1 import results_pb2, types_pb2
 from animalcat.wire import ended_by_from_proto, spec_from_proto
 
@@ -29,8 +30,8 @@ SIMULATOR: Final = "sim"
 _STEP_FIELDS: Final = ("reward", "ended_by", "camera_digest")
 _SEEN_FIELDS: Final = ("health", "velocity", "position", "rays", "camera")
 _IMAGE_FIELDS: Final = frozenset({"camera_digest", "camera"})
-_FIRST_LOOKS: Final = "1"
-"""Looks of recordings that do not name any."""
+_FIRST: Final = "1"
+"""Looks and motion of recordings that do not name any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,8 @@ class Verification:
             otherwise.
         looks: The looks of the recorded images and those here, if they differ: the images are then
             not compared. None otherwise.
+        motion: The rules of motion of the recording and those here, if they differ: the replay is
+            then another course, and only the recording's own end is checked. None otherwise.
     """
 
     steps: int
@@ -71,6 +74,7 @@ class Verification:
     backend: str
     comparison: Comparison | None = None
     looks: ChangedVersion | None = None
+    motion: ChangedVersion | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,9 @@ class Comparison:
 def verify(recording: Recording, make: Make = make_environment, backend: str = "") -> Verification:
     """Play an episode again and compare every recorded number bit by bit.
 
-    Images of the simulator that were drawn under other looks are left out.
+    Images of the simulator that were drawn under other looks are left out. An episode that it
+    played under other rules of motion is not compared number by number, since these rules alone
+    change them; how far apart the two courses are is told instead.
 
     Args:
         recording: The episode; if it was cut, it is compared as far as it goes.
@@ -109,9 +115,21 @@ def verify(recording: Recording, make: Make = make_environment, backend: str = "
     chosen = stage(header, backend)
     environment = _environment(header, chosen, spec, make)
     here = {**versions(), **getattr(environment, "versions", {})}
-    looks = _other_looks(header, chosen)
-    skipped = _IMAGE_FIELDS if looks else frozenset[str]()
+    differences = changed_versions(header.versions, here)
     total = 0.0
+    motion = other_motion(header, chosen)
+    if motion is not None:
+        replayed = list(_replayed(recording, environment))
+        for step in recording.steps:
+            total += step.reward
+        footer, steps = recording.footer, len(recording.steps)
+        own = None if footer is None else _compare_footer(footer, steps, total)
+        course = _compare_courses(recording, replayed)
+        return Verification(0, own, differences, chosen, course, motion=motion)
+    looks: ChangedVersion | None = None
+    if header.observation_spec.HasField("camera"):
+        looks = _other(LOOKS, camera_looks.REVISION, header, chosen)
+    skipped = _IMAGE_FIELDS if looks else frozenset[str]()
     compared = 0
     found: FirstDifference | None = None
     for number, (recorded, step) in enumerate(
@@ -133,7 +151,6 @@ def verify(recording: Recording, make: Make = make_environment, backend: str = "
     if chosen != header.backend:
         again = _replayed(recording, _environment(header, chosen, spec, make))
         comparison = _compare_courses(recording, list(again))
-    differences = changed_versions(header.versions, here)
     return Verification(compared, found, differences, chosen, comparison, looks)
 
 
@@ -194,14 +211,24 @@ def _environment(
     return make(backend, spec)
 
 
-def _other_looks(header: results_pb2.EpisodeHeader, backend: str) -> ChangedVersion | None:
-    """The looks recorded and those here, where the simulator's camera now draws otherwise."""
-    if not header.observation_spec.HasField("camera") or not (
-        backend == header.backend == SIMULATOR
-    ):
+def other_motion(header: results_pb2.EpisodeHeader, backend: str) -> ChangedVersion | None:
+    """Rules of motion of a recording and those here, where the simulator now plays otherwise.
+
+    Args:
+        header: The header of the recording.
+        backend: The backend that replays it.
+    """
+    return _other(MOTION, rules.REVISION, header, backend)
+
+
+def _other(
+    name: str, here: str, header: results_pb2.EpisodeHeader, backend: str
+) -> ChangedVersion | None:
+    """A revision of the simulator recorded and that here, where the simulator plays otherwise."""
+    if not backend == header.backend == SIMULATOR:
         return None
-    recorded = header.versions.get(LOOKS, _FIRST_LOOKS)
-    return None if recorded == REVISION else ChangedVersion(LOOKS, recorded, REVISION)
+    recorded = header.versions.get(name, _FIRST)
+    return None if recorded == here else ChangedVersion(name, recorded, here)
 
 
 def _compare_courses(recording: Recording, replayed: Sequence[Step]) -> Comparison:

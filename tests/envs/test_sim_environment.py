@@ -10,7 +10,8 @@ import pytest
 
 from animalcat.arena_configs.catalogue import KINDS
 from animalcat.arena_configs.draws import UnityRandom
-from animalcat.arena_configs.model import Arena
+from animalcat.arena_configs.model import Arena, ArenaConfig
+from animalcat.arena_configs.sequence import merged
 from animalcat.envs.sim.environment import Rng, SimEnvironment
 from animalcat.envs.sim.scene import Shape
 from animalcat.envs.testing import (
@@ -93,10 +94,16 @@ def test_a_bouncing_goal_leaves_along_its_heading() -> None:
     arena = Arena(items=(start(x=5, z=5), thing("GoodGoalBounce", 20, 0, 20, yaw=90)))
     environment = SimEnvironment(ObservationSpec(rays=None, decision_period=1))
     environment.load(arena, 0)
-    environment.step(NOOP)
-    moved = environment.scene.center[0] - np.float32([20, 0.5 * 0.999 + 0.01, 20])
-    assert moved[0] == pytest.approx(10 * 0.02, abs=1e-3)
-    assert abs(moved[2]) < 1e-6
+    moved = [0.0]
+    for _ in range(3):
+        environment.step(NOOP)
+        away = environment.scene.center[0] - np.float32([20, 0.5 * 0.999 + 0.01, 20])
+        assert abs(away[2]) < 1e-6
+        moved.append(float(away[0]))
+    # As a goal of the real build, it has moved by 0.40 m after three steps: it starts one late.
+    assert moved[:3] == pytest.approx([0.0, 0.0, 0.2], abs=1e-6)
+    # It meets the floor in the third step, and friction slows it in that very step.
+    assert 0.39 < moved[3] < 0.4 - 1e-3
     for _ in range(60):
         environment.step(NOOP)
     assert 25.0 < environment.scene.center[0, 0] < 32.0  # friction slowed it
@@ -105,9 +112,46 @@ def test_a_bouncing_goal_leaves_along_its_heading() -> None:
 def test_a_hot_zone_burns_while_the_agent_is_in_it() -> None:
     arena = Arena(time_limit=250, items=(start(), thing("HotZone", 20, 0, 5, size=(4.0, 0.5, 4.0))))
     still = episode(arena, [NOOP] * 5)
-    assert [s.reward for s in still[1:]] == pytest.approx([-3 * 11 / 1250] * 5, abs=1e-6)
+    burnt = [s.reward for s in still[1:]]
+    # It burns by entering and by staying, and the step of entering is one of staying too.
+    assert burnt[0] == pytest.approx(-(3 * 11 + 10) / 1250, abs=1e-6)
+    assert burnt[1:] == pytest.approx([-3 * 11 / 1250] * 4, abs=1e-6)
     left = episode(arena, [FORWARD] * 20)
     assert left[-1].reward == pytest.approx(-3 / 1250, abs=1e-6)
+
+
+def test_a_hot_zone_burns_in_the_last_step_too() -> None:
+    zone = thing("HotZone", 20, 0, 20, size=(40.0, 0.5, 40.0))
+    goal = thing("GoodGoal", 20, 0, 8)
+    burnt, plain = (
+        sum(step.reward for step in episode(Arena(time_limit=250, items=items), [FORWARD] * 30))
+        for items in ((start(), zone, goal), (start(), goal))
+    )
+    steps = round((0.999 - plain) * 1250)
+    assert burnt == pytest.approx(plain - 10 * (steps + 1) / 1250, abs=1e-5)
+
+
+def test_what_falls_on_a_post_may_move_it() -> None:
+    post = thing("Wall", 10, 0, 10, size=(0.5, 2.0, 0.5))
+    rail = thing("Wall", 10, 2.5, 14, size=(0.3, 0.3, 9.0))
+    for items, firm in (((post,), True), ((post, rail), False)):
+        environment = SimEnvironment(ObservationSpec(rays=None, decision_period=1))
+        environment.load(Arena(items=(start(x=30), *items)), 0)
+        height = float(environment.scene.center[0, 1])
+        assert height == pytest.approx(0.999 - (0.01 if firm else -0.01), abs=1e-6)
+
+
+def test_a_goal_that_a_merged_arena_pushes_starts_at_once() -> None:
+    first = Arena(merge_next_arena=True, items=(start(), thing("GoodGoal", 20, 0, 7)))
+    bouncing = thing("GoodGoalBounce", 10, 0, 20, yaw=90)
+    second = Arena(items=(start(x=30), bouncing))
+    environment = SimEnvironment(ObservationSpec(rays=None, decision_period=1))
+    environment.load(merged(ArenaConfig(arenas={0: first, 1: second})), 0)
+    while float(environment.scene.center[0, 0]) > 15.0:
+        environment.step(FORWARD)
+    began = float(environment.scene.center[0, 0])
+    environment.step(NOOP)
+    assert float(environment.scene.center[0, 0]) - began == pytest.approx(0.2, abs=1e-3)
 
 
 def test_zones_are_felt_exactly_at_their_border() -> None:

@@ -43,7 +43,7 @@ def test_ramp_and_wall_a_decision_ahead(
     worst = max(ahead.speed for ahead in parts if ahead.decision not in beyond)
     record_property("metres per second", worst)
     assert beyond == movement.BEYOND & stretch.decisions
-    assert worst < stretch.within / (2 if stretch is movement.STRETCHES[1] else 10)
+    assert worst < stretch.within / (1.5 if stretch is movement.STRETCHES[1] else 10)
     assert max(ahead.place for ahead in parts if ahead.decision != movement.GLANCE) < 1e-3
 
 

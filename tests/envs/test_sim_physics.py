@@ -20,7 +20,7 @@ BALL = Body((Ball(0.5),), (10.0, 3.0, 30.0), mass=1.0)
 def places(physics: Physics) -> list[list[float]]:
     """Where the bodies that can move are, by their packed states."""
     states = np.frombuffer(physics.state(), np.float32).reshape(-1, STATE)
-    return states[:, [4, 6, 5]].tolist()
+    return states[:, 4:7].tolist()
 
 
 def test_states_are_those_of_now_without_a_step_in_between() -> None:

@@ -406,6 +406,28 @@ def test_images_drawn_under_other_looks_are_left_out_and_said_so(camera: Played)
     assert (found.step, found.field) == (3, "reward")
 
 
+def test_an_episode_of_other_rules_of_motion_is_not_said_to_differ(rays: Played) -> None:
+    recording = read_episode(rays.path)
+    assert verify(recording).motion is None
+    other = changed(recording, 3, results_pb2.RecordedStep(reward=0.5))
+    other = replace(other, header=results_pb2.EpisodeHeader.FromString(b""))
+    other.header.CopyFrom(recording.header)
+    del other.header.versions["motion"]  # as older versions wrote it
+    gained = 0.0
+    for step in other.steps:
+        gained += step.reward
+    footer = results_pb2.EpisodeFooter(steps=len(other.steps) - 1, episode_return=gained)
+    found = verify(replace(other, footer=footer))
+    assert found.motion == ("motion", "1", versions()["motion"])
+    assert found.difference is None
+    assert found.steps == 0
+    assert found.comparison is not None
+    assert found.comparison.metres == 0.0  # these rules are only called others
+    # What the recording itself contradicts is a difference all the same.
+    footer.episode_return += 0.25
+    assert verify(replace(other, footer=footer)).difference is not None
+
+
 def test_verification_checks_the_end(rays: Played) -> None:
     recording = read_episode(rays.path)
     footer = results_pb2.EpisodeFooter(steps=len(recording.steps) - 1, episode_return=0.25)

@@ -21,7 +21,9 @@ from animalcat.service.recording import (
     RecordingError,
     Verification,
     camera_images,
+    other_motion,
     read_episode,
+    stage,
     verify,
 )
 from animalcat.v1 import results_pb2, results_pb2_grpc
@@ -59,6 +61,8 @@ def play_again(
                 row["verification"] = _found(found)
             if pictures is not None:
                 row["frames"] = _render(source, pictures, resolution, backend)
+                header = source.recording.header
+                row["drawn_anew"] = other_motion(header, stage(header, backend)) is not None
             rows.append(row)
             if not as_json:
                 _show(row)
@@ -202,6 +206,7 @@ def _found(found: Verification) -> dict[str, Any]:
             "steps": list(found.comparison.steps),
         },
         "looks": found.looks and {"recorded": found.looks.recorded, "here": found.looks.here},
+        "motion": found.motion and {"recorded": found.motion.recorded, "here": found.motion.here},
         "versions": {v.name: {"recorded": v.recorded, "here": v.here} for v in found.versions},
     }
 
@@ -223,7 +228,13 @@ def _show(row: dict[str, Any]) -> None:
         found = row["verification"]
         if found["backend"] != row["backend"]:
             typer.echo(f"  played again on {found['backend']}; recorded on {row['backend']}")
-        if found["equal"]:
+        if found["motion"] and found["equal"]:
+            motion = found["motion"]
+            typer.echo(
+                f"  not compared: it was played under rules of motion {motion['recorded']}, which "
+                f"are {motion['here']} here; what is recorded stands as it was"
+            )
+        elif found["equal"]:
             typer.echo(f"  verified: all numbers of {found['steps']} steps came out again")
         else:
             first = found["difference"]
@@ -237,7 +248,7 @@ def _show(row: dict[str, Any]) -> None:
                 f"  camera images were not compared: they were drawn under looks "
                 f"{looks['recorded']}, which are {looks['here']} here"
             )
-        if found["course"] and not found["equal"]:
+        if found["course"] and (found["motion"] or not found["equal"]):
             course = found["course"]
             was, now = (str(end or "nothing").replace("_", " ") for end in course["ended_by"])
             typer.echo(
@@ -252,3 +263,8 @@ def _show(row: dict[str, Any]) -> None:
             )
     if "frames" in row:
         typer.echo(f"  pictures: {row['frames']}")
+        if row["drawn_anew"]:
+            typer.echo(
+                "  these pictures show the actions under today's rules of motion, not what the "
+                "agent saw"
+            )
