@@ -175,7 +175,7 @@ def _pickup(thing: PlacedObject) -> Pickup:
     changing = kind.reward in _CHANGING
     ends = kind.name.endswith("EpEnding") or not (kind.multi or changing)
     needs = None if counts(kind) else math.inf if kind.reward == "bad" else 1.0
-    return Pickup(thing.reward, ends, needs)
+    return Pickup(thing.reward, ends, needs, kind.name)
 
 
 def _body(thing: PlacedObject, local: tuple[Solid, ...], origin: Point, mass: float) -> Body:

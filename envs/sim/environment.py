@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
+from animalcat.arena_configs.builds import NEWEST, Build, build_named
 from animalcat.arena_configs.draws import OWN, UNITY, UnityDraws
 from animalcat.arena_configs.placement import place
 from animalcat.arena_configs.sequence import episode_arenas
-from animalcat.envs.sim.builds import BUILDS, refuse
+from animalcat.envs.sim.builds import refuse
 from animalcat.envs.sim.world import World
 from animalcat.envs.snapshot import Snapshot
 from animalcat.envs.types import ACTIONS, Observation, ObservationSpec, Phase, Step
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from animalcat.arena_configs.draws import Draws
     from animalcat.arena_configs.model import Arena
     from animalcat.arena_configs.placement import Placement
-    from animalcat.envs.sim.builds import Build
+    from animalcat.envs.sim.journal import Journal
     from animalcat.envs.sim.scene import Scene
 
 Rng = Literal["animalcat", "unity"]
@@ -47,29 +48,31 @@ class SimEnvironment:
     def __init__(
         self,
         spec: ObservationSpec,
-        build: Build = "4.x",
+        build: str = NEWEST,
         rng: Rng = OWN,
         process_seed: int = 0,
+        journal: Journal | None = None,
     ) -> None:
         """Prepare the sensors of the specification.
 
         Args:
             spec: Specification of the observations.
-            build: Which build of Animal-AI to simulate, see `builds`.
+            build: Which build of Animal-AI to simulate: 4.x, 3.1.3 or another that `build_named`
+                knows.
             rng: "animalcat" draws what an arena leaves to chance from the seed of its episode;
                 "unity" draws it as the build does.
             process_seed: With `rng="unity"`, the seed of the process; its lowest 32 bits count.
+            journal: Is told what happens in every episode.
 
         Raises:
             ValueError: There is no such build or rng.
         """
-        if build not in BUILDS:
-            raise ValueError(f"there is no build {build!r}; the builds are: {', '.join(BUILDS)}")
+        self._build = build_named(build)
         if rng not in (OWN, UNITY):
             raise ValueError(f"there is no rng {rng!r}; there are: {OWN}, {UNITY}")
         self._spec = spec
-        self._build: Build = build
-        self._unity = UnityDraws(process_seed, build) if rng == UNITY else None
+        self._unity = UnityDraws(process_seed, self._build) if rng == UNITY else None
+        self._journal = journal
         self._world: World | None = None
         self._start: Snapshot | None = None
         self._actions = bytearray()
@@ -88,6 +91,11 @@ class SimEnvironment:
         return self._spec
 
     @property
+    def build(self) -> Build:
+        """The build that is simulated."""
+        return self._build
+
+    @property
     def unity_draws(self) -> UnityDraws | None:
         """The stream of random numbers of a process of Unity; None with another `rng`."""
         return self._unity
@@ -100,6 +108,15 @@ class SimEnvironment:
             RuntimeError: No arena is loaded.
         """
         return self._loaded().scene
+
+    @property
+    def world(self) -> World:
+        """The episode as the simulator plays it, which no agent is told.
+
+        Raises:
+            RuntimeError: No arena is loaded.
+        """
+        return self._loaded()
 
     @property
     def skipped(self) -> tuple[tuple[str, str], ...]:
@@ -151,7 +168,7 @@ class SimEnvironment:
             placements.append(place(one, self._placing(seed, index)))
         chance = np.random.default_rng([seed, _IN_PLAY])
         self.close()  # so that its memory can be reused for the next arena
-        world = World(placements, chance, self._build, self._unity)
+        world = World(placements, chance, self._build, self._unity, self._journal)
         world.episode.total = np.float32(carried)
         if idle:
             world.play(0, 0, idle)

@@ -23,9 +23,10 @@ from animalcat.envs.types import PHYSICS_STEP
 
 THRUST: Final = 1.0
 """m/s a physics step: acceleration 25 x 100 x 0.02, for 0.02 s."""
-_TURN: Final = 2.0
+TURN: Final = 2.0
 """Degrees a physics step: 100 degrees a second."""
-_QUICK_STOP: Final = 0.9
+QUICK_STOP: Final = 0.9
+"""Share of its velocity that an agent on the ground keeps in a physics step without an action."""
 _GROUND_GAP: Final = 0.0195
 """A contact closer than this at the start of its step counts as ground."""
 
@@ -68,9 +69,7 @@ class AgentBody:
     @property
     def local_velocity(self) -> Vector:
         """Velocity in the agent's coordinate frame: right, up, forward."""
-        x, y, z = self.velocity
-        sin, cos = _heading(self.yaw)
-        return x * cos - z * sin, y, x * sin + z * cos
+        return to_local(self.velocity, self.yaw)
 
     def put(self, position: Vector, velocity: Vector, yaw: float, grounded: bool) -> None:
         """Set the whole state, as when a recorded trajectory is followed."""
@@ -95,9 +94,9 @@ class AgentBody:
                 vx += thrust * sin
                 vz += thrust * cos
             else:
-                vx, vy, vz = vx * _QUICK_STOP, vy * _QUICK_STOP, vz * _QUICK_STOP
+                vx, vy, vz = vx * QUICK_STOP, vy * QUICK_STOP, vz * QUICK_STOP
         if turn and not coast:
-            self.yaw = (self.yaw + (_TURN if turn == 1 else -_TURN)) % 360.0
+            self.yaw = (self.yaw + (TURN if turn == 1 else -TURN)) % 360.0
         before = (vx, vy, vz)
         physics = self._physics
         after = x, y, z = physics.advance(before)
@@ -157,6 +156,13 @@ class AgentBody:
             limit += contact.friction * max(0.0, -contact.separation) * _PUSH_OUT
             shift = rub(shift, before, contact.normal, limit, AGENT_MASS, grip)
         return changed, shift
+
+
+def to_local(velocity: Vector, yaw: float) -> Vector:
+    """A velocity in the coordinate frame of an agent with this yaw: right, up, forward."""
+    x, y, z = velocity
+    sin, cos = _heading(yaw)
+    return x * cos - z * sin, y, x * sin + z * cos
 
 
 def _heading(yaw: float) -> tuple[float, float]:
