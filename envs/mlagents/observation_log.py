@@ -18,7 +18,7 @@ import numpy as np
 
 from animalcat.arena_configs.catalogue import LOGGED_TAGS
 from animalcat.envs.sim.journal import Journal
-from animalcat.envs.sim.movement import QUICK_STOP, TURN, to_local
+from animalcat.envs.sim.movement import QUICK_STOP, to_local
 from animalcat.envs.sim.rays import LENGTH, MISSED, find_hits
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class ObservationLog(Journal):
                     x, y, z = velocity
                     velocity = (x * QUICK_STOP, y * QUICK_STOP, z * QUICK_STOP)
                 if turn:
-                    yaw += TURN if turn == 1 else -TURN
+                    yaw += agent.turn if turn == 1 else -agent.turn
         self._action = (move, turn)
         self._row(world, velocity, yaw, shown, frozen=frozen)
 

@@ -204,7 +204,8 @@ class ConfigSource:
         if self._log is not None:
             self._log.begin(arena_numbers(self._config, number), first_step=first_row)
         seed = int(self._seeds.integers(2**31))
-        return self._turn(self._environment.load(arena, seed, idle, carried), idle)
+        step = self._environment.load(arena, seed, idle, carried, landed=self._environment.landed)
+        return self._turn(step, idle)
 
     def _turn(self, step: Step, due_at: int) -> Turn:
         """Wrap a step; the next decision is due at physics step `due_at` of its episode."""

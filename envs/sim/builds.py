@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from animalcat.arena_configs.builds import as_heeded
 from animalcat.arena_configs.model import ArenaError
+from animalcat.envs.types import PHYSICS_STEP
 
 if TYPE_CHECKING:
     from animalcat.arena_configs.builds import Build
@@ -27,6 +28,16 @@ def as_built(kind: ObjectKind, build: Build) -> ObjectKind:
     if build == "4.1" and kind.name == "Ramp":
         kind = replace(kind, tag="Ramp")
     return replace(kind, mass=kind.mass_3x) if build == "3.1.3" else kind
+
+
+def step_seconds(build: Build) -> float:
+    """How long a physics step of a build is.
+
+    Unity 6 counts time in ticks of 1/141,120,000 s and cuts its 0.02 s, in single precision a
+    little less, to whole ticks (found by fitting a log of the real build: every velocity and
+    position of 115 steps then agrees in all seven digits that it shows).
+    """
+    return 2_822_399 / 141_120_000 if build == "4.x" else PHYSICS_STEP
 
 
 def in_build(thing: PlacedObject, build: Build) -> PlacedObject:

@@ -145,7 +145,20 @@ class SimEnvironment:
         """
         return float(self._loaded().episode.total)
 
-    def load(self, arena: Arena, seed: int, idle: int = 0, carried: float = 0.0) -> Step:
+    @property
+    def landed(self) -> bool:
+        """Whether an episode is loaded in which the agent stands on the ground."""
+        return self._world is not None and self._world.agent.grounded
+
+    def load(
+        self,
+        arena: Arena,
+        seed: int,
+        idle: int = 0,
+        carried: float = 0.0,
+        *,
+        landed: bool = False,
+    ) -> Step:
         """Build an arena and start an episode; the phase of the step is FIRST.
 
         Args:
@@ -157,6 +170,8 @@ class SimEnvironment:
                 has their rewards, and is LAST if the episode is already over.
             carried: Reward that counts toward pass marks as if this episode had earned it. A RESET
                 command in Unity does not clear the reward of the episode that it interrupts.
+            landed: Whether the agent stood on the ground before, in the process's last episode. It
+                can then push off one physics step sooner.
 
         Raises:
             ArenaError: The arena cannot be built, or the build refuses it.
@@ -168,11 +183,11 @@ class SimEnvironment:
             placements.append(place(one, self._placing(seed, index)))
         chance = np.random.default_rng([seed, _IN_PLAY])
         self.close()  # so that its memory can be reused for the next arena
-        world = World(placements, chance, self._build, self._unity, self._journal)
+        world = World(placements, chance, self._build, self._unity, self._journal, landed=landed)
         world.episode.total = np.float32(carried)
         if idle:
             world.play(0, 0, idle)
-        self._world, self._start = world, Snapshot(arena, seed, b"", idle, carried, stream)
+        self._world, self._start = world, Snapshot(arena, seed, b"", idle, carried, stream, landed)
         self._actions.clear()
         return self._step(Phase.FIRST, world)
 
@@ -211,7 +226,13 @@ class SimEnvironment:
         """
         if self._unity is not None and snapshot.stream is not None:
             self._unity.random.state = snapshot.stream
-        first = self.load(snapshot.arena, snapshot.seed, snapshot.idle, snapshot.carried)
+        first = self.load(
+            snapshot.arena,
+            snapshot.seed,
+            snapshot.idle,
+            snapshot.carried,
+            landed=snapshot.landed,
+        )
         if not snapshot.actions:
             return first
         for action in snapshot.actions[:-1]:

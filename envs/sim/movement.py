@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import Final
 
+import numpy as np
+
 from animalcat.envs.sim.friction import along, rub
 from animalcat.envs.sim.physics import (
     AGENT_DRAG,
@@ -22,17 +24,19 @@ from animalcat.envs.sim.physics import (
 from animalcat.envs.types import PHYSICS_STEP
 
 THRUST: Final = 1.0
-"""m/s a physics step: acceleration 25 x 100 x 0.02, for 0.02 s."""
-TURN: Final = 2.0
-"""Degrees a physics step: 100 degrees a second."""
-QUICK_STOP: Final = 0.9
+"""m/s a physics step of 0.02 s: acceleration 25 x 100 x 0.02, for 0.02 s."""
+_PUSH: Final = 2500.0
+"""m/s^2 of thrust for each second of a physics step."""
+_SPIN: Final = 100.0
+"""Degrees a second."""
+QUICK_STOP: Final = float(np.float32(0.9))
 """Share of its velocity that an agent on the ground keeps in a physics step without an action."""
+_START_HEIGHT: Final = 0.5101
+"""Metres, with a margin: height at which an agent starts that is to stand on the ground."""
 _GROUND_GAP: Final = 0.0195
 """A contact closer than this at the start of its step counts as ground."""
 
-_KEEP: Final = 1.0 - AGENT_DRAG * PHYSICS_STEP
-_FALL: Final = GRAVITY * PHYSICS_STEP
-_REST: Final = 1.05 * _FALL * _KEEP
+_REST: Final = 1.05 * GRAVITY * PHYSICS_STEP * (1.0 - AGENT_DRAG * PHYSICS_STEP)
 """Upward velocity in m/s, with a margin, that level ground gives back in a step to an agent resting
 on it."""
 _PUSH_OUT: Final = 0.8 / PHYSICS_STEP
@@ -53,18 +57,46 @@ class AgentBody:
         velocity: In m/s, in the world's coordinate frame.
         yaw: Degrees clockwise from +z.
         grounded: Whether it may push off in the next step.
+        turn: Degrees by which it can turn in a physics step.
     """
 
-    __slots__ = ("_depth", "_physics", "grounded", "position", "velocity", "yaw")
+    __slots__ = (
+        "_depth",
+        "_duration",
+        "_fall",
+        "_keep",
+        "_landed",
+        "_physics",
+        "_thrust",
+        "grounded",
+        "position",
+        "turn",
+        "velocity",
+        "yaw",
+    )
 
-    def __init__(self, physics: Physics, yaw: float) -> None:
-        """Start where `physics` has the agent, at rest and not grounded."""
+    def __init__(self, physics: Physics, yaw: float, *, landed: bool = False) -> None:
+        """Start where `physics` has the agent, at rest and not grounded.
+
+        Args:
+            physics: The bodies.
+            yaw: Degrees clockwise from +z.
+            landed: Whether it stood on the ground just before, in an earlier episode of a process.
+                Unity then goes on reporting that contact although the agent now starts a contact
+                gap above the ground (so in all six logs of the real build that there are).
+        """
+        self._landed = landed and physics.agent_position[1] < _START_HEIGHT
         self._physics = physics
         self.yaw = yaw
         self.position: Vector = physics.agent_position
         self.velocity: Vector = (0.0, 0.0, 0.0)
         self.grounded = False
         self._depth = 0.0
+        self._duration = duration = _single(physics.duration)
+        self._thrust = _single(_single(_PUSH * duration) * duration)
+        self._fall = _single(GRAVITY * duration)
+        self._keep = _single(1.0 - AGENT_DRAG * duration)
+        self.turn = _SPIN * duration
 
     @property
     def local_velocity(self) -> Vector:
@@ -90,39 +122,52 @@ class AgentBody:
         if self.grounded and not coast:
             if move:
                 sin, cos = _heading(self.yaw)
-                thrust = THRUST if move == 1 else -THRUST
+                thrust = self._thrust if move == 1 else -self._thrust
                 vx += thrust * sin
                 vz += thrust * cos
             else:
                 vx, vy, vz = vx * QUICK_STOP, vy * QUICK_STOP, vz * QUICK_STOP
         if turn and not coast:
-            self.yaw = (self.yaw + (TURN if turn == 1 else -TURN)) % 360.0
+            self.yaw = (self.yaw + (self.turn if turn == 1 else -self.turn)) % 360.0
         before = (vx, vy, vz)
         physics = self._physics
         after = x, y, z = physics.advance(before)
-        lift = y - (vy - _FALL) * _KEEP
+        keep = self._keep
+        lift = y - _single(_single(vy - self._fall) * keep)
         # Reading the contacts costs more than the step: do it only where the velocity shows more
         # than gravity, drag and the push of level ground at rest.
-        odd = abs(x - vx * _KEEP) + abs(z - vz * _KEEP) > 1e-6 * (1.0 + abs(x) + abs(z))
+        odd = abs(x - vx * keep) + abs(z - vz * keep) > 1e-6 * (1.0 + abs(x) + abs(z))
         level = self.position[1] < AGENT_RADIUS  # not on something that it might drag along
-        if level and 1e-4 < lift < _REST and not odd and self._depth > _DEEP:
+        resting = level and 1e-4 < lift < _REST and not odd and self._depth > _DEEP
+        if resting:
             self.grounded = True
             slip = math.sqrt(x * x + z * z)
-            loss = FRICTION * lift
+            loss = _single(_single(FRICTION) * _single(lift))
             part = 1.0 - loss / slip if slip > loss else 0.0
-            changed = shift = (x * part, y, z * part)
+            changed = shift = (_single(x * part), y, _single(z * part))
         else:
             changed, shift = self._rub(before, after)
         position = physics.agent_position
         if shift != after:
             (px, py, pz), (sx, sy, sz) = position, shift
-            position = (
-                px + (sx - x) * PHYSICS_STEP,
-                py + (sy - y) * PHYSICS_STEP,
-                pz + (sz - z) * PHYSICS_STEP,
-            )
+            duration = self._duration
+            if resting:  # PhysX moves it by nothing but its velocity
+                ox, _, oz = self.position
+                position = (
+                    _single(ox + _single(sx * duration)),
+                    py,
+                    _single(oz + _single(sz * duration)),
+                )
+            else:
+                position = (
+                    _single(px + (sx - x) * duration),
+                    _single(py + (sy - y) * duration),
+                    _single(pz + (sz - z) * duration),
+                )
             physics.place_agent(position)
         self.position, self.velocity = position, changed
+        if self._landed:
+            self.grounded, self._landed = True, False
 
     def _rub(self, before: Vector, after: Vector) -> tuple[Vector, Vector]:
         """Apply the friction of all contacts to a step's velocity and displacement.
@@ -144,7 +189,7 @@ class AgentBody:
             if contact.impulse <= 0.0 and contact.separation >= 0.0:
                 continue
             self._depth = min(self._depth, contact.separation)
-            limit = contact.friction * contact.impulse
+            limit = _single(_single(contact.friction) * contact.impulse)
             point = along(physics.agent_position, contact.normal, -AGENT_RADIUS)
             grip = physics.grip(contact.body, point, limit * AGENT_MASS)
             slower = rub(changed, before, contact.normal, limit, AGENT_MASS, grip)
@@ -155,7 +200,17 @@ class AgentBody:
                 changed = slower
             limit += contact.friction * max(0.0, -contact.separation) * _PUSH_OUT
             shift = rub(shift, before, contact.normal, limit, AGENT_MASS, grip)
-        return changed, shift
+        return _all_single(changed), _all_single(shift)
+
+
+def _all_single(vector: Vector) -> Vector:
+    x, y, z = vector
+    return _single(x), _single(y), _single(z)
+
+
+def _single(value: float) -> float:
+    """A number as single precision has it."""
+    return float(np.float32(value))
 
 
 def to_local(velocity: Vector, yaw: float) -> Vector:

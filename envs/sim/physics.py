@@ -139,14 +139,18 @@ class Physics:
             left it.
     """
 
-    def __init__(self, agent: Vector, bodies: Sequence[Body]) -> None:
+    def __init__(
+        self, agent: Vector, bodies: Sequence[Body], duration: float = PHYSICS_STEP
+    ) -> None:
         """Build an arena.
 
         Args:
             agent: Where the agent's centre starts.
             bodies: Everything but the floor and the arena's walls; an index into this sequence is
                 the body's index.
+            duration: Of a physics step, in seconds.
         """
+        self.duration = duration
         physx.set_scene_config(
             gravity=[0.0, 0.0, -GRAVITY],
             bounce_threshold=2.0,
@@ -159,7 +163,7 @@ class Physics:
         physx.set_body_config(12, 12, 0.005)
         physx.set_shape_config(CONTACT_GAP / 2, 0.0)
         self._system = physx.PhysxCpuSystem()
-        self._system.timestep = PHYSICS_STEP
+        self._system.timestep = duration
         self._scene = Scene([self._system])
         self._smooth = physx.PhysxMaterial(0.0, 0.0, 0.0)
         self._rough: dict[float, physx.PhysxMaterial] = {}
@@ -294,7 +298,7 @@ class Physics:
         arm = np.asarray(_swap(point)) - pose.p
         velocity = body.get_linear_velocity() + np.cross(body.get_angular_velocity(), arm)
         x, z, y = velocity.tolist()
-        hold = (FRICTION + self._friction[index]) / 2 * body.get_mass() * GRAVITY * PHYSICS_STEP
+        hold = (FRICTION + self._friction[index]) / 2 * body.get_mass() * GRAVITY * self.duration
         if impulse <= hold and math.hypot(x, y, z) < _STILL:
             return Grip((x, y, z), FIXED.give)
         axes = pose.to_transformation_matrix()[:3, :3]

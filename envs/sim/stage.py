@@ -84,10 +84,19 @@ class Stage:
         triggers: What waits for the agent.
     """
 
-    def __init__(self, placement: Placement) -> None:
+    def __init__(
+        self, placement: Placement, duration: float = PHYSICS_STEP, *, landed: bool = False
+    ) -> None:
+        """Build an arena.
+
+        Args:
+            placement: What stands in it.
+            duration: Of a physics step, in seconds.
+            landed: As for `AgentBody`.
+        """
         level = build_level(placement)
-        self.physics = Physics(placement.agent.position, level.bodies)
-        self.agent = AgentBody(self.physics, placement.agent.yaw)
+        self.physics = Physics(placement.agent.position, level.bodies, duration)
+        self.agent = AgentBody(self.physics, placement.agent.yaw, landed=landed)
         self.goals: dict[int, Pickup] = dict(level.goals)
         self.goal_count = level.goal_count
         self.scene = Scene.of(level.primitives)

@@ -14,7 +14,7 @@ from animalcat.arena_configs.model import PER_COPY, Arena, Item, Point, Vector3
 from animalcat.arena_configs.orders import OBJECT_TRIES
 from animalcat.arena_configs.placement import MAX_OBJECTS, place
 from animalcat.envs.sim.builder import counts
-from animalcat.envs.sim.builds import in_build
+from animalcat.envs.sim.builds import in_build, step_seconds
 from animalcat.envs.sim.changing import Aging, Growing
 from animalcat.envs.sim.journal import Journal
 from animalcat.envs.sim.rules import EpisodeState, is_dark
@@ -66,6 +66,8 @@ class World:
         build: Build = "4.x",
         draws: Draws | None = None,
         journal: Journal | None = None,
+        *,
+        landed: bool = False,
     ) -> None:
         """Begin at the start of the first arena.
 
@@ -75,7 +77,9 @@ class World:
             build: Which build of Animal-AI this is.
             draws: What operations draw from instead; only spawners then draw from `rng`.
             journal: Is told what happens.
+            landed: Whether the agent stood on the ground before, as for `AgentBody`.
         """
+        self._landed = landed
         self._logged = journal is not None
         self.journal = journal or Journal()
         self.rng: Draws = rng if draws is None else draws
@@ -160,7 +164,9 @@ class World:
             things = tuple(in_build(thing, self._build) for thing in placement.objects)
             placement = replace(placement, objects=things)
         self._inside: set[Zone] = set()
-        self._stage = Stage(placement)
+        duration = step_seconds(self._build)
+        self._stage = Stage(placement, duration, landed=self._landed)
+        self._landed = False
         self._blackouts = placement.blackouts
         self.episode.enter(
             self._stage.goal_count,
