@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from animalcat.arena_configs.bounds import refuse_huge
 from animalcat.arena_configs.catalogue import (
     KINDS,
     ORIGIN,
@@ -158,8 +159,10 @@ def place(arena: Arena, rng: Draws) -> Placement:
             decides the order of draws.
 
     Raises:
-        ArenaError: The agent found no free spot, or there are more than `MAX_OBJECTS` objects.
+        ArenaError: The agent found no free spot, there are more than `MAX_OBJECTS` objects, or a
+            number is out of all bounds (`refuse_huge`).
     """
+    refuse_huge(arena)
     copies = [item.copies for item in arena.items]
     if sum(copies) > MAX_OBJECTS:
         raise ArenaError(f"items: {sum(copies)} objects; at most {MAX_OBJECTS} are placed")
@@ -415,4 +418,9 @@ def _with_values(kind: ObjectKind, item: Item) -> Item:
 def _look(kind: ObjectKind, color: RGB | None) -> tuple[float, float, float] | None:
     if color is None or kind.color_rule == "fixed":
         return None
+    return shade(color)
+
+
+def shade(color: RGB) -> tuple[float, float, float]:
+    """A colour that is given as 0 to 255, as 0 to 1."""
     return min(color.r / 255, 1.0), min(color.g / 255, 1.0), min(color.b / 255, 1.0)

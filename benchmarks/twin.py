@@ -23,8 +23,8 @@ from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.types import ObservationSpec, Phase, RaySpec
 
 if TYPE_CHECKING:
-    from animalcat.arena_configs.model import Arena
     from animalcat.arena_configs.builds import Build
+    from animalcat.arena_configs.model import Arena
     from animalcat.envs.sim.environment import Rng
 
 BUILD: Final[Build] = "3.1.3"

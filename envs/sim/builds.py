@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from animalcat.arena_configs.builds import as_heeded
 from animalcat.arena_configs.model import ArenaError
+from animalcat.arena_configs.placement import shade
 from animalcat.envs.types import PHYSICS_STEP
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def in_build(thing: PlacedObject, build: Build) -> PlacedObject:
     if kind.color_rule == "settable" and color is None and item.colors:
         rgb = item.colors[0]
         if min(rgb.r, rgb.g, rgb.b) >= 0:
-            color = (min(rgb.r / 255, 1.0), min(rgb.g / 255, 1.0), min(rgb.b / 255, 1.0))
+            color = shade(rgb)
     return replace(thing, kind=kind, color=color, item=item)
 
 

@@ -19,7 +19,7 @@ from animalcat.envs.sim.changing import Aging, Growing
 from animalcat.envs.sim.journal import Journal
 from animalcat.envs.sim.rules import EpisodeState, is_dark
 from animalcat.envs.sim.scene import Shape
-from animalcat.envs.sim.spawners import Stockpiler, Tree
+from animalcat.envs.sim.spawners import Stockpiler, Tree, supply
 from animalcat.envs.sim.stage import Prop, Stage
 from animalcat.envs.sim.triggers import Button, DataZone
 
@@ -248,8 +248,8 @@ class World:
                 prop.movers.append(Aging(stage, prop))
             case "spawner":
                 spawner = Tree if thing.name == "SpawnerTree" else Stockpiler
-                dispense = partial(self._dispense, thing)
-                prop.movers.append(spawner(stage, prop, dispense, self._spawning))
+                dispense, gives = partial(self._dispense, thing), supply(thing, self._build)
+                prop.movers.append(spawner(stage, prop, dispense, self._spawning, gives))
             case "button":
                 prop.triggers.append(Button(thing, self))
             case _:

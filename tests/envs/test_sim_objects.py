@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from animalcat.arena_configs.builds import BUILDS, Build
 from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, Item
 from animalcat.arena_configs.sequence import merged
-from animalcat.arena_configs.builds import BUILDS, Build
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.sim.scene import Shape, Style, tag_index
 from animalcat.envs.testing import (
