@@ -155,7 +155,7 @@ def _findings(arena: Arena, rng: Draws, build: Build) -> Iterator[_Finding]:
         return
     for name, reason, (index, copy) in placement.skipped:
         if canonical_name(name) not in (None, "Agent"):  # said elsewhere
-            message = f"copy {copy} of {name} is not spawned: {reason}"
+            message = f"copy {copy} of {name} finds no place: {reason}"
             yield f"items[{index}]", "warning", "not-spawned", message
     yield from _standing(placement)
     yield from _into_each_other(placement)

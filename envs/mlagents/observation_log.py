@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from animalcat.arena_configs.catalogue import LOGGED_TAGS
+from animalcat.arena_configs.catalogue import KINDS, LOGGED_TAGS
 from animalcat.envs.sim.journal import Journal
 from animalcat.envs.sim.movement import QUICK_STOP, to_local
 from animalcat.envs.sim.rays import LENGTH, MISSED, find_hits
@@ -150,7 +150,7 @@ class ObservationLog(Journal):
     def collect(self, kind: str, reward: float) -> None:
         """Note the reward for the next row."""
         self._collected = kind
-        self._goals += reward > 0.0
+        self._goals += reward > 0.0 and kind in KINDS
 
     def dispense(self, spawner: PlacedObject, goal: PlacedObject) -> None:
         """Note the goal for the next row."""
@@ -291,5 +291,5 @@ def _zone_id(zone: PlacedObject) -> str:
 
 
 def _place(thing: PlacedObject) -> str:
-    position = ",".join(f"{value:.7g}" for value in np.float32(thing.position).tolist())
+    position = ",".join(f"{value:.7g}" for value in np.array(thing.position, np.float32).tolist())
     return f", Position:{position}, RewardType:"

@@ -153,8 +153,9 @@ class ConfigSource:
         Raises:
             ArenaError: The arenas cannot be played.
         """
-        self._config = config_in(config, self._environment.build)
-        self._order.use(self._config)
+        config = config_in(config, self._environment.build)
+        self._order.use(config)
+        self._config = config
 
     def reset(self) -> Turn:
         """Start another episode.

@@ -67,7 +67,7 @@ class SimEnvironment:
         Raises:
             ValueError: There is no such build or rng.
         """
-        self._build = build_named(build)
+        self._build: Build = build_named(build)
         if rng not in (OWN, UNITY):
             raise ValueError(f"there is no rng {rng!r}; there are: {OWN}, {UNITY}")
         self._spec = spec

@@ -261,10 +261,9 @@ class World:
         """One copy in a place that is free now, or None."""
         arena = Arena(items=(_AGENT_AFAR, item))
         for _ in range(OBJECT_TRIES):
-            objects = place(arena, self.rng).objects
-            if not objects:
+            [thing] = place(arena, self.rng).objects or [None]
+            if thing is None or thing.cornered:
                 return None
-            [thing] = objects
             first = thing.solids()[0]
             half = Point(*[first.half.x] * 3) if thing.kind.ball else first.half
             box = Solid("box", first.center, half, first.yaw)

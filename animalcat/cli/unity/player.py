@@ -205,7 +205,7 @@ def _source_maker(link: ClientConnection, arguments: Arguments) -> MakeSource:
             raise ValueError(f"{SESSION} is set: a session is for an agent, not for play=True")
         from animalcat.cli.unity.person import person_maker
 
-        return person_maker(link.on_gone)
+        return person_maker(arguments.build, link.on_gone)
     if session_maker is not None:
         return session_maker
     from animalcat.envs.mlagents.source import config_source
