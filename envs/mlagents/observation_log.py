@@ -40,9 +40,10 @@ COLUMNS: Final = (
 _MOVES: Final = ("0 (No Movement)", "1 (Move Forward)", "2 (Move Backward)")
 _TURNS: Final = ("0 (No Rotation)", "1 (Rotate Right)", "2 (Rotate Left)")
 _NUMBERS: Final = ",".join(["%d", "%d", *["%.7g"] * 8])
-_UNTAGGED: Final = "Untagged"
 _NO_INFO: Final = "N/A"
 _NONE: Final = "None"
+_TAGS: Final = (_NONE, "Untagged", *LOGGED_TAGS)
+"""What a ray's hit is called, from `MISSED` and `UNLISTED` on."""
 
 logger = logging.getLogger(__name__)
 
@@ -67,6 +68,7 @@ class ObservationLog(Journal):
             now: The time of day, which names the file.
         """
         self._folder, self._rays, self._now = folder, rays, now
+        self._ray_format = ";".join(["%.7g:%s"] * (2 * rays.per_side + 1 if rays else 0))
         self._file: TextIO | None = None
         self._usable = True
         self._episode = self._goals = self._spawners = self._buttons = 0
@@ -195,8 +197,8 @@ class ObservationLog(Journal):
         numbers = _NUMBERS % (
             self._episode,
             self._step,
-            episode.health,
-            episode.total or 0.0,  # without the sign of a zero
+            float(episode.health),
+            float(episode.total) or 0.0,  # without the sign of a zero
             right or 0.0,
             up or 0.0,
             forward or 0.0,
@@ -228,11 +230,10 @@ class ObservationLog(Journal):
             return ""
         world.refresh()
         distances, tags = find_hits(world.scene, world.agent.position, yaw, self._rays)
-        shares = (distances / LENGTH).astype(np.float32).tolist()
-        told = (
-            f"{share:.7g}:{_name(tag)}" for share, tag in zip(shares, tags.tolist(), strict=True)
-        )
-        return ";".join(told).replace("e-", "E-")
+        told: list[float | str] = [""] * (2 * len(tags))
+        told[::2] = (distances / LENGTH).astype(np.float32).tolist()
+        told[1::2] = [_TAGS[tag - MISSED] for tag in tags.tolist()]
+        return (self._ray_format % tuple(told)).replace("e-", "E-")
 
     def _summary(self) -> str:
         return f"Positive Goals Collected: {self._goals}"
@@ -277,12 +278,6 @@ class ObservationLog(Journal):
             self._folder,
             error.strerror,
         )
-
-
-def _name(tag: int) -> str:
-    if tag == MISSED:
-        return _NONE
-    return LOGGED_TAGS[tag] if tag >= 0 else _UNTAGGED
 
 
 def _zone_id(zone: PlacedObject) -> str:

@@ -10,6 +10,7 @@ import math
 from typing import Final
 
 import numpy as np
+from numba import njit
 
 from animalcat.envs.sim.friction import along, rub
 from animalcat.envs.sim.physics import (
@@ -133,38 +134,32 @@ class AgentBody:
         physics = self._physics
         after = x, y, z = physics.advance(before)
         keep = self._keep
-        lift = y - _single(_single(vy - self._fall) * keep)
+        lift = y - (vy - self._fall) * keep
         # Reading the contacts costs more than the step: do it only where the velocity shows more
         # than gravity, drag and the push of level ground at rest.
         odd = abs(x - vx * keep) + abs(z - vz * keep) > 1e-6 * (1.0 + abs(x) + abs(z))
         level = self.position[1] < AGENT_RADIUS  # not on something that it might drag along
-        resting = level and 1e-4 < lift < _REST and not odd and self._depth > _DEEP
-        if resting:
+        position = physics.agent_position
+        if level and 1e-4 < lift < _REST and not odd and self._depth > _DEEP:
             self.grounded = True
-            slip = math.sqrt(x * x + z * z)
-            loss = _single(_single(FRICTION) * _single(lift))
-            part = 1.0 - loss / slip if slip > loss else 0.0
-            changed = shift = (_single(x * part), y, _single(z * part))
+            ox, _, oz = self.position  # PhysX moves it by nothing but its velocity
+            free = (vy, self._fall, keep)
+            sx, sz, ox, oz = _slide(x, y, z, *free, ox, oz, self._duration)
+            changed = (sx, y, sz)
+            if changed != after:
+                position = (ox, position[1], oz)
+                physics.place_agent(position)
         else:
             changed, shift = self._rub(before, after)
-        position = physics.agent_position
-        if shift != after:
-            (px, py, pz), (sx, sy, sz) = position, shift
-            duration = self._duration
-            if resting:  # PhysX moves it by nothing but its velocity
-                ox, _, oz = self.position
-                position = (
-                    _single(ox + _single(sx * duration)),
-                    py,
-                    _single(oz + _single(sz * duration)),
-                )
-            else:
+            if shift != after:
+                (px, py, pz), (sx, sy, sz) = position, shift
+                duration = self._duration
                 position = (
                     _single(px + (sx - x) * duration),
                     _single(py + (sy - y) * duration),
                     _single(pz + (sz - z) * duration),
                 )
-            physics.place_agent(position)
+                physics.place_agent(position)
         self.position, self.velocity = position, changed
         if self._landed:
             self.grounded, self._landed = True, False
@@ -201,6 +196,45 @@ class AgentBody:
             limit += contact.friction * max(0.0, -contact.separation) * _PUSH_OUT
             shift = rub(shift, before, contact.normal, limit, AGENT_MASS, grip)
         return _all_single(changed), _all_single(shift)
+
+
+@njit(cache=True)
+def _slide(
+    x: float,
+    y: float,
+    z: float,
+    vy: float,
+    fall: float,
+    keep: float,
+    ox: float,
+    oz: float,
+    duration: float,
+) -> tuple[float, float, float, float]:
+    """Apply the friction of level ground, in single precision as PhysX computes it.
+
+    Args:
+        x: Velocity after the step without friction, m/s.
+        y: As x.
+        z: As x.
+        vy: Upward velocity before the step.
+        fall: m/s that gravity takes in a step.
+        keep: Share of the velocity that drag leaves.
+        ox: Where the agent was, in metres.
+        oz: As ox.
+        duration: Of the step, in seconds.
+
+    Returns:
+        The velocity along x and z, and where the agent is along them.
+    """
+    single = np.float32
+    free = single(single(single(vy) - single(fall)) * single(keep))
+    loss = single(single(FRICTION) * single(single(y) - free))
+    slip = np.sqrt(x * x + z * z)
+    part = 1.0 - loss / slip if slip > loss else 0.0
+    vx, vz = single(x * part), single(z * part)
+    px = single(single(ox) + single(vx * single(duration)))
+    pz = single(single(oz) + single(vz * single(duration)))
+    return float(vx), float(vz), float(px), float(pz)
 
 
 def _all_single(vector: Vector) -> Vector:
