@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from animalcat.arena_configs.draws import UnityDraws
-from animalcat.arena_configs.model import Arena, GrantReward, Item, Vector3
+from animalcat.arena_configs.model import RGB, Arena, GrantReward, Item, Vector3
 from animalcat.arena_configs.placement import PlacedObject
 from animalcat.envs.backends import make_environment
 from animalcat.envs.gym import ArenaEnv
@@ -127,8 +127,8 @@ def test_an_old_build_knows_no_operations() -> None:
 
 def test_walls_take_no_colours_in_build_4_2() -> None:
     wall = thing("Wall", 20, 0, 10, size=(1, 1, 1))
-    wall = wall.model_copy(update={"colors": ({"r": 255, "g": 0, "b": 0},)})
-    arena = Arena(items=(start(), Item.model_validate(wall.model_dump())))
+    wall = wall.model_copy(update={"colors": (RGB(r=255, g=0, b=0),)})
+    arena = Arena(items=(start(), wall))
     seen: dict[str, list[float]] = {}
     for build in ("4.3.1", "4.2.0"):
         environment = SimEnvironment(PLAIN, build)
