@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from animalcat.arena_configs.placement import PlacedObject
-    from animalcat.envs.sim.world import World
+    from animalcat.envs.sim.journal import Played
     from animalcat.envs.types import RaySpec
 
 COLUMNS: Final = (
@@ -123,12 +123,12 @@ class ObservationLog(Journal):
                 self._buttons += 1
                 self._numbers[id(thing)] = self._buttons
 
-    def step(self, world: World, move: int, turn: int) -> None:
+    def step(self, played: Played, move: int, turn: int) -> None:
         """Write the row of a physics step."""
         if self._file is None:
             return
-        agent = world.agent
-        frozen = world.episode.frozen_next
+        agent = played.agent
+        frozen = played.episode.frozen_next
         decides, self._decides = self._decides, False
         if decides:
             shown, yaw, velocity = self._action, agent.yaw, agent.velocity
@@ -141,13 +141,13 @@ class ObservationLog(Journal):
                 if turn:
                     yaw += agent.turn if turn == 1 else -agent.turn
         self._action = (move, turn)
-        self._row(world, velocity, yaw, shown, frozen=frozen)
+        self._row(played, velocity, yaw, shown, frozen=frozen)
 
-    def await_decision(self, world: World) -> None:
+    def await_decision(self, played: Played) -> None:
         """Write the row of the step in which the agent would decide next."""
         if self._file is not None:
-            agent, frozen = world.agent, world.episode.frozen_next
-            self._row(world, agent.velocity, agent.yaw, self._action, frozen=frozen)
+            agent, frozen = played.agent, played.episode.frozen_next
+            self._row(played, agent.velocity, agent.yaw, self._action, frozen=frozen)
 
     def collect(self, kind: str, reward: float) -> None:
         """Note the reward for the next row."""
@@ -185,14 +185,14 @@ class ObservationLog(Journal):
 
     def _row(
         self,
-        world: World,
+        played: Played,
         velocity: tuple[float, float, float],
         yaw: float,
         shown: tuple[int, int],
         *,
         frozen: bool,
     ) -> None:
-        episode, agent = world.episode, world.agent
+        episode, agent = played.episode, played.agent
         right, up, forward = to_local(velocity, yaw)
         numbers = _NUMBERS % (
             self._episode,
@@ -218,18 +218,18 @@ class ObservationLog(Journal):
             "|".join(self._spawned).replace(",", ";") or _NO_INFO,
             self._zones or _NONE,
             "0 (First-Person)",
-            self._seen(world, yaw),
+            self._seen(played, yaw),
             str(self._arena),
         )
         self._clear()
         self._write(",".join(fields))
 
-    def _seen(self, world: World, yaw: float) -> str:
+    def _seen(self, played: Played, yaw: float) -> str:
         """What every ray hits, and how far away as a share of its length."""
         if self._rays is None:
             return ""
-        world.refresh()
-        distances, tags = find_hits(world.scene, world.agent.position, yaw, self._rays)
+        played.refresh()
+        distances, tags = find_hits(played.scene, played.agent.position, yaw, self._rays)
         told: list[float | str] = [""] * (2 * len(tags))
         told[::2] = (distances / LENGTH).astype(np.float32).tolist()
         told[1::2] = [_TAGS[tag - MISSED] for tag in tags.tolist()]

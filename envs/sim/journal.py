@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from animalcat.arena_configs.placement import PlacedObject
-    from animalcat.envs.sim.world import World
+    from animalcat.envs.sim.movement import AgentBody
+    from animalcat.envs.sim.rules import EpisodeState
+    from animalcat.envs.sim.scene import Scene
+
+
+class Played(Protocol):
+    """An episode as it is played: what a journal may look at."""
+
+    episode: EpisodeState
+
+    @property
+    def agent(self) -> AgentBody:
+        """The agent's body."""
+        ...
+
+    @property
+    def scene(self) -> Scene:
+        """What sensors see; it may show where bodies were some steps ago."""
+        ...
+
+    def refresh(self) -> None:
+        """Bring the scene up to date."""
+        ...
 
 
 class Journal:
@@ -21,11 +43,11 @@ class Journal:
             things: The objects of the arena.
         """
 
-    def step(self, world: World, move: int, turn: int) -> None:
+    def step(self, played: Played, move: int, turn: int) -> None:
         """A physics step begins; nothing of it has acted yet.
 
         Args:
-            world: The episode; its scene may show where bodies were some steps ago.
+            played: The episode.
             move: 0 none, 1 forward, 2 backward.
             turn: 0 none, 1 right, 2 left.
         """
