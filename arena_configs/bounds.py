@@ -46,8 +46,8 @@ def refuse_huge(arena: Arena) -> None:
     """Raise an error for the numbers that are used as they are given; others are clamped.
 
     Raises:
-        ArenaError: The pass mark, a position, a rotation or a number of an operation is beyond
-            `LARGEST`.
+        ArenaError: The pass mark, a position or a rotation, also of what an operation spawns, is
+            beyond `LARGEST`.
     """
     for field, value in _used(arena):
         raise ArenaError(f"{field}: {too_large(value)}")
@@ -61,5 +61,6 @@ def _used(arena: Arena) -> Iterator[tuple[str, float]]:
             yield from huge_numbers(item.positions, f"items[{index}].positions")
         if any(not abs(yaw) <= LARGEST for yaw in item.rotations):
             yield from huge_numbers(item.rotations, f"items[{index}].rotations")
-        if item.operations:
-            yield from huge_numbers(item.operations, f"items[{index}].operations")
+        for field, value in huge_numbers(item.operations, f"items[{index}].operations"):
+            if ".positions[" in field or ".rotations[" in field:
+                yield field, value

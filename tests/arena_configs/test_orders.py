@@ -89,7 +89,7 @@ def test_colours_are_drawn_after_the_place(
     random = UnityRandom(0)
     shades = [255 * random.uniform(0, 1) for _ in range(draws)]
     assert [v for k, v in placement.drawn.items() if "colors" in k] == pytest.approx(shades)
-    x = placement.objects[2].position.x
+    x = placement.objects[1].position.x
     assert x == pytest.approx(random.uniform(0.4995, 39.5005), abs=1e-5)
 
 
