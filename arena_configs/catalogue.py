@@ -41,6 +41,8 @@ RAY_TAGS: Final = (
     "agent",
 )
 """Tags in the order of the ray observation: the first 12 in builds to 4.3, all 18 from 4.4."""
+LOGGED_TAGS: Final = (*RAY_TAGS, "GrowGoal", "ShrinkGoal")
+"""Tags that the observation logs name: those of the ray observation, then others."""
 
 SIZE_ADJUSTMENT: Final = 0.999
 """Given sizes are multiplied by this, so that touching objects do not count as overlapping."""

@@ -10,10 +10,12 @@ from typing import Final
 
 from pydantic.alias_generators import to_camel
 
+from animalcat.arena_configs.bounds import huge_numbers, too_large
+from animalcat.arena_configs.builds import MERGING, NEWEST, Build, unheeded
 from animalcat.arena_configs.catalogue import KINDS, ObjectKind, canonical_name
 from animalcat.arena_configs.draws import Draws
 from animalcat.arena_configs.geometry import Solid, outside_by, overlaps
-from animalcat.arena_configs.loader import LoadedConfig
+from animalcat.arena_configs.loader import OLD_NAMES, LoadedConfig
 from animalcat.arena_configs.model import (
     ARENA_SIDE,
     Arena,
@@ -43,7 +45,9 @@ _OPERATED: Final = ("SpawnerButton", "DataZone")
 """Objects that run operations."""
 
 
-def check_arena(arena: Arena, rng: Draws, *, file: str = "", path: str = "") -> tuple[Problem, ...]:
+def check_arena(
+    arena: Arena, rng: Draws, *, file: str = "", path: str = "", build: Build = NEWEST
+) -> tuple[Problem, ...]:
     """Check one arena.
 
     Args:
@@ -51,6 +55,7 @@ def check_arena(arena: Arena, rng: Draws, *, file: str = "", path: str = "") -> 
         rng: Source of randomness for what the arena leaves to chance.
         file: Name of its file, for the problems.
         path: Where the arena stands in its file, such as `arenas[0]`.
+        build: The build that is to play it.
 
     Returns:
         Errors (Unity refuses the arena, or nobody can pass it) and warnings (something is changed,
@@ -59,38 +64,61 @@ def check_arena(arena: Arena, rng: Draws, *, file: str = "", path: str = "") -> 
     prefix = f"{path}." if path else ""
     return tuple(
         Problem(file, None, (prefix + field).rstrip("."), severity, code, message)
-        for field, severity, code, message in _findings(arena, rng)
+        for field, severity, code, message in _findings(arena, rng, build)
     )
 
 
-def check_loaded(loaded: LoadedConfig, rng: Draws, *, file: str) -> tuple[Problem, ...]:
+def check_loaded(
+    loaded: LoadedConfig, rng: Draws, *, file: str, build: Build = NEWEST
+) -> tuple[Problem, ...]:
     """Check a file: what its loader met, and what is found in its arenas.
 
     Args:
         loaded: The loaded file.
         rng: As for `check_arena`.
         file: Name of the file, for the problems.
+        build: The build that is to play it.
     """
-    known = {(problem.field, problem.code) for problem in loaded.problems}
+    old = build == "3.1.3"
+    met = [one for one in loaded.problems if not (old and one.code == "old-field")]
+    known = {(problem.field, problem.code) for problem in met}
     found = [
         replace(problem, line=_line(loaded, problem.field))
-        for problem in check_config(loaded.config, rng, file=file)
+        for problem in check_config(loaded.config, rng, file=file, build=build)
         if (problem.field, problem.code) not in known
     ]
-    return tuple(sorted([*loaded.problems, *found], key=lambda problem: problem.line or 0))
+    if old:
+        found.extend(_newer_names(loaded, file))
+    return tuple(sorted([*met, *found], key=lambda problem: problem.line or 0))
 
 
-def check_config(config: ArenaConfig, rng: Draws, *, file: str = "") -> tuple[Problem, ...]:
+def _newer_names(loaded: LoadedConfig, file: str) -> Iterator[Problem]:
+    """Names of the 4.x grammar, for which build 3.1.3 has others."""
+    for field in loaded.newer_names:
+        old = OLD_NAMES[field.rpartition(".")[2]]
+        message = f"a 4.x name, with which build 3.1.3 refuses the file; it wants `{old}`"
+        yield Problem(file, loaded.lines[field], field, "warning", "new-field", message)
+
+
+def check_config(
+    config: ArenaConfig, rng: Draws, *, file: str = "", build: Build = NEWEST
+) -> tuple[Problem, ...]:
     """Check all arenas of a configuration.
 
     Args:
         config: The configuration.
         rng: As for `check_arena`.
         file: Name of its file, for the problems.
+        build: The build that is to play it.
     """
     problems: list[Problem] = []
     for number, arena in sorted(config.arenas.items()):
-        problems.extend(check_arena(arena, rng, file=file, path=f"arenas[{number}]"))
+        path = f"arenas[{number}]"
+        problems.extend(check_arena(arena, rng, file=file, path=path, build=build))
+        if arena.merge_next_arena and build not in MERGING:
+            message = _unheeded("mergeNextArena", build, MERGING)
+            field = f"{path}.mergeNextArena"
+            problems.append(Problem(file, None, field, "warning", "ignored-field", message))
     last = max(config.arenas, default=None)
     if last is not None and config.arenas[last].merge_next_arena:
         message = "the last arena wants to merge with the next one, and there is none"
@@ -111,11 +139,15 @@ def _line(loaded: LoadedConfig, field: str) -> int | None:
 _Finding = tuple[str, Severity, str, str]
 
 
-def _findings(arena: Arena, rng: Draws) -> Iterator[_Finding]:
+def _findings(arena: Arena, rng: Draws, build: Build) -> Iterator[_Finding]:
     yield from _timing(arena)
     yield from _agents(arena)
     for index, item in enumerate(arena.items):
-        yield from _item(item, f"items[{index}]")
+        yield from _item(item, f"items[{index}]", build)
+    huge = [*_huge(arena)]
+    yield from huge
+    if huge:
+        return  # nothing can be placed by such numbers
     try:
         placement = place(arena, rng)
     except ArenaError as error:
@@ -123,7 +155,7 @@ def _findings(arena: Arena, rng: Draws) -> Iterator[_Finding]:
         return
     for name, reason, (index, copy) in placement.skipped:
         if canonical_name(name) not in (None, "Agent"):  # said elsewhere
-            message = f"copy {copy} of {name} is not spawned: {reason}"
+            message = f"copy {copy} of {name} finds no place: {reason}"
             yield f"items[{index}]", "warning", "not-spawned", message
     yield from _standing(placement)
     yield from _into_each_other(placement)
@@ -167,12 +199,30 @@ def _agents(arena: Arena) -> Iterator[_Finding]:
         yield f"items[{index}]", "warning", "second-agent", "only the first Agent counts"
 
 
-def _item(item: Item, field: str) -> Iterator[_Finding]:
+def _huge(arena: Arena) -> Iterator[_Finding]:
+    for field, value in huge_numbers(arena.pass_mark, "passMark"):
+        yield field, "error", "too-large", too_large(value)
+    for field, value in huge_numbers(arena.items, "items"):
+        yield field, "error", "too-large", too_large(value)
+
+
+def _unheeded(name: str, build: Build, builds: tuple[Build, ...]) -> str:
+    known = f"builds {', '.join(builds)} heed it" if builds else "no build heeds it here"
+    if len(builds) == 1:
+        known = f"build {builds[0]} heeds it"
+    return f"build {build} does not heed `{name}`; {known}"
+
+
+def _item(item: Item, field: str, build: Build) -> Iterator[_Finding]:
     name = canonical_name(item.name)
     if name is None:
         message = f"Animal-AI has no object `{item.name[:60]}`; it is not spawned"
         yield f"{field}.name", "warning", "unknown-object", message
         return
+    for one in unheeded(item, build):
+        alias = Item.model_fields[one.field].alias or one.field
+        message = f"{_unheeded(alias, build, one.builds)} (on {name})"
+        yield f"{field}.{alias}", "warning", "ignored-field", message
     beyond = [i for i, p in enumerate(item.positions) if p.x > ARENA_SIDE or p.z > ARENA_SIDE]
     if beyond:
         message = f"x or z is above 40 and becomes 40{_more(beyond)}"
@@ -186,7 +236,7 @@ def _item(item: Item, field: str) -> Iterator[_Finding]:
             "NxM or rows like 01/10"
         )
         yield f"{field}.symbolNames[{unknown[0]}]", "warning", "unknown-symbol", message
-    yield from _operations(item.operations, f"{field}.operations", name)
+    yield from _operations(item.operations, f"{field}.operations", name, build)
     if kind.reward in ("value", "size"):
         yield from _changing(item, kind, field)
         return
@@ -221,16 +271,18 @@ def _changing(item: Item, kind: ObjectKind, field: str) -> Iterator[_Finding]:
             yield name, "warning", "clamped-value", message
 
 
-def _operations(operations: Iterable[Operation], field: str, owner: str) -> Iterator[_Finding]:
+def _operations(
+    operations: Iterable[Operation], field: str, owner: str, build: Build
+) -> Iterator[_Finding]:
     if operations and owner not in _OPERATED:
         message = f"{owner} does nothing with operations; only {' and '.join(_OPERATED)} do"
         yield field, "warning", "no-effect", message
         return
     for index, operation in enumerate(operations):
-        yield from _operation(operation, f"{field}[{index}]", owner)
+        yield from _operation(operation, f"{field}[{index}]", owner, build)
 
 
-def _operation(operation: Operation, field: str, owner: str) -> Iterator[_Finding]:
+def _operation(operation: Operation, field: str, owner: str, build: Build) -> Iterator[_Finding]:
     """Problems of an operation: what it does not do, what is odd in it, and in what it spawns."""
     match operation:
         case GrantContinuousReward() if owner == "SpawnerButton":
@@ -240,11 +292,11 @@ def _operation(operation: Operation, field: str, owner: str) -> Iterator[_Findin
             )
             yield field, "warning", "no-effect", message
         case LimitedInvocations(operation=inner) if inner is not None:
-            yield from _operation(inner, f"{field}.operation", owner)
+            yield from _operation(inner, f"{field}.operation", owner, build)
         case OperationFromList(operations=several):
-            yield from _operations(several, f"{field}.operations", owner)
+            yield from _operations(several, f"{field}.operations", owner, build)
         case ToggleObject(spawnable=spawned) if spawned is not None:
-            yield from _item(spawned, f"{field}.spawnable")
+            yield from _item(spawned, f"{field}.spawnable", build)
         case _:
             pass
 

@@ -13,6 +13,8 @@ from typing import Final
 
 import numpy as np
 
+from animalcat.arena_configs.builds import NEWEST, Build
+
 _WORD: Final = 0xFFFFFFFF
 _MULTIPLIER: Final = 1812433253
 _MANTISSA: Final = 0x7FFFFF
@@ -82,9 +84,10 @@ HEIGHT: Final = 100.0
 SKINS: Final = 3
 """Skins of the agent, of which one is drawn unless the arena names one."""
 
-DRAW_RULES: Final[Mapping[str, DrawRules]] = MappingProxyType(
+DRAW_RULES: Final[Mapping[Build, DrawRules]] = MappingProxyType(
     {
         "4.x": DrawRules(False, frozenset({"Wall", "Ramp"}), False, True),
+        "4.2": DrawRules(False, frozenset(), False, False),
         "4.1": DrawRules(False, frozenset({"Wall", "Ramp", "CylinderTunnel"}), True, False),
         "3.1.3": DrawRules(True, frozenset({"Wall", "Ramp", "CylinderTunnel"}), True, False),
     }
@@ -99,20 +102,13 @@ class UnityDraws:
     The stream goes on from one arena to the next, as it does there.
     """
 
-    def __init__(self, seed: int, build: str = "4.x") -> None:
+    def __init__(self, seed: int, build: Build = NEWEST) -> None:
         """Begin the stream of a process.
 
         Args:
             seed: The seed that the client tells the build; of any number its lowest 32 bits count.
-            build: A build in `DRAW_RULES`.
-
-        Raises:
-            ValueError: There is no such build.
+            build: The build whose rules hold.
         """
-        if build not in DRAW_RULES:
-            raise ValueError(
-                f"there is no build {build!r}; the builds are: {', '.join(DRAW_RULES)}"
-            )
         self.random = UnityRandom(seed)
         self.rules = DRAW_RULES[build]
 
@@ -136,19 +132,20 @@ OWN: Final = "animalcat"
 UNITY: Final = "unity"
 
 
-def draws_by_name(name: str, seed: int) -> Draws:
+def draws_by_name(name: str, seed: int, build: Build = NEWEST) -> Draws:
     """The source of chance that a name stands for.
 
     Args:
-        name: "animalcat"; "unity" for Unity's in the newest build, "unity:BUILD" for another.
+        name: "animalcat"; or "unity" for Unity's.
         seed: Its seed.
+        build: The build that draws, if it is Unity.
 
     Raises:
         ValueError: There is no such source.
     """
     if name == OWN:
         return np.random.default_rng(seed)
-    kind, _, build = name.partition(":")
-    if kind != UNITY:
-        raise ValueError(f"there is no rng {name!r}; there are: {OWN}, {UNITY}, {UNITY}:BUILD")
-    return UnityDraws(seed, build) if build else UnityDraws(seed)
+    if name != UNITY:
+        hint = " (name a build by itself)" if name.startswith(f"{UNITY}:") else ""
+        raise ValueError(f"there is no rng {name!r}; there are: {OWN}, {UNITY}{hint}")
+    return UnityDraws(seed, build)

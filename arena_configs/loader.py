@@ -47,6 +47,8 @@ _SCALAR_TAGS: Final = frozenset(
 
 _OLD_FIELDS: Final = {"t": "timeLimit", "pass_mark": "passMark", "random_seed": "randomSeed"}
 """Names of the 3.x grammar. Build 4.3.1 takes the first two as well."""
+OLD_NAMES: Final = {new: old for old, new in _OLD_FIELDS.items()}
+"""Name in the 4.x grammar -> name in the 3.x grammar, of the fields of an arena that have both."""
 _PLAYER_FIELDS: Final = (
     "showNotification",
     "canResetEpisode",
@@ -69,11 +71,13 @@ class LoadedConfig:
         config: The configuration, including objects that Animal-AI does not know.
         problems: What was odd in the file; none of it is an error.
         lines: Field, such as `arenas[0].items[2].sizes[1]` -> its line in the file.
+        newer_names: Fields in `OLD_NAMES` that are written with their 4.x names.
     """
 
     config: ArenaConfig
     problems: tuple[Problem, ...]
     lines: Mapping[str, int]
+    newer_names: tuple[str, ...] = ()
 
 
 def load_config(source: Path, *, strict: bool = False) -> LoadedConfig:
@@ -120,7 +124,7 @@ def load_text(text: str, name: str, *, strict: bool = False) -> LoadedConfig:
     if errors:
         more = f" (and {len(errors) - 1} more errors)" if len(errors) > 1 else ""
         raise ArenaError(f"{errors[0]}{more}", problems)
-    return LoadedConfig(config, problems, reader.lines)
+    return LoadedConfig(config, problems, reader.lines, tuple(reader.newer_names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +161,7 @@ class _Reader:
     def __init__(self, name: str, text: str) -> None:
         self.problems: list[Problem] = []
         self.lines: dict[str, int] = {}
+        self.newer_names: list[str] = []
         self._name = name
         self._text = self._first_configuration(text)
         self._lifted: dict[str, Any] = {}
@@ -217,6 +222,8 @@ class _Reader:
                     self._warn(key.line, where, "duplicate-key", message)
                     self._look_for_lost_item(lines[name], key.line, path, model)
             lines[name], spelt[name] = key.line, written
+            if model is Arena and written in OLD_NAMES:
+                self.newer_names.append(where)
             self.lines[f"{path}.{name}" if path else name] = key.line
             if _empty(value):
                 message = "empty; taken as if it were not there"

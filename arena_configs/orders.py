@@ -74,6 +74,8 @@ class Order(Protocol):
     chance: Chance
     agent_is_point: bool
     """Whether only the agent's centre must be clear, not its whole body."""
+    leaves_in_corner: bool
+    """Whether what finds no free spot stands in the arena's corner, instead of nowhere."""
 
     def agent_position(self, item: Item, field: str) -> Vector3:
         """Which of the agent's positions counts, as it is written."""
@@ -106,6 +108,7 @@ class OwnOrder:
     """Our order: what does not depend on the place is drawn once, before the first try."""
 
     agent_is_point = False
+    leaves_in_corner = False
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.chance, self._rng = Chance(rng), rng
@@ -167,6 +170,7 @@ class UnityOrder:
     """The order of a build of Animal-AI (source: reference/unity-random.md)."""
 
     agent_is_point = True
+    leaves_in_corner = True
 
     def __init__(self, draws: UnityDraws) -> None:
         self.chance, self._draws = Chance(draws), draws

@@ -1,12 +1,12 @@
 """Where everything in an arena stands at the start: Unity's rules, with chance made explicit.
 
-There are two deviations, where Unity's own rule cannot be followed or would mislead. An object that
-finds no free spot is not spawned and is listed in `Placement.skipped` (build 4.3.1 leaves it in the
-arena's corner; older builds do not spawn it). A random position for the agent keeps its whole body
-clear (Unity tests its centre only), so that fixing a placement cannot remove an object.
+There are two deviations, where Unity's own rule would mislead. An object that finds no free spot is
+not spawned and is listed in `Placement.skipped` (Unity leaves it in the arena's corner). A random
+position for the agent keeps its whole body clear (Unity tests its centre only), so that fixing a
+placement cannot remove an object.
 
 What is left to chance is drawn in an order of our own, or as a build of Animal-AI draws it: the
-source of the draws decides (`draws`). With `UnityDraws` only the first deviation remains.
+source of the draws decides (`draws`). With `UnityDraws` there is no deviation.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
-import numpy as np
-
+from animalcat.arena_configs.bounds import refuse_huge
 from animalcat.arena_configs.catalogue import (
     KINDS,
     ORIGIN,
@@ -89,6 +88,8 @@ class PlacedObject:
         reward: What a contact gives at the start; for a HotZone, at every physics step inside.
         item: An item with one copy and every value explicit, from which it was placed.
         source: Index of the arena's item that it came from, and of the copy.
+        cornered: Whether it found no free spot and stands in the arena's corner. A goal there is
+            not among those that must be taken, and ends the episode if it is taken (inferred).
     """
 
     kind: ObjectKind
@@ -100,6 +101,7 @@ class PlacedObject:
     reward: float
     item: Item = field(repr=False)
     source: tuple[int, int]
+    cornered: bool = False
     _solids: tuple[Solid, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -137,7 +139,8 @@ class Placement:
         blackouts: As in `Arena`.
         drawn: What was left to chance -> what was drawn. For a board's random picture it has each
             row, with the squares as a binary number.
-        skipped: What was not placed.
+        skipped: What found no free spot, or is unknown; with `UnityDraws` an object is here and in
+            the arena's corner.
     """
 
     agent: AgentStart
@@ -158,8 +161,10 @@ def place(arena: Arena, rng: Draws) -> Placement:
             decides the order of draws.
 
     Raises:
-        ArenaError: The agent found no free spot, or there are more than `MAX_OBJECTS` objects.
+        ArenaError: The agent found no free spot, there are more than `MAX_OBJECTS` objects, or a
+            number is out of all bounds (`refuse_huge`).
     """
+    refuse_huge(arena)
     copies = [item.copies for item in arena.items]
     if sum(copies) > MAX_OBJECTS:
         raise ArenaError(f"items: {sum(copies)} objects; at most {MAX_OBJECTS} are placed")
@@ -170,7 +175,7 @@ def place(arena: Arena, rng: Draws) -> Placement:
     return placement
 
 
-def fix(arena: Arena, rng: np.random.Generator) -> Arena:
+def fix(arena: Arena, rng: Draws) -> Arena:
     """Make every value of an arena explicit, and remove what could not be placed.
 
     Placing the result draws nothing and gives the same placement, with one exception: a size that
@@ -184,7 +189,8 @@ def fix(arena: Arena, rng: np.random.Generator) -> Arena:
         ArenaError: As for `place`.
     """
     placement = place(arena, rng)
-    items = (placement.agent.item, *(thing.item for thing in placement.objects))
+    things = (thing for thing in placement.objects if not thing.cornered)
+    items = (placement.agent.item, *(thing.item for thing in things))
     return arena.model_copy(update={"items": items})
 
 
@@ -260,7 +266,7 @@ class _Builder:
     def _spawn_copy(self, kind: ObjectKind, item: Item, source: tuple[int, int]) -> None:
         index, copy = source
         item = _with_values(kind, item)
-        blocker = None
+        blocker = thing = None
         for pose in self._order.poses(kind, item, f"items[{index}]", copy):
             thing = self._standing(kind, item, pose, source)
             box = _box(thing)
@@ -279,6 +285,9 @@ class _Builder:
         given = item.positions[0] if item.positions else None
         if given is None or given.x < 0 or given.z < 0:
             reason = f"no free spot in {OBJECT_TRIES} tries"
+        if self._order.leaves_in_corner and thing is not None:
+            reason += ", so it stays in the arena's corner"
+            self._objects.append(_cornered(thing))
         self._skipped.append(Skipped(kind.name, reason, source))
 
     def _standing(
@@ -361,7 +370,8 @@ class _Builder:
         return not in_box and self._blockers.first_met(body) is None
 
     def _zones(self) -> list[Solid]:
-        return [thing.solids()[0] for thing in self._objects if thing.kind.zone]
+        things = self._objects
+        return [t.solids()[0] for t in things if t.kind.zone and not t.cornered]
 
 
 def _box(thing: PlacedObject) -> Solid:
@@ -369,6 +379,19 @@ def _box(thing: PlacedObject) -> Solid:
     first = thing.solids()[0]
     half = Point(first.half.x, first.half.x, first.half.x) if thing.kind.ball else first.half
     return Solid("box", first.center, half, first.yaw)
+
+
+def _cornered(thing: PlacedObject) -> PlacedObject:
+    """An object where Unity leaves it that finds no free spot: where its prefab was made.
+
+    That is at x = z = 0, not turned and in the size that was asked for (reference/animal-ai.md
+    section 1.9; that the prefabs stand half a metre above the ground, or on it, is inferred). It
+    has the layer of objects that block no others.
+    """
+    y = 0.5 if thing.kind.y_rule == "centre" else 0.0
+    return replace(
+        thing, position=Point(0.0, y, 0.0), yaw=thing.kind.yaw, color=None, cornered=True
+    )
 
 
 def on_edge(given: Vector3) -> bool:
@@ -415,4 +438,9 @@ def _with_values(kind: ObjectKind, item: Item) -> Item:
 def _look(kind: ObjectKind, color: RGB | None) -> tuple[float, float, float] | None:
     if color is None or kind.color_rule == "fixed":
         return None
+    return shade(color)
+
+
+def shade(color: RGB) -> tuple[float, float, float]:
+    """A colour that is given as 0 to 255, as 0 to 1."""
     return min(color.r / 255, 1.0), min(color.g / 255, 1.0), min(color.b / 255, 1.0)

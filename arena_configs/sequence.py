@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from animalcat.arena_configs.builds import NEWEST, Build
 from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def merged(config: ArenaConfig, number: int | None = None) -> Arena:
     number = min(config.arenas) if number is None else number
     if number not in config.arenas:
         raise ArenaError(f"there is no arena {number}; there are {sorted(config.arenas)}")
-    first, *following = (config.arenas[n] for n in _run(config, number))
+    first, *following = (config.arenas[n] for n in arena_numbers(config, number))
     if not following:
         return first
     values = {name: getattr(first, name) for name in Arena.model_fields}
@@ -77,19 +78,25 @@ class ArenaOrder:
     again. With `randomize_arenas`, any arena that was not played yet follows, and once all were
     played, any but the last. Arenas that an earlier one merges with start no episode. A new
     configuration continues counting from the arena played last (inferred: Unity notes its first
-    reset once for a process, not for a configuration).
+    reset once for a process, not for a configuration). Build 3.1.3 goes on to the next greater
+    number, over gaps, and draws any arena but the last (section 1.3).
 
     Attributes:
         current: Number of the arena chosen last, or None before the first.
     """
 
-    def __init__(self, config: ArenaConfig) -> None:
+    def __init__(self, config: ArenaConfig, build: Build = NEWEST) -> None:
         """Begin before the first arena.
+
+        Args:
+            config: The arenas.
+            build: The build whose order it is.
 
         Raises:
             ArenaError: There are no arenas, or the last one is to merge with a next one.
         """
         self.current: int | None = None
+        self._old = build == "3.1.3"
         self.use(config)
 
     def use(self, config: ArenaConfig) -> None:
@@ -101,7 +108,7 @@ class ArenaOrder:
         numbers = sorted(config.arenas)
         if not numbers:
             raise ArenaError("arenas: the configuration has no arena")
-        followers = {n for number in numbers for n in _run(config, number)[1:]}
+        followers = {n for number in numbers for n in arena_numbers(config, number)[1:]}
         self._config = config
         self._starts = [number for number in numbers if number not in followers]
         self._played: set[int] = set()
@@ -119,22 +126,27 @@ class ArenaOrder:
         else:
             after = self.current
             if after in self._config.arenas:  # an episode may have gone on into its followers
-                after = _run(self._config, after)[-1]
-            chosen = after + 1 if after + 1 in self._starts else self._starts[0]
+                after = arena_numbers(self._config, after)[-1]
+            follows = (n for n in self._starts if (n > after if self._old else n == after + 1))
+            chosen = next(follows, self._starts[0])
         self.current = chosen
         self._played.add(chosen)
         return chosen
 
     def _draw(self, rng: Draws) -> int:
         left = [number for number in self._starts if number not in self._played]
-        if not left:
+        if not left or self._old:
             self._played.clear()
             left = [number for number in self._starts if number != self.current] or self._starts
         return left[int(rng.integers(len(left)))]
 
 
-def _run(config: ArenaConfig, number: int) -> list[int]:
-    """Numbers of an arena and of the arenas that it merges with."""
+def arena_numbers(config: ArenaConfig, number: int) -> list[int]:
+    """Numbers of an arena and of the arenas that it merges with.
+
+    Raises:
+        ArenaError: The last of them is to merge with a next one, and there is none.
+    """
     run = [number]
     while config.arenas[run[-1]].merge_next_arena:
         follower = run[-1] + 1

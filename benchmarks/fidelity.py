@@ -19,7 +19,7 @@ from animalcat.envs.types import ObservationSpec
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from animalcat.envs.sim.builds import Build
+    from animalcat.arena_configs.builds import Build
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 VERSIONS: Final[tuple[Build, ...]] = ("4.x", "3.1.3")

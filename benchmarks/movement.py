@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from animalcat.envs.sim.builds import Build
+    from animalcat.arena_configs.builds import Build
     from animalcat.envs.sim.vector import Vector
 
 FLOOR_TRACES: Final = ("flat-floor", "flat-floor-2")
@@ -90,7 +90,7 @@ class Ahead:
 
 def floor_errors(data_dir: Path, name: str) -> tuple[float, float]:
     """Errors in metres and m/s of a trace of the open floor, played without correction."""
-    environment = SimEnvironment(ObservationSpec(rays=None, decision_period=1))
+    environment = SimEnvironment(ObservationSpec(rays=None, decision_period=1), "3.1.3")
     environment.load(Arena(time_limit=500, items=(start(z=1.0),)), seed=0)
     seen = environment.step(NOOP).observation  # row 0 is one physics step after the reset
     far = fast = 0.0
@@ -213,7 +213,7 @@ def _ramp_placement(data_dir: Path) -> Placement:
 
 def _world(placement: Placement) -> World:
     """The arena with its ramp settled."""
-    world = World((placement,), np.random.default_rng(0))
+    world = World((placement,), np.random.default_rng(0), "3.1.3")
     world.play(0, 0, 8)
     return world
 

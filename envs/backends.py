@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from animalcat.arena_configs.builds import NEWEST
+
 if TYPE_CHECKING:
     from animalcat.envs.sim.environment import Rng
     from animalcat.envs.types import Environment, ObservationSpec
@@ -15,29 +17,34 @@ BACKENDS: Final = ("sim", AUTOMATIC, "unity:PATH")
 """Names that `make_environment` knows; PATH is that of a build's executable."""
 
 
-def make_environment(backend: str, spec: ObservationSpec, rng: Rng = "animalcat") -> Environment:
+def make_environment(
+    backend: str, spec: ObservationSpec, rng: Rng = "animalcat", build: str | None = None
+) -> Environment:
     """Make the environment of a backend; the packages that it needs are imported only now.
 
     Args:
         backend: A name in `BACKENDS`.
         spec: Specification of the observations.
         rng: How the simulator draws, see `SimEnvironment`; a Unity build draws in its own way.
+        build: Which build the simulator is, see `SimEnvironment`; None for the newest.
 
     Raises:
-        ValueError: There is no such backend or rng, or its build does not exist.
+        ValueError: There is no such backend, rng or build.
         ImportError: The backend needs a package that is not installed; the message says which.
     """
     try:
         if backend == "sim":
             from animalcat.envs.sim.environment import SimEnvironment
 
-            return SimEnvironment(spec, rng=rng)
+            return SimEnvironment(spec, NEWEST if build is None else build, rng)
         if rng != "animalcat":
             raise ValueError(f'rng={rng!r}: only the backend "sim" can be told how to draw')
-        build = unity_build(backend)
+        if build is not None:
+            raise ValueError(f'build={build!r}: only the backend "sim" can be told what to be')
+        executable = unity_build(backend)
         from animalcat.envs.unity.environment import UnityEnvironment
 
-        return UnityEnvironment(spec, build)
+        return UnityEnvironment(spec, executable)
     except ModuleNotFoundError as error:
         raise ImportError(
             f"The backend {backend!r} needs {error.name}, which is missing: "

@@ -81,6 +81,7 @@ class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
         animalai_reset: bool = False,
         backend: str = "sim",
         rng: Rng = "animalcat",
+        build: str | None = None,
         render_mode: str | None = None,
     ) -> None:
         """Choose the arena, and what is observed of it.
@@ -105,12 +106,14 @@ class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
             backend: What plays the arena, as in `animalcat.envs.backends`.
             rng: How chance is drawn: "animalcat", or "unity" as Animal-AI's build draws it; only
                 the backend "sim" can.
+            build: Which build of Animal-AI is simulated: None for the newest, or 3.1.3 and others
+                that `build_named` knows; only the backend "sim" can.
             render_mode: "rgb_array" or None.
 
         Raises:
             ArenaError: The arena cannot be read.
-            ValueError: A number is out of range; there is no such sensor, backend, rng or mode; or
-                the backend cannot do `animalai_reset` or `rng`.
+            ValueError: A number is out of range; there is no such sensor, backend, rng, build or
+                mode; or the backend cannot do `animalai_reset`, `rng` or `build`.
             ImportError: The backend needs a package that is not installed.
         """
         modes = (None, *self.metadata["render_modes"])
@@ -128,7 +131,7 @@ class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
         self._arena = _read(NAVIGATION if arena is None else arena)
         if render_mode is not None and spec.camera is None:
             spec = ObservationSpec(CameraSpec(_RENDER_RESOLUTION), spec.rays, spec.decision_period)
-        self._backend = make_environment(backend, spec, rng)
+        self._backend = make_environment(backend, spec, rng, build)
         self._unity_draws = self._stream() if rng == "unity" else None
         self._begun = False
         self._load = self._loader(animalai_reset)

@@ -21,6 +21,7 @@ class Snapshot:
         idle: Physics steps that passed before the first observation.
         carried: Reward from an earlier episode that counts toward pass marks.
         stream: State of Unity's generator before the arena was placed; None if it was not used.
+        landed: Whether the agent stood on the ground in the episode before.
     """
 
     arena: Arena
@@ -29,3 +30,4 @@ class Snapshot:
     idle: int = 0
     carried: float = 0.0
     stream: State | None = None
+    landed: bool = False

@@ -101,9 +101,11 @@ def temporary_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What tests and their processes leave in the folder of temporary files stays within pytest's.
 
     Locks of animalai's clients, logs of Stable-Baselines3, sources that PyTensor compiles. The name
-    is short, as paths of sockets must be.
+    is short, as paths of sockets must be. The stand-in's observation logs, which would lie beside
+    the program, are not written unless a test asks for them.
     """
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ANIMALCAT_OBSERVATION_LOGS", "none")
         patch.setenv("TMPDIR", str(tmp_path_factory.mktemp("t")))
         patch.setattr(tempfile, "tempdir", None)  # else what was asked for before is remembered
         yield

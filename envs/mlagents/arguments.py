@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Literal
 
+from animalcat.arena_configs.builds import NEWEST, Build, build_named
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
 
 Encoding = Literal["png", "raw"]
@@ -42,6 +43,12 @@ _DEFAULTS: Final[Mapping[str, int]] = {
 PORT: Final = "--mlagents-port"
 LOG_FILE: Final = "-logfile"
 _ENCODING: Final = "--cameraEncoding"
+_BUILD: Final = "--build"
+_LOGS: Final = "--observationLogs"
+NO_LOGS: Final = "none"
+"""The folder of observation logs that stands for none."""
+_WORDS: Final = (PORT, LOG_FILE, _ENCODING, _BUILD, _LOGS)
+"""Options with another value; the last three are ours."""
 
 
 class ArgumentsError(ValueError):
@@ -57,12 +64,16 @@ class Arguments:
         port: The client's port on this machine; None if not given.
         plays: Whether a person plays (playerMode 1) instead of the client.
         encoding: How camera images are sent.
+        build: The build to play as.
+        logs: Folder of the observation logs, `NO_LOGS` for none; None if not given.
     """
 
     spec: ObservationSpec
     port: int | None = None
     plays: bool = True
     encoding: Encoding = "png"
+    build: Build = NEWEST
+    logs: str | None = None
 
 
 def parse_arguments(argv: Sequence[str]) -> Arguments:
@@ -84,6 +95,7 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
         raise ArgumentsError(f"{_ENCODING} {encoding}: the encodings are {', '.join(_ENCODINGS)}")
     try:
         spec = _spec(found, numbers)
+        build = build_named(found.get(_BUILD, NEWEST))
     except ValueError as error:
         raise ArgumentsError(str(error)) from None
     if encoding == "raw" and spec.camera and spec.camera.resolution > _HIGHEST_RAW_RESOLUTION:
@@ -96,6 +108,8 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
         _port(found.get(PORT)),
         numbers["--playerMode"] > 0,
         encoding,
+        build,
+        found.get(_LOGS) or None,
     )
 
 
@@ -117,7 +131,7 @@ def _options(argv: Sequence[str]) -> dict[str, str]:
     for index, word in enumerate(argv):
         # Unity's own options, which have one dash, may be written in any case.
         name = word if word.startswith("--") else word.lower()
-        if name not in _FLAGS and name not in _DEFAULTS and name not in (PORT, LOG_FILE, _ENCODING):
+        if name not in _FLAGS and name not in _DEFAULTS and name not in _WORDS:
             continue
         if name in found:
             raise ArgumentsError(f"{word} is given twice; Animal-AI's builds refuse that")

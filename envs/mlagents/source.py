@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import logging
 import threading
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from zlib import crc32
 
 import numpy as np
 
-from animalcat.arena_configs.sequence import ArenaOrder, merged
+from animalcat.arena_configs.builds import NEWEST, Build, config_in
+from animalcat.arena_configs.model import ArenaError
+from animalcat.arena_configs.sequence import ArenaOrder, arena_numbers, merged
 from animalcat.envs.types import ObservationSpec, Phase, Step
 
 if TYPE_CHECKING:
     from animalcat.arena_configs.draws import Draws
     from animalcat.arena_configs.model import ArenaConfig
+    from animalcat.envs.mlagents.observation_log import ObservationLog
     from animalcat.envs.sim.environment import SimEnvironment
 
 logger = logging.getLogger(__name__)
@@ -113,20 +118,28 @@ class ConfigSource:
     Source: reference/animal-ai.md sections 1.7 and 4.6.
     """
 
-    def __init__(self, environment: SimEnvironment, config: ArenaConfig, seed: int) -> None:
+    def __init__(
+        self,
+        environment: SimEnvironment,
+        config: ArenaConfig,
+        seed: int,
+        log: ObservationLog | None = None,
+    ) -> None:
         """Begin before the first episode.
 
         Args:
             environment: The simulator.
             config: Arenas to play until others are sent.
             seed: The client's seed; a negative one counts as its 32 bits.
+            log: The journal of the environment, told when episodes begin and agents decide.
 
         Raises:
             ArenaError: The arenas cannot be played.
         """
         self._environment = environment
-        self._config = config
-        self._order = ArenaOrder(config)
+        self._log = log
+        self._config = config = config_in(config, environment.build)
+        self._order = ArenaOrder(config, environment.build)
         seed &= 0xFFFFFFFF
         self._seeds = np.random.default_rng(seed)
         self._chance: Draws = environment.unity_draws or np.random.default_rng([seed, _ORDER])
@@ -140,6 +153,7 @@ class ConfigSource:
         Raises:
             ArenaError: The arenas cannot be played.
         """
+        config = config_in(config, self._environment.build)
         self._order.use(config)
         self._config = config
 
@@ -151,7 +165,8 @@ class ConfigSource:
         """
         idle = 0 if self._fresh else 1
         self._fresh = False
-        return self._start(idle, self._environment.episode_return if self._open else 0.0)
+        carried = self._environment.episode_return if self._open else 0.0
+        return self._start(idle, carried, first_row=1 - idle)
 
     def restart(self) -> Turn:
         """Start the episode that follows one that is over.
@@ -164,17 +179,34 @@ class ConfigSource:
     def step(self, action: int) -> Turn:
         """Take one decision."""
         before = self._environment.physics_steps
+        if self._log is not None:
+            self._log.decide()
         step = self._environment.step(action)
         return self._turn(step, self._environment.spec.decision_period + before)
 
     def close(self) -> None:
-        """Release the simulator."""
+        """Release the simulator, and end the log as a build does.
+
+        A build that is told to end finishes its present step: after the end of an episode that is
+        one of the next, which has begun.
+        """
+        if self._log is not None and not self._fresh:
+            if not self._open:
+                with suppress(ArenaError):
+                    self.restart()
+            if self._open:
+                self._log.await_decision(self._environment.world)
+            self._log.close()
         self._environment.close()
 
-    def _start(self, idle: int, carried: float = 0.0) -> Turn:
-        arena = merged(self._config, self._order.next(self._chance))
+    def _start(self, idle: int, carried: float = 0.0, first_row: int = 1) -> Turn:
+        number = self._order.next(self._chance)
+        arena = merged(self._config, number)
+        if self._log is not None:
+            self._log.begin(arena_numbers(self._config, number), first_step=first_row)
         seed = int(self._seeds.integers(2**31))
-        return self._turn(self._environment.load(arena, seed, idle, carried), idle)
+        step = self._environment.load(arena, seed, idle, carried, landed=self._environment.landed)
+        return self._turn(step, idle)
 
     def _turn(self, step: Step, due_at: int) -> Turn:
         """Wrap a step; the next decision is due at physics step `due_at` of its episode."""
@@ -183,7 +215,9 @@ class ConfigSource:
         return Turn(step, due=self._left == 0 and not self._open)
 
 
-def config_source(spec: ObservationSpec, seed: int) -> ConfigSource:
+def config_source(
+    spec: ObservationSpec, seed: int, build: Build = NEWEST, logs: Path | None = None
+) -> ConfigSource:
     """Make a source on the simulator; without a configuration it plays the arena of `ArenaEnv`.
 
     What arenas leave to chance is what a build draws when it is given this seed.
@@ -191,6 +225,8 @@ def config_source(spec: ObservationSpec, seed: int) -> ConfigSource:
     Args:
         spec: Specification of the observations.
         seed: The client's seed.
+        build: The build to play as.
+        logs: Folder of the observation logs; None for none. Builds before 4.1 write none.
     """
     note = threading.Timer(_SLOW_SECONDS, logger.info, (_COMPILING,))
     note.daemon = True
@@ -205,7 +241,12 @@ def config_source(spec: ObservationSpec, seed: int) -> ConfigSource:
         warm.load(config.first, 0)  # which compiles
         warm.step(0)
         warm.close()
-        environment = SimEnvironment(spec, rng="unity", process_seed=seed)
+        log = None
+        if logs is not None and build != "3.1.3":
+            from animalcat.envs.mlagents.observation_log import ObservationLog
+
+            log = ObservationLog(logs, spec.rays)
+        environment = SimEnvironment(spec, build, "unity", seed, log)
     finally:
         note.cancel()
-    return ConfigSource(environment, config, seed)
+    return ConfigSource(environment, config, seed, log)

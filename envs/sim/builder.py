@@ -127,7 +127,7 @@ def build_level(placement: Placement) -> Level:
         tuple(primitives),
         tuple(owners),
         tuple(offsets),
-        sum(counts(thing.kind) for thing in placement.objects),
+        sum(counts(thing.kind) and not thing.cornered for thing in placement.objects),
         tuple(active),
         tuple((skipped.name, skipped.reason) for skipped in placement.skipped),
     )
@@ -178,8 +178,9 @@ def _pickup(thing: PlacedObject) -> Pickup:
     kind = thing.kind
     changing = kind.reward in _CHANGING
     ends = kind.name.endswith("EpEnding") or not (kind.multi or changing)
-    needs = None if counts(kind) else math.inf if kind.reward == "bad" else 1.0
-    return Pickup(thing.reward, ends, needs)
+    counted = counts(kind) and not thing.cornered
+    needs = None if counted else math.inf if kind.reward == "bad" else 1.0
+    return Pickup(thing.reward, ends, needs, kind.name)
 
 
 def _body(thing: PlacedObject, local: tuple[Solid, ...], origin: Point, mass: float) -> Body:

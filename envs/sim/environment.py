@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
+from animalcat.arena_configs.builds import NEWEST, Build, build_named
 from animalcat.arena_configs.draws import OWN, UNITY, UnityDraws
 from animalcat.arena_configs.placement import place
 from animalcat.arena_configs.sequence import episode_arenas
-from animalcat.envs.sim.builds import BUILDS, refuse
+from animalcat.envs.sim.builds import refuse
 from animalcat.envs.sim.world import World
 from animalcat.envs.snapshot import Snapshot
 from animalcat.envs.types import ACTIONS, Observation, ObservationSpec, Phase, Step
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from animalcat.arena_configs.draws import Draws
     from animalcat.arena_configs.model import Arena
     from animalcat.arena_configs.placement import Placement
-    from animalcat.envs.sim.builds import Build
+    from animalcat.envs.sim.journal import Journal
     from animalcat.envs.sim.scene import Scene
 
 Rng = Literal["animalcat", "unity"]
@@ -47,29 +48,31 @@ class SimEnvironment:
     def __init__(
         self,
         spec: ObservationSpec,
-        build: Build = "4.x",
+        build: str = NEWEST,
         rng: Rng = OWN,
         process_seed: int = 0,
+        journal: Journal | None = None,
     ) -> None:
         """Prepare the sensors of the specification.
 
         Args:
             spec: Specification of the observations.
-            build: Which build of Animal-AI to simulate, see `builds`.
+            build: Which build of Animal-AI to simulate: 4.x, 3.1.3 or another that `build_named`
+                knows.
             rng: "animalcat" draws what an arena leaves to chance from the seed of its episode;
                 "unity" draws it as the build does.
             process_seed: With `rng="unity"`, the seed of the process; its lowest 32 bits count.
+            journal: Is told what happens in every episode.
 
         Raises:
             ValueError: There is no such build or rng.
         """
-        if build not in BUILDS:
-            raise ValueError(f"there is no build {build!r}; the builds are: {', '.join(BUILDS)}")
+        self._build: Build = build_named(build)
         if rng not in (OWN, UNITY):
             raise ValueError(f"there is no rng {rng!r}; there are: {OWN}, {UNITY}")
         self._spec = spec
-        self._build: Build = build
-        self._unity = UnityDraws(process_seed, build) if rng == UNITY else None
+        self._unity = UnityDraws(process_seed, self._build) if rng == UNITY else None
+        self._journal = journal
         self._world: World | None = None
         self._start: Snapshot | None = None
         self._actions = bytearray()
@@ -88,6 +91,11 @@ class SimEnvironment:
         return self._spec
 
     @property
+    def build(self) -> Build:
+        """The build that is simulated."""
+        return self._build
+
+    @property
     def unity_draws(self) -> UnityDraws | None:
         """The stream of random numbers of a process of Unity; None with another `rng`."""
         return self._unity
@@ -100,6 +108,15 @@ class SimEnvironment:
             RuntimeError: No arena is loaded.
         """
         return self._loaded().scene
+
+    @property
+    def world(self) -> World:
+        """The episode as the simulator plays it, which no agent is told.
+
+        Raises:
+            RuntimeError: No arena is loaded.
+        """
+        return self._loaded()
 
     @property
     def skipped(self) -> tuple[tuple[str, str], ...]:
@@ -128,7 +145,20 @@ class SimEnvironment:
         """
         return float(self._loaded().episode.total)
 
-    def load(self, arena: Arena, seed: int, idle: int = 0, carried: float = 0.0) -> Step:
+    @property
+    def landed(self) -> bool:
+        """Whether an episode is loaded in which the agent stands on the ground."""
+        return self._world is not None and self._world.agent.grounded
+
+    def load(
+        self,
+        arena: Arena,
+        seed: int,
+        idle: int = 0,
+        carried: float = 0.0,
+        *,
+        landed: bool = False,
+    ) -> Step:
         """Build an arena and start an episode; the phase of the step is FIRST.
 
         Args:
@@ -140,6 +170,8 @@ class SimEnvironment:
                 has their rewards, and is LAST if the episode is already over.
             carried: Reward that counts toward pass marks as if this episode had earned it. A RESET
                 command in Unity does not clear the reward of the episode that it interrupts.
+            landed: Whether the agent stood on the ground before, in the process's last episode. It
+                can then push off one physics step sooner.
 
         Raises:
             ArenaError: The arena cannot be built, or the build refuses it.
@@ -151,11 +183,11 @@ class SimEnvironment:
             placements.append(place(one, self._placing(seed, index)))
         chance = np.random.default_rng([seed, _IN_PLAY])
         self.close()  # so that its memory can be reused for the next arena
-        world = World(placements, chance, self._build, self._unity)
+        world = World(placements, chance, self._build, self._unity, self._journal, landed=landed)
         world.episode.total = np.float32(carried)
         if idle:
             world.play(0, 0, idle)
-        self._world, self._start = world, Snapshot(arena, seed, b"", idle, carried, stream)
+        self._world, self._start = world, Snapshot(arena, seed, b"", idle, carried, stream, landed)
         self._actions.clear()
         return self._step(Phase.FIRST, world)
 
@@ -194,7 +226,13 @@ class SimEnvironment:
         """
         if self._unity is not None and snapshot.stream is not None:
             self._unity.random.state = snapshot.stream
-        first = self.load(snapshot.arena, snapshot.seed, snapshot.idle, snapshot.carried)
+        first = self.load(
+            snapshot.arena,
+            snapshot.seed,
+            snapshot.idle,
+            snapshot.carried,
+            landed=snapshot.landed,
+        )
         if not snapshot.actions:
             return first
         for action in snapshot.actions[:-1]:

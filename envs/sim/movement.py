@@ -9,6 +9,9 @@ from __future__ import annotations
 import math
 from typing import Final
 
+import numpy as np
+from numba import njit
+
 from animalcat.envs.sim.friction import along, rub
 from animalcat.envs.sim.physics import (
     AGENT_DRAG,
@@ -22,16 +25,19 @@ from animalcat.envs.sim.physics import (
 from animalcat.envs.types import PHYSICS_STEP
 
 THRUST: Final = 1.0
-"""m/s a physics step: acceleration 25 x 100 x 0.02, for 0.02 s."""
-_TURN: Final = 2.0
-"""Degrees a physics step: 100 degrees a second."""
-_QUICK_STOP: Final = 0.9
+"""m/s a physics step of 0.02 s: acceleration 25 x 100 x 0.02, for 0.02 s."""
+_PUSH: Final = 2500.0
+"""m/s^2 of thrust for each second of a physics step."""
+_SPIN: Final = 100.0
+"""Degrees a second."""
+QUICK_STOP: Final = float(np.float32(0.9))
+"""Share of its velocity that an agent on the ground keeps in a physics step without an action."""
+_START_HEIGHT: Final = 0.5101
+"""Metres, with a margin: height at which an agent starts that is to stand on the ground."""
 _GROUND_GAP: Final = 0.0195
 """A contact closer than this at the start of its step counts as ground."""
 
-_KEEP: Final = 1.0 - AGENT_DRAG * PHYSICS_STEP
-_FALL: Final = GRAVITY * PHYSICS_STEP
-_REST: Final = 1.05 * _FALL * _KEEP
+_REST: Final = 1.05 * GRAVITY * PHYSICS_STEP * (1.0 - AGENT_DRAG * PHYSICS_STEP)
 """Upward velocity in m/s, with a margin, that level ground gives back in a step to an agent resting
 on it."""
 _PUSH_OUT: Final = 0.8 / PHYSICS_STEP
@@ -52,25 +58,51 @@ class AgentBody:
         velocity: In m/s, in the world's coordinate frame.
         yaw: Degrees clockwise from +z.
         grounded: Whether it may push off in the next step.
+        turn: Degrees by which it can turn in a physics step.
     """
 
-    __slots__ = ("_depth", "_physics", "grounded", "position", "velocity", "yaw")
+    __slots__ = (
+        "_depth",
+        "_duration",
+        "_fall",
+        "_keep",
+        "_landed",
+        "_physics",
+        "_thrust",
+        "grounded",
+        "position",
+        "turn",
+        "velocity",
+        "yaw",
+    )
 
-    def __init__(self, physics: Physics, yaw: float) -> None:
-        """Start where `physics` has the agent, at rest and not grounded."""
+    def __init__(self, physics: Physics, yaw: float, *, landed: bool = False) -> None:
+        """Start where `physics` has the agent, at rest and not grounded.
+
+        Args:
+            physics: The bodies.
+            yaw: Degrees clockwise from +z.
+            landed: Whether it stood on the ground just before, in an earlier episode of a process.
+                Unity then goes on reporting that contact although the agent now starts a contact
+                gap above the ground (so in all six logs of the real build that there are).
+        """
+        self._landed = landed and physics.agent_position[1] < _START_HEIGHT
         self._physics = physics
         self.yaw = yaw
         self.position: Vector = physics.agent_position
         self.velocity: Vector = (0.0, 0.0, 0.0)
         self.grounded = False
         self._depth = 0.0
+        self._duration = duration = _single(physics.duration)
+        self._thrust = _single(_single(_PUSH * duration) * duration)
+        self._fall = _single(GRAVITY * duration)
+        self._keep = _single(1.0 - AGENT_DRAG * duration)
+        self.turn = _SPIN * duration
 
     @property
     def local_velocity(self) -> Vector:
         """Velocity in the agent's coordinate frame: right, up, forward."""
-        x, y, z = self.velocity
-        sin, cos = _heading(self.yaw)
-        return x * cos - z * sin, y, x * sin + z * cos
+        return to_local(self.velocity, self.yaw)
 
     def put(self, position: Vector, velocity: Vector, yaw: float, grounded: bool) -> None:
         """Set the whole state, as when a recorded trajectory is followed."""
@@ -91,39 +123,46 @@ class AgentBody:
         if self.grounded and not coast:
             if move:
                 sin, cos = _heading(self.yaw)
-                thrust = THRUST if move == 1 else -THRUST
+                thrust = self._thrust if move == 1 else -self._thrust
                 vx += thrust * sin
                 vz += thrust * cos
             else:
-                vx, vy, vz = vx * _QUICK_STOP, vy * _QUICK_STOP, vz * _QUICK_STOP
+                vx, vy, vz = vx * QUICK_STOP, vy * QUICK_STOP, vz * QUICK_STOP
         if turn and not coast:
-            self.yaw = (self.yaw + (_TURN if turn == 1 else -_TURN)) % 360.0
+            self.yaw = (self.yaw + (self.turn if turn == 1 else -self.turn)) % 360.0
         before = (vx, vy, vz)
         physics = self._physics
         after = x, y, z = physics.advance(before)
-        lift = y - (vy - _FALL) * _KEEP
+        keep = self._keep
+        lift = y - (vy - self._fall) * keep
         # Reading the contacts costs more than the step: do it only where the velocity shows more
         # than gravity, drag and the push of level ground at rest.
-        odd = abs(x - vx * _KEEP) + abs(z - vz * _KEEP) > 1e-6 * (1.0 + abs(x) + abs(z))
+        odd = abs(x - vx * keep) + abs(z - vz * keep) > 1e-6 * (1.0 + abs(x) + abs(z))
         level = self.position[1] < AGENT_RADIUS  # not on something that it might drag along
+        position = physics.agent_position
         if level and 1e-4 < lift < _REST and not odd and self._depth > _DEEP:
             self.grounded = True
-            slip = math.sqrt(x * x + z * z)
-            loss = FRICTION * lift
-            part = 1.0 - loss / slip if slip > loss else 0.0
-            changed = shift = (x * part, y, z * part)
+            ox, _, oz = self.position  # PhysX moves it by nothing but its velocity
+            free = (vy, self._fall, keep)
+            sx, sz, ox, oz = _slide(x, y, z, *free, ox, oz, self._duration)
+            changed = (sx, y, sz)
+            if changed != after:
+                position = (ox, position[1], oz)
+                physics.place_agent(position)
         else:
             changed, shift = self._rub(before, after)
-        position = physics.agent_position
-        if shift != after:
-            (px, py, pz), (sx, sy, sz) = position, shift
-            position = (
-                px + (sx - x) * PHYSICS_STEP,
-                py + (sy - y) * PHYSICS_STEP,
-                pz + (sz - z) * PHYSICS_STEP,
-            )
-            physics.place_agent(position)
+            if shift != after:
+                (px, py, pz), (sx, sy, sz) = position, shift
+                duration = self._duration
+                position = (
+                    _single(px + (sx - x) * duration),
+                    _single(py + (sy - y) * duration),
+                    _single(pz + (sz - z) * duration),
+                )
+                physics.place_agent(position)
         self.position, self.velocity = position, changed
+        if self._landed:
+            self.grounded, self._landed = True, False
 
     def _rub(self, before: Vector, after: Vector) -> tuple[Vector, Vector]:
         """Apply the friction of all contacts to a step's velocity and displacement.
@@ -145,7 +184,7 @@ class AgentBody:
             if contact.impulse <= 0.0 and contact.separation >= 0.0:
                 continue
             self._depth = min(self._depth, contact.separation)
-            limit = contact.friction * contact.impulse
+            limit = _single(_single(contact.friction) * contact.impulse)
             point = along(physics.agent_position, contact.normal, -AGENT_RADIUS)
             grip = physics.grip(contact.body, point, limit * AGENT_MASS)
             slower = rub(changed, before, contact.normal, limit, AGENT_MASS, grip)
@@ -156,7 +195,63 @@ class AgentBody:
                 changed = slower
             limit += contact.friction * max(0.0, -contact.separation) * _PUSH_OUT
             shift = rub(shift, before, contact.normal, limit, AGENT_MASS, grip)
-        return changed, shift
+        return _all_single(changed), _all_single(shift)
+
+
+@njit(cache=True)
+def _slide(
+    x: float,
+    y: float,
+    z: float,
+    vy: float,
+    fall: float,
+    keep: float,
+    ox: float,
+    oz: float,
+    duration: float,
+) -> tuple[float, float, float, float]:
+    """Apply the friction of level ground, in single precision as PhysX computes it.
+
+    Args:
+        x: Velocity after the step without friction, m/s.
+        y: As x.
+        z: As x.
+        vy: Upward velocity before the step.
+        fall: m/s that gravity takes in a step.
+        keep: Share of the velocity that drag leaves.
+        ox: Where the agent was, in metres.
+        oz: As ox.
+        duration: Of the step, in seconds.
+
+    Returns:
+        The velocity along x and z, and where the agent is along them.
+    """
+    single = np.float32
+    free = single(single(single(vy) - single(fall)) * single(keep))
+    loss = single(single(FRICTION) * single(single(y) - free))
+    slip = np.sqrt(x * x + z * z)
+    part = 1.0 - loss / slip if slip > loss else 0.0
+    vx, vz = single(x * part), single(z * part)
+    px = single(single(ox) + single(vx * single(duration)))
+    pz = single(single(oz) + single(vz * single(duration)))
+    return float(vx), float(vz), float(px), float(pz)
+
+
+def _all_single(vector: Vector) -> Vector:
+    x, y, z = vector
+    return _single(x), _single(y), _single(z)
+
+
+def _single(value: float) -> float:
+    """A number as single precision has it."""
+    return float(np.float32(value))
+
+
+def to_local(velocity: Vector, yaw: float) -> Vector:
+    """A velocity in the coordinate frame of an agent with this yaw: right, up, forward."""
+    x, y, z = velocity
+    sin, cos = _heading(yaw)
+    return x * cos - z * sin, y, x * sin + z * cos
 
 
 def _heading(yaw: float) -> tuple[float, float]:

@@ -23,10 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from animalcat.arena_configs.draws import Draws
+    from animalcat.arena_configs.placement import PlacedObject
+    from animalcat.envs.sim.journal import Journal
     from animalcat.envs.sim.rules import EpisodeState
     from animalcat.envs.sim.stage import Prop
 
 _ANYWHERE: Final = Vector3(x=-1.0, y=0.0, z=-1.0)
+_GRANTED: Final = "End Episode Operation"
+"""What a build's log calls the reward of grantReward, too (its sources)."""
 
 
 class Host(Protocol):
@@ -34,6 +38,7 @@ class Host(Protocol):
 
     episode: EpisodeState
     rng: Draws
+    journal: Journal
 
     def spawn_item(self, item: Item) -> list[Prop]:
         """Spawn the copies of an item that find room."""
@@ -61,20 +66,22 @@ class Effect:
         """Finish when the agent leaves."""
 
 
-def effect(operation: AnyOperation, host: Host) -> Effect:
+def effect(operation: AnyOperation, host: Host, owner: PlacedObject) -> Effect:
     """Make an operation's effect, with new counts and toggles.
 
     Args:
         operation: The operation as data.
         host: What it acts on.
+        owner: The button or zone that it belongs to.
     """
     match operation:
         case ToggleObject():
-            return _Toggle(operation, host)
+            return _Toggle(operation, host, owner)
         case LimitedInvocations(operation=inner, max_invocations=limit):
-            return _Limited(effect(inner, host) if inner is not None else Effect(), limit)
+            limited = effect(inner, host, owner) if inner is not None else Effect()
+            return _Limited(limited, limit)
         case OperationFromList(operations=operations, operation_weights=weights):
-            effects = [effect(one, host) for one in operations]
+            effects = [effect(one, host, owner) for one in operations]
             return _Choice(effects, weights, host.rng)
         case NoneOperation():
             return Effect()
@@ -121,8 +128,10 @@ class _Simple(Effect):
     def execute(self) -> None:
         match self._operation:
             case GrantReward(reward=reward):
+                self._host.journal.collect(_GRANTED, reward)
                 self._host.episode.grant(reward)
             case EndEpisode(reward=reward):
+                self._host.journal.collect(_GRANTED, reward)
                 self._host.episode.grant(reward, completes=True)
             case FreezeAgent(freeze_steps=steps):
                 self._host.episode.freeze(steps)
@@ -138,8 +147,8 @@ class _Simple(Effect):
 class _Toggle(Effect):
     """Spawns and removes an item in turn; one without room is not spawned, and its turn is over."""
 
-    def __init__(self, operation: ToggleObject, host: Host) -> None:
-        self._host, self._item = host, operation.spawnable
+    def __init__(self, operation: ToggleObject, host: Host, owner: PlacedObject) -> None:
+        self._host, self._item, self._owner = host, operation.spawnable, owner
         self._forget = operation.spawn_and_forget
         self._present = operation.object_initially_present
         self._props: list[Prop] = []
@@ -160,8 +169,11 @@ class _Toggle(Effect):
         self._present = not self._present
 
     def _spawn(self) -> None:
-        if self._item is not None:
-            self._props.extend(self._host.spawn_item(self._item))
+        if self._item is None:
+            return
+        for prop in self._host.spawn_item(self._item):
+            self._host.journal.operate(self._owner, prop.thing)
+            self._props.append(prop)
 
 
 class _Limited(Effect):

@@ -137,18 +137,27 @@ class Physics:
             left it.
     """
 
-    def __init__(self, agent: Vector, bodies: Sequence[Body], *, late: bool = True) -> None:
+    def __init__(
+        self,
+        agent: Vector,
+        bodies: Sequence[Body],
+        duration: float = PHYSICS_STEP,
+        *,
+        late: bool = True,
+    ) -> None:
         """Build an arena.
 
         Args:
             agent: Where the agent's centre starts.
             bodies: Everything but the floor and the arena's walls; an index into this sequence is
                 the body's index.
+            duration: Of a physics step, in seconds.
             late: Whether the bodies' pushes come only after the first step. Unity starts what a
                 reset builds after the physics step that follows; what is built later, in a
                 callback of physics, starts before it. (A goal of the real build has moved by 0.40 m
                 after three steps at 10 m/s, not by 0.60.)
         """
+        self.duration = duration
         physx.set_scene_config(
             gravity=[0.0, -GRAVITY, 0.0],
             bounce_threshold=2.0,
@@ -161,7 +170,7 @@ class Physics:
         physx.set_body_config(12, 12, 0.005)
         physx.set_shape_config(CONTACT_GAP / 2, 0.0)
         self._system = physx.PhysxCpuSystem()
-        self._system.timestep = PHYSICS_STEP
+        self._system.timestep = duration
         self._scene = Scene([self._system])
         self._smooth = physx.PhysxMaterial(0.0, 0.0, 0.0)
         self._rough: dict[float, physx.PhysxMaterial] = {}
@@ -317,7 +326,7 @@ class Physics:
         arm = np.asarray(point) - pose.p
         velocity = body.get_linear_velocity() + np.cross(body.get_angular_velocity(), arm)
         x, y, z = velocity.tolist()
-        hold = (FRICTION + self._friction[index]) / 2 * body.get_mass() * GRAVITY * PHYSICS_STEP
+        hold = (FRICTION + self._friction[index]) / 2 * body.get_mass() * GRAVITY * self.duration
         if impulse <= hold and math.hypot(x, y, z) < _STILL:
             return Grip((x, y, z), FIXED.give)
         axes = pose.to_transformation_matrix()[:3, :3]

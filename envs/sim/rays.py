@@ -35,6 +35,9 @@ the last digit, and where grazing is left to rounding they do not)."""
 LENGTH: Final = 200.0
 """Metres that a ray reaches; the unit of the distances in an observation."""
 
+MISSED: Final = -2
+"""Tag index of a ray that hit nothing."""
+
 _ARENA_TAG: Final = 0
 _BOX: Final = 0
 _SPHERE: Final = 1
@@ -64,7 +67,32 @@ def cast_rays(
         number per tag (1 for the tag that was hit), 1 if nothing was hit, and the distance that the
         sphere's centre travelled, divided by `LENGTH`.
     """
-    return _cast(
+    return _observe(spec.tags, *_arguments(scene, origin, yaw_degrees, spec))
+
+
+def find_hits(
+    scene: Scene,
+    origin: Sequence[float] | npt.NDArray[Any],
+    yaw_degrees: float,
+    spec: RaySpec,
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """What `cast_rays` finds, before it is encoded.
+
+    Returns:
+        For each ray the distance in metres, at most `LENGTH`, and the index of the tag in
+        `LOGGED_TAGS`: `UNLISTED` for another tag, `MISSED` where nothing was hit.
+    """
+    return _cast(*_arguments(scene, origin, yaw_degrees, spec))
+
+
+def _arguments(
+    scene: Scene,
+    origin: Sequence[float] | npt.NDArray[Any],
+    yaw_degrees: float,
+    spec: RaySpec,
+) -> Any:
+    """The arguments of `_cast`."""
+    return (
         scene.kind,
         scene.center,
         scene.rotation,
@@ -77,7 +105,6 @@ def cast_rays(
         float(yaw_degrees),
         spec.per_side,
         float(spec.max_degrees),
-        spec.tags,
     )
 
 
@@ -95,9 +122,8 @@ def _cast(
     yaw: float,
     per_side: int,
     max_degrees: float,
-    tags: int,
-) -> npt.NDArray[np.float32]:
-    """`cast_rays` over plain arrays."""
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """`find_hits` over plain arrays."""
     rays = 2 * per_side + 1
     heading = np.empty((rays, 2))
     for i in range(rays):
@@ -106,7 +132,7 @@ def _cast(
         heading[i, 0] = sin(angle)
         heading[i, 1] = cos(angle)
     nearest = np.full(rays, LENGTH)
-    hit = np.full(rays, -2)
+    hit = np.full(rays, MISSED)
 
     # The arena's walls are boxes 1 m thick and 42 m long whose inner faces bound 0..40.
     for wall in range(4):
@@ -161,10 +187,33 @@ def _cast(
                 nearest[i] = t
                 hit[i] = tag[k]
 
-    out = np.zeros(rays * (tags + 2), np.float32)
-    for i in range(rays):
+    return nearest, hit
+
+
+@njit(cache=True, error_model="numpy")
+def _observe(
+    tags: int,
+    kind: npt.NDArray[np.uint8],
+    center: npt.NDArray[np.float32],
+    rotation: npt.NDArray[np.float32],
+    half: npt.NDArray[np.float32],
+    tag: npt.NDArray[np.int8],
+    active: npt.NDArray[np.bool_],
+    x: float,
+    y: float,
+    z: float,
+    yaw: float,
+    per_side: int,
+    max_degrees: float,
+) -> npt.NDArray[np.float32]:
+    """`cast_rays` over plain arrays."""
+    nearest, hit = _cast(
+        kind, center, rotation, half, tag, active, x, y, z, yaw, per_side, max_degrees
+    )
+    out = np.zeros(len(hit) * (tags + 2), np.float32)
+    for i in range(len(hit)):
         block = i * (tags + 2)
-        if hit[i] == -2:
+        if hit[i] == MISSED:
             out[block + tags] = 1.0
         elif 0 <= hit[i] < tags:
             out[block + hit[i]] = 1.0

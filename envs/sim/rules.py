@@ -38,11 +38,13 @@ class Pickup:
         needs: How many pickups, including this one, complete the arena; None for one for each goal
             that counts (green and yellow ones). Unity's goals each hold this number, and only those
             that count are ever told another one than 1 (inferred, section 2.1).
+        kind: Name of the goal, for logs.
     """
 
     reward: float
     ends: bool
     needs: float | None = None
+    kind: str = ""
 
 
 class EpisodeState:
@@ -99,6 +101,11 @@ class EpisodeState:
     def frozen(self) -> bool:
         """Whether the agent cannot move in the step now begun."""
         return self.steps <= self._frozen_until or self.steps <= self._held_until
+
+    @property
+    def frozen_next(self) -> bool:
+        """Whether the agent cannot move in the step that has not begun yet."""
+        return self.steps < self._frozen_until or self.steps < self._held_until
 
     def freeze(self, steps: int) -> None:
         """Keep the agent from moving in the next steps; its health continues to fall."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.arena_configs.catalogue import RAY_TAGS
+from animalcat.arena_configs.catalogue import LOGGED_TAGS
 from animalcat.arena_configs.signs import CLEAR, DARK, OWN
 from animalcat.envs.sim.looks import ITSELF
 
@@ -46,8 +46,8 @@ class Style(IntEnum):
 
 
 def tag_index(tag: str) -> int:
-    """Index of a ray tag in `RAY_TAGS`, or `UNLISTED`."""
-    return RAY_TAGS.index(tag) if tag in RAY_TAGS else UNLISTED
+    """Index of a tag in `LOGGED_TAGS`, or `UNLISTED`."""
+    return LOGGED_TAGS.index(tag) if tag in LOGGED_TAGS else UNLISTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Primitive:
             and its half length along z.
         color: Red, green, blue, alpha, 0 to 1, sRGB.
         rotation: Rows of the matrix from local to world coordinates.
-        tag: Index in `RAY_TAGS`.
+        tag: Index in `LOGGED_TAGS`.
         style: How the camera shades it.
         zone: Whether bodies pass through it, so that a sensor may start inside.
         look: What the camera draws in its place, see `looks`.
@@ -94,7 +94,7 @@ class Scene:
         half: (n, 3) float32 half extents; a sphere's radius in column 0; a shell's (a hollow
             cylinder along local z) outer radius x, outer radius y, half length. A wedge is the
             half of its box whose height falls linearly from full at local -z to 0 at local +z.
-        tag: (n,) int8, index in `RAY_TAGS` or `UNLISTED`.
+        tag: (n,) int8, index in `LOGGED_TAGS` or `UNLISTED`.
         color: (n, 4) float32 red, green, blue, alpha, 0 to 1, sRGB. Alpha of a ball that decays
             or ripens is the share of its change that is still to come; it is solid.
         style: (n,) uint8, a `Style`.

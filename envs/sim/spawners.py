@@ -1,8 +1,10 @@
 """The goal spawners: a tree that bears fruit, and housings that fill up and open a hatch.
 
-What they do is fixed: build 4.3.1 ignores an item's `delays`, `spawnCounts`, `timesBetweenSpawns`,
-`ripenTimes`, `initialValues`, `finalValues` and `spawnColors`; only `timesBetweenDoorOpens` acts
-(inferred, reference/animal-ai.md section 2.1). Every goal that appears adds to the number of goals.
+What they do is fixed in builds since 4.0, which ignore an item's `spawnCounts`,
+`timesBetweenSpawns`, `ripenTimes`, `initialValues`, `finalValues` and `spawnColors`; only
+`timesBetweenDoorOpens` acts (inferred, reference/animal-ai.md section 2.1). Build 3.1.3 heeds these
+fields, and where they are missing takes the fallbacks of section 1.4 (its sources; not tested on
+the real build). Every goal that appears adds to the number of goals.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from animalcat.arena_configs.catalogue import HATCH_HEIGHT, HOUSING_WALL, KINDS
 from animalcat.arena_configs.geometry import rotate
 from animalcat.arena_configs.model import Item, Point
-from animalcat.arena_configs.placement import PlacedObject
+from animalcat.arena_configs.placement import MAX_OBJECTS, PlacedObject, shade
 from animalcat.envs.sim.physics import Body, Box
 from animalcat.envs.sim.rules import LONGEST_WAIT
 from animalcat.envs.sim.scene import Primitive, Shape, Style, tag_index
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from animalcat.arena_configs.builds import Build
     from animalcat.envs.sim.stage import Prop, Stage
 
 _GOAL: Final = KINDS["GoodGoalMulti"]
@@ -38,18 +41,90 @@ where it appears with the next rendered picture."""
 _HATCH_COLOR: Final = (1.0, 1.0, 1.0, 1.0 - 0.75**2)
 """Glass as thick as two panes: frames show what is behind it paler than beside it."""
 
-_FRUIT: Final = 10
-_FIRST_FRUIT: Final = round(2.0 / PHYSICS_STEP)
-_NEXT_FRUIT: Final = round(1.5 / PHYSICS_STEP)
-_RIPE: Final = round(4.0 / PHYSICS_STEP)
-_BUD: Final = 0.2
 _CROWN: Final = Point(-0.1, 4.3, -0.1)
 _CROWN_RADIUS: Final = 2.25
 _LOWEST: Final = 3.0
 """Metres: no fruit below, where it would grow in the trunk (inferred)."""
 
 
-def _goal_at(position: Point, size: float) -> PlacedObject:
+@dataclass(frozen=True, slots=True)
+class Supply:
+    """What a spawner gives.
+
+    Attributes:
+        count: Number of goals; -1 for no end.
+        first: Physics steps before the first one.
+        every: Physics steps from one to the next.
+        ripening: Physics steps in which a goal hangs and grows.
+        start: Its diameter in metres when it appears.
+        end: Its diameter when it falls.
+        color: rgb, 0 to 1; None for the goal's own.
+    """
+
+    count: int
+    first: int
+    every: int
+    ripening: int
+    start: float
+    end: float
+    color: tuple[float, float, float] | None = None
+
+    def due(self, steps: int) -> int:
+        """How many goals have appeared after a number of physics steps."""
+        if steps < self.first:
+            return 0
+        number = 1 + (steps - self.first) // self.every
+        return number if self.count < 0 else min(number, self.count)
+
+    def diameter(self, age: int) -> float:
+        """Diameter of a goal that appeared so many physics steps ago."""
+        if age >= self.ripening:
+            return self.end
+        return self.start + (self.end - self.start) * age / self.ripening
+
+
+def _steps(seconds: float) -> int:
+    return round(min(max(0.0, seconds), LONGEST_WAIT) / PHYSICS_STEP)
+
+
+_SUPPLIES: Final = {
+    "SpawnerTree": Supply(10, _steps(2.0), _steps(1.5), _steps(4.0), 0.2, 1.0),
+    "SpawnerDispenserTall": Supply(10, _FIRST_GOAL, _steps(0.5), 0, 1.0, 1.0),
+    "SpawnerContainerShort": Supply(1, _FIRST_GOAL, 1, 0, 1.0, 1.0),
+}
+
+
+def supply(thing: PlacedObject, build: Build) -> Supply:
+    """What a spawner of a build gives.
+
+    The first goal comes when the prefab says, also in build 3.1.3: a spawner begins to wait before
+    it is told of its item's `delays`.
+    """
+    usual = _SUPPLIES[thing.name]
+    if build != "3.1.3":
+        return usual
+    tree, item = thing.name == "SpawnerTree", thing.item
+    start, end = (0.2, 1.0) if tree else (2.5, 0.5)
+    most = 3.0 if tree else 1.0
+    rgb = item.spawn_colors[0] if item.spawn_colors else None
+    return Supply(
+        max(-1, item.spawn_counts[0]) if item.spawn_counts else -1,
+        usual.first,
+        max(1, _steps(_first(item.times_between_spawns, 4.0 if tree else 1.5))),
+        _steps(_first(item.ripen_times, 6.0)),
+        min(max(_first(item.initial_values, start), 0.2), most),
+        min(max(_first(item.final_values, end), 0.2), most),
+        None if rgb is None or min(rgb.r, rgb.g, rgb.b) < 0 else shade(rgb),
+    )
+
+
+def _first(values: tuple[float, ...], fallback: float) -> float:
+    return values[0] if values else fallback
+
+
+def _goal_at(
+    position: Point, size: float, color: tuple[float, float, float] | None
+) -> PlacedObject:
     """Make a placed GoodGoalMulti of a diameter, with its centre at a position."""
     return PlacedObject(
         _GOAL,
@@ -57,18 +132,40 @@ def _goal_at(position: Point, size: float) -> PlacedObject:
         position,
         0.0,
         Point(size, size, size),
-        None,
+        color,
         size,
         Item(name=_GOAL.name),
         (-1, 0),
     )
 
 
+class _Hanging:
+    """Goals that grow where they hang, and then fall."""
+
+    def __init__(self, stage: Stage, supply: Supply) -> None:
+        self._stage, self._supply = stage, supply
+        self._goals: list[tuple[Prop, int]] = []
+
+    def add(self, prop: Prop, born: int) -> None:
+        """Hang a goal that appeared in this physics step."""
+        self._goals.append((prop, born))
+
+    def step(self, steps: int) -> None:
+        """Grow and drop, in this physics step."""
+        supply = self._supply
+        for prop, born in self._goals:
+            if prop.bodies[0] in self._stage.goals:
+                self._stage.resize(prop, supply.diameter(steps - born), hanging=True)
+                if steps - born >= supply.ripening:
+                    self._stage.release(prop)
+        self._goals = [one for one in self._goals if steps - one[1] < supply.ripening]
+
+
 class Tree:
-    """Bears ten GoodGoalMulti, the first after 2 s, then one every 1.5 s.
+    """Bears GoodGoalMulti: ten, the first after 2 s, then one every 1.5 s.
 
     They hang on a sphere of 2.25 m round the crown, on its upper part, grow from 0.2 to 1 m in
-    4 s, then fall.
+    4 s, then fall. (Numbers of builds since 4.0.)
     """
 
     def __init__(
@@ -77,6 +174,7 @@ class Tree:
         prop: Prop,
         spawn: Callable[[PlacedObject, bool], Prop],
         rng: np.random.Generator,
+        supply: Supply,
     ) -> None:
         """Bear fruit from now on.
 
@@ -85,26 +183,23 @@ class Tree:
             prop: The tree.
             spawn: Puts a goal in; hanging if True.
             rng: Where on the crown. (Unity's tree draws from fixed seeds, its own ones.)
+            supply: What it bears.
         """
         self._stage, self._thing, self._spawn, self._rng = stage, prop.thing, spawn, rng
+        self._supply, self._hanging = supply, _Hanging(stage, supply)
         self._steps = self._borne = 0
-        self._hanging: list[tuple[Prop, int]] = []
 
     def step(self) -> None:
         """Grow the fruit that hangs, drop what is ripe, and bear the next."""
         self._steps += 1
-        for prop, born in self._hanging:
-            if prop.bodies[0] not in self._stage.goals:
-                continue
-            age = min((self._steps - born) / _RIPE, 1.0)
-            self._stage.resize(prop, _BUD + (1.0 - _BUD) * age, hanging=True)
-            if age == 1.0:
-                self._stage.release(prop)
-        self._hanging = [(p, born) for p, born in self._hanging if self._steps - born < _RIPE]
-        due = _FIRST_FRUIT + self._borne * _NEXT_FRUIT
-        if self._borne < _FRUIT and self._steps == due:
+        supply = self._supply
+        self._hanging.step(self._steps)
+        if self._borne < supply.due(self._steps) and len(self._stage.scene) < MAX_OBJECTS:
             self._borne += 1
-            self._hanging.append((self._spawn(_goal_at(self._place(), _BUD), True), self._steps))
+            fruit = _goal_at(self._place(), supply.diameter(0), supply.color)
+            prop = self._spawn(fruit, supply.ripening > 0)
+            if supply.ripening:
+                self._hanging.add(prop, self._steps)
 
     def _place(self) -> Point:
         """Draw a point of the sphere, uniform over its surface above `_LOWEST`."""
@@ -116,20 +211,10 @@ class Tree:
         return _in_arena(self._thing, Point(x, _CROWN.y + y, z))
 
 
-@dataclass(frozen=True, slots=True)
-class _Stock:
-    """What a housing holds: how many goals, how often one appears, where, and when it opens."""
-
-    count: int
-    every: int
-    height: float
-    opens: int
-
-
-_STOCKS: Final = {
-    "SpawnerDispenserTall": _Stock(10, round(0.5 / PHYSICS_STEP), 3.65, 0),
-    "SpawnerContainerShort": _Stock(1, 1, 0.55, round(1.0 / PHYSICS_STEP)),
-}
+_HEIGHTS: Final = {"SpawnerDispenserTall": 3.65, "SpawnerContainerShort": 0.55}
+"""Metres above a housing's foot at which goals appear in it."""
+_OPENS: Final = {"SpawnerDispenserTall": 0, "SpawnerContainerShort": _steps(1.0)}
+"""Physics steps before a hatch begins to open."""
 
 
 class Stockpiler:
@@ -147,14 +232,14 @@ class Stockpiler:
         prop: Prop,
         spawn: Callable[[PlacedObject, bool], Prop],
         rng: np.random.Generator,
+        supply: Supply,
     ) -> None:
         """Begin with the hatch closed; arguments as for `Tree`."""
         self._stage, self._thing, self._spawn, self._rng = stage, prop.thing, spawn, rng
-        self._stock = _STOCKS[prop.thing.name]
+        self._supply, self._hanging = supply, _Hanging(stage, supply)
+        self._height, self._opens = _HEIGHTS[prop.thing.name], _OPENS[prop.thing.name]
         again = prop.thing.item.times_between_door_opens
-        self._pause = (
-            round(min(again[0], LONGEST_WAIT) / PHYSICS_STEP) if again and again[0] >= 0 else None
-        )
+        self._pause = _steps(again[0]) if again and again[0] >= 0 else None
         self._steps = self._spawned = 0
         self._sunk = 0.0
         width = prop.thing.size.x
@@ -179,16 +264,22 @@ class Stockpiler:
 
     def step(self) -> None:
         """Fill up, and move the hatch."""
-        due = min(self._stock.count, 1 + (self._steps - _FIRST_GOAL) // self._stock.every)
-        self._steps += 1
-        if self._spawned < due:
+        supply = self._supply
+        self._hanging.step(self._steps)
+        if self._spawned < supply.due(self._steps) and len(self._stage.scene) < MAX_OBJECTS:
             # A little off the middle, or they would balance on one another.
             x, z = self._rng.uniform(-0.02, 0.02, 2).tolist()
-            position = _in_arena(self._thing, Point(x, self._stock.height, z))
+            position = _in_arena(self._thing, Point(x, self._height, z))
             if self._free(position):
+                born = supply.first + self._spawned * supply.every
+                age = self._steps - born  # it has ripened while it waited for room
                 self._spawned += 1
-                self._spawn(_goal_at(position, 1.0), False)
-        sunk = self._opened(self._steps - self._stock.opens) * HATCH_HEIGHT
+                goal = _goal_at(position, supply.diameter(age), supply.color)
+                prop = self._spawn(goal, age < supply.ripening)
+                if age < supply.ripening:
+                    self._hanging.add(prop, born)
+        self._steps += 1
+        sunk = self._opened(self._steps - self._opens) * HATCH_HEIGHT
         if sunk != self._sunk:
             self._sunk = sunk
             x, y, z = self._closed

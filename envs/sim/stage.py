@@ -84,16 +84,25 @@ class Stage:
         triggers: What waits for the agent.
     """
 
-    def __init__(self, placement: Placement, *, late: bool) -> None:
+    def __init__(
+        self,
+        placement: Placement,
+        duration: float = PHYSICS_STEP,
+        *,
+        late: bool,
+        landed: bool = False,
+    ) -> None:
         """Set up an arena.
 
         Args:
             placement: Where everything stands.
+            duration: Of a physics step, in seconds.
             late: As for `Physics`: whether a reset builds it, not what happens in an episode.
+            landed: As for `AgentBody`.
         """
         level = build_level(placement)
-        self.physics = Physics(placement.agent.position, level.bodies, late=late)
-        self.agent = AgentBody(self.physics, placement.agent.yaw)
+        self.physics = Physics(placement.agent.position, level.bodies, duration, late=late)
+        self.agent = AgentBody(self.physics, placement.agent.yaw, landed=landed)
         self.goals: dict[int, Pickup] = dict(level.goals)
         self.goal_count = level.goal_count
         self.scene = Scene.of(level.primitives)

@@ -33,7 +33,7 @@ class Button:
         x, z = rotate(_FACE_CENTER[0], _FACE_CENTER[2], thing.yaw)
         px, py, pz = thing.position
         self._face = Zone((px + x, py + _FACE_CENTER[1], pz + z), _FACE_HALF, thing.yaw, False)
-        self._effects = [effect(one, host) for one in button_operations(thing.item)]
+        self._effects = [effect(one, host, thing) for one in button_operations(thing.item)]
         self._move = _steps(thing.item.move_durations)
         self._reset = _steps(thing.item.reset_durations)
         self._busy = 0
@@ -64,12 +64,15 @@ class DataZone:
         """Wait for the agent."""
         half = (thing.size.x / 2, thing.size.y / 2, thing.size.z / 2)
         self._zone = Zone(thing.position, half, thing.yaw, False)
-        self._effects: list[Effect] = [effect(one, host) for one in thing.item.operations]
+        self._thing, self._host = thing, host
+        self._effects: list[Effect] = [effect(one, host, thing) for one in thing.item.operations]
         self._inside = False
 
     def feel(self, position: Vector) -> None:
         """Act at the end of a physics step that the agent began at this position."""
         inside = self._zone.holds(position)
+        if inside is not self._inside:
+            self._host.journal.cross(self._thing, entered=inside)
         for one in self._effects:
             if inside and not self._inside:
                 one.execute()

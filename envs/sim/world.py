@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -13,21 +14,22 @@ from animalcat.arena_configs.model import PER_COPY, Arena, Item, Point, Vector3
 from animalcat.arena_configs.orders import OBJECT_TRIES
 from animalcat.arena_configs.placement import MAX_OBJECTS, place
 from animalcat.envs.sim.builder import counts
-from animalcat.envs.sim.builds import in_build
+from animalcat.envs.sim.builds import in_build, step_seconds
 from animalcat.envs.sim.changing import Aging, Growing
+from animalcat.envs.sim.journal import Journal
 from animalcat.envs.sim.rules import EpisodeState, is_dark
 from animalcat.envs.sim.scene import Shape
-from animalcat.envs.sim.spawners import Stockpiler, Tree
+from animalcat.envs.sim.spawners import Stockpiler, Tree, supply
 from animalcat.envs.sim.stage import Prop, Stage
 from animalcat.envs.sim.triggers import Button, DataZone
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from animalcat.arena_configs.builds import Build
     from animalcat.arena_configs.catalogue import PartShape
     from animalcat.arena_configs.draws import Draws
     from animalcat.arena_configs.placement import PlacedObject, Placement
-    from animalcat.envs.sim.builds import Build
     from animalcat.envs.sim.movement import AgentBody
     from animalcat.envs.sim.scene import Scene
     from animalcat.envs.sim.vector import Vector
@@ -54,6 +56,7 @@ class World:
     Attributes:
         episode: Health, reward and the end.
         rng: Source of randomness during play, of what operations choose and spawn.
+        journal: Is told what happens.
     """
 
     def __init__(
@@ -62,6 +65,9 @@ class World:
         rng: np.random.Generator,
         build: Build = "4.x",
         draws: Draws | None = None,
+        journal: Journal | None = None,
+        *,
+        landed: bool = False,
     ) -> None:
         """Begin at the start of the first arena.
 
@@ -70,7 +76,12 @@ class World:
             rng: Source of randomness during play.
             build: Which build of Animal-AI this is.
             draws: What operations draw from instead; only spawners then draw from `rng`.
+            journal: Is told what happens.
+            landed: Whether the agent stood on the ground before, as for `AgentBody`.
         """
+        self._landed = landed
+        self._logged = journal is not None
+        self.journal = journal or Journal()
         self.rng: Draws = rng if draws is None else draws
         self._spawning = rng
         self.episode = EpisodeState(placements[0].time_limit, 0)
@@ -112,6 +123,10 @@ class World:
                 self._enter_next(late=False)
         self._stage.refresh()
 
+    def refresh(self) -> None:
+        """Bring the scene up to date, between the physics steps of `play`."""
+        self._stage.refresh()
+
     def spawn_item(self, item: Item) -> list[Prop]:
         """Spawn an item's copies while the arena is played; those without room are left out.
 
@@ -149,13 +164,16 @@ class World:
             things = tuple(in_build(thing, self._build) for thing in placement.objects)
             placement = replace(placement, objects=things)
         self._inside: set[Zone] = set()
-        self._stage = Stage(placement, late=late)
+        duration = step_seconds(self._build)
+        self._stage = Stage(placement, duration, late=late, landed=self._landed)
+        self._landed = False
         self._blackouts = placement.blackouts
         self.episode.enter(
             self._stage.goal_count,
             placement.agent.frozen_seconds,
             placement.pass_mark if self._left else None,
         )
+        self.journal.enter(placement.objects)
         for prop in self._stage.props:
             self._animate(prop)
 
@@ -166,6 +184,8 @@ class World:
         lively = bool(stage.movers or stage.triggers)
         zones, goals = stage.everything() if lively else stage.in_reach(steps)
         for done in range(1, steps + 1):
+            if self._logged:
+                self.journal.step(self, move, turn)
             episode.tick()
             if episode.ended_by is not None:
                 return 0
@@ -188,6 +208,7 @@ class World:
                     continue
                 pickup = stage.goals.pop(goal)
                 goals.remove(goal)
+                self.journal.collect(pickup.kind, pickup.reward)
                 episode.collect(pickup)
                 if not pickup.ends:  # one that ends the episode is still there at its end
                     stage.take_out(goal)
@@ -207,6 +228,7 @@ class World:
         for zone in inside:
             if zone not in self._inside:
                 if zone.deadly:
+                    self.journal.collect("DeathZone", -1.0)
                     self.episode.die()
                 else:
                     self.episode.burn()
@@ -222,6 +244,10 @@ class World:
         self._animate(prop)
         return prop
 
+    def _dispense(self, spawner: PlacedObject, thing: PlacedObject, hanging: bool) -> Prop:
+        self.journal.dispense(spawner, thing)
+        return self._spawn(thing, hanging)
+
     def _animate(self, prop: Prop) -> None:
         """Give an object that acts by itself what it does."""
         thing, stage = prop.thing, self._stage
@@ -230,10 +256,10 @@ class World:
                 prop.movers.append(Growing(stage, prop))
             case "value":
                 prop.movers.append(Aging(stage, prop))
-            case "spawner" if thing.name == "SpawnerTree":
-                prop.movers.append(Tree(stage, prop, self._spawn, self._spawning))
             case "spawner":
-                prop.movers.append(Stockpiler(stage, prop, self._spawn, self._spawning))
+                spawner = Tree if thing.name == "SpawnerTree" else Stockpiler
+                dispense, gives = partial(self._dispense, thing), supply(thing, self._build)
+                prop.movers.append(spawner(stage, prop, dispense, self._spawning, gives))
             case "button":
                 prop.triggers.append(Button(thing, self))
             case _:
@@ -245,10 +271,9 @@ class World:
         """One copy in a place that is free now, or None."""
         arena = Arena(items=(_AGENT_AFAR, item))
         for _ in range(OBJECT_TRIES):
-            objects = place(arena, self.rng).objects
-            if not objects:
+            [thing] = place(arena, self.rng).objects or [None]
+            if thing is None or thing.cornered:
                 return None
-            [thing] = objects
             first = thing.solids()[0]
             half = Point(*[first.half.x] * 3) if thing.kind.ball else first.half
             box = Solid("box", first.center, half, first.yaw)

@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat import names
+from animalcat.arena_configs.builds import NEWEST, Build
+from animalcat.arena_configs.draws import UnityDraws
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.outcome import success
@@ -92,7 +94,9 @@ class Game:
         instance: str,
         data: Path,
         resolution: int = 256,
-        make: Make = make_environment,
+        make: Make | None = None,
+        build: Build = NEWEST,
+        draws: UnityDraws | None = None,
     ) -> None:
         """Start the first episode.
 
@@ -103,7 +107,9 @@ class Game:
             instance: Name of the arena, for the recordings' headers.
             data: Data directory; recordings go to `recordings/SESSION/` in it.
             resolution: Side of the camera's picture in pixels.
-            make: Makes the environment.
+            make: Makes the environment instead.
+            build: The build that is simulated.
+            draws: What draws instead of a generator of the seed, on and on as in a build's process.
 
         Raises:
             ArenaError: The arena cannot be built.
@@ -113,7 +119,12 @@ class Game:
         self._arena, self._seed = arena, seed
         self._instance, self._data = instance, data
         self._spec = ObservationSpec(CameraSpec(resolution), RaySpec(), PERIOD)
-        self._environment = make(BACKEND, self._spec)
+        self._environment = (
+            make(BACKEND, self._spec)
+            if make is not None
+            else make_environment(BACKEND, self._spec, build=build)
+        )
+        self._draws = draws
         self._recorder: EpisodeRecorder | None = None
         self._number = 0
         self.view = self._start()
@@ -168,7 +179,8 @@ class Game:
 
     def _start(self) -> View:
         seed = self._seed + self._number
-        text = to_yaml(fix(self._arena, np.random.default_rng(seed)))
+        draws = np.random.default_rng(seed) if self._draws is None else self._draws
+        text = to_yaml(fix(self._arena, draws))
         self._played = merged(load_text(text, self._instance).config)
         self._header = results_pb2.EpisodeHeader(
             name=names.episode_name(self.session, self._number, 0),

@@ -220,16 +220,24 @@ def test_chance_is_drawn_as_unity_draws_it(tmp_path: Path) -> None:
     file = tmp_path / "random.yaml"
     file.write_text(RANDOM.replace("rotations: [0]", "rotations: [-1]"))
     headings = {
-        name: json.loads(run("show", file, "--rng", name, "--seed", 0, "--json"))["agent"]["yaw"]
-        for name in ("unity", "unity:3.1.3", "animalcat")
+        (name, build): json.loads(
+            run("show", file, "--rng", name, "--build", build, "--seed", 0, "--json")
+        )["agent"]["yaw"]
+        for name, build in (("unity", "4.3.1"), ("unity", "3.1.3"), ("animalcat", "4.x"))
     }
-    assert headings["unity"] == headings["unity:3.1.3"] == pytest.approx(149.7097, abs=5e-5)
-    assert headings["animalcat"] != headings["unity"]
-    [row] = json.loads(run("features", file, "--rng", "unity", "--json"))
-    assert row["drawn"]["items[0].rotations[0]"] == headings["unity"]
+    heading = headings["unity", "4.3.1"]
+    assert heading == headings["unity", "3.1.3"] == pytest.approx(149.7097, abs=5e-5)
+    assert headings["animalcat", "4.x"] != heading
+    options = ("--rng", "unity", "--build", "4.1.0", "--seed", 0)
+    [row] = json.loads(run("features", file, *options, "--json"))
+    assert row["drawn"]["items[0].rotations[0]"] == heading
+    assert (row["rng"], row["build"], row["seed"]) == ("unity", "4.1", 0)
+    assert "drawn by unity, build 4.1, from seed 0" in run("features", file, *options)
+    assert "drawn by animalcat, from seed 3" in run("features", file, "--seed", 3)
     assert "1 file" in run("check", file, "--rng", "unity")
-    assert "there is no build" in run("check", file, "--rng", "unity:2.0", code=2)
+    assert "there is no build" in run("check", file, "--build", "2.0", code=2)
+    assert "name a build by itself" in run("check", file, "--rng", "unity:4.1", code=2)
     picture = tmp_path / "view.png"
-    run("show", file, "--rng", "unity:4.1", "--first-person", "--resolution", 8, "-o", picture)
+    run("show", file, *options, "--first-person", "--resolution", 8, "-o", picture)
     with Image.open(picture) as seen:
         assert seen.size == (8, 8)

@@ -45,10 +45,10 @@ def test_what_is_drawn_elsewhere_leaves_the_stream_be() -> None:
 
 def test_sources_have_names() -> None:
     assert isinstance(draws_by_name("animalcat", 0), np.random.Generator)
-    newest, old = draws_by_name("unity", 0), draws_by_name("unity:3.1.3", 0)
+    newest, old = draws_by_name("unity", 0), draws_by_name("unity", 0, "3.1.3")
     assert isinstance(newest, UnityDraws)
     assert isinstance(old, UnityDraws)
     assert (newest.rules.height, old.rules.height) == (False, True)
-    for wrong in ("dice", "unity:2.0"):
+    for wrong in ("dice", "unity:3.1.3"):
         with pytest.raises(ValueError, match="there is no"):
             draws_by_name(wrong, 0)

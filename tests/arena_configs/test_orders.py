@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from animalcat.arena_configs.builds import Build
 from animalcat.arena_configs.draws import UnityDraws, UnityRandom
-from animalcat.arena_configs.model import RGB, Arena, Item, Vector3
-from animalcat.arena_configs.placement import Placement, place
+from animalcat.arena_configs.model import RGB, Arena, Item, Point, Vector3
+from animalcat.arena_configs.placement import Placement, fix, place
 
 ANY = Vector3(x=-1, y=0, z=-1)
 UNIT = Vector3(x=1, y=1, z=1)
@@ -20,7 +22,7 @@ AGENT = item("Agent", Vector3(x=20, y=0, z=1), rotations=(0.0,), skins=("hedgeho
 """Draws nothing."""
 
 
-def put(*items: Item, build: str = "3.1.3", seed: int = 0, random_seed: int = 0) -> Placement:
+def put(*items: Item, build: Build = "3.1.3", seed: int = 0, random_seed: int = 0) -> Placement:
     return place(Arena(items=items, random_seed=random_seed), UnityDraws(seed, build))
 
 
@@ -98,11 +100,27 @@ def test_what_finds_no_spot_draws_no_colour_and_draws_again_at_every_try() -> No
     ball = item("GoodGoal", Vector3(x=-1, y=0, z=39), sizes=(UNIT,), rotations=(0.0,))
     placement = put(AGENT, full, big, ball)
     assert [skipped.source for skipped in placement.skipped] == [(2, 0)]
+    corner = placement.objects[1]
+    assert corner.cornered
+    assert (corner.source, corner.position, corner.yaw) == ((2, 0), Point(0.0, 0.5, 0.0), 0.0)
+    assert (corner.size.x, corner.color) == (pytest.approx(9 * 0.999), None)
     random = UnityRandom(0)
     for _ in range(20):
         random.bits()
-    x = placement.objects[1].position.x
+    x = placement.objects[2].position.x
     assert x == pytest.approx(random.uniform(0.4995, 39.5005), abs=1e-5)
+
+
+def test_what_stands_in_the_corner_bars_nothing_and_is_left_out_by_fix() -> None:
+    spot = Vector3(x=20, y=0, z=20)
+    balls = [item("GoodGoal", spot, sizes=(UNIT,), rotations=(0.0,)) for _ in range(3)]
+    arena = Arena(items=(AGENT, *balls))
+    placement = place(arena, UnityDraws(0))
+    assert [thing.cornered for thing in placement.objects] == [False, True, True]
+    assert all("corner" in skipped.reason for skipped in placement.skipped)
+    assert len(fix(arena, UnityDraws(0)).items) == 2
+    ours = place(arena, np.random.default_rng(0))
+    assert [thing.cornered for thing in ours.objects] == [False]
 
 
 @pytest.mark.parametrize("position", [(), (Vector3(x=10, y=-1, z=10),)])

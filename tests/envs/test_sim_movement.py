@@ -79,7 +79,7 @@ def test_pushed_blocks_and_rolling_goals_move_by_their_masses() -> None:
 
 
 def test_full_thrust_from_rest_and_the_resting_height() -> None:
-    environment = SimEnvironment(ObservationSpec(rays=None))
+    environment = SimEnvironment(ObservationSpec(rays=None), build="3.1.3")
     environment.load(Arena(items=(start(),)), seed=0)
     for _ in range(8):
         environment.step(NOOP)
@@ -89,7 +89,7 @@ def test_full_thrust_from_rest_and_the_resting_height() -> None:
 
 
 def test_a_wall_stops_the_agent_where_the_real_build_stops_it() -> None:
-    environment = SimEnvironment(ObservationSpec(rays=None))
+    environment = SimEnvironment(ObservationSpec(rays=None), build="3.1.3")
     wall = thing("Wall", 20.0, 0.0, 25.0, size=(40.0, 1.5, 30.0))
     environment.load(Arena(items=(start(), wall)), seed=0)
     for _ in range(60):
@@ -99,7 +99,7 @@ def test_a_wall_stops_the_agent_where_the_real_build_stops_it() -> None:
 
 
 def test_the_agent_turns_six_degrees_a_decision_also_in_the_air() -> None:
-    environment = SimEnvironment(ObservationSpec(rays=None))
+    environment = SimEnvironment(ObservationSpec(rays=None), build="3.1.3")
     environment.load(Arena(items=(start(),)), seed=0)
     for _ in range(15):  # from 5 on: a quarter turn right, begun while still falling
         environment.step(1)
@@ -110,7 +110,7 @@ def test_the_agent_turns_six_degrees_a_decision_also_in_the_air() -> None:
 
 
 def test_a_frozen_agent_neither_moves_nor_pays() -> None:
-    environment = SimEnvironment(ObservationSpec(rays=None, decision_period=5))
+    environment = SimEnvironment(ObservationSpec(rays=None, decision_period=5), build="3.1.3")
     item = start().model_copy(update={"frozen_agent_delays": (2.0,)})
     environment.load(Arena(time_limit=100, items=(item,)), seed=0)
     for _ in range(20):

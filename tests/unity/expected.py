@@ -96,7 +96,8 @@ class Game:
 
     def _load(self) -> Step:
         self._reward = 0.0
-        return self._environment.load(next(self._arenas), seed=0)
+        landed = self._environment.landed
+        return self._environment.load(next(self._arenas), seed=0, landed=landed)
 
     def _told(self, step: Step) -> Told:
         reward, self._reward = self._reward + step.reward, 0.0

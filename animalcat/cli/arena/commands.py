@@ -8,14 +8,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import numpy as np
 import typer
 from rich.progress import track
 
+from animalcat.arena_configs.builds import BUILDS, NEWEST, Build, build_named
 from animalcat.arena_configs.checks import check_loaded
-from animalcat.arena_configs.draws import DRAW_RULES, OWN, UNITY, Draws, draws_by_name
+from animalcat.arena_configs.draws import OWN, UNITY, Draws, UnityDraws, draws_by_name
 from animalcat.arena_configs.features import FEATURES, bearing, measure_features
 from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, Problem
@@ -58,8 +59,17 @@ Rng = Annotated[
     typer.Option(
         "--rng",
         metavar="NAME",
-        help="How chance is drawn: animalcat; or unity, as the newest build of Animal-AI draws it "
-        f"in a process with this seed; or unity:BUILD ({', '.join(DRAW_RULES)}).",
+        help="How chance is drawn: animalcat; or unity, as the build of Animal-AI draws it in a "
+        "process with this seed.",
+    ),
+]
+BuildName = Annotated[
+    str,
+    typer.Option(
+        "--build",
+        metavar="NAME",
+        help=f"The build of Animal-AI that it is about: {', '.join(BUILDS)}; or its version, such "
+        "as 4.3.1.",
     ),
 ]
 File = Annotated[Path, typer.Argument(metavar="FILE", help="An arena file.", show_default=False)]
@@ -82,6 +92,8 @@ class FeatureRow:
     arena: int | None
     instance: str
     seed: int
+    rng: str
+    build: str
     drawn: dict[str, float] = field(default_factory=dict[str, float])
     features: dict[str, float] | None = None
     missing: dict[str, str] = field(default_factory=dict[str, str])
@@ -97,6 +109,7 @@ def check_files(
     ] = False,
     seed: Seed = 0,
     rng: Rng = OWN,
+    build: BuildName = NEWEST,
     every: Annotated[
         bool, typer.Option("--all", help="List every problem, however many there are.")
     ] = False,
@@ -107,9 +120,9 @@ def check_files(
     More than 40 problems are grouped by kind, each with an example, unless --all is given. The
     exit code is 1 when there is an error.
     """
-    _draws(rng, seed)
+    chance = _chance(rng, seed, build)
     looked = track(_files(paths), "checking", console=progress_console(), transient=True)
-    results = [_checked(path, strict, seed, rng) for path in looked]
+    results = [_checked(path, strict, chance) for path in looked]
     problems = [problem for _, _, found in results for problem in found]
     errors = sum(problem.severity == "error" for problem in problems)
     if as_json:
@@ -140,6 +153,7 @@ def features(
     paths: Paths,
     seed: Seed = 0,
     rng: Rng = OWN,
+    build: BuildName = NEWEST,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE.csv", help="Write a CSV file here."),
@@ -152,8 +166,8 @@ def features(
     arena leaves to chance is drawn from the seed first. The table on the screen leaves out features
     that no arena has. The exit code is 1 when an arena cannot be read or built.
     """
-    _draws(rng, seed)
-    rows = [row for path in _files(paths) for row in _feature_rows(path, seed, rng)]
+    chance = _chance(rng, seed, build)
+    rows = [row for path in _files(paths) for row in _feature_rows(path, chance)]
     if output:
         _write_csv(output, rows)
         wrote(_count(len(rows), "arena"), output)
@@ -163,6 +177,7 @@ def features(
         shown = there([row.features or {} for row in rows])
         columns = ["instance", *shown, "drawn", "error"]
         print_rows([_flat(row) for row in rows], columns, as_json=False)
+        typer.echo(chance.told())
     if any(row.error for row in rows):
         raise typer.Exit(FAILED)
 
@@ -173,6 +188,7 @@ def show(
     number: Number = None,
     seed: Seed = 0,
     rng: Rng = OWN,
+    build: BuildName = NEWEST,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -200,9 +216,10 @@ def show(
     """Show what stands where in an arena, or draw it."""
     if first_person and output is None:
         fail("--first-person draws a picture: say where it goes, for example -o frame.png")
+    chance = _chance(rng, seed, build)
     arena = _arena(_load(file), number)
     try:
-        placement = place(arena, _draws(rng, seed))
+        placement = place(arena, chance.draws())
     except ArenaError as error:
         fail(f"{file}: {error}")
     if as_json:
@@ -213,7 +230,7 @@ def show(
         return
     try:
         if first_person:
-            _first_view(arena, seed, rng, resolution).save(output)
+            _first_view(arena, chance, resolution).save(output)
         else:
             from animalcat.cli.arena.map import draw_map  # matplotlib takes a while to import
 
@@ -228,6 +245,8 @@ def play(
     file: File,
     number: Number = None,
     seed: Seed = 0,
+    rng: Rng = OWN,
+    build: BuildName = NEWEST,
     resolution: Annotated[
         int,
         typer.Option(
@@ -251,8 +270,10 @@ def play(
 ) -> None:
     """Play an arena yourself, with the keyboard.
 
-    Every episode is recorded.
+    Every episode is recorded. With --rng unity each draws on where the one before ended, as the
+    episodes of a build's process do; otherwise each takes the next seed.
     """
+    chance = _chance(rng, seed, build)
     try:
         arena = merged(_load(file), number)
     except ArenaError as error:
@@ -263,6 +284,8 @@ def play(
         arena,
         file.stem if number is None else f"{file.stem}-{number}",
         seed=seed,
+        build=chance.build,
+        draws=UnityDraws(seed, chance.build) if rng == UNITY else None,
         resolution=resolution,
         data=data,
         port=port,
@@ -272,11 +295,33 @@ def play(
     )
 
 
-def _draws(rng: str, seed: int) -> Draws:
+class _Chance(NamedTuple):
+    """How what arenas leave to chance is drawn."""
+
+    rng: str
+    seed: int
+    build: Build
+
+    def draws(self) -> Draws:
+        """The source of the draws of one arena, at its beginning."""
+        return draws_by_name(self.rng, self.seed, self.build)
+
+    def told(self) -> str:
+        """Say so in a sentence."""
+        who = f"unity, build {self.build}" if self.rng == UNITY else self.rng
+        return f"what arenas leave to chance is drawn by {who}, from seed {self.seed}"
+
+
+def _chance(rng: str, seed: int, build: str) -> _Chance:
     try:
-        return draws_by_name(rng, seed)
+        chance = _Chance(rng, seed, build_named(build))
+    except ValueError as error:
+        fail(f"--build {build}: {error}")
+    try:
+        chance.draws()
     except ValueError as error:
         fail(f"--rng {rng}: {error}")
+    return chance
 
 
 def _files(paths: Iterable[Path]) -> list[Path]:
@@ -314,16 +359,14 @@ def _arena(config: ArenaConfig, number: int | None) -> Arena:
     return config.arenas[number]
 
 
-def _checked(
-    path: Path, strict: bool, seed: int, rng: str
-) -> tuple[str, bool, tuple[Problem, ...]]:
+def _checked(path: Path, strict: bool, chance: _Chance) -> tuple[str, bool, tuple[Problem, ...]]:
     """Name of a file, whether it could be read, and its problems."""
     name = str(path)
     try:
         loaded = load_config(path, strict=strict)
     except ArenaError as error:
         return name, False, error.problems
-    return name, True, check_loaded(loaded, _draws(rng, seed), file=name)
+    return name, True, check_loaded(loaded, chance.draws(), file=name, build=chance.build)
 
 
 def _kinds(problems: list[Problem]) -> list[dict[str, Any]]:
@@ -360,32 +403,38 @@ def _without_file(problem: Problem) -> dict[str, Any]:
     return {key: value for key, value in asdict(problem).items() if key != "file"}
 
 
-def _feature_rows(path: Path, seed: int, rng: str) -> Iterator[FeatureRow]:
+def _feature_rows(path: Path, chance: _Chance) -> Iterator[FeatureRow]:
     try:
         config = load_config(path).config
     except ArenaError as error:
-        yield FeatureRow(str(path), None, path.stem, seed, error=str(error))
+        yield FeatureRow(str(path), None, path.stem, *_drawn_by(chance), error=str(error))
         return
     for number, arena in sorted(config.arenas.items()):
         instance = path.stem if len(config.arenas) == 1 else f"{path.stem}-{number}"
         try:
-            placement = place(arena, _draws(rng, seed))
+            placement = place(arena, chance.draws())
         except ArenaError as error:
-            yield FeatureRow(str(path), number, instance, seed, error=str(error))
+            yield FeatureRow(str(path), number, instance, *_drawn_by(chance), error=str(error))
         else:
-            drawn = dict(placement.drawn)
-            yield FeatureRow(str(path), number, instance, seed, drawn, *measure_features(placement))
+            drawn, measured = dict(placement.drawn), measure_features(placement)
+            by = _drawn_by(chance)
+            yield FeatureRow(str(path), number, instance, *by, drawn, *measured)
+
+
+def _drawn_by(chance: _Chance) -> tuple[int, str, str]:
+    return chance.seed, chance.rng, chance.build
 
 
 def _flat(row: FeatureRow) -> dict[str, Any]:
     values: dict[str, Any] = row.features or dict.fromkeys(FEATURES)
     start = {"instance": row.instance, "file": row.file, "arena": row.arena, "seed": row.seed}
+    start |= {"rng": row.rng, "build": row.build}
     return start | values | {"drawn": len(row.drawn), "error": row.error}
 
 
 def _write_csv(path: Path, rows: Iterable[FeatureRow]) -> None:
     heads = {name: headed(name, feature.unit) for name, feature in FEATURES.items()}
-    columns = ["instance", *FEATURES, "drawn", "seed", "file", "arena", "error"]
+    columns = ["instance", *FEATURES, "drawn", "seed", "rng", "build", "file", "arena", "error"]
     try:
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, columns)
@@ -395,21 +444,18 @@ def _write_csv(path: Path, rows: Iterable[FeatureRow]) -> None:
         fail(f"cannot write {path}: {error.strerror}")
 
 
-def _first_view(arena: Arena, seed: int, rng: str, resolution: int) -> Image:
+def _first_view(arena: Arena, chance: _Chance, resolution: int) -> Image:
     """What the agent sees after one step in which it does nothing."""
     # PhysX takes a while to import.
     from PIL.Image import fromarray
 
-    from animalcat.envs.sim.builds import BUILDS, Build
     from animalcat.envs.sim.environment import SimEnvironment
 
     spec = ObservationSpec(CameraSpec(resolution), None)
-    environment = SimEnvironment(spec)
-    if rng != OWN:
-        build: Build = next(build for build in BUILDS if rng in (UNITY, f"{UNITY}:{build}"))
-        environment = SimEnvironment(spec, build, UNITY, seed)
+    rng = UNITY if chance.rng == UNITY else OWN
+    environment = SimEnvironment(spec, chance.build, rng, chance.seed)
     try:
-        environment.load(arena, seed)
+        environment.load(arena, chance.seed)
         seen = environment.step(0).observation.camera
     finally:
         environment.close()
@@ -477,8 +523,10 @@ def _print_summary(file: Path, placement: Placement) -> None:
     ]
     if rows:
         print_rows(rows, list(rows[0]), as_json=False)
+    cornered = {thing.source for thing in placement.objects if thing.cornered}
     for skipped in placement.skipped:
-        out.print(f"not spawned: {skipped.name}: {skipped.reason}")
+        what = "without a place" if skipped.source in cornered else "not spawned"
+        out.print(f"{what}: {skipped.name}: {skipped.reason}")
     if placement.drawn:
         out.print(f"left to chance: {', '.join(placement.drawn)}")
     measured = measure_features(placement).values

@@ -17,6 +17,8 @@ from typing import Final
 import typer
 
 from animalcat import names
+from animalcat.arena_configs.builds import Build
+from animalcat.arena_configs.draws import UnityDraws
 from animalcat.arena_configs.model import Arena, ArenaError
 from animalcat.cli.shared.output import MISSING, fail
 from animalcat.service.host.settings import Settings
@@ -38,6 +40,8 @@ def play_arena(
     instance: str,
     *,
     seed: int,
+    build: Build,
+    draws: UnityDraws | None,
     resolution: int,
     data: Path | None,
     port: int,
@@ -51,6 +55,8 @@ def play_arena(
         arena: What to play.
         instance: Its name.
         seed: Seed of the first episode; each restart takes the next one.
+        build: The build that is simulated.
+        draws: What draws instead, on and on.
         resolution: Side of the picture in pixels; in a terminal, at most what fits.
         data: Data directory, else that of the settings.
         port: Port of the page; 0 is any free one.
@@ -63,7 +69,16 @@ def play_arena(
     side = min(resolution, _fitting()) if terminal else resolution
 
     def game() -> Game:
-        return Game(arena, seed, session=session, instance=instance, data=home, resolution=side)
+        return Game(
+            arena,
+            seed,
+            session=session,
+            instance=instance,
+            data=home,
+            resolution=side,
+            build=build,
+            draws=draws,
+        )
 
     try:
         if terminal:

@@ -9,6 +9,8 @@ from contextlib import closing
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from animalcat.arena_configs.builds import Build, config_in
+from animalcat.arena_configs.draws import UnityDraws
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.sequence import merged
 from animalcat.cli.arena.play import open_page, session_id
@@ -38,14 +40,16 @@ class PersonSource:
     until it is interrupted.
     """
 
-    def __init__(self, seed: int, on_gone: OnGone) -> None:
+    def __init__(self, seed: int, build: Build, on_gone: OnGone) -> None:
         """Stand before the first arena.
 
         Args:
-            seed: The client's seed, of the first episode; each restart takes the next one.
+            seed: The client's seed, from which the build draws, on and on over restarts.
+            build: The build to play as.
             on_gone: How to learn that the client is gone.
         """
         self._seed, self._on_gone = seed & 0xFFFFFFFF, on_gone
+        self._build: Build = build
         self._config = load_text(NAVIGATION, "").config
 
     def use(self, config: ArenaConfig) -> None:
@@ -59,12 +63,20 @@ class PersonSource:
             ArenaError: The arena cannot be built.
             SourceOver: The client is gone.
         """
-        arena = merged(self._config)
+        arena = merged(config_in(self._config, self._build))
         session = session_id("animalcat-unity", datetime.now().astimezone())
-        home = Settings().home.absolute()
+        home, draws = Settings().home.absolute(), UnityDraws(self._seed, self._build)
 
         def game() -> Game:
-            return Game(arena, self._seed, session=session, instance="animalcat-unity", data=home)
+            return Game(
+                arena,
+                self._seed,
+                session=session,
+                instance="animalcat-unity",
+                data=home,
+                build=self._build,
+                draws=draws,
+            )
 
         with closing(PageServer(game, "animalcat-unity", secrets.token_urlsafe(24))) as page:
             logger.info("play at %s", page.url)
@@ -85,14 +97,15 @@ class PersonSource:
         """Nothing is held."""
 
 
-def person_maker(on_gone: OnGone) -> MakeSource:
+def person_maker(build: Build, on_gone: OnGone) -> MakeSource:
     """What makes a `PersonSource`.
 
     Args:
+        build: The build to play as.
         on_gone: How it learns that the client is gone.
     """
 
     def make(spec: ObservationSpec, seed: int) -> PersonSource:
-        return PersonSource(seed, on_gone)
+        return PersonSource(seed, build, on_gone)
 
     return make

@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -23,13 +24,22 @@ REFUSED: Final = 6
 """Exit code: the client speaks another version of the protocol."""
 INTERRUPTED: Final = 130
 """Exit code: Ctrl-C."""
+LOGS: Final = "ANIMALCAT_OBSERVATION_LOGS"
+"""Environment variable: folder of the observation logs, or none."""
 
 USAGE: Final = """\
 animalcat-unity plays Unity's part for the Python package animalai; a client starts it:
 
     AnimalAIEnvironment(file_name="{path}", arenas_configurations="arena.yaml")
 
-It takes the options of an Animal-AI build, and --cameraEncoding png|raw, --rayTags 12|18.
+It takes the options of an Animal-AI build, and these, which additional_args can hold:
+
+    --build NAME             play as build {builds}; or as a version, such as 4.3.1
+    --observationLogs FOLDER where observation logs (CSV) go; none: nowhere. By default the variable
+                             {variable}, then ObservationLogs beside this program
+    --cameraEncoding png|raw how images are sent
+    --rayTags 12|18          kinds of objects that rays tell apart
+
 Messages go to standard error and to -logFile (the client's log_folder), by default
 {log}. Exit codes: 0 the client closed; 1 a fault; 2 an option or
 an arena is wrong; 3 something is not installed; 4 nobody listens at the port; 5 the client went
@@ -46,7 +56,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Be a build for the client at the port that the command line names; ends the process."""
     words = list(sys.argv[1:] if argv is None else argv)
     if {"-h", "--help"} & set(words):
-        print(USAGE.format(path=Path(sys.argv[0]).absolute(), log=default_log("PORT")), end="")
+        from animalcat.arena_configs.builds import BUILDS
+
+        path, log = Path(sys.argv[0]).absolute(), default_log("PORT")
+        builds = ", ".join(BUILDS)
+        print(USAGE.format(path=path, log=log, builds=builds, variable=LOGS), end="")
         return
     code = run(words)
     logging.shutdown()
@@ -63,6 +77,23 @@ def default_log(port: int | str) -> Path:
     """
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(cache, "animalcat", f"Player-{port}.log")
+
+
+def log_folder(named: str | None) -> Path | None:
+    """Where observation logs go: beside this program, as beside a build, unless told otherwise.
+
+    Args:
+        named: The folder of the command line; None if it names none.
+
+    Returns:
+        The folder, or None for no logs.
+    """
+    from animalcat.envs.mlagents.arguments import NO_LOGS
+
+    folder = named or os.environ.get(LOGS)
+    if folder == NO_LOGS:
+        return None
+    return Path(folder) if folder else Path(sys.argv[0]).absolute().parent / "ObservationLogs"
 
 
 def run(words: Sequence[str]) -> int:
@@ -174,10 +205,12 @@ def _source_maker(link: ClientConnection, arguments: Arguments) -> MakeSource:
             raise ValueError(f"{SESSION} is set: a session is for an agent, not for play=True")
         from animalcat.cli.unity.person import person_maker
 
-        return person_maker(link.on_gone)
+        return person_maker(arguments.build, link.on_gone)
+    if session_maker is not None:
+        return session_maker
     from animalcat.envs.mlagents.source import config_source
 
-    return session_maker or config_source
+    return partial(config_source, build=arguments.build, logs=log_folder(arguments.logs))
 
 
 def _end(code: int, message: object) -> int:

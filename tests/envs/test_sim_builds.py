@@ -1,0 +1,214 @@
+"""What the simulator plays differently as another build of Animal-AI."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from animalcat.arena_configs.draws import UnityDraws
+from animalcat.arena_configs.model import RGB, Arena, GrantReward, Item, Vector3
+from animalcat.arena_configs.placement import PlacedObject
+from animalcat.envs.backends import make_environment
+from animalcat.envs.gym import ArenaEnv
+from animalcat.envs.sim.builds import step_seconds
+from animalcat.envs.sim.environment import SimEnvironment
+from animalcat.envs.sim.journal import Journal, Played
+from animalcat.envs.sim.scene import tag_index
+from animalcat.envs.testing import FORWARD, NOOP, start, thing
+from animalcat.envs.types import EndedBy, ObservationSpec, Phase
+
+PLAIN = ObservationSpec(rays=None)
+SECOND = 50
+
+
+@dataclass
+class Notes(Journal):
+    """Notes when a spawner gave what."""
+
+    steps: int = 0
+    given: list[tuple[int, float]] = field(default_factory=list[tuple[int, float]])
+
+    def step(self, played: Played, move: int, turn: int) -> None:
+        self.steps += 1
+
+    def dispense(self, spawner: PlacedObject, goal: PlacedObject) -> None:
+        self.given.append((self.steps, goal.size.x))
+
+
+def spawner(name: str, **fields: object) -> Item:
+    position = Vector3(x=20, y=0, z=25)
+    values = {"name": name, "positions": (position,), "rotations": (0.0,), **fields}
+    return Item.model_validate(values)
+
+
+def watch(item: Item, build: str, seconds: int) -> tuple[list[tuple[int, float]], SimEnvironment]:
+    """When and in which size goals appeared, and the arena after that."""
+    notes = Notes()
+    spec = ObservationSpec(rays=None, decision_period=1)
+    environment = SimEnvironment(spec, build, journal=notes)
+    environment.load(Arena(items=(start(2, 2), item)), 0)
+    for _ in range(seconds * SECOND):
+        environment.step(NOOP)
+    return notes.given, environment
+
+
+def diameters(environment: SimEnvironment) -> list[float]:
+    scene = environment.scene
+    rows = np.flatnonzero((scene.tag == tag_index("goodGoalMulti")) & scene.active)
+    return sorted(round(2 * float(scene.half[row, 0]), 2) for row in rows)
+
+
+def test_the_newest_tree_bears_ten_whatever_its_item_says() -> None:
+    item = spawner("SpawnerTree", spawn_counts=(3,), final_values=(2.0,))
+    given, environment = watch(item, "4.x", 21)
+    assert given == [(2 * SECOND + 75 * number, 0.2) for number in range(10)]
+    assert diameters(environment) == [1.0] * 10
+
+
+def test_the_old_tree_heeds_its_item() -> None:
+    item = spawner(
+        "SpawnerTree",
+        spawn_counts=(3,),
+        initial_values=(0.4,),
+        final_values=(2.0,),
+        times_between_spawns=(1.0,),
+        ripen_times=(2.0,),
+        delays=(9.0,),
+    )
+    given, environment = watch(item, "3.1.3", 8)
+    assert given == [(2 * SECOND + SECOND * number, 0.4) for number in range(3)]
+    assert diameters(environment) == [2.0] * 3
+    environment.load(Arena(items=(start(2, 2), item)), 0)
+
+
+def test_the_old_tree_without_fields_bears_on_and_on() -> None:
+    given, _ = watch(spawner("SpawnerTree"), "3.1.3", 12)
+    assert given == [(step, 0.2) for step in (100, 300, 500)]
+    none, _ = watch(spawner("SpawnerTree", spawn_counts=(0,)), "3.1.3", 3)
+    assert none == []
+
+
+def test_the_old_dispenser_gives_as_many_as_it_is_told() -> None:
+    item = spawner(
+        "SpawnerDispenserTall",
+        spawn_counts=(2,),
+        initial_values=(9.0,),
+        final_values=(0.5,),
+        ripen_times=(1.0,),
+        times_between_spawns=(0.5,),
+    )
+    given, environment = watch(item, "3.1.3", 4)
+    assert [size for _, size in given] == [1.0, pytest.approx(0.5, abs=0.3)]
+    assert diameters(environment) == [0.5, 0.5]
+    new, environment = watch(item, "4.x", 2)
+    assert len(new) > 2
+    assert set(diameters(environment)) == {1.0}
+
+
+def test_an_old_build_knows_no_operations() -> None:
+    zone = Item(
+        name="DataZone",
+        positions=(Vector3(x=20, y=0, z=6),),
+        rotations=(0.0,),
+        sizes=(Vector3(x=5, y=1, z=5),),
+        operations=(GrantReward(reward=1.0),),
+    )
+    returns: dict[str, float] = {}
+    for build in ("4.x", "4.1"):
+        environment = SimEnvironment(PLAIN, build)
+        environment.load(Arena(items=(start(), zone)), 0)
+        environment.step(NOOP)
+        returns[build] = environment.episode_return
+    assert returns == {"4.x": 1.0, "4.1": 0.0}
+
+
+def test_walls_take_no_colours_in_build_4_2() -> None:
+    wall = thing("Wall", 20, 0, 10, size=(1, 1, 1))
+    wall = wall.model_copy(update={"colors": (RGB(r=255, g=0, b=0),)})
+    arena = Arena(items=(start(), wall))
+    seen: dict[str, list[float]] = {}
+    for build in ("4.3.1", "4.2.0"):
+        environment = SimEnvironment(PLAIN, build)
+        environment.load(arena, 0)
+        seen[build] = environment.scene.color[0, :3].tolist()
+    assert seen["4.3.1"] == [1.0, 0.0, 0.0]
+    assert seen["4.2.0"][0] == seen["4.2.0"][1]
+
+
+def test_the_newest_build_s_step_is_a_little_shorter() -> None:
+    """A row of the real build's own log, after a step of free fall and after four of thrust."""
+    assert step_seconds("3.1.3") == 0.02
+    assert 0.0199999 < step_seconds("4.x") < 0.02
+    spec = ObservationSpec(rays=None, decision_period=1)
+    speeds: dict[str, list[float]] = {}
+    for build in ("4.x", "3.1.3"):
+        environment = SimEnvironment(spec, build)
+        environment.load(Arena(items=(start(20, 20),)), 0)
+        actions = [NOOP] * 3 + [FORWARD] * 4
+        last = [environment.step(action).observation.velocity for action in actions]
+        speeds[build] = [float(last[0][1]), float(last[-1][2])]
+    assert [f"{speed:.7g}" for speed in speeds["4.x"]] == ["-0.1899215", "3.072131"]
+    assert speeds["3.1.3"] == pytest.approx([-0.1899216, 3.072134], abs=1e-6)
+
+
+def test_a_build_is_named_alike_everywhere() -> None:
+    environment = make_environment("sim", PLAIN, build="3.1.3")
+    assert isinstance(environment, SimEnvironment)
+    assert environment.build == "3.1.3"
+    env = ArenaEnv(rng="unity", build="4.1.0")
+    assert env.reset(seed=0)[0].keys()
+    env.close()
+    with pytest.raises(ValueError, match="there is no build"):
+        ArenaEnv(build="2")
+    with pytest.raises(ValueError, match="only the backend"):
+        make_environment("unity:/bin/true", PLAIN, build="4.1")
+
+
+def test_a_goal_in_the_corner_need_not_be_taken_and_ends_the_episode() -> None:
+    """Two goals at one place: the second stays in the corner (reference section 1.9)."""
+    ball = thing("GoodGoal", 20, 0, 9, yaw=0, size=(1, 1, 1))
+    multi = ball.model_copy(update={"name": "GoodGoalMulti"})
+    environment = SimEnvironment(PLAIN, rng="unity")
+    environment.load(Arena(items=(start(20, 5), multi, multi)), 0)
+    assert len(environment.scene) == 2
+    step = environment.step(NOOP)
+    while step.phase is not Phase.LAST:
+        step = environment.step(FORWARD)
+    assert step.ended_by is EndedBy.GOAL
+    assert environment.episode_return == pytest.approx(0.999, abs=1e-6)
+
+    way = start(5, 5).model_copy(update={"rotations": (225.0,)})
+    far = thing("GoodGoalMulti", 30, 0, 30, yaw=0, size=(1, 1, 1))
+    step = environment.load(Arena(items=(way, multi, far, multi)), 0)
+    while step.phase is not Phase.LAST:
+        step = environment.step(FORWARD)
+    assert step.ended_by is EndedBy.GOAL
+    assert environment.episode_return == pytest.approx(0.999, abs=1e-6)
+    assert float(step.observation.position[0]) < 2
+
+
+def test_the_ground_is_kept_over_an_automatic_restart_and_in_a_snapshot() -> None:
+    spec = ObservationSpec(rays=None, decision_period=1)
+    arena = Arena(items=(start(),))
+    falls: dict[bool, list[float]] = {}
+    for landed in (False, True):
+        environment = SimEnvironment(spec)
+        environment.load(arena, 0, landed=landed)
+        steps = [environment.step(NOOP) for _ in range(3)]
+        falls[landed] = [float(step.observation.velocity[1]) for step in steps]
+        again = SimEnvironment(spec).restore(environment.snapshot())
+        assert again.observation.velocity.tolist() == steps[-1].observation.velocity.tolist()
+    assert falls[True][0] == falls[False][0]
+    assert falls[True][1] > falls[False][1]
+    high = Arena(items=(start().model_copy(update={"positions": (Vector3(x=20, y=3, z=5),)}),))
+    environment = SimEnvironment(spec)
+    environment.load(high, 0, landed=True)
+    environment.step(NOOP)
+    assert not environment.landed
+
+
+def test_draws_of_a_build_go_on_in_a_stream_of_their_own() -> None:
+    old, new = UnityDraws(3, "3.1.3"), UnityDraws(3)
+    assert old.uniform(0, 1) == new.uniform(0, 1)
