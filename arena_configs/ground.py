@@ -24,7 +24,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components, dijkstra
 
-from animalcat.arena_configs.geometry import SHELL_INNER, Solid, rotate
+from animalcat.arena_configs.geometry import SHELL_INNER, Solid, covers
 from animalcat.arena_configs.model import ARENA_SIDE, Point
 from animalcat.arena_configs.placement import AGENT_RADIUS, LIFT
 
@@ -504,8 +504,7 @@ def rest_height(things: Iterable[PlacedObject], goal: PlacedObject) -> float:
     best = FLOOR + radius
     for thing in things:
         for solid in thing.solids():
-            right, ahead = rotate(x[0] - solid.center.x, z[0] - solid.center.z, -solid.yaw)
-            if abs(right) > solid.half.x or abs(ahead) > solid.half.z:
+            if not covers(solid, goal.position):
                 continue  # it would roll off
             for span in spans_at(solid, np.zeros(1, np.int64), x, z, radius):
                 if len(span.high) and span.low[0] <= goal.position.y:

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from scipy import ndimage
 
-from animalcat.arena_configs.geometry import Solid
+from animalcat.arena_configs.geometry import Solid, covers
 from animalcat.arena_configs.ground import (
     CELL,
     FLOOR,
@@ -62,6 +62,8 @@ TURN_SPEED: Final = 100.0
 _SAMPLE: Final = 0.05
 _EASE: Final = 2e-3
 _LEVEL: Final = 0.02
+_BUMP: Final = 0.04
+"""Metres up or down that a way is simplified by."""
 _ON_FLOOR: Final = 0.05
 
 
@@ -318,6 +320,14 @@ class Terrain:
             for goal in self.goals
         ]
 
+    def moves(self, number: int) -> bool:
+        """Whether a goal starts to move by itself: it bounces, falls, or lies on a slope."""
+        goal, rest = self.goals[number], self.rests[number]
+        falls = goal.position.y - rest.y > STEP
+        slopes = (solid for solid in self._firm if solid.shape == "wedge")
+        on_slope = any(covers(slope, goal.position) for slope in slopes)
+        return goal.kind.bounce or falls or on_slope
+
     @cached_property
     def contacts(self) -> list[Indices]:
         """Places from which the body touches each of `goals`, in their order."""
@@ -434,8 +444,23 @@ class Terrain:
         last = points[-1]
         touch = _touch(last, end, goal)
         points.append(Point(end.x, last.y, end.z))
-        pull = _Pull(self, graph, points, [*places, -1], touch, safe)
-        return Route(goal, end, tuple(pull.tight()), tuple(places), touch)
+        tight = _Pull(self, graph, points, [*places, -1], touch, safe).tight()
+        return Route(goal, end, tuple(tight), tuple(self._places_on(tight, places[0])), touch)
+
+    def _places_on(self, points: Sequence[Point], first: int) -> list[int]:
+        """Places of the grid along a way, as far as there are any."""
+        ground, found = self.ground, [first]
+        for a, b in itertools.pairwise(points):
+            x, z = _line(a, b, 0.0, CELL / 2)
+            y = np.linspace(a.y, b.y, len(x))
+            for cell, height in zip(map(cell_at, x.tolist(), z.tolist()), y.tolist(), strict=True):
+                if ground.cell[found[-1]] == cell and abs(ground.height[found[-1]] - height) < STEP:
+                    continue
+                here = range(int(ground.first[cell]), int(ground.first[cell + 1]))
+                place = min(here, key=lambda k: abs(ground.height[k] - height), default=None)
+                if place is not None and abs(ground.height[place] - height) < STEP:
+                    found.append(place)
+        return found
 
     def distances(self) -> Array:
         """Metres by safe ways to where the body touches each goal; infinite where there is none.
@@ -628,7 +653,7 @@ class _Pull:
                 if self._seen(kept[k - 1], kept[k + 1]):
                     del kept[k]
                     changed = True
-        return self._eased(kept)
+        return self._raised(kept, self._eased(kept))
 
     def _farthest(self, k: int) -> int:
         if self._seen(k, self._end):
@@ -659,18 +684,36 @@ class _Pull:
 
     def _walks(self, place: int, a: Point, b: Point, short: float) -> bool:
         """Whether the body gets from a place straight on to a point, up and down as it may be."""
+        walked = self._walk(place, a, b, short)
+        return walked is not None and (abs(walked[-1].y - b.y) < CELL or short > 0.0)
+
+    def _walk(self, place: int, a: Point, b: Point, short: float) -> list[Point] | None:
+        """Where the body's centre is on a straight line from a place; None if it cannot go on."""
         x, z = _line(a, b, short, CELL / 2)
         ground, graph = self._terrain.ground, self._graph
-        for cell in map(cell_at, x.tolist(), z.tolist()):
-            if ground.cell[place] == cell:
-                continue
-            for to in graph.next(place):
-                if ground.cell[to] == cell:
-                    place = to
-                    break
+        found: list[Point] = []
+        for at_x, at_z in zip(x.tolist(), z.tolist(), strict=True):
+            cell = cell_at(at_x, at_z)
+            if ground.cell[place] != cell:
+                onward = (to for to in graph.next(place) if ground.cell[to] == cell)
+                if (to := next(onward, None)) is None:
+                    return None
+                place = to
+            found.append(Point(at_x, float(ground.height[place]), at_z))
+        return found
+
+    def _raised(self, kept: list[int], points: list[Point]) -> list[Point]:
+        """The way with points in between where it goes up or down."""
+        found = [points[0]]
+        for k, (a, b) in zip(kept, itertools.pairwise(points), strict=False):
+            last = b is points[-1]
+            short = self._touch if last else 0.0
+            if abs(a.y - b.y) >= _LEVEL and (walked := self._walk(self._places[k], a, b, short)):
+                end = b._replace(y=walked[-1].y) if last else b
+                found += _bent([a, *walked[1:], end])[1:]
             else:
-                return False
-        return abs(float(ground.height[place]) - b.y) < CELL or short > 0.0
+                found.append(b)
+        return found
 
     def _eased(self, kept: list[int]) -> list[Point]:
         """The way, with each bend on the level moved as far inwards as there is room."""
@@ -703,6 +746,19 @@ class _Pull:
                         points[k] = to
                         break
         return points
+
+
+def _bent(points: list[Point]) -> list[Point]:
+    """The points of a straight way at which it changes its slope (Douglas and Peucker)."""
+    a, b = points[0], points[-1]
+    span = _flat(a, b)
+    if len(points) < 3 or span < 1e-9:
+        return [a, b]
+    off = [abs(p.y - a.y - (b.y - a.y) * _flat(a, p) / span) for p in points]
+    most = max(range(1, len(points) - 1), key=off.__getitem__)
+    if off[most] < _BUMP:
+        return [a, b]
+    return _bent(points[: most + 1])[:-1] + _bent(points[most:])
 
 
 def _line(a: Point, b: Point, short: float, step: float = _SAMPLE) -> tuple[Any, Any]:

@@ -82,7 +82,8 @@ class Survey:
             return str(error)
         if route is not None:
             return route
-        moving = all(goal.kind.bounce for goal in self.terrain.goals)
+        terrain = self.terrain
+        moving = all(terrain.moves(number) for number in range(len(terrain.goals)))
         return NO_WAY + (", which moves from the start on" if moving else "")
 
     @cached_property
