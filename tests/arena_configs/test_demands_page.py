@@ -37,7 +37,7 @@ def test_every_demand_is_in_the_table_of_its_group() -> None:
     found = {group: text for group, _, text in TABLE.findall(PAGE.read_text("utf-8"))}
     assert found.keys() == {feature.group for feature in FEATURES.values()}
     for group, text in found.items():
-        assert text == table(group), "write it anew: python -m tests.arena_configs.test_demands_page"
+        assert text == table(group), f"write it anew: python -m {__name__}"
 
 
 def test_names_are_unique_and_ranges_make_sense() -> None:
