@@ -297,6 +297,19 @@ class Ground:
         return sloping[self.support]
 
     @cached_property
+    def grade(self) -> Array:
+        """Rise for each metre of the slope that the body stands on; 0 on the level."""
+        grades = [
+            0.0
+            if solid.shape == "box"
+            else min(STEEPEST, solid.half.y / max(solid.half.z, 1e-9))
+            if solid.shape == "wedge"
+            else STEEPEST
+            for solid in self.solids
+        ]
+        return np.array([*grades, 0.0])[self.support]
+
+    @cached_property
     def ramp(self) -> Mask:
         """Whether the body stands on a ramp."""
         ramps = np.array([s.shape == "wedge" for s in self.solids] + [False])
@@ -324,8 +337,11 @@ class Ground:
         free = room >= np.maximum(self.height[a], self.height[b]) - 1e-6
         slope, steep = self.slope, self.lean > _STEEP
         slides = slope[b] & steep[b]
-        climbs = (self.contact[b] - self.contact[a] <= STEP) & ~slides
-        climbs |= (slope[a] | slope[b]) & ~steep[b] & (up <= STEEPEST * apart + _LEVEL)
+        # A slope is gone up as it rises; from its side it is a step like any other.
+        rise = np.maximum(self.grade[a], self.grade[b]) * apart
+        higher = self.contact[b] - self.contact[a]
+        climbs = (higher <= STEP + np.where(slope[b], 0.0, self.grade[a] * apart)) & ~slides
+        climbs |= (slope[a] | slope[b]) & ~steep[b] & (up <= rise + _LEVEL)
         # Over an edge it only balances for a moment.
         edge = steep[a] & steep[b] & (self.support[a] == self.support[b])
         climbs &= ~edge

@@ -134,6 +134,22 @@ class TestWay:
         steep = thing("Ramp", 20, 24.25, (4, 2, 1.5), yaw=180)
         assert "wayLength" not in values(AGENT, platform, steep, top)
 
+    @pytest.mark.parametrize("x", [2.0, 20.0, 38.0])
+    def test_a_ramp_is_entered_at_its_foot(self, x: float) -> None:
+        """From its side, where it is higher than a step, it is a wall."""
+        shelf = wall(20, 32, 40, 1, 16)
+        ramp = thing("Ramp", 20, 22, (4, 1, 4), yaw=180)
+        survey = Survey(
+            placed(thing("Agent", x, 22 if x != 20 else 5), shelf, ramp, ball(20, 35, y=1))
+        )
+        way = survey.way
+        assert not isinstance(way, str)
+        low = [p for p in way.points if p.y < 0.75 and abs(p.x - 20) < 2.5]
+        assert min(point.z for point in low) < 21.2
+        assert all(
+            point.y < 0.95 for point in way.points if abs(point.x - 20) > 2.1 and point.z < 23
+        )
+
     def test_a_ramp_that_one_can_go_around_is_not_needed(self) -> None:
         found = values(AGENT, thing("Ramp", 20, 15, (4, 0.5, 6), yaw=180), ball(20, 30))
         assert (found["rampNeeded"], found["rampPresence"], found["drops"]) == (0.0, 1.0, 0.0)
