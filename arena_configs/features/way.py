@@ -361,7 +361,8 @@ WAY: Final = (
         "timeNeeded",
         "s",
         "time in which an agent runs the way: it turns towards it, and at turns of more than 45 "
-        "degrees, standing; it runs at full thrust by the law of motion on the floor",
+        "degrees, standing; it runs at full thrust by the law of motion, up and down as on the "
+        "level",
         _of_way(_seconds),
     ),
     _row(
