@@ -320,7 +320,7 @@ class Terrain:
             for goal in self.goals
         ]
 
-    def moves(self, number: int) -> bool:
+    def goal_moves(self, number: int) -> bool:
         """Whether a goal starts to move by itself: it bounces, falls, or lies on a slope."""
         goal, rest = self.goals[number], self.rests[number]
         falls = goal.position.y - rest.y > STEP

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 from animalcat.arena_configs.features.survey import Survey
+from animalcat.arena_configs.placement import PlacedObject
+from animalcat.arena_configs.routes import Route
 
 Reading: TypeAlias = float | str
 """A measured value, or why the feature does not apply."""
@@ -56,3 +58,22 @@ class MeasuredFeatures(NamedTuple):
 
     values: dict[str, float]
     missing: dict[str, str]
+
+
+def of_goal(reading: Callable[[Survey, PlacedObject], float]) -> Callable[[Survey], Reading]:
+    """Make a feature function from one about the goal."""
+
+    def read(survey: Survey) -> Reading:
+        return "no reward" if survey.goal is None else reading(survey, survey.goal)
+
+    return read
+
+
+def of_way(reading: Callable[[Survey, Route], float]) -> Callable[[Survey], Reading]:
+    """Make a feature function from one about the way."""
+
+    def read(survey: Survey) -> Reading:
+        way = survey.way
+        return way if isinstance(way, str) else reading(survey, way)
+
+    return read

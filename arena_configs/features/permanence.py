@@ -12,18 +12,11 @@ from typing import Final
 
 import numpy as np
 
-from animalcat.arena_configs.features.definition import FeatureDefinition, Reading
+from animalcat.arena_configs.features.definition import FeatureDefinition, Reading, of_goal
 from animalcat.arena_configs.features.start import asked_size, bearing, side_code
 from animalcat.arena_configs.features.survey import Survey
 from animalcat.arena_configs.placement import PlacedObject
 from animalcat.arena_configs.routes import is_lava
-
-
-def _of_goal(reading: Callable[[Survey, PlacedObject], float]) -> Callable[[Survey], Reading]:
-    def read(survey: Survey) -> Reading:
-        return "no reward" if survey.goal is None else reading(survey, survey.goal)
-
-    return read
 
 
 def _manhattan(survey: Survey, goal: PlacedObject) -> float:
@@ -65,14 +58,14 @@ PERMANENCE: Final = (
         "goalDistance",
         "m",
         "Manhattan distance from the start to the goal, the nearest reward by way",
-        _of_goal(_manhattan),
+        of_goal(_manhattan),
         high=math.inf,
     ),
     _row(
         "goalSize",
         "m",
         "diameter of the goal before Unity's 0.1 % off",
-        _of_goal(lambda _, goal: asked_size(goal)),
+        of_goal(lambda _, goal: asked_size(goal)),
         high=math.inf,
     ),
     _row(
@@ -80,7 +73,7 @@ PERMANENCE: Final = (
         "",
         "-1: the goal is to the left of the line of the heading, 1: to the right, 0: within 5 "
         "degrees of it",
-        _of_goal(lambda survey, goal: side_code(bearing(survey.placement, goal))),
+        of_goal(lambda survey, goal: side_code(bearing(survey.placement, goal))),
         low=-1.0,
     ),
     _row("lavaPresence", "", "1: there is lava", _presence(is_lava)),

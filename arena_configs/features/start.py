@@ -11,7 +11,6 @@ from animalcat.arena_configs.features.survey import Survey, nearest_reward
 from animalcat.arena_configs.geometry import Solid, overlaps
 from animalcat.arena_configs.model import Point
 from animalcat.arena_configs.placement import AGENT_RADIUS, LIFT, PlacedObject, Placement
-from animalcat.arena_configs.reach import RAMP_MASS
 from animalcat.arena_configs.returns import (
     CHANGING,
     best_value,
@@ -20,6 +19,7 @@ from animalcat.arena_configs.returns import (
     max_return,
     min_return,
 )
+from animalcat.arena_configs.routes import is_lava, is_movable
 
 IN_FRONT: Final = 50.0
 """Degrees off the heading up to which the reward counts as in front: half the camera's field of
@@ -153,10 +153,6 @@ def _is_raised(thing: PlacedObject) -> bool:
     return _is_reward(thing) and thing.position.y - thing.size.x / 2 > LIFT + _ABOVE_FLOOR
 
 
-def _is_lava(thing: PlacedObject) -> bool:
-    return thing.kind.reward == "death"
-
-
 def _least(survey: Survey) -> Reading:
     placement = survey.placement
     bound = min_return(placement)
@@ -222,7 +218,7 @@ START: Final = (
         "lavaInWay",
         "",
         "deadly zones on a straight way of the agent's body to the nearest reward",
-        _of_reward(_in_way(_is_lava)),
+        _of_reward(_in_way(is_lava)),
     ),
     FeatureDefinition(
         "rewards",
@@ -302,7 +298,7 @@ START: Final = (
         "movables",
         "",
         "blocks and boxes that the agent can push",
-        _count(lambda thing: _is_solid(thing) and 0.0 < thing.kind.mass < RAMP_MASS),
+        _count(is_movable),
     ),
     FeatureDefinition("ramps", "", "ramps", _count(lambda thing: thing.name == "Ramp")),
     FeatureDefinition(
@@ -311,7 +307,7 @@ START: Final = (
         "cylinder tunnels",
         _count(lambda thing: thing.name.startswith("CylinderTunnel")),
     ),
-    FeatureDefinition("lava", "", "deadly zones", _count(_is_lava)),
+    FeatureDefinition("lava", "", "deadly zones", _count(is_lava)),
     FeatureDefinition(
         "hotZones",
         "",

@@ -83,7 +83,7 @@ class Survey:
         if route is not None:
             return route
         terrain = self.terrain
-        moving = all(terrain.moves(number) for number in range(len(terrain.goals)))
+        moving = all(terrain.goal_moves(number) for number in range(len(terrain.goals)))
         return NO_WAY + (", which moves from the start on" if moving else "")
 
     @cached_property

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-from animalcat.arena_configs.features.definition import FeatureDefinition, Reading
+from animalcat.arena_configs.features.definition import FeatureDefinition, Reading, of_goal, of_way
 from animalcat.arena_configs.features.start import SECONDS_PER_UNIT, bearing, behind_code, side_code
 from animalcat.arena_configs.features.survey import Survey
 from animalcat.arena_configs.geometry import Solid, overlaps
@@ -19,25 +19,6 @@ from animalcat.arena_configs.model import Point
 from animalcat.arena_configs.placement import AGENT_RADIUS, PlacedObject
 from animalcat.arena_configs.returns import best_value, grants
 from animalcat.arena_configs.routes import Route, Terrain, heading, is_lava, is_movable, leg_length
-
-
-def _of_way(reading: Callable[[Survey, Route], float]) -> Callable[[Survey], Reading]:
-    """Make a feature function from one about the way."""
-
-    def read(survey: Survey) -> Reading:
-        way = survey.way
-        return way if isinstance(way, str) else reading(survey, way)
-
-    return read
-
-
-def _of_goal(reading: Callable[[Survey, PlacedObject], float]) -> Callable[[Survey], Reading]:
-    """Make a feature function from one about the goal."""
-
-    def read(survey: Survey) -> Reading:
-        return "no reward" if survey.goal is None else reading(survey, survey.goal)
-
-    return read
 
 
 def _detour(_: Survey, way: Route) -> float:
@@ -64,7 +45,7 @@ def _needed(of: Callable[[Terrain], Mask]) -> Callable[[Survey], Reading]:
             return 0.0
         return 0.0 if not chosen[way.places[0]] and terrain.reaches_goal(chosen) else 1.0
 
-    return _of_way(read)
+    return of_way(read)
 
 
 def _climbed(survey: Survey, way: Route) -> float:
@@ -76,7 +57,7 @@ def _climbed(survey: Survey, way: Route) -> float:
 
 
 def _choice(part: Callable[[Survey], float]) -> Callable[[Survey], Reading]:
-    return _of_way(lambda survey, _: part(survey))
+    return of_way(lambda survey, _: part(survey))
 
 
 def _with_lava(
@@ -213,32 +194,32 @@ WAY: Final = (
         "m",
         "length of the shortest safe way of the agent's body, along slopes, from its centre to "
         "that of the nearest reward by way: the goal",
-        _of_way(lambda _, way: way.length),
+        of_way(lambda _, way: way.length),
     ),
     _row(
         "wayManhattan",
         "m",
         "metres of that way along the arena's two sides, seen from above",
-        _of_way(lambda _, way: way.manhattan),
+        of_way(lambda _, way: way.manhattan),
     ),
     _row(
         "detour",
         "",
         "length of the way over that of a straight line, each to where the body touches the goal",
-        _of_way(_detour),
+        of_way(_detour),
         low=1.0,
     ),
     _row(
         "wayTurns",
         "",
         "turns of more than 45 degrees on the way; bends to one side within 2 m are one turn",
-        _of_way(lambda _, way: float(len(way.turns()))),
+        of_way(lambda _, way: float(len(way.turns()))),
     ),
     _row(
         "wayBearing",
         "deg",
         "from the agent's heading to where the way sets off, clockwise",
-        _of_way(_first_bearing),
+        of_way(_first_bearing),
         low=-180.0,
         high=180.0,
     ),
@@ -246,7 +227,7 @@ WAY: Final = (
         "goalBearing",
         "deg",
         "from the agent's heading to the goal, clockwise",
-        _of_goal(lambda survey, goal: bearing(survey.placement, goal)),
+        of_goal(lambda survey, goal: bearing(survey.placement, goal)),
         low=-180.0,
         high=180.0,
     ),
@@ -255,7 +236,7 @@ WAY: Final = (
         "",
         "-1: the goal is to the left of the line of the heading, 1: to the right, 0: within 5 "
         "degrees of it",
-        _of_goal(lambda survey, goal: side_code(bearing(survey.placement, goal))),
+        of_goal(lambda survey, goal: side_code(bearing(survey.placement, goal))),
         low=-1.0,
         high=1.0,
     ),
@@ -264,7 +245,7 @@ WAY: Final = (
         "",
         "0: the goal is in front (within 50 degrees of the heading), 1: behind (beyond 130 "
         "degrees), 0.5: to a side",
-        _of_goal(lambda survey, goal: behind_code(bearing(survey.placement, goal))),
+        of_goal(lambda survey, goal: behind_code(bearing(survey.placement, goal))),
         high=1.0,
     ),
     _row(
@@ -289,7 +270,7 @@ WAY: Final = (
         _needed(lambda terrain: terrain.ground.tunnel),
         high=1.0,
     ),
-    _row("wayClimb", "m", "how far above its start the way rises", _of_way(_climbed)),
+    _row("wayClimb", "m", "how far above its start the way rises", of_way(_climbed)),
     _row(
         "drops",
         "",
@@ -343,13 +324,13 @@ WAY: Final = (
         _lava_margin,
         high=5.0,
     ),
-    _row("hotOnWay", "m", "metres of the way in hot zones", _of_way(_hot)),
+    _row("hotOnWay", "m", "metres of the way in hot zones", of_way(_hot)),
     _row(
         "mustPush",
         "",
         "blocks on the way, where there is none but through blocks; the way is then that "
         "without any",
-        _of_way(_must_push),
+        of_way(_must_push),
     ),
     _row(
         "couldPush",
@@ -363,7 +344,7 @@ WAY: Final = (
         "time in which an agent runs the way: it turns towards it, and at turns of more than 45 "
         "degrees, standing; it runs at full thrust by the law of motion, up and down as on the "
         "level",
-        _of_way(_seconds),
+        of_way(_seconds),
     ),
     _row(
         "timeAllowed",
