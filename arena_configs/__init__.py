@@ -4,8 +4,10 @@
 writes it. `catalogue` has the constants of every object, `signs` what sign boards show, and `looks`
 the appearance of objects that are meshes in the real build. `placement` works out where everything
 stands at the start, with `geometry` for the solids; `draws` are Unity's random numbers, and
-`orders` the order in which a Unity build draws them. From a placement, `features` measures
-meta-features, `reach` finds goals that cannot be reached, `returns` bounds what an episode can
-return, and `checks` reports problems. `sequence` decides which arena comes next, `outcome` defines
-what is observed of an episode, and `families` generates arenas from templates.
+`orders` the order in which a Unity build draws them; `builds` has the names of builds. From a
+placement, `features` measures meta-features: by `ground`, which tells where the body can be,
+`routes` over it, `sightlines`, and `rewarding`, which orders rewards. `reach` finds goals that
+certainly cannot be reached, `returns` bounds what an episode can return, and `checks` reports
+problems. `sequence` decides which arena comes next, `outcome` defines what is observed of an
+episode, and `families` generates arenas from templates.
 """

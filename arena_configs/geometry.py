@@ -145,6 +145,12 @@ def outside_by(solid: Solid) -> float:
     )
 
 
+def covers(solid: Solid, point: Point) -> bool:
+    """Whether a point is above, in or below a solid."""
+    right, ahead = rotate(point.x - solid.center.x, point.z - solid.center.z, -solid.yaw)
+    return abs(right) <= solid.half.x and abs(ahead) <= solid.half.z
+
+
 def _bounds_meet(a: Solid, b: Solid) -> bool:
     """Whether the axis-aligned bounding boxes overlap: fast, and exact at right angles."""
     ax, az = _footprint(a)

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import ndimage
 
-from animalcat.arena_configs.geometry import Solid, rotate
+from animalcat.arena_configs.geometry import Solid, covers
 from animalcat.arena_configs.model import ARENA_SIDE, Point
 from animalcat.arena_configs.placement import AGENT_RADIUS, LIFT, PlacedObject, Placement
 
@@ -74,7 +74,7 @@ def _on_slope(placement: Placement, goal: PlacedObject) -> bool:
     lies_low = goal.position.y - goal.size.x / 2 <= _FLAT_TOP
     slopes = (s for t in placement.objects for s in t.solids() if s.shape in _SLOPING)
     return any(
-        _covers(slope, goal.position) and not (lies_low and slope.shape == "shell")
+        covers(slope, goal.position) and not (lies_low and slope.shape == "shell")
         for slope in slopes
     )
 
@@ -128,7 +128,7 @@ def _under(solid: Solid, start: Point, foot: float) -> bool:
     """Whether a ball that starts at a height stands on this solid: it can roll off, not back."""
     top = solid.center.y + solid.half.y
     flat = solid.shape not in _SLOPING
-    return flat and foot > 0.0 and top <= foot + 2 * LIFT and _covers(solid, start)
+    return flat and foot > 0.0 and top <= foot + 2 * LIFT and covers(solid, start)
 
 
 def _firm(thing: PlacedObject) -> bool:
@@ -194,11 +194,5 @@ def _top_under(goal: PlacedObject, solid: Solid) -> float:
 
     A goal that extends beyond what it lies on may be touched from below or knocked down.
     """
-    rests = min(solid.half.x, solid.half.z) >= goal.size.x / 2 and _covers(solid, goal.position)
+    rests = min(solid.half.x, solid.half.z) >= goal.size.x / 2 and covers(solid, goal.position)
     return solid.center.y + solid.half.y if rests else 0.0
-
-
-def _covers(solid: Solid, point: Point) -> bool:
-    """Whether a point is within a solid's footprint."""
-    right, ahead = rotate(point.x - solid.center.x, point.z - solid.center.z, -solid.yaw)
-    return abs(right) <= solid.half.x and abs(ahead) <= solid.half.z

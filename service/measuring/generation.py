@@ -110,13 +110,25 @@ class ArenaSource:
         return made
 
     def _floor(self, size: float, near: float, far: float) -> dict[str, float]:
-        """Return the features that all arenas with this size of reward share, found from two."""
-        spot = places(self._family)[0]
-        demands = {"rewardSize": size, "rewardBehind": spot.behind, "XPos": spot.side}
-        ends = (demands | {"rewardDistance": distance} for distance in (near, far))
-        arenas = [solve(self._family, end, rng(0, "floor", 0)).arena for end in ends]
-        one, other = (measure_features(place(arena, rng(0, "floor", 0))).values for arena in arenas)
-        return {name: value for name, value in one.items() if other.get(name) == value}
+        """Return the features that all arenas with this size of reward share, found from some."""
+        demands = [
+            {
+                "rewardSize": size,
+                "rewardBehind": spot.behind,
+                "XPos": spot.side,
+                "rewardDistance": (near, far)[number % 2],
+            }
+            for number, spot in enumerate(places(self._family))
+        ]
+        arenas = [solve(self._family, wanted, rng(0, "floor", 0)).arena for wanted in demands]
+        one, *others = (
+            measure_features(place(arena, rng(0, "floor", 0))).values for arena in arenas
+        )
+        return {
+            name: value
+            for name, value in one.items()
+            if all(other.get(name) == value for other in others)
+        }
 
     @cached_property
     def _paradigms(self) -> dict[tuple[float, float], str]:

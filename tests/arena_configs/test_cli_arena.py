@@ -37,6 +37,14 @@ RANDOM = GOOD.replace("x: 20, y: 0, z: 25", "x: -1, y: 0, z: 25")
 BARE = GOOD[: GOOD.index("    - !Item\n      name: GoodGoal")]
 
 
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of the test's own."""
+    base = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(base))
+    return base / "animalcat" / "features"
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     for name, text in {
@@ -152,6 +160,83 @@ def test_features_that_do_not_exist(tmp_path: Path) -> None:
     assert rows[0]["missing"]["rewardDistance"] == "no reward"
     assert rows[1]["features"] is None
     assert "not-yaml" in rows[1]["error"]
+
+
+def test_features_of_one_arena_say_why_they_are_missing(tmp_path: Path) -> None:
+    (tmp_path / "bare.yml").write_text(BARE)
+    lines = run("features", tmp_path / "bare.yml").splitlines()
+    [row] = [line for line in lines if "wayLength" in line]
+    assert "no reward" in row
+    table = tmp_path / "table.csv"
+    run("features", tmp_path / "bare.yml", "--out", table)
+    with table.open(newline="") as file:
+        (read,) = csv.DictReader(file)
+    assert read["wayLength [m]"] == ""
+    assert "wayLength: no reward; " in read["missing"]
+
+
+def test_features_explained(tmp_path: Path) -> None:
+    path = tmp_path / "a.yml"
+    wall = """    - !Item
+      name: Wall
+      positions:
+      - !Vector3 {x: 20, y: 0, z: 15}
+      rotations: [0]
+      sizes:
+      - !Vector3 {x: 20, y: 3, z: 1}
+"""
+    path.write_text(GOOD + wall)
+    [row] = checked("arena_features", run("features", path, "--explain", "--json"))
+    told = row["explanation"]
+    assert told["goal"] == {"name": "GoodGoal", "item": 1, "copy": 0, "at": [20.0, 0.509, 25.0]}
+    assert [thing["name"] for thing in told["occluders"]] == ["Wall"]
+    assert told["way"][0] == [20.0, 0.49, 5.0]
+    assert len(told["turns"]) == row["features"]["wayTurns"] == 1
+    assert told["seen"][-1][1] > 15
+    text = run("features", path, "--explain")
+    for part in ("The goal is GoodGoal at (20, 25)", "It turns", "Hidden by: Wall at (20, 15)"):
+        assert part in text
+    (tmp_path / "bare.yml").write_text(BARE)
+    assert "There is no reward." in run("features", tmp_path / "bare.yml", "--explain")
+
+
+def test_what_was_measured_is_kept(tmp_path: Path, cache: Path) -> None:
+    path, table = tmp_path / "a.yml", tmp_path / "table.csv"
+    path.write_text(GOOD)
+    first = run("features", path, "--json")
+    [kept] = cache.iterdir()
+    kept.write_text(kept.read_text().replace('"rewards": 1.0', '"rewards": 7.0'))
+    (tmp_path / "other.yml").write_text(GOOD)  # the same content under another name
+    [row] = json.loads(run("features", tmp_path / "other.yml", "--json"))
+    assert (row["features"]["rewards"], row["instance"]) == (7.0, "other")
+    assert run("features", path, "--json", "--no-cache") == first
+    run("features", path, "--seed", 1, "-o", table)  # what is drawn may differ
+    assert len(list(cache.iterdir())) == 2
+    kept.write_text("[")
+    assert run("features", path, "--json") == first
+
+
+def test_features_by_several_processes(tmp_path: Path) -> None:
+    for number in range(18):
+        (tmp_path / f"{number:02}.yml").write_text(GOOD.replace("z: 25", f"z: {number + 15}"))
+    (tmp_path / "18.yml").write_text("[")
+    words = ["features", str(tmp_path), "--json", "--processes", "2"]
+    result = CliRunner().invoke(app, words)  # on a slow machine standard error says how far it is
+    assert result.exit_code == 1
+    rows = json.loads(result.stdout)
+    assert [row["instance"] for row in rows] == [f"{number:02}" for number in range(19)]
+    distances = [row["features"]["wayLength"] for row in rows[:18]]
+    assert distances == pytest.approx([number + 10 for number in range(18)])
+    assert rows[18]["features"] is None
+    assert "not-yaml" in rows[18]["error"]
+
+
+def test_show_features_on_the_map(tmp_path: Path) -> None:
+    path, picture = tmp_path / "a.yml", tmp_path / "map.svg"
+    path.write_text(GOOD)
+    run("show", path, "--features", "-o", picture)
+    assert "<!-- 20.0 m, 1.2 s -->" in picture.read_text()
+    assert "say where it goes" in run("show", path, "--features", code=2)
 
 
 def test_show(tmp_path: Path) -> None:

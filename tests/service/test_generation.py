@@ -80,7 +80,7 @@ def test_every_offer_is_covered_and_what_is_made_has_its_demands(variant: str) -
 
 
 def test_what_nothing_can_be_made_for_is_refused(battery: Battery) -> None:
-    with pytest.raises(ValueError, match=r"object-permanence: on the open floor of .*: no ramp"):
+    with pytest.raises(ValueError, match=r"object-permanence: on the open floor of .*: no goal"):
         source_for(load_layout("object-permanence"))
     dark = dataclasses.replace(load_layout("aaio"), excludes=(Exclusion("darkness", below=0.5),))
     with pytest.raises(ValueError, match=r"family navigation: darkness below 0\.5"):

@@ -25,9 +25,11 @@ class Axes:
         y: Sequence[float],
         *,
         color: str,
-        lw: float,
-        ls: str,
+        lw: float = ...,
+        ls: str = ...,
         marker: str = ...,
+        ms: float = ...,
+        zorder: float = ...,
     ) -> list[Any]: ...
     def fill_between(
         self,
@@ -51,6 +53,7 @@ class Axes:
         ha: str = ...,
         va: str = ...,
         fontsize: float = ...,
+        fontweight: str = ...,
         color: str = ...,
         zorder: float = ...,
         annotation_clip: bool = ...,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import csv
+import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
@@ -17,12 +18,14 @@ from rich.progress import track
 from animalcat.arena_configs.builds import BUILDS, NEWEST, Build, build_named
 from animalcat.arena_configs.checks import check_loaded
 from animalcat.arena_configs.draws import OWN, UNITY, Draws, UnityDraws, draws_by_name
-from animalcat.arena_configs.features import FEATURES, bearing, measure_features
+from animalcat.arena_configs.features import FEATURES, Survey, bearing, measure_features
 from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, Problem
 from animalcat.arena_configs.placement import Placement, place
 from animalcat.arena_configs.returns import max_return
 from animalcat.arena_configs.sequence import merged
+from animalcat.cli.arena.explaining import sentences
+from animalcat.cli.arena.measuring import FeatureRow, Plan, cache_folder, measure_files
 from animalcat.cli.shared.output import (
     FAILED,
     console,
@@ -32,6 +35,7 @@ from animalcat.cli.shared.output import (
     progress_console,
     wrote,
 )
+from animalcat.cli.shared.progress import progress
 from animalcat.cli.shared.remote import Data
 from animalcat.cli.shared.tables import headed, there
 from animalcat.envs.types import CameraSpec, ObservationSpec
@@ -82,22 +86,6 @@ Number = Annotated[
         show_default="the first",
     ),
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class FeatureRow:
-    """Meta-features of one arena; as in `arena_features.schema.json`."""
-
-    file: str
-    arena: int | None
-    instance: str
-    seed: int
-    rng: str
-    build: str
-    drawn: dict[str, float] = field(default_factory=dict[str, float])
-    features: dict[str, float] | None = None
-    missing: dict[str, str] = field(default_factory=dict[str, str])
-    error: str | None = None
 
 
 @app.command("check")
@@ -156,23 +144,57 @@ def features(
     build: BuildName = NEWEST,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE.csv", help="Write a CSV file here."),
+        typer.Option("--output", "-o", "--out", metavar="FILE.csv", help="Write a CSV file here."),
     ] = None,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain", help="Say why: the way, its turns and choices, and what hides the goal."
+        ),
+    ] = False,
+    processes: Annotated[
+        int,
+        typer.Option(
+            metavar="NUMBER",
+            min=1,
+            help="How many processes measure.",
+            show_default="as many as there are processors",
+        ),
+    ] = os.cpu_count() or 1,
+    cache: Annotated[
+        bool,
+        typer.Option(
+            help="Take what was measured of a file of this content before, by the same "
+            "definitions, and keep what is measured now (in ~/.cache/animalcat)."
+        ),
+    ] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Measure the meta-features of arenas.
+    """Measure the meta-features of arenas: what they demand, and what is in them.
 
-    These are for example the distance of the nearest reward and what stands before it. What an
-    arena leaves to chance is drawn from the seed first. The table on the screen leaves out features
-    that no arena has. The exit code is 1 when an arena cannot be read or built.
+    These are for example how long and winding the way to the nearest reward is, and from where the
+    reward is seen. What an arena leaves to chance is drawn from the seed first. One arena is shown
+    with the reason where a feature does not apply; of several, the table leaves out features that
+    none of them has. The exit code is 1 when an arena cannot be read or built.
     """
     chance = _chance(rng, seed, build)
-    rows = [row for path in _files(paths) for row in _feature_rows(path, chance)]
+    files = _files(paths)
+    with progress("measuring arenas") as tell:
+        rows = measure_files(
+            files,
+            Plan(chance.seed, chance.rng, chance.build, explain),
+            processes=processes,
+            cache=cache_folder() if cache else None,
+            tick=lambda done, total: tell("measuring arenas", done, total),
+        )
     if output:
         _write_csv(output, rows)
         wrote(_count(len(rows), "arena"), output)
     if as_json:
-        print_json([asdict(row) for row in rows])
+        print_json([row.as_dict() for row in rows])
+    elif explain or (len(rows) == 1 and not output):
+        for row in rows:
+            _print_demands(row, chance, explain=explain)
     elif not output:
         shown = there([row.features or {} for row in rows])
         columns = ["instance", *shown, "drawn", "error"]
@@ -198,6 +220,12 @@ def show(
             help="Draw a map, as FILE.png, FILE.svg or FILE.pdf.",
         ),
     ] = None,
+    with_features: Annotated[
+        bool,
+        typer.Option(
+            "--features", help="Draw the way to the nearest reward, its turns and choices too."
+        ),
+    ] = False,
     first_person: Annotated[
         bool,
         typer.Option("--first-person", help="Draw what the agent sees after one step, not a map."),
@@ -214,6 +242,8 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show what stands where in an arena, or draw it."""
+    if with_features and output is None:
+        fail("--features draws on the map: say where it goes, for example -o map.png")
     if first_person and output is None:
         fail("--first-person draws a picture: say where it goes, for example -o frame.png")
     chance = _chance(rng, seed, build)
@@ -234,7 +264,7 @@ def show(
         else:
             from animalcat.cli.arena.map import draw_map  # matplotlib takes a while to import
 
-            draw_map(placement, output, title=file.name)
+            draw_map(placement, output, title=file.name, features=with_features)
     except (OSError, ValueError) as error:
         fail(f"cannot write {output}: {error}")
     wrote("view" if first_person else "map", output)
@@ -403,38 +433,51 @@ def _without_file(problem: Problem) -> dict[str, Any]:
     return {key: value for key, value in asdict(problem).items() if key != "file"}
 
 
-def _feature_rows(path: Path, chance: _Chance) -> Iterator[FeatureRow]:
-    try:
-        config = load_config(path).config
-    except ArenaError as error:
-        yield FeatureRow(str(path), None, path.stem, *_drawn_by(chance), error=str(error))
+def _print_demands(row: FeatureRow, chance: _Chance, *, explain: bool) -> None:
+    """Print one arena's features, one below the other."""
+    if row.features is None:
+        console().print(f"{row.instance}: {row.error}", highlight=False)
         return
-    for number, arena in sorted(config.arenas.items()):
-        instance = path.stem if len(config.arenas) == 1 else f"{path.stem}-{number}"
-        try:
-            placement = place(arena, chance.draws())
-        except ArenaError as error:
-            yield FeatureRow(str(path), number, instance, *_drawn_by(chance), error=str(error))
-        else:
-            drawn, measured = dict(placement.drawn), measure_features(placement)
-            by = _drawn_by(chance)
-            yield FeatureRow(str(path), number, instance, *by, drawn, *measured)
-
-
-def _drawn_by(chance: _Chance) -> tuple[int, str, str]:
-    return chance.seed, chance.rng, chance.build
+    if explain:
+        arena = load_config(Path(row.file)).config.arenas[row.arena or 0]
+        console().print(row.instance, style="bold", highlight=False)
+        for sentence in sentences(Survey(place(arena, chance.draws()))):
+            console().print(sentence, highlight=False)
+    shown = [
+        {
+            "about": feature.group,
+            "feature": name,
+            "value": row.features.get(name, row.missing.get(name)),
+            "unit": feature.unit,
+        }
+        for name, feature in FEATURES.items()
+    ]
+    columns = ["about", "feature", "value", "unit"]
+    print_rows(shown, columns, as_json=False, title=row.instance)
 
 
 def _flat(row: FeatureRow) -> dict[str, Any]:
-    values: dict[str, Any] = row.features or dict.fromkeys(FEATURES)
+    values: dict[str, Any] = dict.fromkeys(FEATURES) | (row.features or {})
     start = {"instance": row.instance, "file": row.file, "arena": row.arena, "seed": row.seed}
     start |= {"rng": row.rng, "build": row.build}
-    return start | values | {"drawn": len(row.drawn), "error": row.error}
+    missing = "; ".join(f"{name}: {why}" for name, why in row.missing.items())
+    return start | values | {"drawn": len(row.drawn), "missing": missing, "error": row.error}
 
 
 def _write_csv(path: Path, rows: Iterable[FeatureRow]) -> None:
     heads = {name: headed(name, feature.unit) for name, feature in FEATURES.items()}
-    columns = ["instance", *FEATURES, "drawn", "seed", "rng", "build", "file", "arena", "error"]
+    columns = [
+        "instance",
+        *FEATURES,
+        "drawn",
+        "seed",
+        "rng",
+        "build",
+        "file",
+        "arena",
+        "missing",
+        "error",
+    ]
     try:
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, columns)

@@ -10,10 +10,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Polygon
 
-from animalcat.arena_configs.features import bearing, nearest_reward
+from animalcat.arena_configs.features import Survey, bearing, nearest_reward
 from animalcat.arena_configs.geometry import Solid, rotate
-from animalcat.arena_configs.model import ARENA_SIDE
+from animalcat.arena_configs.model import ARENA_SIDE, Point
 from animalcat.arena_configs.placement import AGENT_RADIUS, PlacedObject, Placement
+from animalcat.arena_configs.routes import Route
+from animalcat.arena_configs.sightlines import SEEN
 
 _FLOOR = "#f3ead9"
 _LABEL = {"boxstyle": "round,pad=0.1", "fc": "white", "ec": "none", "alpha": 0.6}
@@ -24,20 +26,38 @@ _VIEW = 50.0
 """Half of the camera's field of view, in degrees."""
 
 
-def draw_map(placement: Placement, path: Path, *, title: str = "") -> None:
+def draw_map(placement: Placement, path: Path, *, title: str = "", features: bool = False) -> None:
     """Draw everything where it stands: names, headings, rewards.
 
     Args:
         placement: An arena with everything in its place.
         path: Where to write; its ending says how (png, svg, pdf).
         title: Written above the map.
+        features: Whether to draw the way to the nearest reward, its turns and choices too.
 
     Raises:
         OSError: The file cannot be written.
         ValueError: The ending is not known.
     """
     figure = Figure(figsize=(8.0, 8.4), layout="constrained")
-    axes = figure.add_subplot()
+    draw_arena(
+        figure.add_subplot(), placement, title=title, survey=Survey(placement) if features else None
+    )
+    figure.savefig(path, dpi=110)
+
+
+def draw_arena(
+    axes: Axes, placement: Placement, *, title: str = "", survey: Survey | None = None
+) -> None:
+    """Draw an arena from above.
+
+    Args:
+        axes: Where.
+        placement: An arena with everything in its place.
+        title: Written above the map.
+        survey: What the way and the choices are taken from; None to draw a straight arrow to the
+            nearest reward.
+    """
     axes.set(xlim=(-0.6, ARENA_SIDE + 0.6), ylim=(-0.6, ARENA_SIDE + 0.6), aspect="equal")
     axes.set(xlabel="x (m)", ylabel="z (m)", title=_heading(placement, title))
     axes.set(xticks=range(0, 41, 5), yticks=range(0, 41, 5), axisbelow=True)
@@ -56,7 +76,9 @@ def draw_map(placement: Placement, path: Path, *, title: str = "") -> None:
             _arrow(axes, where, thing.yaw, 2.0, "black")
     _legend(axes, placement, counts)
     reward = nearest_reward(placement)
-    if reward is not None:
+    if survey is not None and not isinstance(survey.way, str):
+        _demands(axes, survey, survey.way)
+    elif reward is not None:
         _way(axes, placement, reward)
     start = placement.agent.position
     for edge in (-_VIEW, _VIEW):
@@ -77,7 +99,6 @@ def draw_map(placement: Placement, path: Path, *, title: str = "") -> None:
         zorder=7,
         bbox=_LABEL,
     )
-    figure.savefig(path, dpi=110)
 
 
 def _label(axes: Axes, thing: PlacedObject) -> None:
@@ -119,6 +140,59 @@ def _way(axes: Axes, placement: Placement, reward: PlacedObject) -> None:
         fontsize=7,
         color=_REWARD,
         zorder=5,
+        bbox=_LABEL,
+    )
+
+
+def _demands(axes: Axes, survey: Survey, way: Route) -> None:
+    """The way, solid where the goal is in sight from it; its turns; where it is left for good."""
+    looks = survey.way_looks
+    step = (way.length - way.touch) / max(1, len(looks))
+    for one in looks:
+        ends = way.at(one.metres - step / 2), way.at(one.metres + step / 2)
+        style = "-" if one.look.clear >= SEEN else ":"
+        xs, zs = [end.x for end in ends], [end.z for end in ends]
+        axes.plot(xs, zs, color=_REWARD, lw=2.0, ls=style, zorder=5)
+    for turn in way.turns():
+        _mark(axes, turn.at, "o", f"{turn.degrees:+.0f}°", "tab:purple")
+    if (choice := survey.choice) is not None:
+        words = f"choice: {choice.right} of {choice.ways}"
+        _mark(axes, choice.at, "D", words, "tab:red")
+    if not isinstance(survey.order, str) and len(survey.order.best) > 1:
+        for number, thing in enumerate(survey.order.best, 1):
+            axes.annotate(
+                str(number),
+                (thing.position.x, thing.position.z),
+                ha="center",
+                va="center",
+                fontsize=9,
+                fontweight="bold",
+                zorder=8,
+            )
+    middle = way.at(way.length / 2)
+    words = f"{way.length:.1f} m, {way.seconds(survey.placement.agent.yaw):.1f} s"
+    axes.annotate(
+        words,
+        (middle.x, middle.z),
+        ha="center",
+        va="center",
+        fontsize=7,
+        color=_REWARD,
+        zorder=6,
+        bbox=_LABEL,
+    )
+
+
+def _mark(axes: Axes, at: Point, marker: str, words: str, color: str) -> None:
+    axes.plot([at.x], [at.z], marker=marker, color=color, ms=5, zorder=7)
+    axes.annotate(
+        words,
+        (at.x, at.z),
+        xytext=(5, 5),
+        textcoords="offset points",
+        fontsize=7,
+        color=color,
+        zorder=7,
         bbox=_LABEL,
     )
 

@@ -1,0 +1,92 @@
+"""Meta-features: what arenas demand and contain, each measured from a placement.
+
+`FEATURES` is the registry, from one module for each group. To add a feature, add one row to a
+group; batteries then store it, tables and commands show it, and layouts may use it. A row without a
+function is measured by playing: `measure_features` takes its reading from who played the arena.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from animalcat.arena_configs.features.definition import (
+    FeatureDefinition,
+    MeasuredFeatures,
+    Reading,
+)
+from animalcat.arena_configs.features.look import LOOKS
+from animalcat.arena_configs.features.permanence import PERMANENCE
+from animalcat.arena_configs.features.rewards import REWARDS
+from animalcat.arena_configs.features.sight import SIGHT
+from animalcat.arena_configs.features.start import (
+    BEHIND,
+    CENTRED,
+    IN_FRONT,
+    SECONDS_PER_UNIT,
+    START,
+    bearing,
+    dark_share,
+)
+from animalcat.arena_configs.features.survey import Survey, nearest_reward
+from animalcat.arena_configs.features.way import WAY
+from animalcat.arena_configs.ground import TooMuchError
+from animalcat.arena_configs.placement import Placement
+
+__all__ = [
+    "BEHIND",
+    "CENTRED",
+    "FEATURES",
+    "IN_FRONT",
+    "SECONDS_PER_UNIT",
+    "FeatureDefinition",
+    "MeasuredFeatures",
+    "Reading",
+    "Survey",
+    "bearing",
+    "dark_share",
+    "measure_features",
+    "nearest_reward",
+]
+
+FEATURES: Final[Mapping[str, FeatureDefinition]] = MappingProxyType(
+    {feature.name: feature for feature in (*START, *WAY, *SIGHT, *REWARDS, *LOOKS, *PERMANENCE)}
+)
+"""Name -> meta-feature, in the order of tables."""
+
+NOT_PLAYED: Final = "the arena was not played, which measuring this takes"
+
+
+def measure_features(
+    placement: Placement | Survey, played: Mapping[str, Reading] | None = None
+) -> MeasuredFeatures:
+    """Measure every meta-feature of an instance, as it was placed.
+
+    Args:
+        placement: The placed arena, or a survey of one.
+        played: Readings of the features that are measured by playing, by name; None if the arena
+            was not played.
+    """
+    survey = placement if isinstance(placement, Survey) else Survey(placement)
+    given = played or {}
+    readings = {
+        name: given.get(name, NOT_PLAYED) if feature.measure is None else _read(feature, survey)
+        for name, feature in FEATURES.items()
+    }
+    return MeasuredFeatures(
+        {name: value for name, value in readings.items() if not isinstance(value, str)},
+        {name: why for name, why in readings.items() if isinstance(why, str)},
+    )
+
+
+def _read(feature: FeatureDefinition, survey: Survey) -> Reading:
+    assert feature.measure is not None  # those that are measured by playing are not read
+    try:
+        reading = feature.measure(survey)
+        # Processors differ in the last bits of sines, and batteries are known by their content.
+        if isinstance(reading, str) or feature.group == "arena":
+            return reading
+        return float(round(reading, 6)) + 0.0
+    except TooMuchError as error:
+        return str(error)
