@@ -105,7 +105,10 @@ def test_arrows_between_packages_point_one_way(house: str) -> None:
     assert circle(arrows) == []
 
 
-@pytest.mark.parametrize("house", ["layouts", "service"])
+@pytest.mark.parametrize(
+    "house",
+    ["arena_configs", "envs", "layouts", "service", "animalcat/cli", "animalcat/client"],
+)
 def test_every_package_says_what_lives_there(house: str) -> None:
     silent = list[str]()
     for page in sorted((ROOT / house).rglob("__init__.py")):

@@ -1,1 +1,4 @@
-"""`animalcat episode`: `commands` are its verbs; `replay` plays recordings again."""
+"""`animalcat episode`: `commands` are its verbs; `replay` plays recordings again.
+
+`words` puts outcomes and ends of episodes into words.
+"""

@@ -1,1 +1,7 @@
-"""`animalcat layout`: `commands` gathers its verbs, each in a module of its own."""
+"""`animalcat layout`: `commands` gathers its verbs, each in a module of its own.
+
+`show` lists layouts and shows one. `fit` makes profiles from `outcomes`, and `table` makes the
+table of instances that it needs. `check` looks at how well a layout describes outcomes, with
+`calibration` by simulated agents. `compare` sets agents side by side. `reproduce` prints the tables
+of papers anew, with `recovered` for the contest of one of them.
+"""

@@ -1,1 +1,4 @@
-"""Generated from protos/animalcat/envs/mlagents/v1 by `make proto`."""
+"""The messages of ML-Agents' communicator, generated from `protos` by `make proto`.
+
+`communicator_pb2` has the messages, `communicator_pb2_grpc` the service.
+"""

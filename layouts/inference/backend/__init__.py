@@ -4,6 +4,8 @@
 of PyMC.
 """
 
+import atexit
+import gc
 import os
 import warnings
 
@@ -14,3 +16,7 @@ if "cxx=" not in _flags:
     os.environ["PYTENSOR_FLAGS"] = f"{_flags},cxx=".lstrip(",")
 warnings.filterwarnings("ignore", message="PyTensor could not link to a BLAS")
 warnings.filterwarnings("ignore", message="Loop fusion failed")  # it compiles without
+
+# At the end of a process, Python looks for garbage among all that PyMC and numba made, which takes
+# seconds. The machine takes the memory back anyway.
+atexit.register(gc.freeze)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -82,11 +85,12 @@ class Engine:
             import nutpie
 
             self.compiles += 1
-            made = nutpie.compile_pymc_model(
-                self._graph(layout, weighted).model,
-                backend="numba",
-                var_names=list(layout.latent_names),
-            )
+            with _no_collection():
+                made = nutpie.compile_pymc_model(
+                    self._graph(layout, weighted).model,
+                    backend="numba",
+                    var_names=list(layout.latent_names),
+                )
             self._compiled[layout.digest, weighted] = made
         return made
 
@@ -164,6 +168,18 @@ class Engine:
         self, layout: Layout, features: Floats, outcomes: Floats, weights: Floats | None
     ) -> dict[str, npt.NDArray[Any]]:
         return self._graph(layout, weights is not None).data(features, outcomes, weights)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep the garbage collector off: compiling allocates much and frees little before its end."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def _trace(layout: Layout, result: Any) -> Trace:
