@@ -104,6 +104,10 @@ def _lava(row: Row) -> float | None:
     return 0.0 if "3Cup" in row.task and row.occluder == "OPQ" else None
 
 
+def _glass(row: Row) -> float | None:
+    return 1.0 if row.glass else None
+
+
 def _tests_permanence(row: Row) -> float | None:
     if row.practice:
         return None
@@ -159,7 +163,7 @@ CLAIMS: Final = (
     Claim(
         "transparentPresence",
         "a transparent variant or task has a transparent wall",
-        lambda row: 1.0 if row.glass else None,
+        _glass,
     ),
     Claim(
         "occluderPresence",

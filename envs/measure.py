@@ -20,7 +20,7 @@ from animalcat.arena_configs.features import Reading, Survey
 from animalcat.arena_configs.ground import TooMuchError
 from animalcat.arena_configs.model import ARENA_SIDE, Point
 from animalcat.arena_configs.placement import AGENT_RADIUS, PlacedObject
-from animalcat.arena_configs.routes import run_seconds
+from animalcat.arena_configs.routes import positive_goals, run_seconds
 from animalcat.arena_configs.sightlines import SEEN
 from animalcat.envs.sim.scene import Scene, Shape
 from animalcat.envs.sim.visibility import clear_share, clear_shares, has_room, hiders
@@ -36,8 +36,8 @@ DECISION: Final = 3
 """Physics steps between looks: the usual time of a decision."""
 AT_REST: Final = 1.0
 """Seconds in which nothing may move for the arena to count as being at rest."""
-MOST_DECOYS: Final = 8
-"""Decoys that are watched at most."""
+MOST_WATCHED: Final = 12
+"""Rewards, and decoys, that are watched at most."""
 
 _MOVED: Final = 0.25
 """Metres by which a goal has to move for the way to lead elsewhere."""
@@ -51,6 +51,8 @@ _WAY_STEP: Final = 0.25
 """Metres between looks along a way."""
 _LEAST_PATCH: Final = 3
 """Hidden points side by side that count as a place where the ball could have rolled."""
+_SMALL: Final = 0.25
+"""Radius in metres of a ball that gets wherever a place is one."""
 _ALL_ROUND: Final = np.ones((3, 3), np.int_)
 _REACH: Final = 0.2
 """Metres that are allowed for the grid when the agent touches a goal."""
@@ -184,18 +186,23 @@ def measure_hiding(survey: Survey, seed: int = 0) -> dict[str, Reading]:
     Returns:
         Readings by name, for `measure_features`.
     """
-    goal = survey.goal
-    decoys = [t for t in survey.placement.objects if t.kind.reward == "decoy"][:MOST_DECOYS]
-    if goal is None and not decoys:
+    rewards = _with_first(positive_goals(survey.placement), survey.goal)[:MOST_WATCHED]
+    decoys = [t for t in survey.placement.objects if t.kind.reward == "decoy"][:MOST_WATCHED]
+    if not rewards and not decoys:
         return dict.fromkeys(_NAMES, "no reward") | {"decoysHidden": 0.0}
-    things = decoys if goal is None else [goal, *decoys]
-    watched = watch(survey, things, seed)
+    watched = watch(survey, [*rewards, *decoys], seed)
     seen = watched.shown >= SEEN
-    hidden = [bool(gaps(watched.seconds, column)) for column in seen.T]
-    if goal is None:
-        return dict.fromkeys(_NAMES, "no reward") | {"decoysHidden": float(sum(hidden))}
-    readings = _of_goal(survey, watched, seen[:, 0])
-    return {**readings, "decoysHidden": float(sum(hidden[1:]))}
+    hidden = [gaps(watched.seconds, column) for column in seen.T]
+    lures = {"decoysHidden": float(sum(map(bool, hidden[len(rewards) :])))}
+    if not rewards:
+        return dict.fromkeys(_NAMES, "no reward") | lures
+    longest = [max((gap.length for gap in one), default=0.0) for one in hidden[: len(rewards)]]
+    return _of_goal(survey, watched, longest.index(max(longest))) | lures
+
+
+def _with_first(things: Sequence[PlacedObject], first: PlacedObject | None) -> list[PlacedObject]:
+    """The things, one of them before the others."""
+    return sorted(things, key=lambda thing: thing is not first)
 
 
 _NAMES: Final = (
@@ -210,11 +217,12 @@ _NAMES: Final = (
 )
 
 
-def _of_goal(survey: Survey, watched: Watch, seen: Mask) -> dict[str, Reading]:
-    """Readings about the goal, the first that was watched."""
-    readings: dict[str, Reading] = {"goalTravel": _travel(watched)}
-    standing = _standing(survey, watched, seen)
-    moving, lost_at = _moving(_settled(survey, watched), watched)
+def _of_goal(survey: Survey, watched: Watch, which: int) -> dict[str, Reading]:
+    """Readings about one of the rewards that were watched."""
+    readings: dict[str, Reading] = {"goalTravel": _travel(watched, which)}
+    seen = watched.shown[:, which] >= SEEN
+    standing = _standing(survey, watched, which)
+    moving, lost_at = _moving(_settled(survey, watched, which), watched, which)
     if isinstance(standing, Gap):
         readings["hiddenStanding"] = standing.length
         readings["hiddenFrom"] = standing.start
@@ -232,7 +240,8 @@ def _of_goal(survey: Survey, watched: Watch, seen: Mask) -> dict[str, Reading]:
         why = standing if isinstance(standing, str) else moving
         readings["timeUnderOcc"] = max(lost) if lost else why
         by_itself = bool(gaps(watched.seconds, seen))
-        places = _places(survey, watched, watched.eye if by_itself else lost_at or watched.eye)
+        eye = watched.eye if by_itself else lost_at or watched.eye
+        places = _places(survey, watched, which, eye)
         readings["hidingPlaces"] = places
         readings["numPositions"] = places if isinstance(places, str) else max(1.0, places - 1.0)
     else:
@@ -242,18 +251,23 @@ def _of_goal(survey: Survey, watched: Watch, seen: Mask) -> dict[str, Reading]:
     return readings
 
 
-def _travel(watched: Watch) -> float:
-    """Metres from where the goal is placed to where it is at the end."""
-    return math.dist(watched.things[0].position, watched.centers[0])
+def _travel(watched: Watch, which: int) -> float:
+    """Metres from where a goal is placed to where it is at the end."""
+    return math.dist(watched.things[which].position, watched.centers[which])
 
 
-def _settled(survey: Survey, watched: Watch) -> Survey:
-    """The arena with the goal where it is at the end."""
-    if _travel(watched) < _MOVED:
+def _settled(survey: Survey, watched: Watch, which: int) -> Survey:
+    """The arena with this goal where it is at the end, and no other reward."""
+    goal = watched.things[which]
+    if goal is survey.goal and _travel(watched, which) < _MOVED:
         return survey
-    goal = watched.things[0]
-    moved = replace(goal, position=Point(*watched.centers[0].tolist()))
-    objects = tuple(moved if thing is goal else thing for thing in survey.placement.objects)
+    others = {id(thing) for thing in positive_goals(survey.placement)} - {id(goal)}
+    moved = replace(goal, position=Point(*watched.centers[which].tolist()))
+    objects = tuple(
+        moved if thing is goal else thing
+        for thing in survey.placement.objects
+        if id(thing) not in others
+    )
     return Survey(replace(survey.placement, objects=objects))
 
 
@@ -261,19 +275,19 @@ def _first_reason(*readings: Gap | Reading) -> str:
     return next(one for one in readings if isinstance(one, str))
 
 
-def _standing(survey: Survey, watched: Watch, seen: Mask) -> Gap | Reading:
-    """The longest time for which the goal is hidden from an agent that stands still; 0.0: none."""
-    found = gaps(watched.seconds, seen)
+def _standing(survey: Survey, watched: Watch, which: int) -> Gap | Reading:
+    """The longest time for which a goal is hidden from an agent that stands still; 0.0: none."""
+    found = gaps(watched.seconds, watched.shown[:, which] >= SEEN)
     if not found:
         return 0.0
     longest = max(found, key=lambda gap: gap.length)
     if math.isfinite(longest.length):
         return longest
-    known = _known(survey, watched, longest.start)
+    known = _known(survey, watched, which, longest.start)
     return known if isinstance(known, str) else Gap(longest.start, known)
 
 
-def _known(survey: Survey, watched: Watch, lost: float) -> float | str:
+def _known(survey: Survey, watched: Watch, which: int, lost: float) -> float | str:
     """When an agent that goes and looks could see the goal again, where it is at the end."""
     try:
         terrain = survey.walked
@@ -283,7 +297,7 @@ def _known(survey: Survey, watched: Watch, lost: float) -> float | str:
         ground = terrain.ground
     except TooMuchError as error:
         return str(error)
-    row, center = watched.rows[0], watched.centers[0]
+    row, center = watched.rows[which], watched.centers[which]
     if not watched.scene.active[row]:
         return "the goal is gone"
     rows = hiders(watched.scene, row)
@@ -298,7 +312,7 @@ def _known(survey: Survey, watched: Watch, lost: float) -> float | str:
     return "the hidden goal is not seen from anywhere that the agent can safely get to"
 
 
-def _moving(survey: Survey, watched: Watch) -> tuple[Reading, Point | None]:
+def _moving(survey: Survey, watched: Watch, which: int) -> tuple[Reading, Point | None]:
     """How long the goal, at rest, is out of sight on the way, and where it is last seen before.
 
     The longest time counts; 0.0 and None: it is never lost.
@@ -306,13 +320,13 @@ def _moving(survey: Survey, watched: Watch) -> tuple[Reading, Point | None]:
     way = survey.way
     if isinstance(way, str):
         return way, None
-    row = watched.rows[0]
+    row = watched.rows[which]
     if not watched.scene.active[row]:
         return "the goal is gone", None
     rows, radius = hiders(watched.scene, row), float(watched.scene.half[row, 0])
     length = max(0.0, way.length - way.touch)
     metres = np.linspace(0.0, length, max(2, math.ceil(length / _WAY_STEP) + 1))
-    center, yaw = watched.centers[0], survey.placement.agent.yaw
+    center, yaw = watched.centers[which], survey.placement.agent.yaw
     eyes = [way.at(float(m)) for m in metres]
     shown = clear_shares(watched.scene, rows, eyes, [center], radius)
     lost = [Gap(g.start, min(g.end, length)) for g in gaps(metres, shown >= SEEN)]
@@ -323,7 +337,7 @@ def _moving(survey: Survey, watched: Watch) -> tuple[Reading, Point | None]:
     return seconds, way.at(start)
 
 
-def _places(survey: Survey, watched: Watch, eye: Point) -> Reading:
+def _places(survey: Survey, watched: Watch, which: int, eye: Point) -> Reading:
     """Number of places where the hidden goal could be.
 
     A place is a patch of points at which a ball of the goal's size lies on something, is out of
@@ -337,7 +351,7 @@ def _places(survey: Survey, watched: Watch, eye: Point) -> Reading:
         ground, metres = terrain.ground, terrain.safe.metres
     except TooMuchError as error:
         return str(error)
-    scene, row = watched.scene, watched.rows[0]
+    scene, row = watched.scene, watched.rows[which]
     rows, radius = hiders(scene, row), float(scene.half[row, 0])
     axis = np.arange(_APART / 2, ARENA_SIDE, _APART)
     x, z = (grid.ravel() for grid in np.meshgrid(axis, axis, indexing="ij"))
@@ -355,35 +369,46 @@ def _places(survey: Survey, watched: Watch, eye: Point) -> Reading:
         if len(fits):
             away, _ = reachable.query(balls[fits])
             fits = fits[away <= AGENT_RADIUS + radius + _REACH]
-        free, hidden = np.zeros((2, len(x)), np.bool_)
+        free, hidden, joined = np.zeros((3, len(x)), np.bool_)
         free[fits] = True
         if len(fits):
             hidden[fits] = clear_shares(scene, rows, [eye], balls[fits], radius) < SEEN
-        count += _patches(free.reshape(len(axis), -1), hidden.reshape(len(axis), -1))
+        if hidden.any():
+            inner = min(radius, _SMALL)
+            low = np.flatnonzero(has_room(scene, rows, balls - [0.0, radius - inner, 0.0], inner))
+            lying = balls[low] - [0.0, radius - inner, 0.0]
+            joined[low] = clear_shares(scene, rows, [eye], lying, inner) < SEEN
+        grids = (mask.reshape(len(axis), -1) for mask in (free, hidden, joined | hidden))
+        count += _patches(*grids)
     return float(max(count, 1))
 
 
-def _patches(free: Mask, hidden: Mask) -> int:
+def _patches(free: Mask, hidden: Mask, joined: Mask) -> int:
     """Number of patches of hidden points.
 
     Args:
         free: (n, n) points of a grid where the ball can be.
         hidden: (n, n) those of them where it is out of sight. Few of them side by side count only
             if the ball is confined there: else they are the edge of something.
+        joined: (n, n) points where at least a small ball is out of sight; patches that these join
+            are one, although the ball itself may not get from one to the other.
     """
     labels, number = ndimage.label(hidden, _ALL_ROUND)
-    sizes = np.bincount(labels.ravel(), minlength=number + 1)[1:]
-    around = ndimage.grey_dilation(np.where(hidden, labels, 0), footprint=_ALL_ROUND)
-    leaky = np.unique(around[free & ~hidden])
-    confined = ~np.isin(np.arange(1, number + 1), leaky)
-    return int((confined | (sizes >= _LEAST_PATCH)).sum())
+    leaks = ndimage.binary_dilation(free & ~hidden, _ALL_ROUND)
+    rooms, _ = ndimage.label(joined, _ALL_ROUND)
+    counted: set[int] = set()
+    for patch in range(1, number + 1):
+        points = labels == patch
+        if points.sum() >= _LEAST_PATCH or not (points & leaks).any():
+            counted.add(int(rooms[points][0]))
+    return len(counted)
 
 
 def _levels(scene: Scene, rows: npt.NDArray[np.int64]) -> list[float]:
     """Heights of the floor and of the level tops of boxes, from below."""
     boxes = rows[(scene.kind[rows] == Shape.BOX) & (scene.rotation[rows, 1, 1] > 0.999)]
-    tops = scene.center[boxes, 1] + scene.half[boxes, 1]
-    found = np.unique(np.round(tops.astype(np.float64), 1))
+    tops: Floats = (scene.center[boxes, 1] + scene.half[boxes, 1]).astype(np.float64)
+    found = np.unique(tops.round(1))
     return [0.0, *found[found > 0.05][: _LEVELS - 1].tolist()]
 
 

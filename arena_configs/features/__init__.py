@@ -16,6 +16,7 @@ from animalcat.arena_configs.features.definition import (
     MeasuredFeatures,
     Reading,
 )
+from animalcat.arena_configs.features.hiding import HIDING
 from animalcat.arena_configs.features.look import LOOKS
 from animalcat.arena_configs.features.permanence import PERMANENCE
 from animalcat.arena_configs.features.rewards import REWARDS
@@ -51,7 +52,10 @@ __all__ = [
 ]
 
 FEATURES: Final[Mapping[str, FeatureDefinition]] = MappingProxyType(
-    {feature.name: feature for feature in (*START, *WAY, *SIGHT, *REWARDS, *LOOKS, *PERMANENCE)}
+    {
+        feature.name: feature
+        for feature in (*START, *WAY, *SIGHT, *REWARDS, *LOOKS, *PERMANENCE, *HIDING)
+    }
 )
 """Name -> meta-feature, in the order of tables."""
 
