@@ -212,12 +212,12 @@ def table(folder: Path) -> dict[Path, Row]:
 
 def measure(path: Path) -> MeasuredFeatures | str:
     """Measure an arena, also by playing it; or say why it cannot be measured."""
-    from animalcat.envs.measure import measure_hiding
+    from animalcat.envs.measure import measure_playing
 
     try:
         arena = load_config(path).config.first
         survey = Survey(place(arena, np.random.default_rng(SEED)))
-        return measure_features(survey, measure_hiding(survey))
+        return measure_features(survey, *measure_playing(survey))
     except (ArenaError, ValueError) as error:
         return str(error)
 

@@ -176,28 +176,38 @@ def gaps(seconds: Floats, seen: Mask) -> list[Gap]:
     return found
 
 
-def measure_hiding(survey: Survey, seed: int = 0) -> dict[str, Reading]:
-    """Measure every meta-feature of hiding of an arena.
+class Played(NamedTuple):
+    """What playing an arena tells, for `measure_features`.
+
+    Attributes:
+        readings: Readings of the meta-features that take playing, by name.
+        at_rest: The arena with its rewards where they are after the agent stood still.
+    """
+
+    readings: dict[str, Reading]
+    at_rest: Survey
+
+
+def measure_playing(survey: Survey, seed: int = 0) -> Played:
+    """Play an arena without moving, and measure what takes playing.
 
     Args:
         survey: The placed arena.
         seed: Seed of what spawners and operations leave to chance.
-
-    Returns:
-        Readings by name, for `measure_features`.
     """
     rewards = _with_first(positive_goals(survey.placement), survey.goal)[:MOST_WATCHED]
     decoys = [t for t in survey.placement.objects if t.kind.reward == "decoy"][:MOST_WATCHED]
     if not rewards and not decoys:
-        return dict.fromkeys(_NAMES, "no reward") | {"decoysHidden": 0.0}
+        return Played(dict.fromkeys(_NAMES, "no reward") | {"decoysHidden": 0.0}, survey)
     watched = watch(survey, [*rewards, *decoys], seed)
     seen = watched.shown >= SEEN
     hidden = [gaps(watched.seconds, column) for column in seen.T]
     lures = {"decoysHidden": float(sum(map(bool, hidden[len(rewards) :])))}
     if not rewards:
-        return dict.fromkeys(_NAMES, "no reward") | lures
+        return Played(dict.fromkeys(_NAMES, "no reward") | lures, survey)
     longest = [max((gap.length for gap in one), default=0.0) for one in hidden[: len(rewards)]]
-    return _of_goal(survey, watched, longest.index(max(longest))) | lures
+    readings = _of_goal(survey, watched, longest.index(max(longest)))
+    return Played(readings | lures, _at_rest(survey, watched))
 
 
 def _with_first(things: Sequence[PlacedObject], first: PlacedObject | None) -> list[PlacedObject]:
@@ -222,7 +232,7 @@ def _of_goal(survey: Survey, watched: Watch, which: int) -> dict[str, Reading]:
     readings: dict[str, Reading] = {"goalTravel": _travel(watched, which)}
     seen = watched.shown[:, which] >= SEEN
     standing = _standing(survey, watched, which)
-    moving, lost_at = _moving(_settled(survey, watched, which), watched, which)
+    moving, lost_at = _moving(_at_rest(survey, watched, watched.things[which]), watched, which)
     if isinstance(standing, Gap):
         readings["hiddenStanding"] = standing.length
         readings["hiddenFrom"] = standing.start
@@ -256,19 +266,26 @@ def _travel(watched: Watch, which: int) -> float:
     return math.dist(watched.things[which].position, watched.centers[which])
 
 
-def _settled(survey: Survey, watched: Watch, which: int) -> Survey:
-    """The arena with this goal where it is at the end, and no other reward."""
-    goal = watched.things[which]
-    if goal is survey.goal and _travel(watched, which) < _MOVED:
+def _at_rest(survey: Survey, watched: Watch, only: PlacedObject | None = None) -> Survey:
+    """The arena with the goals that were watched where they are at the end.
+
+    Args:
+        survey: The arena.
+        watched: What was watched.
+        only: A reward; the other rewards are then left out.
+    """
+    moved = {
+        id(thing): replace(thing, position=Point(*center.tolist()))
+        for k, (thing, center) in enumerate(zip(watched.things, watched.centers, strict=True))
+        if _travel(watched, k) >= _MOVED
+    }
+    rewards = positive_goals(survey.placement)
+    if not moved and (only is None or len(rewards) == 1):
         return survey
-    others = {id(thing) for thing in positive_goals(survey.placement)} - {id(goal)}
-    moved = replace(goal, position=Point(*watched.centers[which].tolist()))
-    objects = tuple(
-        moved if thing is goal else thing
-        for thing in survey.placement.objects
-        if id(thing) not in others
-    )
-    return Survey(replace(survey.placement, objects=objects))
+    others = {id(thing) for thing in rewards if only is not None and thing is not only}
+    objects = [t for t in survey.placement.objects if id(t) not in others]
+    placed = tuple(moved.get(id(thing), thing) for thing in objects)
+    return Survey(replace(survey.placement, objects=placed))
 
 
 def _first_reason(*readings: Gap | Reading) -> str:

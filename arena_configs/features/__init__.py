@@ -63,7 +63,9 @@ NOT_PLAYED: Final = "the arena was not played, which measuring this takes"
 
 
 def measure_features(
-    placement: Placement | Survey, played: Mapping[str, Reading] | None = None
+    placement: Placement | Survey,
+    played: Mapping[str, Reading] | None = None,
+    at_rest: Survey | None = None,
 ) -> MeasuredFeatures:
     """Measure every meta-feature of an instance, as it was placed.
 
@@ -71,11 +73,16 @@ def measure_features(
         placement: The placed arena, or a survey of one.
         played: Readings of the features that are measured by playing, by name; None if the arena
             was not played.
+        at_rest: The arena with rewards that roll or fall where they come to rest, to which the ways
+            are then measured; None if it was not played.
     """
     survey = placement if isinstance(placement, Survey) else Survey(placement)
+    end = at_rest or survey
     given = played or {}
     readings = {
-        name: given.get(name, NOT_PLAYED) if feature.measure is None else _read(feature, survey)
+        name: given.get(name, NOT_PLAYED)
+        if feature.measure is None
+        else _read(feature, end if feature.group == "way" else survey)
         for name, feature in FEATURES.items()
     }
     return MeasuredFeatures(

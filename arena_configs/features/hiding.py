@@ -64,8 +64,8 @@ HIDING: Final = (
     _row(
         "hidingPlaces",
         "",
-        "places where the hidden goal could be, each out of sight from the place where the agent "
-        "has to choose for good, or from its start if it never has to",
+        "places where the hidden goal could be, each out of sight from where the agent last saw it; its "
+        "own is one of them",
         low=1.0,
     ),
     _row(

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from animalcat.arena_configs.features import FEATURES, Reading, Survey
+from animalcat.arena_configs.features import FEATURES, Reading, Survey, measure_features
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.placement import place
-from animalcat.envs.measure import LONGEST, Gap, gaps, measure_hiding, watch
+from animalcat.envs.measure import LONGEST, Gap, gaps, measure_playing, watch
 
 
 def item(
@@ -44,7 +44,7 @@ def survey(
 
 
 def measured(*items: str, **more: str | float) -> dict[str, Reading]:
-    return measure_hiding(survey(*items, **more))  # pyright: ignore[reportArgumentType]
+    return measure_playing(survey(*items, **more)).readings  # pyright: ignore[reportArgumentType]
 
 
 WALL = item("Wall", 20, 20, (12, 4, 1))
@@ -138,13 +138,12 @@ def test_decoys_are_watched_too() -> None:
 
 @pytest.mark.parametrize("degrees", [90, 180])
 def test_a_turned_arena_hides_alike(degrees: int) -> None:
-    def turned(x: float, z: float) -> tuple[float, float]:
+    def turned(x: float, z: float, turn: int) -> tuple[float, float]:
         a, b = x - 20, z - 20
-        return (20 + b, 20 - a) if degrees == 90 else (20 - a, 20 - b)
+        return {0: (x, z), 90: (20 + b, 20 - a), 180: (20 - a, 20 - b)}[turn]
 
     def scene(turn: int) -> dict[str, Reading]:
-        to = turned if turn else lambda x, z: (x, z)
-        (gx, gz), (wx, wz), (ax, az) = to(18, 24), to(20, 20), to(20, 2)
+        (gx, gz), (wx, wz), (ax, az) = (turned(*at, turn) for at in ((18, 24), (20, 20), (20, 2)))
         goal, wall = item("GoodGoal", gx, gz, y=9), item("Wall", wx, wz, (12, 4, 1), turn=turn)
         return measured(goal, wall, agent=f"x: {ax}, y: 0, z: {az}", delay=3)
 
@@ -170,3 +169,17 @@ def test_gaps_are_between_the_looks_that_show_it() -> None:
     ]
     assert gaps(seconds, np.zeros(8, np.bool_)) == []
     assert gaps(seconds, np.ones(8, np.bool_)) == []
+
+
+def test_the_way_leads_to_where_the_goal_comes_to_rest() -> None:
+    """It falls onto a ramp, rolls down and lies somewhere else than it was placed."""
+    placed = survey(item("GoodGoal", 20, 20, y=6), item("Ramp", 20, 20, (6, 3, 6), turn=0))
+    played = measure_playing(placed)
+    assert isinstance(played.readings["goalTravel"], float)
+    assert played.readings["goalTravel"] > 6.0
+    way = played.at_rest.way
+    assert not isinstance(way, str)
+    features = measure_features(placed, *played).values
+    assert features["wayLength"] == pytest.approx(way.length)
+    assert features["wayLength"] != measure_features(placed).values["wayLength"]
+    assert features["rewardDistance"] == measure_features(placed).values["rewardDistance"]

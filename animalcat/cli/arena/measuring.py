@@ -128,6 +128,8 @@ def _measured(
 
 def feature_rows(path: Path, plan: Plan) -> list[FeatureRow]:
     """Measure all arenas of a file, each on its own even where one merges with the next."""
+    from animalcat.envs.measure import measure_playing  # it loads the simulator
+
     try:
         config = load_config(path).config
     except ArenaError as error:
@@ -141,6 +143,7 @@ def feature_rows(path: Path, plan: Plan) -> list[FeatureRow]:
             rows.append(FeatureRow(str(path), number, instance, plan.seed, error=str(error)))
             continue
         survey = Survey(placement)
+        played = measure_playing(survey, plan.seed)
         rows.append(
             FeatureRow(
                 str(path),
@@ -148,7 +151,7 @@ def feature_rows(path: Path, plan: Plan) -> list[FeatureRow]:
                 instance,
                 plan.seed,
                 dict(placement.drawn),
-                *measure_features(survey),
+                *measure_features(survey, *played),
                 explanation=explanation(survey) if plan.explain else None,
             )
         )
