@@ -5,7 +5,9 @@ writes it. `catalogue` has the constants of every object, `signs` what sign boar
 the appearance of objects that are meshes in the real build. `placement` works out where everything
 stands at the start, with `geometry` for the solids; `draws` are Unity's random numbers, and
 `orders` the order in which a Unity build draws them. From a placement, `features` measures
-meta-features, `reach` finds goals that cannot be reached, `returns` bounds what an episode can
-return, and `checks` reports problems. `sequence` decides which arena comes next, `outcome` defines
-what is observed of an episode, and `families` generates arenas from templates.
+meta-features: `ground` finds where the body can stand, `routes` the ways over it, `sightlines` what
+can be seen, and `rewarding` the order of rewards that gives most. `reach` finds goals that cannot
+be reached, `returns` bounds what an episode can return, and `checks` reports problems. `sequence`
+decides which arena comes next, `outcome` defines what is observed of an episode, and `families`
+generates arenas from templates.
 """

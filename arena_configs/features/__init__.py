@@ -1,8 +1,10 @@
-"""Meta-features: what arenas demand and contain, each measured from a placement.
+"""Meta-features: what arenas demand and contain, measured from a placement and by playing.
 
-`FEATURES` is the registry, from one module for each group. To add a feature, add one row to a
-group; batteries then store it, tables and commands show it, and layouts may use it. A row without a
-function is measured by playing: `measure_features` takes its reading from who played the arena.
+`FEATURES` is the registry, from one module for each group: `start`, `way`, `sight`, `rewards`,
+`look`, `permanence` and `hiding`. To add a feature, add one row to a group; batteries then store
+it, tables and commands show it, and layouts may use it. `definition` says what a row holds. A row
+without a function is measured by playing: `measure_features` takes its reading from who played the
+arena. `survey` keeps what several features need.
 """
 
 from __future__ import annotations

@@ -64,8 +64,8 @@ HIDING: Final = (
     _row(
         "hidingPlaces",
         "",
-        "places where the hidden goal could be, each out of sight from where the agent last saw it; its "
-        "own is one of them",
+        "places where the hidden goal could be, its own among them, each out of sight from where "
+        "the agent last saw it",
         low=1.0,
     ),
     _row(
