@@ -345,7 +345,7 @@ def _moving(survey: Survey, watched: Watch, which: int) -> tuple[Reading, Point 
     metres = np.linspace(0.0, length, max(2, math.ceil(length / _WAY_STEP) + 1))
     center, yaw = watched.centers[which], survey.placement.agent.yaw
     eyes = [way.at(float(m)) for m in metres]
-    shown = clear_shares(watched.scene, rows, eyes, [center], radius)
+    shown = clear_shares(watched.scene, rows, np.array(eyes), [center], radius)
     lost = [Gap(g.start, min(g.end, length)) for g in gaps(metres, shown >= SEEN)]
     if not lost:
         return 0.0, None
@@ -389,12 +389,12 @@ def _places(survey: Survey, watched: Watch, which: int, eye: Point) -> Reading:
         free, hidden, joined = np.zeros((3, len(x)), np.bool_)
         free[fits] = True
         if len(fits):
-            hidden[fits] = clear_shares(scene, rows, [eye], balls[fits], radius) < SEEN
+            hidden[fits] = clear_shares(scene, rows, np.array([eye]), balls[fits], radius) < SEEN
         if hidden.any():
             inner = min(radius, _SMALL)
             low = np.flatnonzero(has_room(scene, rows, balls - [0.0, radius - inner, 0.0], inner))
             lying = balls[low] - [0.0, radius - inner, 0.0]
-            joined[low] = clear_shares(scene, rows, [eye], lying, inner) < SEEN
+            joined[low] = clear_shares(scene, rows, np.array([eye]), lying, inner) < SEEN
         grids = (mask.reshape(len(axis), -1) for mask in (free, hidden, joined | hidden))
         count += _patches(*grids)
     return float(max(count, 1))
