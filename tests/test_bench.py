@@ -1,7 +1,8 @@
 """`animalcat bench`: every part runs to its end and prints its rows, with less of the same work.
 
-The parts `simulator`, `twin` and `adaptive` have tests of their own, beside what they measure
-(`tests/envs/test_fidelity.py`, `tests/envs/test_twin.py`, `tests/layouts/adaptive/test_bench.py`).
+The parts `simulator`, `twin`, `demands` and `adaptive` have tests of their own, beside what they
+measure (`tests/envs/test_fidelity.py`, `tests/envs/test_twin.py`, `tests/envs/test_agreement.py`,
+`tests/layouts/adaptive/test_bench.py`).
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ LESS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
 
 
 def test_every_part_is_tried() -> None:
-    assert set(LESS) | {"simulator", "twin", "adaptive"} == set(PARTS)
+    assert set(LESS) | {"simulator", "twin", "demands", "adaptive"} == set(PARTS)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import typer
 from animalcat.cli.shared.output import fail, print_json, print_rows, status
 
 SPEED: Final = ("simulator", "sensors", "layouts", "service", "commands", "unity")
-PARTS: Final = (*SPEED, "slots", "twin", "adaptive")
+PARTS: Final = (*SPEED, "slots", "twin", "demands", "adaptive")
 COLUMNS: Final = (
     *("name", "median", "p99", "unit", "baseline", "ratio"),
     *("value", "low", "high", "target", "aim", "met", "note"),
@@ -24,9 +24,9 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="PART",
-            help=f"What to measure: {', '.join(PARTS)}. Without a name, all but the last three "
-            "are measured: slots and twin take some minutes, and adaptive half an hour (3 minutes "
-            "with --quick).",
+            help=f"What to measure: {', '.join(PARTS)}. Without a name, all but the last four "
+            "are measured: slots and twin take some minutes, demands ten minutes, and adaptive "
+            "half an hour (3 minutes with --quick).",
             show_default=False,
         ),
     ] = None,

@@ -1,8 +1,10 @@
-"""Meta-features: what arenas demand and contain, each measured from a placement.
+"""Meta-features: what arenas demand and contain, measured from a placement and by playing.
 
-`FEATURES` is the registry, from one module for each group. To add a feature, add one row to a
-group; batteries then store it, tables and commands show it, and layouts may use it. A row without a
-function is measured by playing: `measure_features` takes its reading from who played the arena.
+`FEATURES` is the registry, from one module for each group: `start`, `way`, `sight`, `rewards`,
+`look`, `permanence` and `hiding`. To add a feature, add one row to a group; batteries then store
+it, tables and commands show it, and layouts may use it. `definition` says what a row holds. A row
+without a function is measured by playing: `measure_features` takes its reading from who played the
+arena. `survey` keeps what several features need.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from animalcat.arena_configs.features.definition import (
     MeasuredFeatures,
     Reading,
 )
+from animalcat.arena_configs.features.hiding import HIDING
 from animalcat.arena_configs.features.look import LOOKS
 from animalcat.arena_configs.features.permanence import PERMANENCE
 from animalcat.arena_configs.features.rewards import REWARDS
@@ -51,7 +54,10 @@ __all__ = [
 ]
 
 FEATURES: Final[Mapping[str, FeatureDefinition]] = MappingProxyType(
-    {feature.name: feature for feature in (*START, *WAY, *SIGHT, *REWARDS, *LOOKS, *PERMANENCE)}
+    {
+        feature.name: feature
+        for feature in (*START, *WAY, *SIGHT, *REWARDS, *LOOKS, *PERMANENCE, *HIDING)
+    }
 )
 """Name -> meta-feature, in the order of tables."""
 
@@ -59,7 +65,9 @@ NOT_PLAYED: Final = "the arena was not played, which measuring this takes"
 
 
 def measure_features(
-    placement: Placement | Survey, played: Mapping[str, Reading] | None = None
+    placement: Placement | Survey,
+    played: Mapping[str, Reading] | None = None,
+    at_rest: Survey | None = None,
 ) -> MeasuredFeatures:
     """Measure every meta-feature of an instance, as it was placed.
 
@@ -67,11 +75,16 @@ def measure_features(
         placement: The placed arena, or a survey of one.
         played: Readings of the features that are measured by playing, by name; None if the arena
             was not played.
+        at_rest: The arena with rewards that roll or fall where they come to rest, to which the ways
+            are then measured; None if it was not played.
     """
     survey = placement if isinstance(placement, Survey) else Survey(placement)
+    end = at_rest or survey
     given = played or {}
     readings = {
-        name: given.get(name, NOT_PLAYED) if feature.measure is None else _read(feature, survey)
+        name: given.get(name, NOT_PLAYED)
+        if feature.measure is None
+        else _read(feature, end if feature.group == "way" else survey)
         for name, feature in FEATURES.items()
     }
     return MeasuredFeatures(

@@ -5,6 +5,7 @@ into what `stage` holds: bodies (`physics`, through `engine`), goals, `zones`, a
 `scene` that sensors see, which `tracking` keeps up to date. `movement` and `friction` move the
 agent, `ground` finds what nothing can move, and `rules` keep health and reward. `changing`,
 `spawners`, `triggers` and `operations` are objects that act. `camera` draws what the agent sees by
-`sight`, `primitives`, `looks` and `surroundings`; `rays` casts the ray sensor. `builds` has the
-differences between Unity builds, and `vector` the type of a vector.
+`sight`, `primitives`, `looks` and `surroundings`; `rays` casts the ray sensor, and `visibility`
+tells how much of a ball can be seen. `builds` has the differences between Unity builds, and
+`vector` the type of a vector.
 """

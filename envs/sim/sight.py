@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 NEAR: Final = 0.01
 """Least distance in metres ahead of the eye at which things are drawn."""
+_PARALLEL: Final = 1e-30
+"""Stands for a direction of 0."""
 
 
 @njit(cache=True, error_model="numpy")
@@ -103,7 +105,10 @@ def meet_box(
 ) -> tuple[float, int]:
     """Where a ray enters a box or a wedge, and by which face: -x +x -y +y -z +z, slope."""
     enter, leave, face = -inf, inf, 0
-    # Division by zero gives the infinities that keep a parallel ray in or out of its slab.
+    # A ray along a slab is within it all the way, or never: far from here it enters and leaves.
+    dx = dx if dx != 0.0 else _PARALLEL
+    dy = dy if dy != 0.0 else _PARALLEL
+    dz = dz if dz != 0.0 else _PARALLEL
     sign = 1.0 if dx > 0.0 else -1.0
     enter, leave = (-sign * hx - ox) / dx, (sign * hx - ox) / dx
     face = 0 if dx > 0.0 else 1

@@ -18,7 +18,7 @@ from zlib import crc32
 import numpy as np
 
 from animalcat.arena_configs.families import generate
-from animalcat.arena_configs.features import FEATURES, measure_features
+from animalcat.arena_configs.features import FEATURES, Survey, measure_features
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import STEPS_PER_UNIT, Arena, ArenaError
 from animalcat.arena_configs.outcome import MarkedPlace
@@ -254,7 +254,11 @@ def fixed_instance(draft: Draft, file: str = "") -> Fixed:
     """
     fixed = fix(draft.arena, np.random.default_rng([draft.seed, crc32(b"fix")]))
     placement = place(fixed, np.random.default_rng(draft.seed))
-    features, missing = measure_features(placement)
+    # Imported here: it loads the simulator, which lists do without.
+    from animalcat.envs.measure import measure_playing
+
+    survey = Survey(placement)
+    features, missing = measure_features(survey, *measure_playing(survey, draft.seed))
     return Fixed(
         Instance(
             name=draft.name,

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 from animalcat.arena_configs.families.solve import TOLERANCE
-from animalcat.arena_configs.features import measure_features
+from animalcat.arena_configs.features import Survey, measure_features
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.placement import place
 from animalcat.cli.session.plan import why
 from animalcat.client.converters import episode_from_proto
+from animalcat.envs.measure import measure_playing
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.spec import Exclusion
@@ -67,7 +68,8 @@ def test_every_offer_is_covered_and_what_is_made_has_its_demands(variant: str) -
         assert made.instance.paradigm == offers.paradigms[k]
         assert made.instance.time_limit_steps == offers.seconds[k]
         arena = load_text(made.arena_yaml, "made", strict=True).config.arenas[0]
-        found = measure_features(place(arena, np.random.default_rng(0))).values
+        survey = Survey(place(arena, np.random.default_rng(0)))
+        found = measure_features(survey, *measure_playing(survey)).values
         assert made.instance.features == pytest.approx(found)
         wanted = dict(zip(layout.feature_names, offers.features[k], strict=True))
         shared = found.keys() & wanted.keys()

@@ -1,7 +1,8 @@
 """A whole session as an earlier version played it: decisions, certificate and profile stay.
 
-`golden/session.json` was recorded before the learner had an object of its own. Where a rule
-changes on purpose it gets a new version, and the session of the old one stays.
+`golden/session.json` was recorded before the learner had an object of its own. The session's name
+is not compared: it follows from the battery's digest, and so from every meta-feature that there is.
+Where a rule changes on purpose it gets a new version, and the session of the old one stays.
 """
 
 from __future__ import annotations
@@ -30,7 +31,6 @@ async def played(service: Any) -> dict[str, Any]:
     request = results_pb2.GetProfileRequest(name=f"{session}/profile")
     profile = json.loads((await service.profiles.GetProfile(request)).profile_json)
     return {
-        "name": session,
         "episodes": [
             {
                 **{name: getattr(one.decision, name) for name in FIELDS},
@@ -50,7 +50,6 @@ async def played(service: Any) -> dict[str, Any]:
 async def test_a_session_goes_as_it_went(service: Any) -> None:
     made = await played(service)
     known = json.loads(GOLDEN.read_text("utf-8"))
-    assert made["name"] == known["name"]
     for ours, theirs in zip(made["episodes"], known["episodes"], strict=True):
         assert ours.pop("instance") == theirs.pop("instance")
         assert ours == pytest.approx(theirs, rel=1e-6)  # another processor may round otherwise

@@ -138,6 +138,8 @@ def _measured(
 
 def feature_rows(path: Path, plan: Plan) -> list[FeatureRow]:
     """Measure all arenas of a file, each on its own even where one merges with the next."""
+    from animalcat.envs.measure import measure_playing  # it loads the simulator
+
     try:
         config = load_config(path).config
     except ArenaError as error:
@@ -151,6 +153,7 @@ def feature_rows(path: Path, plan: Plan) -> list[FeatureRow]:
             rows.append(FeatureRow(str(path), number, instance, *plan.drawn_by, error=str(error)))
             continue
         survey = Survey(placement)
+        played = measure_playing(survey, plan.seed)
         rows.append(
             FeatureRow(
                 str(path),
@@ -158,7 +161,7 @@ def feature_rows(path: Path, plan: Plan) -> list[FeatureRow]:
                 instance,
                 *plan.drawn_by,
                 dict(placement.drawn),
-                *measure_features(survey),
+                *measure_features(survey, *played),
                 explanation=explanation(survey) if plan.explain else None,
             )
         )

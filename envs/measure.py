@@ -1,0 +1,437 @@
+"""Measures by playing what an arena's placement does not tell: when and how long goals are hidden.
+
+The arena is simulated around an agent that stands still (`watch`), until everything is at rest. A
+goal's ball counts as seen while a twentieth of its disc shows in any direction and the light is on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import ndimage
+from scipy.spatial import KDTree
+
+from animalcat.arena_configs.features import Reading, Survey
+from animalcat.arena_configs.ground import TooMuchError
+from animalcat.arena_configs.model import ARENA_SIDE, Point
+from animalcat.arena_configs.placement import AGENT_RADIUS, PlacedObject
+from animalcat.arena_configs.routes import positive_goals, run_seconds
+from animalcat.arena_configs.sightlines import SEEN
+from animalcat.envs.sim.scene import Scene, Shape
+from animalcat.envs.sim.visibility import clear_share, clear_shares, has_room, hiders
+from animalcat.envs.sim.world import World
+from animalcat.envs.types import PHYSICS_STEP
+
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+LONGEST: Final = 60.0
+"""Seconds of an arena that are simulated at most."""
+DECISION: Final = 3
+"""Physics steps between looks: the usual time of a decision."""
+AT_REST: Final = 1.0
+"""Seconds in which nothing may move for the arena to count as being at rest."""
+MOST_WATCHED: Final = 12
+"""Rewards, and decoys, that are watched at most."""
+
+_MOVED: Final = 0.25
+"""Metres by which a goal has to move for the way to lead elsewhere."""
+_STILL: Final = 5e-4
+"""Metres that something at rest moves at most between two looks."""
+_APART: Final = 0.5
+"""Metres between places that are looked at: where a goal could be, and where to look from."""
+_LEVELS: Final = 12
+"""Heights at which a goal could lie, at most."""
+_WAY_STEP: Final = 0.25
+"""Metres between looks along a way."""
+_LEAST_PATCH: Final = 3
+"""Hidden points side by side that count as a place where the ball could have rolled."""
+_SMALL: Final = 0.25
+"""Radius in metres of a ball that gets wherever a place is one."""
+_ALL_ROUND: Final = np.ones((3, 3), np.int_)
+_REACH: Final = 0.2
+"""Metres that are allowed for the grid when the agent touches a goal."""
+_BALLS: Final = ("size", "value", "spawner", "button")
+"""Rules of objects that may change an arena which is at rest."""
+
+
+class Gap(NamedTuple):
+    """A time without something.
+
+    Attributes:
+        start: Seconds of the last look before it.
+        end: Seconds of the first look after it; infinite if there is none.
+    """
+
+    start: float
+    end: float
+
+    @property
+    def length(self) -> float:
+        """Seconds."""
+        return self.end - self.start
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Watch:
+    """What shows of some goals while the agent stands still.
+
+    Attributes:
+        things: The goals.
+        seconds: (n,) time of each look.
+        shown: (n, goals) share of each goal's disc that shows; 0 in the dark.
+        centers: (goals, 3) where they are at the last look, in metres.
+        rows: Row of each goal in the scene.
+        scene: The scene at the last look.
+        eye: Where the agent's eye is then.
+        rested: Whether everything was at rest at the end.
+    """
+
+    things: tuple[PlacedObject, ...]
+    seconds: Floats
+    shown: Floats
+    centers: Floats
+    rows: tuple[int, ...]
+    scene: Scene
+    eye: Point
+    rested: bool
+
+
+def watch(survey: Survey, things: Sequence[PlacedObject], seed: int = 0) -> Watch:
+    """Simulate an arena around an agent that stands still, and look at goals at each decision.
+
+    It ends with the episode, when everything is at rest and no light will change, or after
+    `LONGEST` seconds.
+
+    Args:
+        survey: The placed arena.
+        things: The goals to look at, of its placement.
+        seed: Seed of what spawners and operations leave to chance.
+    """
+    placement = survey.placement
+    world = World([placement], np.random.default_rng(seed))
+    first = dict(_rows(placement.objects))
+    rows = tuple(first[id(thing)] for thing in things)
+    restless = any(thing.kind.reward in _BALLS for thing in placement.objects)
+    toggles = max((abs(time) for time in placement.blackouts), default=0) * 0.1
+    restless |= any(time < 0 for time in placement.blackouts)
+    seconds: list[float] = []
+    shown: list[list[float]] = []
+    before, moved = world.scene.center.copy(), 0.0
+    time, rested = 0.0, False
+    while True:
+        scene = world.scene
+        here: list[float] = []
+        for row in rows:
+            center, radius = scene.center[row], float(scene.half[row, 0])
+            visible = bool(scene.active[row]) and not world.dark
+            eye = world.agent.position
+            here.append(clear_share(scene, hiders(scene, row), eye, center, radius) * visible)
+        seconds.append(time)
+        shown.append(here)
+        same = len(scene.center) == len(before)
+        if not same or float(np.abs(scene.center - before).max(initial=0.0)) > _STILL:
+            moved = time
+        before = scene.center.copy()
+        rested = not restless and time - moved >= AT_REST and time >= toggles
+        if rested or world.episode.ended_by is not None or time >= LONGEST:
+            break
+        world.play(0, 0, DECISION)
+        time = round(time + DECISION * PHYSICS_STEP, 6)
+    centers = np.array([scene.center[row] for row in rows], np.float64).reshape(-1, 3)
+    return Watch(
+        tuple(things),
+        np.array(seconds),
+        np.array(shown).reshape(len(seconds), -1),
+        centers,
+        rows,
+        scene,
+        Point(*world.agent.position),
+        rested,
+    )
+
+
+def gaps(seconds: Floats, seen: Mask) -> list[Gap]:
+    """Times in which something is not seen that was seen before.
+
+    Args:
+        seconds: (n,) times of looks, which rise.
+        seen: (n,) whether it is seen.
+    """
+    found: list[Gap] = []
+    lost: int | None = None
+    for k in range(1, len(seen)):
+        if seen[k - 1] and not seen[k]:
+            lost = k - 1
+        elif lost is not None and seen[k]:
+            found.append(Gap(float(seconds[lost]), float(seconds[k])))
+            lost = None
+    if lost is not None:
+        found.append(Gap(float(seconds[lost]), math.inf))
+    return found
+
+
+class Played(NamedTuple):
+    """What playing an arena tells, for `measure_features`.
+
+    Attributes:
+        readings: Readings of the meta-features that take playing, by name.
+        at_rest: The arena with its rewards where they are after the agent stood still.
+    """
+
+    readings: dict[str, Reading]
+    at_rest: Survey
+
+
+def measure_playing(survey: Survey, seed: int = 0) -> Played:
+    """Play an arena without moving, and measure what takes playing.
+
+    Args:
+        survey: The placed arena.
+        seed: Seed of what spawners and operations leave to chance.
+    """
+    rewards = _with_first(positive_goals(survey.placement), survey.goal)[:MOST_WATCHED]
+    decoys = [t for t in survey.placement.objects if t.kind.reward == "decoy"][:MOST_WATCHED]
+    if not rewards and not decoys:
+        return Played(dict.fromkeys(_NAMES, "no reward") | {"decoysHidden": 0.0}, survey)
+    watched = watch(survey, [*rewards, *decoys], seed)
+    seen = watched.shown >= SEEN
+    hidden = [gaps(watched.seconds, column) for column in seen.T]
+    lures = {"decoysHidden": float(sum(map(bool, hidden[len(rewards) :])))}
+    if not rewards:
+        return Played(dict.fromkeys(_NAMES, "no reward") | lures, survey)
+    longest = [max((gap.length for gap in one), default=0.0) for one in hidden[: len(rewards)]]
+    readings = _of_goal(survey, watched, longest.index(max(longest)))
+    return Played(readings | lures, _at_rest(survey, watched))
+
+
+def _with_first(things: Sequence[PlacedObject], first: PlacedObject | None) -> list[PlacedObject]:
+    """The things, one of them before the others."""
+    return sorted(things, key=lambda thing: thing is not first)
+
+
+_NAMES: Final = (
+    "goalTravel",
+    "occluderPresence",
+    "timeUnderOcc",
+    "numPositions",
+    "hiddenStanding",
+    "hiddenFrom",
+    "hiddenMoving",
+    "hidingPlaces",
+)
+
+
+def _of_goal(survey: Survey, watched: Watch, which: int) -> dict[str, Reading]:
+    """Readings about one of the rewards that were watched."""
+    readings: dict[str, Reading] = {"goalTravel": _travel(watched, which)}
+    seen = watched.shown[:, which] >= SEEN
+    standing = _standing(survey, watched, which)
+    moving, lost_at = _moving(_at_rest(survey, watched, watched.things[which]), watched, which)
+    if isinstance(standing, Gap):
+        readings["hiddenStanding"] = standing.length
+        readings["hiddenFrom"] = standing.start
+    else:
+        readings["hiddenStanding"] = standing
+        readings["hiddenFrom"] = (
+            standing if isinstance(standing, str) else "the goal is never hidden by itself"
+        )
+    readings["hiddenMoving"] = moving
+    times = [one for one in (readings["hiddenStanding"], moving) if not isinstance(one, str)]
+    lost = [time for time in times if time > 0.0]
+    ever = bool(lost) or bool(gaps(watched.seconds, seen))
+    if ever:
+        readings["occluderPresence"] = 1.0
+        why = standing if isinstance(standing, str) else moving
+        readings["timeUnderOcc"] = max(lost) if lost else why
+        by_itself = bool(gaps(watched.seconds, seen))
+        eye = watched.eye if by_itself else lost_at or watched.eye
+        places = _places(survey, watched, which, eye)
+        readings["hidingPlaces"] = places
+        readings["numPositions"] = places if isinstance(places, str) else max(1.0, places - 1.0)
+    else:
+        reason = "the goal is never seen and then hidden"
+        readings["occluderPresence"] = 0.0 if len(times) == 2 else _first_reason(standing, moving)
+        readings |= dict.fromkeys(("timeUnderOcc", "hidingPlaces", "numPositions"), reason)
+    return readings
+
+
+def _travel(watched: Watch, which: int) -> float:
+    """Metres from where a goal is placed to where it is at the end."""
+    return math.dist(watched.things[which].position, watched.centers[which])
+
+
+def _at_rest(survey: Survey, watched: Watch, only: PlacedObject | None = None) -> Survey:
+    """The arena with the goals that were watched where they are at the end.
+
+    Args:
+        survey: The arena.
+        watched: What was watched.
+        only: A reward; the other rewards are then left out.
+    """
+    moved = {
+        id(thing): replace(thing, position=Point(*center.tolist()))
+        for k, (thing, center) in enumerate(zip(watched.things, watched.centers, strict=True))
+        if _travel(watched, k) >= _MOVED
+    }
+    rewards = positive_goals(survey.placement)
+    if not moved and (only is None or len(rewards) == 1):
+        return survey
+    others = {id(thing) for thing in rewards if only is not None and thing is not only}
+    objects = [t for t in survey.placement.objects if id(t) not in others]
+    placed = tuple(moved.get(id(thing), thing) for thing in objects)
+    return Survey(replace(survey.placement, objects=placed))
+
+
+def _first_reason(*readings: Gap | Reading) -> str:
+    return next(one for one in readings if isinstance(one, str))
+
+
+def _standing(survey: Survey, watched: Watch, which: int) -> Gap | Reading:
+    """The longest time for which a goal is hidden from an agent that stands still; 0.0: none."""
+    found = gaps(watched.seconds, watched.shown[:, which] >= SEEN)
+    if not found:
+        return 0.0
+    longest = max(found, key=lambda gap: gap.length)
+    if math.isfinite(longest.length):
+        return longest
+    known = _known(survey, watched, which, longest.start)
+    return known if isinstance(known, str) else Gap(longest.start, known)
+
+
+def _known(survey: Survey, watched: Watch, which: int, lost: float) -> float | str:
+    """When an agent that goes and looks could see the goal again, where it is at the end."""
+    try:
+        terrain = survey.walked
+        tree = terrain.safe
+        if tree is None:
+            return "the agent starts inside something"
+        ground = terrain.ground
+    except TooMuchError as error:
+        return str(error)
+    row, center = watched.rows[which], watched.centers[which]
+    if not watched.scene.active[row]:
+        return "the goal is gone"
+    rows = hiders(watched.scene, row)
+    radius = float(watched.scene.half[row, 0])
+    begin = max(lost, survey.placement.agent.frozen_seconds)
+    order = np.argsort(tree.metres, kind="stable")
+    order = order[np.isfinite(tree.metres[order])]
+    eyes = np.column_stack([ground.x, ground.height, ground.z])[order]
+    shares = clear_shares(watched.scene, rows, eyes, [center], radius, enough=SEEN)
+    if shares[-1] >= SEEN:
+        return begin + run_seconds(float(tree.metres[order[len(shares) - 1]]))
+    return "the hidden goal is not seen from anywhere that the agent can safely get to"
+
+
+def _moving(survey: Survey, watched: Watch, which: int) -> tuple[Reading, Point | None]:
+    """How long the goal, at rest, is out of sight on the way, and where it is last seen before.
+
+    The longest time counts; 0.0 and None: it is never lost.
+    """
+    way = survey.way
+    if isinstance(way, str):
+        return way, None
+    row = watched.rows[which]
+    if not watched.scene.active[row]:
+        return "the goal is gone", None
+    rows, radius = hiders(watched.scene, row), float(watched.scene.half[row, 0])
+    length = max(0.0, way.length - way.touch)
+    metres = np.linspace(0.0, length, max(2, math.ceil(length / _WAY_STEP) + 1))
+    center, yaw = watched.centers[which], survey.placement.agent.yaw
+    eyes = [way.at(float(m)) for m in metres]
+    shown = clear_shares(watched.scene, rows, np.array(eyes), [center], radius)
+    lost = [Gap(g.start, min(g.end, length)) for g in gaps(metres, shown >= SEEN)]
+    if not lost:
+        return 0.0, None
+    taken = [(way.seconds(yaw, gap.end) - way.seconds(yaw, gap.start), gap.start) for gap in lost]
+    seconds, start = max(taken)
+    return seconds, way.at(start)
+
+
+def _places(survey: Survey, watched: Watch, which: int, eye: Point) -> Reading:
+    """Number of places where the hidden goal could be.
+
+    A place is a patch of points at which a ball of the goal's size lies on something, is out of
+    sight, and can be touched by the agent. Patches are apart where the ball would show between
+    them.
+    """
+    try:
+        terrain = survey.walked
+        if terrain.safe is None:
+            return "the agent starts inside something"
+        ground, metres = terrain.ground, terrain.safe.metres
+    except TooMuchError as error:
+        return str(error)
+    scene, row = watched.scene, watched.rows[which]
+    rows, radius = hiders(scene, row), float(scene.half[row, 0])
+    axis = np.arange(_APART / 2, ARENA_SIDE, _APART)
+    x, z = (grid.ravel() for grid in np.meshgrid(axis, axis, indexing="ij"))
+    there = np.isfinite(metres)
+    reachable = KDTree(np.column_stack([ground.x, ground.height, ground.z])[there])
+    count = 0
+    for level in _levels(scene, rows):
+        balls = np.column_stack([x, np.full(len(x), level + radius), z])
+        inside = (np.minimum(x, z) >= radius) & (np.maximum(x, z) <= ARENA_SIDE - radius)
+        fits = np.flatnonzero(inside)
+        fits = fits[has_room(scene, rows, balls[fits], radius)]
+        if level > 0.0 and len(fits):
+            below = balls[fits] - [0.0, 0.1, 0.0]
+            fits = fits[~has_room(scene, rows, below, radius)]
+        if len(fits):
+            away, _ = reachable.query(balls[fits])
+            fits = fits[away <= AGENT_RADIUS + radius + _REACH]
+        free, hidden, joined = np.zeros((3, len(x)), np.bool_)
+        free[fits] = True
+        if len(fits):
+            hidden[fits] = clear_shares(scene, rows, np.array([eye]), balls[fits], radius) < SEEN
+        if hidden.any():
+            inner = min(radius, _SMALL)
+            low = np.flatnonzero(has_room(scene, rows, balls - [0.0, radius - inner, 0.0], inner))
+            lying = balls[low] - [0.0, radius - inner, 0.0]
+            joined[low] = clear_shares(scene, rows, np.array([eye]), lying, inner) < SEEN
+        grids = (mask.reshape(len(axis), -1) for mask in (free, hidden, joined | hidden))
+        count += _patches(*grids)
+    return float(max(count, 1))
+
+
+def _patches(free: Mask, hidden: Mask, joined: Mask) -> int:
+    """Number of patches of hidden points.
+
+    Args:
+        free: (n, n) points of a grid where the ball can be.
+        hidden: (n, n) those of them where it is out of sight. Few of them side by side count only
+            if the ball is confined there: else they are the edge of something.
+        joined: (n, n) points where at least a small ball is out of sight; patches that these join
+            are one, although the ball itself may not get from one to the other.
+    """
+    labels, number = ndimage.label(hidden, _ALL_ROUND)
+    leaks = ndimage.binary_dilation(free & ~hidden, _ALL_ROUND)
+    rooms, _ = ndimage.label(joined, _ALL_ROUND)
+    counted: set[int] = set()
+    for patch in range(1, number + 1):
+        points = labels == patch
+        if points.sum() >= _LEAST_PATCH or not (points & leaks).any():
+            counted.add(int(rooms[points][0]))
+    return len(counted)
+
+
+def _levels(scene: Scene, rows: npt.NDArray[np.int64]) -> list[float]:
+    """Heights of the floor and of the level tops of boxes, from below."""
+    boxes = rows[(scene.kind[rows] == Shape.BOX) & (scene.rotation[rows, 1, 1] > 0.999)]
+    tops: Floats = (scene.center[boxes, 1] + scene.half[boxes, 1]).astype(np.float64)
+    found = np.unique(tops.round(1))
+    return [0.0, *found[found > 0.05][: _LEVELS - 1].tolist()]
+
+
+def _rows(objects: Sequence[PlacedObject]) -> Iterator[tuple[int, int]]:
+    """Identity of each object, and its first row in the scene that is built of them."""
+    row = 0
+    for thing in objects:
+        yield id(thing), row
+        row += len(thing.kind.parts)
