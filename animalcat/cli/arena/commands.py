@@ -199,6 +199,7 @@ def features(
         shown = there([row.features or {} for row in rows])
         columns = ["instance", *shown, "drawn", "error"]
         print_rows([_flat(row) for row in rows], columns, as_json=False)
+    if not as_json and not output:
         typer.echo(chance.told())
     if any(row.error for row in rows):
         raise typer.Exit(FAILED)
