@@ -8,9 +8,11 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from multiprocessing import get_context
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, NamedTuple, TypeAlias
 from zlib import crc32
@@ -34,7 +36,10 @@ TABLE_VERSION: Final = 2
 
 Version 1 has only the features of `aaio`, and does not say why one is missing.
 """
-
+MANY: Final = 100
+"""Arenas from which on several processes measure: each takes seconds to start."""
+CHUNK: Final = 8
+"""Arenas that a process measures at a time."""
 
 Tick: TypeAlias = Callable[[int, int, str], None]
 """Told of progress: the parts done, all parts (0 if unknown), and what is being done."""
@@ -95,7 +100,12 @@ class Battery:
 
 
 def import_files(
-    files: Iterable[ArenaFile], seed: int, store: Path, table: str = "", tick: Tick = silent
+    files: Iterable[ArenaFile],
+    seed: int,
+    store: Path,
+    table: str = "",
+    tick: Tick = silent,
+    processes: int = 1,
 ) -> Battery:
     """Make a battery from arena files.
 
@@ -106,6 +116,7 @@ def import_files(
         store: Folder that holds batteries by digest.
         table: The user's own meta-features as CSV (see `feature_table`); empty for none.
         tick: Told of progress; an exception that it raises ends the import.
+        processes: How many processes measure, if there are many arenas.
 
     Raises:
         ArenaError: A file cannot be used; the message names file and line.
@@ -127,10 +138,12 @@ def import_files(
         for key, arena in sorted(arenas.items()):
             name = stem if len(arenas) == 1 else f"{stem}.{key}"
             drafts.append(Draft(name, paradigm_of(name), arena, instance_seed(seed, name)))
-    return _store(drafts, problems, store, tick, own)
+    return _store(drafts, problems, store, tick, processes, own)
 
 
-def build_family(family: str, n: int, seed: int, store: Path, tick: Tick = silent) -> Battery:
+def build_family(
+    family: str, n: int, seed: int, store: Path, tick: Tick = silent, processes: int = 1
+) -> Battery:
     """Make a battery from a family of arenas.
 
     Args:
@@ -139,6 +152,7 @@ def build_family(family: str, n: int, seed: int, store: Path, tick: Tick = silen
         seed: Seed for drawing the instances.
         store: Folder that holds batteries by digest.
         tick: Told of progress; an exception that it raises ends the build.
+        processes: How many processes measure, if there are many arenas.
 
     Raises:
         ValueError: There is no such family.
@@ -148,7 +162,7 @@ def build_family(family: str, n: int, seed: int, store: Path, tick: Tick = silen
     for made in generate(family, n, rng):
         drafts.append(Draft(made.name, made.paradigm, made.arena, instance_seed(seed, made.name)))
         tick(len(drafts), n, "drawing arenas")
-    return _store(drafts, [], store, tick)
+    return _store(drafts, [], store, tick, processes)
 
 
 def load(digest: str, store: Path) -> Battery:
@@ -279,6 +293,7 @@ def _store(
     problems: Sequence[str],
     store: Path,
     tick: Tick,
+    processes: int,
     own: FeatureTable | None = None,
 ) -> Battery:
     """Fix, measure and write the instances; a battery that exists already is left alone."""
@@ -291,8 +306,8 @@ def _store(
     if own is not None:  # before the work that takes time
         own.check({draft.name for draft in ordered})
     made: list[Fixed] = []
-    for draft in ordered:
-        made.append(_make_named(draft, len(made)))
+    for one in _measured(ordered, processes):
+        made.append(one)
         tick(len(made), len(ordered), "measuring arenas")
     units = {name: feature.unit for name, feature in FEATURES.items()}
     if own is not None:
@@ -347,6 +362,20 @@ def _with_own(made: Fixed, own: FeatureTable, units: Mapping[str, str]) -> Fixed
             places=own.rows[instance.name].places,
         )
     )
+
+
+def _measured(drafts: Sequence[Draft], processes: int) -> Iterator[Fixed]:
+    """Make the instances of drafts, in their order."""
+    numbers = range(len(drafts))
+    if processes <= 1 or len(drafts) < MANY:
+        yield from map(_make_named, drafts, numbers)
+        return
+    # Threads of numerical libraries may hold locks that a fork would copy.
+    pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
+    try:
+        yield from pool.map(_make_named, drafts, numbers, chunksize=CHUNK)
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _make_named(draft: Draft, number: int) -> Fixed:

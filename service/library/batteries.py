@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
@@ -102,7 +103,9 @@ class BatteryLibrary:
         check_family(family, n)
         tick(0, n, WAITING)
         async with self._building:
-            made = await asyncio.to_thread(build_family, family, n, seed, self._folder, tick)
+            made = await asyncio.to_thread(
+                build_family, family, n, seed, self._folder, tick, os.cpu_count() or 1
+            )
             return await self._keep(battery, made)
 
     async def import_files(
@@ -128,7 +131,9 @@ class BatteryLibrary:
         tick(0, len(files), WAITING)
         async with self._building:
             try:
-                made = await asyncio.to_thread(import_files, files, seed, self._folder, table, tick)
+                made = await asyncio.to_thread(
+                    import_files, files, seed, self._folder, table, tick, os.cpu_count() or 1
+                )
             except ArenaError as error:
                 raise ServiceError(Code.INVALID_ARENA, _explained(error)) from error
             except ValueError as error:
