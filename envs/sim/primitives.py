@@ -34,6 +34,10 @@ _LIGHT_UP: Final = (0.034, 0.146, 0.383)
 _LIGHT_EAST: Final = (0.017, 0.029, 0.050)
 _LIGHT_NORTH: Final = (-0.029, -0.051, -0.087)
 
+# Unity draws balls as meshes whose outline has 24 sides: this is the mean distance of the outline
+# from the middle, in radii, cos(a) / a * asinh(tan(a)) with a = pi / 24.
+_FACETED: Final = 0.9943
+
 # Zones are fog, thick below and thin at the top, that gives off this part of its colour.
 _FOG_LIGHT: Final = 0.6
 _FOG_TOP: Final = 0.62
@@ -142,6 +146,7 @@ def _draw(
     rx, ry, rz = x - center[0], y - center[1], z - center[2]
     hx, hy, hz = float(half[0]), float(half[1]), float(half[2])
     if shape == _SPHERE:
+        hx *= _FACETED
         hy, hz = hx, hx
     top, bottom, left, right = screen_bounds(
         -rx, -ry, -rz, m, hx, hy, hz, sin_yaw, cos_yaw, focal, n
