@@ -359,7 +359,7 @@ def _places(survey: Survey, watched: Watch, which: int, eye: Point) -> Reading:
 
     A place is a patch of points at which a ball of the goal's size lies on something, is out of
     sight, and can be touched by the agent. Patches are apart where the ball would show between
-    them.
+    them. Where the agent has to choose for good, all patches behind one choice are one place.
     """
     try:
         terrain = survey.walked
@@ -372,9 +372,9 @@ def _places(survey: Survey, watched: Watch, which: int, eye: Point) -> Reading:
     rows, radius = hiders(scene, row), float(scene.half[row, 0])
     axis = np.arange(_APART / 2, ARENA_SIDE, _APART)
     x, z = (grid.ravel() for grid in np.meshgrid(axis, axis, indexing="ij"))
-    there = np.isfinite(metres)
+    there = np.flatnonzero(np.isfinite(metres))
     reachable = KDTree(np.column_stack([ground.x, ground.height, ground.z])[there])
-    count = 0
+    region, found = np.zeros(len(x), np.int_), set[tuple[float, ...]]()
     for level in _levels(scene, rows):
         balls = np.column_stack([x, np.full(len(x), level + radius), z])
         inside = (np.minimum(x, z) >= radius) & (np.maximum(x, z) <= ARENA_SIDE - radius)
@@ -384,7 +384,8 @@ def _places(survey: Survey, watched: Watch, which: int, eye: Point) -> Reading:
             below = balls[fits] - [0.0, 0.1, 0.0]
             fits = fits[~has_room(scene, rows, below, radius)]
         if len(fits):
-            away, _ = reachable.query(balls[fits])
+            away, nearest = reachable.query(balls[fits])
+            region[fits] = terrain.region[there[nearest]]
             fits = fits[away <= AGENT_RADIUS + radius + _REACH]
         free, hidden, joined = np.zeros((3, len(x)), np.bool_)
         free[fits] = True
@@ -396,12 +397,23 @@ def _places(survey: Survey, watched: Watch, which: int, eye: Point) -> Reading:
             lying = balls[low] - [0.0, radius - inner, 0.0]
             joined[low] = clear_shares(scene, rows, np.array([eye]), lying, inner) < SEEN
         grids = (mask.reshape(len(axis), -1) for mask in (free, hidden, joined | hidden))
-        count += _patches(*grids)
-    return float(max(count, 1))
+        for room, point in _patches(*grids).items():
+            here = int(region[point])
+            found.add((here,) if _chosen(survey, here) else (here, level, room))
+    return float(max(len(found), 1))
 
 
-def _patches(free: Mask, hidden: Mask, joined: Mask) -> int:
-    """Number of patches of hidden points.
+def _chosen(survey: Survey, region: int) -> bool:
+    """Whether the agent gets to a region only by a choice for good among several."""
+    terrain, choice = survey.walked, survey.choice
+    if choice is None or terrain.start is None:
+        return False
+    before = (terrain.start, terrain.ground.under(choice.at))
+    return region not in [int(terrain.region[place]) for place in before if place is not None]
+
+
+def _patches(free: Mask, hidden: Mask, joined: Mask) -> dict[int, int]:
+    """Patches of hidden points.
 
     Args:
         free: (n, n) points of a grid where the ball can be.
@@ -409,16 +421,19 @@ def _patches(free: Mask, hidden: Mask, joined: Mask) -> int:
             if the ball is confined there: else they are the edge of something.
         joined: (n, n) points where at least a small ball is out of sight; patches that these join
             are one, although the ball itself may not get from one to the other.
+
+    Returns:
+        By number of the patch, one of its points, as an index into the flat grid.
     """
     labels, number = ndimage.label(hidden, _ALL_ROUND)
     leaks = ndimage.binary_dilation(free & ~hidden, _ALL_ROUND)
     rooms, _ = ndimage.label(joined, _ALL_ROUND)
-    counted: set[int] = set()
+    counted: dict[int, int] = {}
     for patch in range(1, number + 1):
         points = labels == patch
         if points.sum() >= _LEAST_PATCH or not (points & leaks).any():
-            counted.add(int(rooms[points][0]))
-    return len(counted)
+            counted[int(rooms[points][0])] = int(np.flatnonzero(points)[0])
+    return counted
 
 
 def _levels(scene: Scene, rows: npt.NDArray[np.int64]) -> list[float]:
