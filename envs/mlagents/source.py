@@ -174,7 +174,9 @@ class ConfigSource:
         Raises:
             ArenaError: The arena cannot be built.
         """
-        return self._start(self._left)
+        # Logs of the real build show that the agent still stands then. No log shows a RESET, which
+        # sets every body anew.
+        return self._start(self._left, landed=self._environment.landed)
 
     def step(self, action: int) -> Turn:
         """Take one decision."""
@@ -199,13 +201,15 @@ class ConfigSource:
             self._log.close()
         self._environment.close()
 
-    def _start(self, idle: int, carried: float = 0.0, first_row: int = 1) -> Turn:
+    def _start(
+        self, idle: int, carried: float = 0.0, first_row: int = 1, *, landed: bool = False
+    ) -> Turn:
         number = self._order.next(self._chance)
         arena = merged(self._config, number)
         if self._log is not None:
             self._log.begin(arena_numbers(self._config, number), first_step=first_row)
         seed = int(self._seeds.integers(2**31))
-        step = self._environment.load(arena, seed, idle, carried, landed=self._environment.landed)
+        step = self._environment.load(arena, seed, idle, carried, landed=landed)
         return self._turn(step, idle)
 
     def _turn(self, step: Step, due_at: int) -> Turn:

@@ -19,6 +19,7 @@ from animalcat.envs.testing import start, thing
 from animalcat.service.person import Game
 from animalcat.service.recording import EpisodeRecorder, read_episode
 from animalcat.service.recording.verify import load_arena
+from animalcat.service.versions import MOTION, versions
 from animalcat.v1 import results_pb2
 from animalcat.wire import observation_from_proto, spec_from_proto
 
@@ -121,6 +122,7 @@ def short_recording(folder: Path, *, nudge: float = 0.0) -> Path:
         agent="hand",
     )
     header.observation_spec.decision_period = 2
+    header.versions[MOTION] = versions()[MOTION]
     spec = spec_from_proto(header.observation_spec)
     recorder = EpisodeRecorder(folder / "s" / "4-1.mcap", header)
     actions = bytes([3, 4, 5])

@@ -88,15 +88,15 @@ class Game:
             if due:
                 self._until_decision = self._period
             if step.phase is Phase.LAST:
-                terminal, first = self._told(step), self._load()
+                terminal, first = self._told(step), self._load(landed=self._environment.landed)
                 return Message(self._told(first) if due else None, terminal)
             if due:
                 return Message(decision=self._told(step))
             self._reward += step.reward
 
-    def _load(self) -> Step:
+    def _load(self, *, landed: bool = False) -> Step:
+        """The next arena; `landed` after an episode that ended, not after a RESET."""
         self._reward = 0.0
-        landed = self._environment.landed
         return self._environment.load(next(self._arenas), seed=0, landed=landed)
 
     def _told(self, step: Step) -> Told:
