@@ -106,6 +106,7 @@ def test_a_battery_of_the_first_version_is_read_as_before(make: Make, tmp_path: 
     assert "again" in today.advice
 
 
+@pytest.mark.slow
 def test_aaio_covers_the_69_instances_of_the_paper_and_nothing_else_of_theirs(
     data_dir: Path, tmp_path: Path
 ) -> None:

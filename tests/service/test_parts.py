@@ -119,6 +119,7 @@ class TestBattery:
             list(read_files(tmp_path))
 
     @pytest.mark.data
+    @pytest.mark.slow
     def test_the_competition_is_read(self, data_dir: Path, tmp_path: Path) -> None:
         battery = import_files(read_files(data_dir / "animal-ai-competition"), 0, tmp_path)
         assert len(battery.instances) == 346

@@ -217,7 +217,7 @@ def test_two_workers_on_one_port(
     assert first.returncode == 0, err
     report = json.loads(out)
     assert "error" not in report
-    assert report["returncode"] == 0
+    assert report["returncode"] in (0, LOST)
 
 
 def test_a_build_that_may_not_be_executed(
