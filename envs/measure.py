@@ -16,7 +16,8 @@ import numpy.typing as npt
 from scipy import ndimage
 from scipy.spatial import KDTree
 
-from animalcat.arena_configs.features import Reading, Survey
+from animalcat.arena_configs.features import SECONDS_PER_UNIT, Reading, Survey
+from animalcat.arena_configs.features.sight import dark_times
 from animalcat.arena_configs.ground import TooMuchError
 from animalcat.arena_configs.model import ARENA_SIDE, Point
 from animalcat.arena_configs.placement import AGENT_RADIUS, PlacedObject
@@ -56,7 +57,7 @@ _SMALL: Final = 0.25
 _ALL_ROUND: Final = np.ones((3, 3), np.int_)
 _REACH: Final = 0.2
 """Metres that are allowed for the grid when the agent touches a goal."""
-_BALLS: Final = ("size", "value", "spawner", "button")
+_RESTLESS: Final = ("size", "value", "spawner", "button")
 """Rules of objects that may change an arena which is at rest."""
 
 
@@ -117,8 +118,8 @@ def watch(survey: Survey, things: Sequence[PlacedObject], seed: int = 0) -> Watc
     world = World([placement], np.random.default_rng(seed))
     first = dict(_rows(placement.objects))
     rows = tuple(first[id(thing)] for thing in things)
-    restless = any(thing.kind.reward in _BALLS for thing in placement.objects)
-    toggles = max((abs(time) for time in placement.blackouts), default=0) * 0.1
+    restless = any(thing.kind.reward in _RESTLESS for thing in placement.objects)
+    toggles = max((abs(time) for time in placement.blackouts), default=0) * SECONDS_PER_UNIT
     restless |= any(time < 0 for time in placement.blackouts)
     seconds: list[float] = []
     shown: list[list[float]] = []
@@ -138,7 +139,7 @@ def watch(survey: Survey, things: Sequence[PlacedObject], seed: int = 0) -> Watc
         if not same or float(np.abs(scene.center - before).max(initial=0.0)) > _STILL:
             moved = time
         before = scene.center.copy()
-        rested = not restless and time - moved >= AT_REST and time >= toggles
+        rested = not restless and time - max(moved, toggles) >= AT_REST
         if rested or world.episode.ended_by is not None or time >= LONGEST:
             break
         world.play(0, 0, DECISION)
@@ -206,8 +207,10 @@ def measure_playing(survey: Survey, seed: int = 0) -> Played:
     if not rewards:
         return Played(dict.fromkeys(_NAMES, "no reward") | lures, survey)
     longest = [max((gap.length for gap in one), default=0.0) for one in hidden[: len(rewards)]]
-    readings = _of_goal(survey, watched, longest.index(max(longest)))
-    return Played(readings | lures, _at_rest(survey, watched))
+    which = longest.index(max(longest))
+    at_rest = _at_rest(survey, watched)
+    alone = at_rest if len(rewards) == 1 else _at_rest(survey, watched, rewards[which])
+    return Played(_of_goal(survey, watched, which, alone) | lures, at_rest)
 
 
 def _with_first(things: Sequence[PlacedObject], first: PlacedObject | None) -> list[PlacedObject]:
@@ -227,38 +230,32 @@ _NAMES: Final = (
 )
 
 
-def _of_goal(survey: Survey, watched: Watch, which: int) -> dict[str, Reading]:
-    """Readings about one of the rewards that were watched."""
-    readings: dict[str, Reading] = {"goalTravel": _travel(watched, which)}
-    seen = watched.shown[:, which] >= SEEN
+def _of_goal(survey: Survey, watched: Watch, which: int, at_rest: Survey) -> dict[str, Reading]:
+    """Readings about one of the rewards that were watched; `at_rest` has no other."""
     standing = _standing(survey, watched, which)
-    moving, lost_at = _moving(_at_rest(survey, watched, watched.things[which]), watched, which)
-    if isinstance(standing, Gap):
-        readings["hiddenStanding"] = standing.length
-        readings["hiddenFrom"] = standing.start
-    else:
-        readings["hiddenStanding"] = standing
-        readings["hiddenFrom"] = (
-            standing if isinstance(standing, str) else "the goal is never hidden by itself"
-        )
-    readings["hiddenMoving"] = moving
-    times = [one for one in (readings["hiddenStanding"], moving) if not isinstance(one, str)]
-    lost = [time for time in times if time > 0.0]
-    ever = bool(lost) or bool(gaps(watched.seconds, seen))
-    if ever:
-        readings["occluderPresence"] = 1.0
-        why = standing if isinstance(standing, str) else moving
-        readings["timeUnderOcc"] = max(lost) if lost else why
-        by_itself = bool(gaps(watched.seconds, seen))
-        eye = watched.eye if by_itself else lost_at or watched.eye
-        places = _places(survey, watched, which, eye)
-        readings["hidingPlaces"] = places
-        readings["numPositions"] = places if isinstance(places, str) else max(1.0, places - 1.0)
-    else:
+    moving, lost_at = _moving(at_rest, watched, which)
+    by_itself = standing != 0.0
+    still = standing.length if isinstance(standing, Gap) else standing
+    never = "the goal is never hidden by itself"
+    readings: dict[str, Reading] = {
+        "goalTravel": _travel(watched, which),
+        "hiddenStanding": still,
+        "hiddenFrom": standing.start if isinstance(standing, Gap) else standing or never,
+        "hiddenMoving": moving,
+    }
+    lost = [time for time in (still, moving) if not isinstance(time, str) and time > 0.0]
+    if not by_itself and not lost:
+        presence = moving if isinstance(moving, str) else 0.0
         reason = "the goal is never seen and then hidden"
-        readings["occluderPresence"] = 0.0 if len(times) == 2 else _first_reason(standing, moving)
-        readings |= dict.fromkeys(("timeUnderOcc", "hidingPlaces", "numPositions"), reason)
-    return readings
+        missing = dict.fromkeys(("timeUnderOcc", "hidingPlaces", "numPositions"), reason)
+        return readings | {"occluderPresence": presence} | missing
+    places = _places(survey, watched, which, watched.eye if by_itself else lost_at or watched.eye)
+    return readings | {
+        "occluderPresence": 1.0,
+        "timeUnderOcc": max(lost) if lost else still,
+        "hidingPlaces": places,
+        "numPositions": places if isinstance(places, str) else max(1.0, places - 1.0),
+    }
 
 
 def _travel(watched: Watch, which: int) -> float:
@@ -275,7 +272,8 @@ def _at_rest(survey: Survey, watched: Watch, only: PlacedObject | None = None) -
         only: A reward; the other rewards are then left out.
     """
     moved = {
-        id(thing): replace(thing, position=Point(*center.tolist()))
+        # To millimetres: processors differ in the last digits of where something rolls.
+        id(thing): replace(thing, position=Point(*center.round(3).tolist()))
         for k, (thing, center) in enumerate(zip(watched.things, watched.centers, strict=True))
         if _travel(watched, k) >= _MOVED
     }
@@ -288,20 +286,17 @@ def _at_rest(survey: Survey, watched: Watch, only: PlacedObject | None = None) -
     return Survey(replace(survey.placement, objects=placed))
 
 
-def _first_reason(*readings: Gap | Reading) -> str:
-    return next(one for one in readings if isinstance(one, str))
-
-
 def _standing(survey: Survey, watched: Watch, which: int) -> Gap | Reading:
     """The longest time for which a goal is hidden from an agent that stands still; 0.0: none."""
     found = gaps(watched.seconds, watched.shown[:, which] >= SEEN)
     if not found:
         return 0.0
-    longest = max(found, key=lambda gap: gap.length)
-    if math.isfinite(longest.length):
-        return longest
-    known = _known(survey, watched, which, longest.start)
-    return known if isinstance(known, str) else Gap(longest.start, known)
+    if math.isinf(found[-1].end):  # no other has no end
+        known = _known(survey, watched, which, found[-1].start)
+        if isinstance(known, str):
+            return known
+        found[-1] = Gap(found[-1].start, known)
+    return max(found, key=lambda gap: gap.length)
 
 
 def _known(survey: Survey, watched: Watch, which: int, lost: float) -> float | str:
@@ -319,14 +314,23 @@ def _known(survey: Survey, watched: Watch, which: int, lost: float) -> float | s
         return "the goal is gone"
     rows = hiders(watched.scene, row)
     radius = float(watched.scene.half[row, 0])
-    begin = max(lost, survey.placement.agent.frozen_seconds)
+    begin = max(lost + DECISION * PHYSICS_STEP, survey.placement.agent.frozen_seconds)
     order = np.argsort(tree.metres, kind="stable")
     order = order[np.isfinite(tree.metres[order])]
     eyes = np.column_stack([ground.x, ground.height, ground.z])[order]
     shares = clear_shares(watched.scene, rows, eyes, [center], radius, enough=SEEN)
     if shares[-1] >= SEEN:
-        return begin + run_seconds(float(tree.metres[order[len(shares) - 1]]))
+        there = begin + run_seconds(float(tree.metres[order[len(shares) - 1]]))
+        return _lit(survey, there)
     return "the hidden goal is not seen from anywhere that the agent can safely get to"
+
+
+def _lit(survey: Survey, time: float) -> float | str:
+    """The first time at which the light is on, from a time on, in seconds."""
+    limit = survey.placement.time_limit
+    end = limit * SECONDS_PER_UNIT if limit > 0 else math.inf
+    on = next((on for off, on in dark_times(survey) if off <= time < on), time)
+    return on if on == time or on < end else "the light stays out"
 
 
 def _moving(survey: Survey, watched: Watch, which: int) -> tuple[Reading, Point | None]:

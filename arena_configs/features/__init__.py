@@ -82,7 +82,7 @@ def measure_features(
     end = at_rest or survey
     given = played or {}
     readings = {
-        name: given.get(name, NOT_PLAYED)
+        name: _rounded(given.get(name, NOT_PLAYED), 3)
         if feature.measure is None
         else _read(feature, end if feature.group == "way" else survey)
         for name, feature in FEATURES.items()
@@ -97,9 +97,11 @@ def _read(feature: FeatureDefinition, survey: Survey) -> Reading:
     assert feature.measure is not None  # those that are measured by playing are not read
     try:
         reading = feature.measure(survey)
-        # Processors differ in the last bits of sines, and batteries are known by their content.
-        if isinstance(reading, str) or feature.group == "arena":
-            return reading
-        return float(round(reading, 6)) + 0.0
     except TooMuchError as error:
         return str(error)
+    return reading if feature.group == "arena" else _rounded(reading, 6)
+
+
+def _rounded(reading: Reading, digits: int) -> Reading:
+    """A reading without the digits in which processors differ: batteries go by their content."""
+    return reading if isinstance(reading, str) else float(round(reading, digits)) + 0.0

@@ -93,6 +93,24 @@ def test_lights_out_hide_what_lies_in_view() -> None:
     assert found["occluderPresence"] == 1.0
 
 
+def test_a_light_that_stays_out_hides_for_no_time_that_is_known() -> None:
+    found = measured(item("GoodGoal", 20, 20), head="    blackouts: [10]\n")
+    assert found["occluderPresence"] == 1.0
+    for name in ("hiddenStanding", "hiddenFrom", "timeUnderOcc"):
+        assert found[name] == "the light stays out"
+
+
+def test_the_longest_of_several_dark_times_counts() -> None:
+    found = measured(item("GoodGoal", 20, 20), head="    blackouts: [5, 10, 20, 60, 70, 80]\n")
+    assert found["hiddenStanding"] == pytest.approx(4.0, abs=0.13)
+    assert found["hiddenFrom"] == pytest.approx(2.0, abs=0.07)
+
+
+def test_a_light_that_blinks_hides_as_long_as_it_is_out() -> None:
+    found = measured(item("GoodGoal", 20, 20), head="    blackouts: [-20]\n")
+    assert found["hiddenStanding"] == pytest.approx(2.0, abs=0.13)
+
+
 def test_a_goal_that_was_never_seen_is_not_hidden() -> None:
     found = measured(item("GoodGoal", 20, 22), WALL)
     assert found["hiddenStanding"] == 0.0

@@ -18,6 +18,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 CLIENTS = ROOT / ".clients"
+LOST = 5
+"""Exit code of a build whose client went without a word, as `animalcat-unity --help` tells it."""
 SCRIPTS = Path(__file__).resolve().parent / "clients"
 VERSIONS = ("6.2.0", "6.2.0-python3.14", "5.0.1", "4.1.0")
 PATIENCE = 150

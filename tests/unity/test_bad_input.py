@@ -16,9 +16,9 @@ import psutil
 import pytest
 
 from .arenas import near_goal, write
-from .conftest import PATIENCE, Client, Drive, available, free_port
+from .conftest import LOST, PATIENCE, Client, Drive, available, free_port
 
-BAD_INPUT, UNREACHABLE, LOST, REFUSED = 2, 4, 5, 6
+BAD_INPUT, UNREACHABLE, REFUSED = 2, 4, 6
 """Exit codes, as `animalcat-unity --help` tells them."""
 SOON = 30.0
 """Seconds within which an orphan must be gone; a client's own time-out is 60."""

@@ -15,11 +15,8 @@ from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
 
 from .arenas import FORWARD, LEFT, RIGHT, near_goal, spot, write
 from .compare import assert_same
-from .conftest import Client, Command, Drive, available, free_port
+from .conftest import LOST, Client, Command, Drive, available, free_port
 from .expected import Game
-
-LOST = 5
-"""Exit code of a build whose client went without a word."""
 
 
 def test_a_plain_loop_sees_what_the_simulator_gives(

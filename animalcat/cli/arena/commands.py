@@ -18,13 +18,12 @@ from rich.progress import track
 from animalcat.arena_configs.builds import BUILDS, NEWEST, Build, build_named
 from animalcat.arena_configs.checks import check_loaded
 from animalcat.arena_configs.draws import OWN, UNITY, Draws, UnityDraws, draws_by_name
-from animalcat.arena_configs.features import FEATURES, Survey, bearing, measure_features
+from animalcat.arena_configs.features import FEATURES, bearing, measure_features
 from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, Problem
 from animalcat.arena_configs.placement import Placement, place
 from animalcat.arena_configs.returns import max_return
 from animalcat.arena_configs.sequence import merged
-from animalcat.cli.arena.explaining import sentences
 from animalcat.cli.arena.measuring import FeatureRow, Plan, cache_folder, measure_files
 from animalcat.cli.shared.output import (
     FAILED,
@@ -194,7 +193,7 @@ def features(
         print_json([row.as_dict() for row in rows])
     elif explain or (len(rows) == 1 and not output):
         for row in rows:
-            _print_demands(row, chance, explain=explain)
+            _print_demands(row)
     elif not output:
         shown = there([row.features or {} for row in rows])
         columns = ["instance", *shown, "drawn", "error"]
@@ -434,15 +433,14 @@ def _without_file(problem: Problem) -> dict[str, Any]:
     return {key: value for key, value in asdict(problem).items() if key != "file"}
 
 
-def _print_demands(row: FeatureRow, chance: _Chance, *, explain: bool) -> None:
+def _print_demands(row: FeatureRow) -> None:
     """Print one arena's features, one below the other."""
     if row.features is None:
         console().print(f"{row.instance}: {row.error}", highlight=False)
         return
-    if explain:
-        arena = load_config(Path(row.file)).config.arenas[row.arena or 0]
+    if row.explanation is not None:
         console().print(row.instance, style="bold", highlight=False)
-        for sentence in sentences(Survey(place(arena, chance.draws()))):
+        for sentence in row.explanation["words"]:
             console().print(sentence, highlight=False)
     shown = [
         {

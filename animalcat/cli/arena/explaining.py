@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
-from animalcat.arena_configs.features import SECONDS_PER_UNIT, Survey, bearing
+from animalcat.arena_configs.features import SECONDS_PER_UNIT, Reading, Survey, bearing
 from animalcat.arena_configs.features.way import pushed
 from animalcat.arena_configs.model import Point
 from animalcat.arena_configs.placement import PlacedObject
 from animalcat.arena_configs.sightlines import SEEN
 
+if TYPE_CHECKING:
+    from animalcat.envs.measure import Played
 
-def explanation(survey: Survey) -> dict[str, Any]:
-    """What the measured values of an arena come from, as plain data."""
+MOVED: Final = 0.25
+"""Metres from which on it is told that a goal moves."""
+
+
+def explanation(placed: Survey, played: Played) -> dict[str, Any]:
+    """What the measured values of an arena come from, as plain data and in words.
+
+    Args:
+        placed: The arena as it is placed.
+        played: What playing it told, with the rewards where they come to rest.
+    """
+    survey = played.at_rest
     way, goal = survey.way, survey.goal
     told: dict[str, Any] = {
         "goal": None if goal is None else _thing(goal),
@@ -43,23 +55,25 @@ def explanation(survey: Survey) -> dict[str, Any]:
         told["seen"] = _stretches(survey)
     if not isinstance(survey.order, str):
         told["best_order"] = [_thing(thing) for thing in survey.order.best]
+    told["words"] = [*_sentences(placed, played)]
     return told
 
 
-def sentences(survey: Survey) -> Iterator[str]:
-    """The same in words, a sentence each."""
-    placement, way, goal = survey.placement, survey.way, survey.goal
+def _sentences(placed: Survey, played: Played) -> Iterator[str]:
+    survey = played.at_rest
+    way, goal = survey.way, survey.goal
     if goal is None:
         yield "There is no reward."
         return
-    side = bearing(placement, goal)
+    side = bearing(survey.placement, goal)
     turned = f"{abs(side):.0f}° to the {'right' if side > 0 else 'left'}"
     yield f"The goal is {_named(goal)}, {turned} of the agent's heading."
     if isinstance(way, str):
         yield f"There is no way to measure: {way}."
     else:
         yield from _of_way(survey)
-    look = survey.start_look
+    yield from _of_hiding(played.readings)
+    look = placed.start_look
     if look is not None:
         yield (
             f"From the start {look.clear:.0%} of the goal's disc is not hidden, and the camera "
@@ -77,6 +91,20 @@ def sentences(survey: Survey) -> Iterator[str]:
             f"Best order: {', '.join(map(_named, order.best))}; it returns "
             f"{order.best_return:.3g}, the nearest first {order.near_return:.3g}."
         )
+
+
+def _of_hiding(readings: Mapping[str, Reading]) -> Iterator[str]:
+    """When and how long the reward is hidden that is hidden longest."""
+    travel, since = readings["goalTravel"], readings["hiddenFrom"]
+    still, moving = readings["hiddenStanding"], readings["hiddenMoving"]
+    if not isinstance(travel, str) and travel >= MOVED:
+        yield f"It comes to rest {travel:.1f} m from where it is placed, if the agent stands still."
+    if not isinstance(since, str):
+        yield f"To an agent that stands still it is hidden after {since:.2f} s, for {still:.2f} s."
+    elif isinstance(still, str):
+        yield f"It is hidden, for how long is not known: {still}."
+    if not isinstance(moving, str) and moving > 0.0:
+        yield f"On its way the agent loses sight of it for {moving:.2f} s."
 
 
 def _of_way(survey: Survey) -> Iterator[str]:

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final
@@ -162,7 +162,7 @@ def feature_rows(path: Path, plan: Plan) -> list[FeatureRow]:
                 *plan.drawn_by,
                 dict(placement.drawn),
                 *measure_features(survey, *played),
-                explanation=explanation(survey) if plan.explain else None,
+                explanation=explanation(survey, played) if plan.explain else None,
             )
         )
     return rows
@@ -176,19 +176,12 @@ def _kept(file: Path, path: Path) -> list[FeatureRow] | None:
     except (OSError, ValueError, TypeError):
         return None
     # The same content may lie under another name.
-    stem = path.stem
     return [
-        FeatureRow(
-            str(path),
-            row.arena,
-            stem if len(rows) == 1 else f"{stem}-{row.arena}",
-            row.seed,
-            row.rng,
-            row.build,
-            row.drawn,
-            row.features,
-            row.missing,
-            None if row.error is None else row.error.replace(row.file, str(path)),
+        replace(
+            row,
+            file=str(path),
+            instance=path.stem if len(rows) == 1 else f"{path.stem}-{row.arena}",
+            error=None if row.error is None else row.error.replace(row.file, str(path)),
         )
         for row in rows
     ]
