@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import animalcat
 from animalcat.envs.agents import load_agent
 from animalcat.service.recording import read_episode, verify
@@ -13,6 +15,7 @@ from .conftest import MakeSession, Server
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "examples" / "animalai_agent.py"
 
 
+@pytest.mark.slow
 def test_animalais_own_agent_plays_and_its_episodes_come_out_again(
     client: animalcat.Client, server: Server, make_session: MakeSession
 ) -> None:

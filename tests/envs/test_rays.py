@@ -131,17 +131,22 @@ def check_against_field(scene: Scene, origin: Array, yaw: float, tolerance: floa
         for k in range(len(scene))
         if scene.active[k] and distance(scene, k, origin[None])[0] > RADIUS
     ]
-    for (tag, length), (dx, dz) in zip(rays, directions(yaw, spec), strict=True):
-        end = origin + length * np.array([dx, 0, dz])
-        way = np.linspace(0, min(length, 60), 400)[:, None]
-        path = origin + way * np.array([dx, 0, dz])
+    steps = np.array([[dx, 0, dz] for dx, dz in directions(yaw, spec)])
+    lengths = np.array([length for _, length in rays])
+    ends = origin + lengths[:, None] * steps
+    ways = np.linspace(0, np.minimum(lengths, 60), 400)
+    paths = origin + ways[:, :, None] * steps
+    nearest = {k: distance(scene, k, paths.reshape(-1, 3)).reshape(ways.shape).min(0) for k in seen}
+    at_end = {k: distance(scene, k, ends) for k in seen}
+    for ray, (tag, length) in enumerate(rays):
         for k in seen:
-            assert distance(scene, k, path).min() >= RADIUS - tolerance, (k, tag, length)
+            assert nearest[k][ray] >= RADIUS - tolerance, (k, tag, length)
         if tag is None:
             assert length == LENGTH
             continue
-        at_wall = np.abs(np.array([end[0] - 0.5, 39.5 - end[0], end[2] - 0.5, 39.5 - end[2]]))
-        touched = [k for k in seen if abs(distance(scene, k, end[None])[0] - RADIUS) < tolerance]
+        x, _, z = ends[ray]
+        at_wall = np.abs(np.array([x - 0.5, 39.5 - x, z - 0.5, 39.5 - z]))
+        touched = [k for k in seen if abs(at_end[k][ray] - RADIUS) < tolerance]
         tags = [int(scene.tag[k]) for k in touched] + ([0] if at_wall.min() < 1e-3 else [])
         assert tag in tags
 

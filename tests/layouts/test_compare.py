@@ -152,6 +152,7 @@ def exact(layout: Layout, features: Floats, y: Floats, left_out: int) -> float:
     return math.log(p if y[left_out] == 1 else 1 - p)
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("nuts")
 def test_fits_of_a_table(aaio: Layout, draw_instances: Draw) -> None:
     """One test for all that needs compiled models: compiling takes longer than the rest."""

@@ -203,6 +203,7 @@ def test_nuts_fits(aaio: Layout, draw_instances: Draw, play: Play) -> None:
     assert default_engine().compiles == compiled, "data of another length must not compile anew"
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("nuts")
 def test_a_live_posterior_of_several_outcomes_is_certified() -> None:
     data = to_dict(load_layout("one-capability", "trials"))

@@ -27,6 +27,7 @@ Draw = Callable[[int, int], Floats]
 Play = Callable[[Floats, list[float], int], Floats]
 
 
+@pytest.mark.slow
 async def test_it_serves_fits_and_restarts(
     aaio: Layout,
     draw_instances: Draw,

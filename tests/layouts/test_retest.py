@@ -169,6 +169,7 @@ def test_weights_out_of_range_are_refused(aaio: Layout, weight: float) -> None:
         posterior(aaio, [weight])
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("nuts")
 def test_nuts_gives_repeats_the_same_weights(aaio: Layout) -> None:
     """The live posterior and the fit of the same weighted outcomes are certified."""

@@ -298,6 +298,7 @@ class TestBackend:
         assert first.cause.startswith("backend: ")
         assert (second.instance, second.attempt) == (first.instance, 1)
 
+    @pytest.mark.slow
     async def test_an_instance_that_cannot_be_played_is_set_aside(
         self, start: Callable[[Path], Any], tmp_path: Path
     ) -> None:

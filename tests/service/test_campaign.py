@@ -76,6 +76,7 @@ async def outcomes(service: Service, campaign: campaigns_pb2.Campaign) -> list[l
     ]
 
 
+@pytest.mark.slow
 async def test_a_budget_is_shared_and_a_stop_changes_nothing(start: Start, tmp_path: Path) -> None:
     async with start(tmp_path / "whole") as service:
         campaign = await create(service)

@@ -185,6 +185,7 @@ def test_an_agent_that_breaks_is_shown_and_the_session_can_go_on(
     assert (row["state"], row["episodes"]) == ("waiting", 0)
 
 
+@pytest.mark.slow
 def test_a_campaign_from_the_command_line(arenas: Path, tmp_path: Path) -> None:
     run = ("campaign", "run", "--agent", "builtin:forward", "--agent", "builtin:random")
     budget = ("--battery", arenas, "--budget", "6", "--common", "2", "--no-certify")

@@ -60,6 +60,7 @@ async def test_a_session_whose_last_fit_cannot_be_had_ends_uncertified(
     assert "overloaded" in diagnostics["reasons"][-1]
 
 
+@pytest.mark.slow
 async def test_a_certificate_that_cannot_be_had_is_waited_for(
     start: Start, tmp_path: Path, machine: Machine, service: Any
 ) -> None:

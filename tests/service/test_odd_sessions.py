@@ -216,6 +216,7 @@ async def contradicted(service: Any, **changes: Any) -> sessions_pb2.Session:
     return await made(service, "contradicted", open_ones + walled, **own, **changes)
 
 
+@pytest.mark.slow
 async def test_what_the_alarm_found_is_known_when_the_session_is_over(service: Any) -> None:
     session = await contradicted(service, stop=rule(32, stop_at_alarm=True))
     found = await played(service, session.name, AHEAD)

@@ -160,6 +160,7 @@ def wait_for(condition: Any, seconds: float = 200.0) -> None:
         time.sleep(0.002)
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio(loop_scope="session")
 async def test_killed_twice_with_certificates(start: Callable[[Path], Any], tmp_path: Path) -> None:
     await killed_in_mid_session(start, tmp_path, 25, certify=True, kill_at=[5, 20])
@@ -170,6 +171,7 @@ async def test_killed_while_two_play(start: Callable[[Path], Any], tmp_path: Pat
     await killed_in_mid_session(start, tmp_path, 9, certify=False, kill_at=[5], slots=2)
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio(loop_scope="session")
 async def test_killed_while_arenas_are_made_and_repeated(
     start: Callable[[Path], Any], tmp_path: Path
