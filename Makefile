@@ -12,7 +12,7 @@ export ANIMALCAT_DATA ?= ../shared/data
 # What Python compiles is kept: servers, fits and simulators are processes that import much.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-slow unity-clients sb3-env pymc6 packages lint types proto proto-check proto-image bench lock clean
+.PHONY: help setup demo test test-slow unity-clients sb3-env pymc6 packages lint types proto proto-check readings proto-image bench lock clean
 
 help:
 	@echo "make demo    set up and run the main job end to end"
@@ -22,6 +22,7 @@ help:
 	@echo "make sb3-env   set up Stable-Baselines3 with PyTorch for CPUs, which the tests then train"
 	@echo "make pymc6   test the fits on PyMC 6 (Python 3.12)"
 	@echo "make packages   install wheel and sdist afresh on Python 3.11 to 3.14, and run the README's commands there"
+	@echo "make readings   measure again the batteries whose meta-features come with the project"
 	@echo "make lint | types | proto | proto-check | proto-image | bench | lock | clean"
 
 setup: $(STAMP)
@@ -138,6 +139,10 @@ proto-check: $(STAMP)
 proto-image: $(STAMP)
 	cd protos && ../$(BIN)/buf breaking --against $(IMAGE)
 	cd protos && ../$(BIN)/buf build --exclude-source-info -o $(IMAGE)
+
+# Measures again the batteries that anyone builds first; a test says when what is shipped is out of date.
+readings: $(STAMP)
+	$(BIN)/python -m animalcat.service.library.batteries
 
 bench: $(STAMP)
 	$(BIN)/animalcat bench $(BENCHFLAGS)

@@ -7,14 +7,15 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path, PurePosixPath
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -28,6 +29,7 @@ from animalcat.arena_configs.placement import fix, place
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.service.batteries.feature_table import FeatureTable, read_table
 from animalcat.service.batteries.instance import Instance
+from animalcat.service.batteries.readings import Reading, Shelf, key_of, shipped
 
 USUAL_STEPS: Final = 250 * STEPS_PER_UNIT
 """Time limit of most arenas of the Animal-AI Olympics, in physics steps."""
@@ -40,7 +42,10 @@ MANY: Final = 100
 """Arenas from which on several processes measure: each takes seconds to start."""
 CHUNK: Final = 8
 """Arenas that a process measures at a time."""
+SAMPLE: Final = 4
+"""Arenas of a battery that are measured although the project ships what was measured of them."""
 
+T = TypeVar("T")
 Tick: TypeAlias = Callable[[int, int, str], None]
 """Told of progress: the parts done, all parts (0 if unknown), and what is being done."""
 
@@ -157,12 +162,33 @@ def build_family(
     Raises:
         ValueError: There is no such family.
     """
-    rng = np.random.default_rng([seed, crc32(family.encode())])
     drafts: list[Draft] = []
-    for made in generate(family, n, rng):
-        drafts.append(Draft(made.name, made.paradigm, made.arena, instance_seed(seed, made.name)))
+    for draft in _drawn(family, n, seed):
+        drafts.append(draft)
         tick(len(drafts), n, "drawing arenas")
     return _store(drafts, [], store, tick, processes)
+
+
+def family_readings(family: str, n: int, seed: int, processes: int = 1) -> dict[str, Reading]:
+    """Measure all arenas of a battery that `build_family` would make, for `readings.ship`.
+
+    Args:
+        family: A name in `arena_configs.families.FAMILIES`.
+        n: Number of instances.
+        seed: Seed for drawing the instances.
+        processes: How many processes measure, if there are many arenas.
+
+    Returns:
+        Readings by key.
+    """
+    drafts = list(_drawn(family, n, seed))
+    keys = [key_of(to_yaml(_fixed_arena(draft)), draft.seed) for draft in drafts]
+    return dict(zip(keys, _readings(drafts, processes), strict=True))
+
+
+def _drawn(family: str, n: int, seed: int) -> Iterator[Draft]:
+    for made in generate(family, n, np.random.default_rng([seed, crc32(family.encode())])):
+        yield Draft(made.name, made.paradigm, made.arena, instance_seed(seed, made.name))
 
 
 def load(digest: str, store: Path) -> Battery:
@@ -266,26 +292,35 @@ def fixed_instance(draft: Draft, file: str = "") -> Fixed:
     Raises:
         ArenaError: The arena cannot be built.
     """
-    fixed = fix(draft.arena, np.random.default_rng([draft.seed, crc32(b"fix")]))
-    placement = place(fixed, np.random.default_rng(draft.seed))
+    arena = _fixed_arena(draft)
+    return _made(draft, arena, to_yaml(arena), _read(draft, arena), file)
+
+
+def _fixed_arena(draft: Draft) -> Arena:
+    return fix(draft.arena, np.random.default_rng([draft.seed, crc32(b"fix")]))
+
+
+def _read(draft: Draft, arena: Arena) -> Reading:
+    """Measure a fixed arena."""
     # Imported here: it loads the simulator, which lists do without.
     from animalcat.envs.measure import measure_playing
 
-    survey = Survey(placement)
-    features, missing = measure_features(survey, *measure_playing(survey, draft.seed))
-    return Fixed(
-        Instance(
-            name=draft.name,
-            paradigm=draft.paradigm,
-            features=features,
-            pass_mark=fixed.pass_mark,
-            time_limit_steps=max(0, fixed.time_limit) * STEPS_PER_UNIT,
-            seed=draft.seed,
-            arena=file,
-            missing=missing,
-        ),
-        to_yaml(fixed),
+    survey = Survey(place(arena, np.random.default_rng(draft.seed)))
+    return Reading(*measure_features(survey, *measure_playing(survey, draft.seed)))
+
+
+def _made(draft: Draft, arena: Arena, text: str, reading: Reading, file: str) -> Fixed:
+    instance = Instance(
+        name=draft.name,
+        paradigm=draft.paradigm,
+        features=reading.features,
+        pass_mark=arena.pass_mark,
+        time_limit_steps=max(0, arena.time_limit) * STEPS_PER_UNIT,
+        seed=draft.seed,
+        arena=file,
+        missing=reading.missing,
     )
+    return Fixed(instance, text)
 
 
 def _store(
@@ -365,22 +400,54 @@ def _with_own(made: Fixed, own: FeatureTable, units: Mapping[str, str]) -> Fixed
 
 
 def _measured(drafts: Sequence[Draft], processes: int) -> Iterator[Fixed]:
-    """Make the instances of drafts, in their order."""
-    numbers = range(len(drafts))
+    """Make the instances of drafts, in their order; what is known of an arena is not measured."""
+    arenas = [_named(draft, _fixed_arena) for draft in drafts]
+    texts = [to_yaml(arena) for arena in arenas]
+    keys = [key_of(text, draft.seed) for draft, text in zip(drafts, texts, strict=True)]
+    shelf = Shelf()
+    known = {key: found for key in keys if (found := shelf.find(key))}
+    if len(known) < len(keys):
+        known = _trusted(dict(zip(keys, drafts, strict=True))) | known
+    unknown = [draft for draft, key in zip(drafts, keys, strict=True) if key not in known]
+    with closing(_readings(unknown, processes)) as measured:
+        rows = zip(drafts, arenas, texts, keys, strict=True)
+        for number, (draft, arena, text, key) in enumerate(rows):
+            reading = known.get(key)
+            if reading is None:
+                reading = next(measured)
+                shelf.keep(key, reading)
+            yield _made(draft, arena, text, reading, f"arenas/{number:05}.yaml")
+
+
+def _trusted(drafts: Mapping[str, Draft]) -> dict[str, Reading]:
+    """Return what the project ships of some drafts, by key; nothing if a sample differs."""
+    found = {key: reading for key, reading in shipped().items() if key in drafts}
+    sample = sorted(found)[:: max(1, len(found) // SAMPLE)]
+    same = all(_read_named(drafts[key]) == found[key] for key in sample)
+    return found if same else {}
+
+
+def _readings(drafts: Sequence[Draft], processes: int) -> Generator[Reading]:
+    """Measure the arenas of drafts, in their order."""
     if processes <= 1 or len(drafts) < MANY:
-        yield from map(_make_named, drafts, numbers)
+        yield from map(_read_named, drafts)
         return
     # Threads of numerical libraries may hold locks that a fork would copy.
     pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
     try:
-        yield from pool.map(_make_named, drafts, numbers, chunksize=CHUNK)
+        yield from pool.map(_read_named, drafts, chunksize=CHUNK)
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _make_named(draft: Draft, number: int) -> Fixed:
+def _read_named(draft: Draft) -> Reading:
+    return _named(draft, lambda draft: _read(draft, _fixed_arena(draft)))
+
+
+def _named(draft: Draft, work: Callable[[Draft], T]) -> T:
+    """Do some work on a draft; an error tells its name."""
     try:
-        return fixed_instance(draft, f"arenas/{number:05}.yaml")
+        return work(draft)
     except ArenaError as error:
         raise ArenaError(f"{draft.name}: {error}", error.problems) from error
 

@@ -24,7 +24,7 @@ from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, Proble
 from animalcat.arena_configs.placement import Placement, place
 from animalcat.arena_configs.returns import max_return
 from animalcat.arena_configs.sequence import merged
-from animalcat.cli.arena.measuring import FeatureRow, Plan, cache_folder, measure_files
+from animalcat.cli.arena.measuring import FeatureRow, Plan, measure_files
 from animalcat.cli.shared.output import (
     FAILED,
     console,
@@ -38,6 +38,7 @@ from animalcat.cli.shared.progress import progress
 from animalcat.cli.shared.remote import Data
 from animalcat.cli.shared.tables import headed, there
 from animalcat.envs.types import CameraSpec, ObservationSpec
+from animalcat.folders import cache_folder
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -183,7 +184,7 @@ def features(
             files,
             Plan(chance.seed, chance.rng, chance.build, explain),
             processes=processes,
-            cache=cache_folder() if cache else None,
+            cache=cache_folder("features") if cache else None,
             tick=lambda done, total: tell("measuring arenas", done, total),
         )
     if output:

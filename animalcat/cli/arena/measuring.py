@@ -116,12 +116,6 @@ def measure_files(
     return [row for number in range(len(paths)) for row in rows[number]]
 
 
-def cache_folder() -> Path:
-    """Where rows are kept: below XDG_CACHE_HOME, or else ~/.cache."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "animalcat" / "features"
-
-
 def _measured(
     paths: Sequence[Path], left: Sequence[int], plan: Plan, processes: int
 ) -> Iterator[tuple[int, list[FeatureRow]]]:

@@ -1,0 +1,103 @@
+"""What was measured of arenas is kept, and what comes with the project is what is measured."""
+
+from pathlib import Path
+
+import pytest
+
+from animalcat.service.batteries import battery as batteries
+from animalcat.service.batteries.battery import Draft, build_family
+from animalcat.service.batteries.readings import Reading, Shelf, key_of, ship, shipped
+from animalcat.service.library.batteries import FAMILY_SIZE, USUAL_FAMILY
+
+SMALL = 8
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the drafts that are measured from here on."""
+    names: list[str] = []
+    read = batteries._read
+
+    def counted(draft: Draft, arena: object) -> Reading:
+        names.append(draft.name)
+        return read(draft, arena)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(batteries, "_read", counted)
+    return names
+
+
+def test_no_arena_is_measured_twice(tmp_path: Path, measured: list[str]) -> None:
+    first = build_family("navigation", SMALL, 7, tmp_path / "one")
+    assert len(measured) == SMALL
+    again = build_family("navigation", SMALL, 7, tmp_path / "two")
+    assert len(measured) == SMALL
+    assert again.digest == first.digest
+    build_family("navigation", SMALL, 8, tmp_path / "two")
+    assert len(measured) == 2 * SMALL
+
+
+def test_what_other_code_measured_or_is_broken_is_measured_again(
+    tmp_path: Path, cache: Path, measured: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build_family("navigation", SMALL, 7, tmp_path)
+    (folder,) = (cache / "animalcat" / "readings").iterdir()
+    broken, *_ = folder.iterdir()
+    broken.write_text("[1, 2")
+    build_family("navigation", SMALL, 7, tmp_path)
+    assert len(measured) == SMALL + 1
+    folder.rename(folder.with_name("other"))
+    build_family("navigation", SMALL, 7, tmp_path)
+    assert len(measured) == 2 * SMALL + 1
+
+
+def test_a_cache_that_cannot_be_written_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert len(build_family("navigation", 2, 7, tmp_path).instances) == 2
+
+
+def test_what_is_shipped_is_what_is_measured(tmp_path: Path, measured: list[str]) -> None:
+    """Fails when a demand has changed: `make readings` measures again."""
+    known = shipped()
+    drafts = {
+        key_of(batteries.to_yaml(batteries._fixed_arena(draft)), draft.seed): draft
+        for draft in batteries._drawn(USUAL_FAMILY, FAMILY_SIZE, 0)
+    }
+    assert drafts.keys() == known.keys(), "run `make readings`"
+    for key in sorted(known)[::15]:
+        assert batteries._read_named(drafts[key]) == known[key], "run `make readings`"
+    del measured[:]
+    build_family(USUAL_FAMILY, FAMILY_SIZE, 0, tmp_path)
+    assert 0 < len(measured) <= 2 * batteries.SAMPLE
+
+
+def test_what_is_shipped_is_not_believed_where_a_sample_differs(
+    tmp_path: Path, measured: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    true = batteries.family_readings("navigation", SMALL, 7)
+    wrong = {
+        key: Reading({**reading.features, "rewardSize": 99.0}, reading.missing)
+        for key, reading in true.items()
+    }
+    ship(wrong, tmp_path / "shipped.json.gz")
+    monkeypatch.setattr(batteries, "shipped", lambda: wrong)
+    del measured[:]
+    made = build_family("navigation", SMALL, 7, tmp_path)
+    assert all(instance.features["rewardSize"] < 99 for instance in made.instances)
+    assert len(measured) == SMALL + 1  # the sample ends at the first that differs
+
+
+def test_a_reading_is_kept_as_it_is(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path)
+    reading = Reading({"a": 0.1 + 0.2}, {"b": "no goal"})
+    shelf.keep("key", reading)
+    assert shelf.find("key") == reading
+    assert shelf.find("other") is None
