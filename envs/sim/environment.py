@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from animalcat.arena_configs.model import Arena
     from animalcat.arena_configs.placement import Placement
     from animalcat.envs.sim.journal import Journal
+    from animalcat.envs.sim.rays import RaySensor
     from animalcat.envs.sim.scene import Scene
 
 Rng = Literal["animalcat", "unity"]
@@ -76,10 +77,11 @@ class SimEnvironment:
         self._world: World | None = None
         self._start: Snapshot | None = None
         self._actions = bytearray()
+        self._sensor: RaySensor | None = None
         if spec.rays is not None:
-            from animalcat.envs.sim.rays import cast_rays
+            from animalcat.envs.sim.rays import RaySensor
 
-            self._cast_rays = cast_rays
+            self._sensor = RaySensor(spec.rays)
         if spec.camera is not None:
             from animalcat.envs.sim.camera import render
 
@@ -273,14 +275,13 @@ class SimEnvironment:
     def _observe(self, world: World) -> Observation:
         agent, spec = world.agent, self._spec
         rays = camera = None
-        if spec.rays is not None:
-            rays = self._cast_rays(world.scene, agent.position, agent.yaw, spec.rays)
+        if self._sensor is not None:
+            rays, velocity, position = self._sensor.observe(
+                world.scene, agent.position, agent.yaw, agent.velocity
+            )
+        else:
+            velocity = np.array(agent.local_velocity, np.float32)
+            position = np.array(agent.position, np.float32)
         if spec.camera is not None:
             camera = self._render(world.scene, agent.position, agent.yaw, spec.camera, world.dark)
-        return Observation(
-            health=float(world.episode.health),
-            velocity=np.array(agent.local_velocity, np.float32),
-            position=np.array(agent.position, np.float32),
-            rays=rays,
-            camera=camera,
-        )
+        return Observation(float(world.episode.health), velocity, position, rays, camera)
