@@ -112,53 +112,55 @@ class AgentBody:
         self.grounded = grounded
         self._depth = _DEEP  # unknown, so the next step looks
 
-    def step(self, move: int, turn: int, *, coast: bool = False) -> None:
-        """Take one physics step.
+    def step(self, move: int, turn: int, *, steps: int = 1, coast: bool = False) -> None:
+        """Take physics steps.
 
         Args:
             move: 0 none, 1 forward, 2 backward.
             turn: 0 none, 1 right, 2 left.
+            steps: How many.
             coast: Whether the agent is frozen: neither thrust, nor quick stop, nor turning.
         """
-        vx, vy, vz = self.velocity
-        if self.grounded and not coast:
-            if move:
-                sin, cos = _heading(self.yaw)
-                thrust = self._thrust if move == 1 else -self._thrust
-                vx += thrust * sin
-                vz += thrust * cos
+        physics, duration = self._physics, self._duration
+        fall, keep = self._fall, self._keep
+        for _ in range(steps):
+            vx, vy, vz = self.velocity
+            if self.grounded and not coast:
+                if move:
+                    sin, cos = _heading(self.yaw)
+                    thrust = self._thrust if move == 1 else -self._thrust
+                    vx += thrust * sin
+                    vz += thrust * cos
+                else:
+                    vx, vy, vz = vx * QUICK_STOP, vy * QUICK_STOP, vz * QUICK_STOP
+            if turn and not coast:
+                self.yaw = (self.yaw + (self.turn if turn == 1 else -self.turn)) % 360.0
+            before = (vx, vy, vz)
+            after = x, y, z = physics.advance(before)
+            ox, oy, oz = self.position
+            level, sx, sz, px, pz = _settle(
+                x, y, z, vx, vy, vz, ox, oy, oz, self._depth, fall, keep, duration
+            )
+            position = physics.agent_position
+            if level:
+                self.grounded = True
+                changed = (sx, y, sz)
+                if sx != x or sz != z:
+                    position = (px, position[1], pz)
+                    physics.place_agent(position)
             else:
-                vx, vy, vz = vx * QUICK_STOP, vy * QUICK_STOP, vz * QUICK_STOP
-        if turn and not coast:
-            self.yaw = (self.yaw + (self.turn if turn == 1 else -self.turn)) % 360.0
-        before = (vx, vy, vz)
-        physics = self._physics
-        after = x, y, z = physics.advance(before)
-        ox, oy, oz = self.position
-        level, sx, sz, px, pz = _settle(
-            x, y, z, vx, vy, vz, ox, oy, oz, self._depth, self._fall, self._keep, self._duration
-        )
-        position = physics.agent_position
-        if level:
-            self.grounded = True
-            changed = (sx, y, sz)
-            if sx != x or sz != z:
-                position = (px, position[1], pz)
-                physics.place_agent(position)
-        else:
-            changed, shift = self._rub(before, after)
-            if shift != after:
-                (px, py, pz), (sx, sy, sz) = position, shift
-                duration = self._duration
-                position = (
-                    _single(px + (sx - x) * duration),
-                    _single(py + (sy - y) * duration),
-                    _single(pz + (sz - z) * duration),
-                )
-                physics.place_agent(position)
-        self.position, self.velocity = position, changed
-        if self._landed:
-            self.grounded, self._landed = True, False
+                changed, shift = self._rub(before, after)
+                if shift != after:
+                    (px, py, pz), (sx, sy, sz) = position, shift
+                    position = (
+                        _single(px + (sx - x) * duration),
+                        _single(py + (sy - y) * duration),
+                        _single(pz + (sz - z) * duration),
+                    )
+                    physics.place_agent(position)
+            self.position, self.velocity = position, changed
+            if self._landed:
+                self.grounded, self._landed = True, False
 
     def _rub(self, before: Vector, after: Vector) -> tuple[Vector, Vector]:
         """Apply the friction of all contacts to a step's velocity and displacement.

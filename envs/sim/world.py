@@ -183,13 +183,9 @@ class World:
         agent = stage.agent
         lively = bool(stage.movers or stage.triggers)
         zones, goals = stage.everything() if lively else stage.in_reach(steps)
-        if not (lively or zones or goals or self._inside or self._logged):
-            # Most decisions: nothing can happen but that the agent moves.
-            for _ in range(steps):
-                episode.tick()
-                if episode.ended_by is not None:
-                    break
-                agent.step(move, turn, coast=episode.frozen)
+        busy = lively or zones or goals or self._inside or self._logged
+        if not busy and episode.glide(steps):
+            agent.step(move, turn, steps=steps)
             return 0
         for done in range(1, steps + 1):
             if self._logged:
