@@ -123,8 +123,9 @@ class AgentBody:
         """
         physics, duration = self._physics, self._duration
         fall, keep = self._fall, self._keep
+        position, velocity = self.position, self.velocity
         for _ in range(steps):
-            vx, vy, vz = self.velocity
+            vx, vy, vz = velocity
             if self.grounded and not coast:
                 if move:
                     sin, cos = _heading(self.yaw)
@@ -137,19 +138,19 @@ class AgentBody:
                 self.yaw = (self.yaw + (self.turn if turn == 1 else -self.turn)) % 360.0
             before = (vx, vy, vz)
             after = x, y, z = physics.advance(before)
-            ox, oy, oz = self.position
+            ox, oy, oz = position
             level, sx, sz, px, pz = _settle(
                 x, y, z, vx, vy, vz, ox, oy, oz, self._depth, fall, keep, duration
             )
             position = physics.agent_position
             if level:
                 self.grounded = True
-                changed = (sx, y, sz)
+                velocity = (sx, y, sz)
                 if sx != x or sz != z:
                     position = (px, position[1], pz)
                     physics.place_agent(position)
             else:
-                changed, shift = self._rub(before, after)
+                velocity, shift = self._rub(before, after)
                 if shift != after:
                     (px, py, pz), (sx, sy, sz) = position, shift
                     position = (
@@ -158,9 +159,9 @@ class AgentBody:
                         _single(pz + (sz - z) * duration),
                     )
                     physics.place_agent(position)
-            self.position, self.velocity = position, changed
             if self._landed:
                 self.grounded, self._landed = True, False
+        self.position, self.velocity = position, velocity
 
     def _rub(self, before: Vector, after: Vector) -> tuple[Vector, Vector]:
         """Apply the friction of all contacts to a step's velocity and displacement.
