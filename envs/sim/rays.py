@@ -108,7 +108,8 @@ class RaySensor:
             self._arguments = (*_arrays(scene), spec.per_side, float(spec.max_degrees), spec.tags)
         rays = np.empty(self._size, np.float32)
         local, place = np.empty(3, np.float32), np.empty(3, np.float32)
-        _observe(rays, local, place, *self._arguments, *position, yaw_degrees, *velocity)
+        numbers: tuple[Any, ...] = (*self._arguments, *position, yaw_degrees, *velocity)
+        _observe(rays, local, place, *numbers)
         return rays, local, place
 
 
