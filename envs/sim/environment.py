@@ -12,6 +12,7 @@ from animalcat.arena_configs.draws import OWN, UNITY, UnityDraws
 from animalcat.arena_configs.placement import place
 from animalcat.arena_configs.sequence import episode_arenas
 from animalcat.envs.sim.builds import refuse
+from animalcat.envs.sim.movement import to_local
 from animalcat.envs.sim.world import World
 from animalcat.envs.snapshot import Snapshot
 from animalcat.envs.types import ACTIONS, Observation, ObservationSpec, Phase, Step
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from animalcat.arena_configs.model import Arena
     from animalcat.arena_configs.placement import Placement
     from animalcat.envs.sim.journal import Journal
+    from animalcat.envs.sim.rays import RaySensor
     from animalcat.envs.sim.scene import Scene
 
 Rng = Literal["animalcat", "unity"]
@@ -76,10 +78,11 @@ class SimEnvironment:
         self._world: World | None = None
         self._start: Snapshot | None = None
         self._actions = bytearray()
+        self._sensor: RaySensor | None = None
         if spec.rays is not None:
-            from animalcat.envs.sim.rays import cast_rays
+            from animalcat.envs.sim.rays import RaySensor
 
-            self._cast_rays = cast_rays
+            self._sensor = RaySensor(spec.rays)
         if spec.camera is not None:
             from animalcat.envs.sim.camera import render
 
@@ -266,21 +269,18 @@ class SimEnvironment:
         return world
 
     def _step(self, phase: Phase, world: World) -> Step:
-        reward, ended_by = world.episode.take_reward(), world.episode.ended_by
-        phase = phase if ended_by is None else Phase.LAST
-        return Step(phase, reward, ended_by, self._observe(world))
-
-    def _observe(self, world: World) -> Observation:
-        agent, spec = world.agent, self._spec
-        rays = camera = None
-        if spec.rays is not None:
-            rays = self._cast_rays(world.scene, agent.position, agent.yaw, spec.rays)
-        if spec.camera is not None:
-            camera = self._render(world.scene, agent.position, agent.yaw, spec.camera, world.dark)
-        return Observation(
-            health=float(world.episode.health),
-            velocity=np.array(agent.local_velocity, np.float32),
-            position=np.array(agent.position, np.float32),
-            rays=rays,
-            camera=camera,
-        )
+        episode, agent, sensor, camera = world.episode, world.agent, self._sensor, self._spec.camera
+        position, velocity, yaw = agent.position, agent.velocity, agent.yaw
+        rays = frame = None
+        if sensor is not None:
+            rays, local, place = sensor.observe(world.scene, position, yaw, velocity)
+        else:
+            local = np.array(to_local(velocity, yaw), np.float32)
+            place = np.array(position, np.float32)
+        if camera is not None:
+            frame = self._render(world.scene, position, yaw, camera, world.dark)
+        observation = Observation(float(episode.health), local, place, rays, frame)
+        ended_by = episode.ended_by
+        if ended_by is not None:
+            phase = Phase.LAST
+        return Step(phase, episode.take_reward(), ended_by, observation)

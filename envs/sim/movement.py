@@ -7,6 +7,7 @@ slides without friction, because PhysX 5 leaves out the friction of a contact's 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -111,58 +112,56 @@ class AgentBody:
         self.grounded = grounded
         self._depth = _DEEP  # unknown, so the next step looks
 
-    def step(self, move: int, turn: int, *, coast: bool = False) -> None:
-        """Take one physics step.
+    def step(self, move: int, turn: int, *, steps: int = 1, coast: bool = False) -> None:
+        """Take physics steps.
 
         Args:
             move: 0 none, 1 forward, 2 backward.
             turn: 0 none, 1 right, 2 left.
+            steps: How many.
             coast: Whether the agent is frozen: neither thrust, nor quick stop, nor turning.
         """
-        vx, vy, vz = self.velocity
-        if self.grounded and not coast:
-            if move:
-                sin, cos = _heading(self.yaw)
-                thrust = self._thrust if move == 1 else -self._thrust
-                vx += thrust * sin
-                vz += thrust * cos
+        physics, duration = self._physics, self._duration
+        fall, keep = self._fall, self._keep
+        position, velocity = self.position, self.velocity
+        for _ in range(steps):
+            vx, vy, vz = velocity
+            if self.grounded and not coast:
+                if move:
+                    sin, cos = _heading(self.yaw)
+                    thrust = self._thrust if move == 1 else -self._thrust
+                    vx += thrust * sin
+                    vz += thrust * cos
+                else:
+                    vx, vy, vz = vx * QUICK_STOP, vy * QUICK_STOP, vz * QUICK_STOP
+            if turn and not coast:
+                self.yaw = (self.yaw + (self.turn if turn == 1 else -self.turn)) % 360.0
+            before = (vx, vy, vz)
+            after = x, y, z = physics.advance(before)
+            ox, oy, oz = position
+            level, sx, sz, px, pz = _settle(
+                x, y, z, vx, vy, vz, ox, oy, oz, self._depth, fall, keep, duration
+            )
+            position = physics.agent_position
+            if level:
+                self.grounded = True
+                velocity = (sx, y, sz)
+                if sx != x or sz != z:
+                    position = (px, position[1], pz)
+                    physics.place_agent(position)
             else:
-                vx, vy, vz = vx * QUICK_STOP, vy * QUICK_STOP, vz * QUICK_STOP
-        if turn and not coast:
-            self.yaw = (self.yaw + (self.turn if turn == 1 else -self.turn)) % 360.0
-        before = (vx, vy, vz)
-        physics = self._physics
-        after = x, y, z = physics.advance(before)
-        keep = self._keep
-        lift = y - (vy - self._fall) * keep
-        # Reading the contacts costs more than the step: do it only where the velocity shows more
-        # than gravity, drag and the push of level ground at rest.
-        odd = abs(x - vx * keep) + abs(z - vz * keep) > 1e-6 * (1.0 + abs(x) + abs(z))
-        level = self.position[1] < AGENT_RADIUS  # not on something that it might drag along
-        position = physics.agent_position
-        if level and 1e-4 < lift < _REST and not odd and self._depth > _DEEP:
-            self.grounded = True
-            ox, _, oz = self.position  # PhysX moves it by nothing but its velocity
-            free = (vy, self._fall, keep)
-            sx, sz, ox, oz = _slide(x, y, z, *free, ox, oz, self._duration)
-            changed = (sx, y, sz)
-            if changed != after:
-                position = (ox, position[1], oz)
-                physics.place_agent(position)
-        else:
-            changed, shift = self._rub(before, after)
-            if shift != after:
-                (px, py, pz), (sx, sy, sz) = position, shift
-                duration = self._duration
-                position = (
-                    _single(px + (sx - x) * duration),
-                    _single(py + (sy - y) * duration),
-                    _single(pz + (sz - z) * duration),
-                )
-                physics.place_agent(position)
-        self.position, self.velocity = position, changed
-        if self._landed:
-            self.grounded, self._landed = True, False
+                velocity, shift = self._rub(before, after)
+                if shift != after:
+                    (px, py, pz), (sx, sy, sz) = position, shift
+                    position = (
+                        _single(px + (sx - x) * duration),
+                        _single(py + (sy - y) * duration),
+                        _single(pz + (sz - z) * duration),
+                    )
+                    physics.place_agent(position)
+            if self._landed:
+                self.grounded, self._landed = True, False
+        self.position, self.velocity = position, velocity
 
     def _rub(self, before: Vector, after: Vector) -> tuple[Vector, Vector]:
         """Apply the friction of all contacts to a step's velocity and displacement.
@@ -199,42 +198,59 @@ class AgentBody:
 
 
 @njit(cache=True)
-def _slide(
+def _settle(
     x: float,
     y: float,
     z: float,
+    vx: float,
     vy: float,
+    vz: float,
+    ox: float,
+    oy: float,
+    oz: float,
+    depth: float,
     fall: float,
     keep: float,
-    ox: float,
-    oz: float,
     duration: float,
-) -> tuple[float, float, float, float]:
+) -> tuple[bool, float, float, float, float]:
     """Apply the friction of level ground, in single precision as PhysX computes it.
 
     Args:
         x: Velocity after the step without friction, m/s.
         y: As x.
         z: As x.
-        vy: Upward velocity before the step.
+        vx: Velocity before the step.
+        vy: As vx.
+        vz: As vx.
+        ox: Where the agent was, in metres.
+        oy: As ox.
+        oz: As ox.
+        depth: Least separation of its contacts before the step.
         fall: m/s that gravity takes in a step.
         keep: Share of the velocity that drag leaves.
-        ox: Where the agent was, in metres.
-        oz: As ox.
         duration: Of the step, in seconds.
 
     Returns:
-        The velocity along x and z, and where the agent is along them.
+        Whether the agent met nothing but level ground; if so its velocity along x and z, and where
+        it is along them.
     """
+    # Reading the contacts costs more than the step: do it only where the velocity shows more
+    # than gravity, drag and the push of level ground at rest.
+    odd = abs(x - vx * keep) + abs(z - vz * keep) > 1e-6 * (1.0 + abs(x) + abs(z))
+    lift = y - (vy - fall) * keep
+    on_floor = oy < AGENT_RADIUS  # not on something that it might drag along
+    if odd or not (on_floor and 1e-4 < lift < _REST and depth > _DEEP):
+        return False, x, z, ox, oz
     single = np.float32
     free = single(single(single(vy) - single(fall)) * single(keep))
     loss = single(single(FRICTION) * single(single(y) - free))
     slip = np.sqrt(x * x + z * z)
     part = 1.0 - loss / slip if slip > loss else 0.0
-    vx, vz = single(x * part), single(z * part)
-    px = single(single(ox) + single(vx * single(duration)))
-    pz = single(single(oz) + single(vz * single(duration)))
-    return float(vx), float(vz), float(px), float(pz)
+    sx, sz = single(x * part), single(z * part)
+    # PhysX moves the agent by nothing but its velocity.
+    px = single(single(ox) + single(sx * single(duration)))
+    pz = single(single(oz) + single(sz * single(duration)))
+    return True, float(sx), float(sz), float(px), float(pz)
 
 
 def _all_single(vector: Vector) -> Vector:
@@ -254,7 +270,8 @@ def to_local(velocity: Vector, yaw: float) -> Vector:
     return x * cos - z * sin, y, x * sin + z * cos
 
 
+@lru_cache(maxsize=1024)
 def _heading(yaw: float) -> tuple[float, float]:
-    """Sine and cosine of a yaw in degrees."""
+    """Sine and cosine of a yaw in degrees; an episode has some 180 of them."""
     angle = math.radians(yaw)
     return math.sin(angle), math.cos(angle)

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from animalcat.envs.sim.scene import Scene
+    from animalcat.envs.sim.vector import Vector
     from animalcat.envs.types import RaySpec
+
+    Floats = npt.NDArray[np.float32]
 
 RADIUS: Final = 0.5
 """Metres: radius of the swept sphere, that of the agent's body."""
@@ -67,7 +70,47 @@ def cast_rays(
         number per tag (1 for the tag that was hit), 1 if nothing was hit, and the distance that the
         sphere's centre travelled, divided by `LENGTH`.
     """
-    return _observe(spec.tags, *_arguments(scene, origin, yaw_degrees, spec))
+    rays = np.empty(spec.size, np.float32)
+    _encode(rays, spec.tags, *_arguments(scene, origin, yaw_degrees, spec))
+    return rays
+
+
+class RaySensor:
+    """Rays of one specification, and with them the rest of what an agent perceives.
+
+    It keeps what does not change from one decision to the next: most of a call's time would go into
+    handing it over.
+    """
+
+    def __init__(self, spec: RaySpec) -> None:
+        """Prepare for rays of this specification."""
+        self._spec, self._size = spec, spec.size
+        self._scene: Scene | None = None
+        self._arguments: tuple[Any, ...] = ()
+
+    def observe(
+        self, scene: Scene, position: Vector, yaw_degrees: float, velocity: Vector
+    ) -> tuple[Floats, Floats, Floats]:
+        """What the agent perceives but its health and camera image, as new arrays.
+
+        Args:
+            scene: The primitives.
+            position: x, y, z of the agent's centre, in metres.
+            yaw_degrees: Its heading, clockwise from +z.
+            velocity: In the world's coordinate frame, in m/s.
+
+        Returns:
+            What `cast_rays` returns; (3,) the velocity in the agent's coordinate frame: right, up,
+            forward; (3,) the position.
+        """
+        if scene is not self._scene:
+            spec, self._scene = self._spec, scene
+            self._arguments = (*_arrays(scene), spec.per_side, float(spec.max_degrees), spec.tags)
+        rays = np.empty(self._size, np.float32)
+        local, place = np.empty(3, np.float32), np.empty(3, np.float32)
+        numbers: tuple[Any, ...] = (*self._arguments, *position, yaw_degrees, *velocity)
+        _observe(rays, local, place, *numbers)
+        return rays, local, place
 
 
 def find_hits(
@@ -93,12 +136,7 @@ def _arguments(
 ) -> Any:
     """The arguments of `_cast`."""
     return (
-        scene.kind,
-        scene.center,
-        scene.rotation,
-        scene.half,
-        scene.tag,
-        scene.active,
+        *_arrays(scene),
         float(origin[0]),
         float(origin[1]) - _SINK,
         float(origin[2]),
@@ -106,6 +144,11 @@ def _arguments(
         spec.per_side,
         float(spec.max_degrees),
     )
+
+
+def _arrays(scene: Scene) -> tuple[npt.NDArray[Any], ...]:
+    """What `_cast` needs of a scene."""
+    return scene.kind, scene.center, scene.rotation, scene.half, scene.tag, scene.active
 
 
 @njit(cache=True, error_model="numpy")
@@ -191,7 +234,8 @@ def _cast(
 
 
 @njit(cache=True, error_model="numpy")
-def _observe(
+def _encode(
+    out: Floats,
     tags: int,
     kind: npt.NDArray[np.uint8],
     center: npt.NDArray[np.float32],
@@ -205,12 +249,12 @@ def _observe(
     yaw: float,
     per_side: int,
     max_degrees: float,
-) -> npt.NDArray[np.float32]:
-    """`cast_rays` over plain arrays."""
+) -> None:
+    """`cast_rays` over plain arrays, into `out`."""
     nearest, hit = _cast(
         kind, center, rotation, half, tag, active, x, y, z, yaw, per_side, max_degrees
     )
-    out = np.zeros(len(hit) * (tags + 2), np.float32)
+    out[:] = 0.0
     for i in range(len(hit)):
         block = i * (tags + 2)
         if hit[i] == MISSED:
@@ -218,7 +262,38 @@ def _observe(
         elif 0 <= hit[i] < tags:
             out[block + hit[i]] = 1.0
         out[block + tags + 1] = nearest[i] / LENGTH
-    return out
+
+
+@njit(cache=True, error_model="numpy")
+def _observe(
+    rays: Floats,
+    local: Floats,
+    place: Floats,
+    kind: npt.NDArray[np.uint8],
+    center: npt.NDArray[np.float32],
+    rotation: npt.NDArray[np.float32],
+    half: npt.NDArray[np.float32],
+    tag: npt.NDArray[np.int8],
+    active: npt.NDArray[np.bool_],
+    per_side: int,
+    max_degrees: float,
+    tags: int,
+    x: float,
+    y: float,
+    z: float,
+    yaw: float,
+    vx: float,
+    vy: float,
+    vz: float,
+) -> None:
+    """`RaySensor.observe` over plain arrays."""
+    _encode(
+        rays, tags, kind, center, rotation, half, tag, active, x, y - _SINK, z, yaw,
+        per_side, max_degrees,
+    )  # fmt: skip
+    s, c = sin(radians(yaw)), cos(radians(yaw))
+    local[0], local[1], local[2] = vx * c - vz * s, vy, vx * s + vz * c
+    place[0], place[1], place[2] = x, y, z
 
 
 @njit(cache=True, error_model="numpy")

@@ -127,6 +127,26 @@ class EpisodeState:
                 self.health = _ZERO
                 self.ended_by = EndedBy.TIME_LIMIT
 
+    def glide(self, steps: int) -> bool:
+        """Begin physics steps as `tick` does, if in all of them the agent can move and lives on.
+
+        Returns:
+            Whether it can; if not, nothing has been done.
+        """
+        if self.frozen_next or self.ended_by is not None:
+            return False
+        health, total, since = self.health, self.total, self._since
+        decay, health_decay = self._decay, self._health_decay
+        for _ in range(steps):
+            health += health_decay
+            total += decay
+            since += decay
+        if health <= _ZERO:
+            return False
+        self.health, self.total, self._since = health, total, since
+        self.steps += steps
+        return True
+
     def collect(self, pickup: Pickup) -> None:
         """Take a goal that the agent touched."""
         if pickup.reward > 0.0:

@@ -30,6 +30,7 @@ _ROOM: Final = 3.0
 _FASTEST_PUSH: Final = THRUST + GRAVITY * PHYSICS_STEP
 """m/s that the agent can gain in one physics step by itself."""
 _BALL_MASS: Final = 1.0
+_NOTHING: Final[tuple[tuple[Zone, ...], list[int]]] = ((), [])
 
 
 class Mover(Protocol):
@@ -118,7 +119,9 @@ class Stage:
         self._tracker = Tracker(self.physics, self.scene, self._owners, self._offsets)
         self._near: tuple[tuple[Zone, ...], list[int]] = ((), [])
         self._looked_from: Vector = placement.agent.position
-        self._drift = self._known = 0.0
+        # Metres: what is near was looked up this far; bodies have moved so far since; and so far
+        # all together can still move until anything is near.
+        self._known = self._drift = self._free = 0.0
         self._goal_rows = {
             owner: row for row, owner in enumerate(level.owners) if owner in level.goals
         }
@@ -151,17 +154,25 @@ class Stage:
 
         They are looked up with a margin, and again only when agent or goals may have used it up.
         """
-        position = self.agent.position
+        vx, vy, vz = self.agent.velocity
         time = steps * PHYSICS_STEP
-        reach = time * (math.hypot(*self.agent.velocity) + steps * _FASTEST_PUSH) + _SLACK
-        self._drift += time * (self._tracker.fastest + time * GRAVITY)
-        if math.dist(position, self._looked_from) + self._drift + reach > self._known:
-            self._looked_from = position
-            self._drift = time * (self._tracker.fastest + time * GRAVITY)
-            self._known = self._drift + reach + _ROOM
+        way = time * (math.sqrt(vx * vx + vy * vy + vz * vz) + steps * _FASTEST_PUSH)
+        drift = time * (self._tracker.fastest + time * GRAVITY)
+        self._drift += drift
+        self._free -= way + drift
+        if self._free > 0.0:
+            return _NOTHING
+        position, reach = self.agent.position, way + _SLACK
+        self._free = self._known - (math.dist(position, self._looked_from) + self._drift + reach)
+        if self._free < 0.0:
+            self._looked_from, self._drift, self._free = position, drift, _ROOM
+            self._known = drift + reach + _ROOM
             zones = tuple(zone for zone in self._zones if zone.within(self._known, position))
             self._near = zones, self._goals_near(self._known)
-        return self._near
+        zones, goals = self._near
+        if zones or goals:
+            self._free = 0.0
+        return tuple(zone for zone in zones if zone.within(reach, position)), goals
 
     def everything(self) -> tuple[tuple[Zone, ...], list[int]]:
         """All zones and goals, for arenas in which they may come, go or grow."""
@@ -189,7 +200,7 @@ class Stage:
             self._touching[body] = thing.size.x / 2 + AGENT_RADIUS + CONTACT_GAP
         if built.zone is not None:
             self._zones.append(built.zone)
-        self._known = 0.0
+        self._known = self._free = 0.0
         return prop
 
     def add_part(self, prop: Prop, body: Body, seen: Primitive) -> int:
@@ -209,7 +220,7 @@ class Stage:
             self._zones.remove(prop.zone)
         self.movers = [mover for mover in self.movers if mover not in prop.movers]
         self.triggers = [trigger for trigger in self.triggers if trigger not in prop.triggers]
-        self._known = 0.0
+        self._known = self._free = 0.0
 
     def act(self, prop: Prop) -> None:
         """Let an object act from now on."""

@@ -183,6 +183,10 @@ class World:
         agent = stage.agent
         lively = bool(stage.movers or stage.triggers)
         zones, goals = stage.everything() if lively else stage.in_reach(steps)
+        busy = lively or zones or goals or self._inside or self._logged
+        if not busy and episode.glide(steps):
+            agent.step(move, turn, steps=steps)
+            return 0
         for done in range(1, steps + 1):
             if self._logged:
                 self.journal.step(self, move, turn)

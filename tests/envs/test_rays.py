@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from animalcat.arena_configs.geometry import SHELL_INNER
-from animalcat.envs.sim.rays import LENGTH, RADIUS, cast_rays
+from animalcat.envs.sim.rays import LENGTH, RADIUS, RaySensor, cast_rays
 from animalcat.envs.sim.scene import Primitive, Scene, Shape, tag_index
 from animalcat.envs.types import RaySpec
 
@@ -277,3 +277,14 @@ def test_outside_the_walls_a_ray_that_leaves_misses() -> None:
     assert decoded(values, spec)[0] == (None, LENGTH)
     assert values[12] == 1.0
     assert values[13] == 1.0
+
+
+def test_a_sensor_sees_what_a_single_cast_sees_in_the_scene_it_is_given() -> None:
+    spec = RaySpec(per_side=2, tags=18)
+    sensor = RaySensor(spec)
+    near, far = (Scene.of([wall((20, 0.5, z))]) for z in (25, 30))
+    for scene in (near, far, near):
+        rays, velocity, position = sensor.observe(scene, (20.0, 0.49, 20.0), 90.0, (1.0, 2.0, 3.0))
+        assert (rays == cast_rays(scene, (20.0, 0.49, 20.0), 90.0, spec)).all()
+        assert velocity.tolist() == [-3.0, 2.0, 1.0]
+        assert position.tolist() == [20.0, np.float32(0.49), 20.0]

@@ -13,6 +13,7 @@ from animalcat.arena_configs.draws import UnityRandom
 from animalcat.arena_configs.model import Arena, ArenaConfig
 from animalcat.arena_configs.sequence import merged
 from animalcat.envs.sim.environment import Rng, SimEnvironment
+from animalcat.envs.sim.journal import Journal
 from animalcat.envs.sim.scene import Shape
 from animalcat.envs.testing import (
     FORWARD,
@@ -290,6 +291,21 @@ def test_two_processes_play_bitwise_the_same() -> None:
     ]
     assert runs[0].stdout == runs[1].stdout
     assert runs[0].stderr == ""  # not a word about libvulkan
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_shortcuts_where_nothing_is_near_change_nothing(seed: int) -> None:
+    zones = [thing("HotZone", 20, 0, z, size=(40, 1, 2)) for z in (12, 28)]
+    goals = [thing("GoodGoalMulti", x, 0, 22) for x in range(2, 40, 2)]
+    arena = Arena(time_limit=60, items=(start(20, 3, yaw=0), *zones, *goals))
+    actions = (3 + np.random.default_rng(seed).choice(3, 100, p=(0.8, 0.1, 0.1))).tolist()
+    # One that is logged looks at everything in every step.
+    logged = SimEnvironment(ObservationSpec(), journal=Journal())
+    ours = list(play_episode(SimEnvironment(ObservationSpec()), arena, 0, actions))
+    assert_same_steps(ours, list(play_episode(logged, arena, 0, actions)))
+    rewards = [step.reward for step in ours]
+    assert min(rewards) < -0.05  # burnt on the way
+    assert max(rewards) > 0.5
 
 
 def test_a_snapshot_of_800_decisions_restores_exactly() -> None:

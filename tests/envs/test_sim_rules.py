@@ -50,6 +50,26 @@ def test_a_decision_costs_what_the_traces_show() -> None:
     assert episode.take_reward() == 0.0
 
 
+def test_steps_begun_at_once_are_those_begun_one_by_one() -> None:
+    single, many = EpisodeState(55, goals=1), EpisodeState(55, goals=1)
+    many.freeze(2)
+    assert not many.glide(3)
+    assert many.steps == 0
+    glided = 0
+    while many.ended_by is None:
+        if many.glide(3):
+            glided += 3
+        else:
+            many.tick()
+    while single.ended_by is None:
+        single.tick()
+    assert many.steps - 6 < glided < many.steps == single.steps
+    assert many.ended_by is single.ended_by
+    assert (many.health, many.total) == (single.health, single.total)
+    assert many.take_reward() == single.take_reward()
+    assert not many.glide(1)
+
+
 def test_health_and_reward_are_float32() -> None:
     episode = EpisodeState(500, goals=1)
     for _ in range(100):
