@@ -141,11 +141,11 @@ def make(thing: PlacedObject, origin: Point, mass: float) -> BuiltObject:
         origin: Where its origin stands.
         mass: In kg; 0 if it cannot move.
     """
-    kind = thing.kind
-    parts = solids(kind, _ORIGIN, thing.size, 0.0)
-    placed = thing.solids()
-    if origin != thing.position:
-        placed = solids(kind, origin, thing.size, thing.yaw)
+    kind, size = thing.kind, thing.size
+    if kind.stand is not None:  # a goal whose script gives it its size later
+        size = Point(*[max(kind.stand, 2 * THINNEST)] * 3)
+    parts = solids(kind, _ORIGIN, size, 0.0)
+    placed = solids(kind, origin, size, thing.yaw)
     zone = None
     if kind.reward in ("death", "hot"):
         zone = Zone(thing.position, parts[0].half, thing.yaw, kind.reward == "death")

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from animalcat.envs.sim.engine import Entity, Pose, Scene, physx
-from animalcat.envs.sim.friction import FIXED, Grip, give
 from animalcat.envs.sim.vector import Vector
 from animalcat.envs.types import PHYSICS_STEP
 
@@ -24,23 +23,24 @@ FRICTION: Final = 0.6
 AGENT_RADIUS: Final = 0.5
 AGENT_MASS: Final = 100.0
 AGENT_DRAG: Final = 1.6
-FLOOR: Final = -1
-"""Body index, in contacts, of the floor and the arena's walls."""
-
 CONTACT_GAP: Final = 0.02
 """Metres: bodies touch when nearer than the sum of their contact offsets."""
 
-_STILL: Final = 0.01
-"""Speed in m/s below which a body may be at rest."""
+_GROUND_GAP: Final = 0.0195
+"""A contact closer than this at the start of its step counts as ground."""
+_MOST_PARTING: Final = 10.0
+"""m/s by which bodies that are in each other are parted at most."""
+_UNTURNABLE: Final = 1e9
+"""kg m2: moment of inertia of the agent, whose rotations are all frozen.
+
+Unity gives such a body an endless one. PhysX's lock of rotations alone does not: its solver would
+take the sphere as free to roll, so that friction could take 2/7 of the speed in a step at most."""
 
 FLOOR_TOP: Final = -0.01
 ARENA_SIDE: Final = 40.0
 
-# PhysX filters a pair by (a.0 & b.1) or (a.1 & b.0). The agent meets only shapes without
-# friction, everything else meets its like with friction: so all but the agent have both kinds.
-_AGENT_GROUP: Final = (1, 0, 0, 0)
-_SMOOTH_GROUP: Final = (0, 1, 0, 0)
-_ROUGH_GROUP: Final = (2, 2, 0, 0)
+_LOW: Final = FLOOR_TOP + AGENT_RADIUS + _GROUND_GAP - 1e-4
+"""Metres: height of the agent's centre under which it touches the floor for certain."""
 
 STATE: Final = 13
 """Number of float32 values in one body's state: rotation wxyz, position, two velocities."""
@@ -106,31 +106,13 @@ class Body:
     push: Vector = (0.0, 0.0, 0.0)
 
 
-class Contact(NamedTuple):
-    """A contact between the agent and a body.
-
-    Attributes:
-        body: Index of the body, or `FLOOR`.
-        normal: Unit vector from the body toward the agent.
-        impulse: Along the normal, as the change of the agent's speed in m/s.
-        separation: Gap in metres at the start of the step; negative when penetrating.
-        friction: Friction coefficient of the pair.
-    """
-
-    body: int
-    normal: Vector
-    impulse: float
-    separation: float
-    friction: float
-
-
 class Physics:
     """One arena's bodies and the agent's sphere, stepped 0.02 s at a time.
 
     PhysX gets Unity's coordinates as they are, as it does in Unity: it does not know that their
-    frame is left-handed, and solves what touches in the same order of axes. The agent is
-    frictionless here: its friction is a closed law (see `movement`). The settings are Unity's
-    (reference/toolchain.md section 1; docs/design/simulator.md says what each was found by).
+    frame is left-handed, and solves what touches in the same order of axes. The settings are
+    Unity's (reference/toolchain.md section 1; docs/design/simulator.md says what each was found
+    by).
 
     Attributes:
         agent_position: The centre of the agent's sphere, as it was placed or as the last step
@@ -172,17 +154,15 @@ class Physics:
         self._system = physx.PhysxCpuSystem()
         self._system.timestep = duration
         self._scene = Scene([self._system])
-        self._smooth = physx.PhysxMaterial(0.0, 0.0, 0.0)
-        self._rough: dict[float, physx.PhysxMaterial] = {}
-        self._index: dict[physx.PhysxRigidBaseComponent, int] = {}
+        self._materials: dict[float, physx.PhysxMaterial] = {}
         self._components: list[physx.PhysxRigidBaseComponent] = []
-        self._friction: list[float] = []
         self._entities: list[Entity] = []
         self._dynamic: tuple[int, ...] = ()
         # What goes to PhysX at every step has its own place: to make it costs more than to send it.
         self._numbers = np.zeros(3, np.float32)
         self._pose = Pose()
         self._packed = b""  # of the present, or none
+        self._low = False
         self._agent, self._agent_entity = self._add_agent(agent)
         x, y, z = self._agent_entity.get_pose().p.tolist()
         self.agent_position: Vector = (x, y, z)
@@ -200,9 +180,7 @@ class Physics:
         """
         index = len(self._entities)
         component = self._component(body)
-        self._index[component] = index
         self._components.append(component)
-        self._friction.append(body.friction)
         self._entities.append(self._insert(component, body.position, body.yaw))
         if isinstance(component, physx.PhysxRigidDynamicComponent):
             self._dynamic += (index,)
@@ -239,10 +217,7 @@ class Physics:
         component = self._component(Body(colliders, (0.0, 0.0, 0.0), mass=mass))
         pose = entity.get_pose()
         self.remove(index)
-        del self._index[old]
-        self._index[component] = index
         self._components[index] = component
-        self._friction[index] = FRICTION
         self._entities[index] = self._insert_at(component, pose)
         if isinstance(component, physx.PhysxRigidDynamicComponent):
             self._dynamic += (index,)
@@ -263,6 +238,7 @@ class Physics:
 
     def advance(self, velocity: Vector) -> Vector:
         """Set the agent's velocity, take one physics step, and return its velocity after it."""
+        self._low = self.agent_position[1] < _LOW
         numbers = self._numbers
         numbers[0], numbers[1], numbers[2] = velocity
         self._agent.set_linear_velocity(numbers)
@@ -288,58 +264,19 @@ class Physics:
         self._pose.p = numbers
         self._agent_entity.set_pose(self._pose)
 
-    def contacts(self) -> list[Contact]:
-        """What the agent touched in the last step, in the order of the bodies' indices."""
-        found: list[Contact] = []
+    def supported(self) -> bool:
+        """Whether something touched the agent from below, however slanting, in the last step."""
+        if self._low:  # reading the contacts costs more than the step
+            return True
         agent = self._agent
         for contact in self._system.get_contacts():
             first, second = contact.bodies
-            if first is agent:
-                body, sign = second, 1.0
-            elif second is agent:
-                body, sign = first, -1.0
-            else:
-                continue
-            index = self._index.get(body, FLOOR)
-            friction = FRICTION if index == FLOOR else (FRICTION + self._friction[index]) / 2
-            for point in contact.points:
-                x, y, z = point.normal.tolist()
-                impulse = math.hypot(*point.impulse.tolist()) / AGENT_MASS
-                normal = (sign * x, sign * y, sign * z)
-                found.append(Contact(index, normal, impulse, point.separation, friction))
-        found.sort()  # PhysX's own order follows memory addresses
-        return found
-
-    def grip(self, index: int, point: Vector, impulse: float) -> Grip:
-        """The point of a body on which the agent's friction acts.
-
-        Args:
-            index: Index of the body, or `FLOOR`.
-            point: Where it is touched.
-            impulse: Greatest impulse of the friction, kg m/s. A body at rest that the floor's
-                friction holds against as much does not give way.
-        """
-        body = None if index == FLOOR else self._components[index]
-        if not isinstance(body, physx.PhysxRigidDynamicComponent):
-            return FIXED
-        pose = self._entities[index].get_pose() * body.get_cmass_local_pose()
-        arm = np.asarray(point) - pose.p
-        velocity = body.get_linear_velocity() + np.cross(body.get_angular_velocity(), arm)
-        x, y, z = velocity.tolist()
-        hold = (FRICTION + self._friction[index]) / 2 * body.get_mass() * GRAVITY * self.duration
-        if impulse <= hold and math.hypot(x, y, z) < _STILL:
-            return Grip((x, y, z), FIXED.give)
-        axes = pose.to_transformation_matrix()[:3, :3]
-        return Grip((x, y, z), give(body.get_mass(), body.get_inertia(), axes, arm))
-
-    def push(self, index: int, point: Vector, impulse: Vector) -> None:
-        """Give a body an impulse at a point, in kg m/s, which acts in the next step.
-
-        Immovable bodies take none.
-        """
-        body = None if index == FLOOR else self._components[index]
-        if isinstance(body, physx.PhysxRigidDynamicComponent):
-            body.add_force_at_point(impulse, point, "impulse")
+            if first is agent or second is agent:
+                sign = 1.0 if first is agent else -1.0
+                for point in contact.points:
+                    if point.separation < _GROUND_GAP and sign * point.normal[1] > 0.0:
+                        return True
+        return False
 
     def state(self) -> bytes:
         """State of all `dynamic` bodies, `STATE` numbers each; equal bytes: nothing moved."""
@@ -349,12 +286,12 @@ class Physics:
 
     def _add_agent(self, position: Vector) -> tuple[physx.PhysxRigidDynamicComponent, Entity]:
         agent = physx.PhysxRigidDynamicComponent()
-        sphere = physx.PhysxCollisionShapeSphere(AGENT_RADIUS, self._smooth)
-        sphere.set_collision_groups(_AGENT_GROUP)
-        agent.attach(sphere)
+        agent.attach(physx.PhysxCollisionShapeSphere(AGENT_RADIUS, self._material(FRICTION)))
         agent.set_mass(AGENT_MASS)
+        agent.set_inertia(np.full(3, _UNTURNABLE, np.float32))
         agent.set_linear_damping(AGENT_DRAG)
         agent.set_angular_damping(0.05)
+        agent.set_max_depenetration_velocity(_MOST_PARTING)
         agent.set_locked_motion_axes([False, False, False, True, True, True])
         agent.set_sleep_threshold(0.0)  # a sleeping agent would report stale contacts
         return agent, self._insert(agent, position, 0.0)
@@ -389,28 +326,27 @@ class Physics:
         return entity
 
     def _component(self, body: Body) -> physx.PhysxRigidBaseComponent:
-        rough = self._rough.get(body.friction)
-        if rough is None:
-            rough = physx.PhysxMaterial(body.friction, body.friction, 0.0)
-            self._rough[body.friction] = rough
+        material = self._material(body.friction)
         component = (
             physx.PhysxRigidDynamicComponent() if body.mass else physx.PhysxRigidStaticComponent()
         )
         for collider in body.colliders:
-            for material, group in ((self._smooth, _SMOOTH_GROUP), (rough, _ROUGH_GROUP)):
-                shape = _shape(collider, material)
-                shape.set_collision_groups(group)
-                component.attach(shape)
+            component.attach(_shape(collider, material))
         if isinstance(component, physx.PhysxRigidDynamicComponent):
             _set_mass(component, body.mass)
         return component
 
+    def _material(self, friction: float) -> physx.PhysxMaterial:
+        """The material of this friction; two that touch have the average of theirs."""
+        material = self._materials.get(friction)
+        if material is None:
+            material = physx.PhysxMaterial(friction, friction, 0.0)
+            self._materials[friction] = material
+        return material
+
 
 def _set_mass(component: physx.PhysxRigidDynamicComponent, mass: float) -> None:
-    """Scale the mass and inertia that PhysX computed at unit density to a mass.
-
-    It counts each shape twice there, which cancels.
-    """
+    """Scale the mass and inertia that PhysX computed at unit density to a mass."""
     scale = mass / component.get_mass()
     inertia, center = component.get_inertia(), component.get_cmass_local_pose()
     component.set_mass(mass)
@@ -419,7 +355,7 @@ def _set_mass(component: physx.PhysxRigidDynamicComponent, mass: float) -> None:
     component.set_linear_damping(0.0)
     component.set_angular_damping(0.05)
     component.set_max_angular_velocity(7.0)
-    component.set_max_depenetration_velocity(10.0)
+    component.set_max_depenetration_velocity(_MOST_PARTING)
 
 
 def _shape(collider: Collider, material: physx.PhysxMaterial) -> physx.PhysxCollisionShape:

@@ -155,7 +155,9 @@ class _Hanging:
         supply = self._supply
         for prop, born in self._goals:
             if prop.bodies[0] in self._stage.goals:
-                self._stage.resize(prop, supply.diameter(steps - born), hanging=True)
+                diameter = supply.diameter(steps - born)
+                self._stage.resize(prop, diameter, hanging=True)
+                self._stage.value(prop, diameter)
                 if steps - born >= supply.ripening:
                     self._stage.release(prop)
         self._goals = [one for one in self._goals if steps - one[1] < supply.ripening]

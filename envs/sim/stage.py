@@ -31,6 +31,8 @@ _FASTEST_PUSH: Final = THRUST + GRAVITY * PHYSICS_STEP
 """m/s that the agent can gain in one physics step by itself."""
 _BALL_MASS: Final = 1.0
 _NOTHING: Final[tuple[tuple[Zone, ...], list[int]]] = ((), [])
+_AROUND: Final = AGENT_RADIUS + CONTACT_GAP
+"""Metres from a ball's surface within which the agent's centre is when they touch."""
 
 
 class Mover(Protocol):
@@ -126,8 +128,7 @@ class Stage:
             owner: row for row, owner in enumerate(level.owners) if owner in level.goals
         }
         self._touching = {
-            goal: float(self.scene.half[row, 0]) + AGENT_RADIUS + CONTACT_GAP
-            for goal, row in self._goal_rows.items()
+            goal: float(self.scene.half[row, 0]) + _AROUND for goal, row in self._goal_rows.items()
         }
 
     def refresh(self) -> None:
@@ -197,7 +198,7 @@ class Stage:
         if built.pickup is not None:
             self.goals[body] = built.pickup
             self._goal_rows[body] = prop.rows[0]
-            self._touching[body] = thing.size.x / 2 + AGENT_RADIUS + CONTACT_GAP
+            self._touching[body] = float(self.scene.half[prop.rows[0], 0]) + _AROUND
         if built.zone is not None:
             self._zones.append(built.zone)
         self._known = self._free = 0.0
@@ -228,23 +229,23 @@ class Stage:
         self.triggers.extend(prop.triggers)
 
     def resize(self, prop: Prop, diameter: float, *, hanging: bool = False) -> None:
-        """Give a goal another size; it keeps standing where it stands.
+        """Give a goal another size; its centre stays, and PhysX pushes it out of the ground.
 
         Args:
             prop: The goal.
             diameter: In metres.
-            hanging: Whether it stays in place.
+            hanging: Whether nothing moves it.
         """
         (body,), (row,) = prop.bodies, prop.rows
         radius = max(diameter / 2, THINNEST)
-        grown = radius - float(self.scene.half[row, 0])
         self.physics.reshape(body, (Ball(radius),), 0.0 if hanging else _BALL_MASS)
-        if not hanging:
-            x, y, z = self.physics.position(body)
-            self.physics.move(body, (x, y + grown, z))
         self.scene.half[row] = radius
-        self.goals[body] = replace(self.goals[body], reward=diameter)
-        self._touching[body] = radius + AGENT_RADIUS + CONTACT_GAP
+        self._touching[body] = radius + _AROUND
+
+    def value(self, prop: Prop, reward: float) -> None:
+        """Give a goal another reward."""
+        (body,) = prop.bodies
+        self.goals[body] = replace(self.goals[body], reward=reward)
 
     def release(self, prop: Prop) -> None:
         """Let a hanging goal fall."""

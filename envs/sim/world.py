@@ -175,7 +175,7 @@ class World:
         )
         self.journal.enter(placement.objects)
         for prop in self._stage.props:
-            self._animate(prop)
+            self._animate(prop, late=late)
 
     def _run(self, move: int, turn: int, steps: int) -> int:
         """Take physics steps in one arena; returns how many are left for the next."""
@@ -245,21 +245,21 @@ class World:
         prop = self._stage.spawn(in_build(thing, self._build), hanging=hanging)
         if counts(thing.kind):
             self.episode.add_goals(1)
-        self._animate(prop)
+        self._animate(prop, late=False)
         return prop
 
     def _dispense(self, spawner: PlacedObject, thing: PlacedObject, hanging: bool) -> Prop:
         self.journal.dispense(spawner, thing)
         return self._spawn(thing, hanging)
 
-    def _animate(self, prop: Prop) -> None:
-        """Give an object that acts by itself what it does."""
+    def _animate(self, prop: Prop, *, late: bool) -> None:
+        """Give an object that acts by itself what it does; `late` as for `Growing`."""
         thing, stage = prop.thing, self._stage
         match thing.kind.reward:
             case "size":
-                prop.movers.append(Growing(stage, prop))
+                prop.movers.append(Growing(stage, prop, late=late))
             case "value":
-                prop.movers.append(Aging(stage, prop))
+                prop.movers.append(Aging(stage, prop, late=late))
             case "spawner":
                 spawner = Tree if thing.name == "SpawnerTree" else Stockpiler
                 dispense, gives = partial(self._dispense, thing), supply(thing, self._build)

@@ -1,76 +1,48 @@
-"""Friction between the agent and what it touches: both sides take their share."""
+"""Friction between the agent and what it touches, as the physics gives it to a body that cannot
+turn."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from animalcat.benchmarks import movement
-from animalcat.envs.sim.friction import FIXED, Grip, give, rub
-from animalcat.envs.sim.physics import FLOOR, Body, Box, Physics
-from animalcat.envs.sim.vector import Vector
+from animalcat.envs.sim.movement import AgentBody
+from animalcat.envs.sim.physics import AGENT_DRAG, FRICTION, GRAVITY, Physics
+from animalcat.envs.types import PHYSICS_STEP
 
-AGENT = (20.0, 0.49, 5.0)
-POINT = (20.4, 10.3, 19.2)
-HUGE = 1e9
-"""kg m/s: more than the floor holds."""
-
-
-def speed_at_point(impulse: Vector | None) -> np.ndarray:
-    """Velocity of a point of a box in the air, a step after the box was pushed there."""
-    box = Body((Box((0.5, 1.0, 1.5)),), (20.0, 10.0, 20.0), yaw=30.0, mass=50.0)
-    physics = Physics(AGENT, [box])
-    if impulse is not None:
-        physics.push(0, POINT, impulse)
-    physics.advance((0.0, 0.0, 0.0))
-    return np.array(physics.grip(0, POINT, HUGE).velocity)
+KEEP = 1.0 - AGENT_DRAG * PHYSICS_STEP
+RESTING = GRAVITY * PHYSICS_STEP * KEEP
+"""m/s that the floor gives an agent at rest in a step."""
 
 
-@pytest.mark.parametrize("impulse", [(7.0, 0.0, 0.0), (0.0, 7.0, 0.0), (3.0, -4.0, 5.0)])
-def test_a_point_gives_in_to_an_impulse_as_the_engine_has_it(impulse: Vector) -> None:
-    box = Body((Box((0.5, 1.0, 1.5)),), (20.0, 10.0, 20.0), yaw=30.0, mass=50.0)
-    expected = Physics(AGENT, [box]).grip(0, POINT, HUGE).give @ impulse
-    moved = speed_at_point(impulse) - speed_at_point(None)
-    assert moved == pytest.approx(expected, rel=0.01, abs=0.002)  # it turns a little meanwhile
+def sliding(height: float, fall: float, speed: float) -> AgentBody:
+    """An agent in the step after it was at this height, with these speeds."""
+    agent = AgentBody(Physics((20.0, 0.49, 5.0), []), 0.0)
+    agent.put((20.0, height, 5.0), (0.0, -fall, speed), 0.0, grounded=False)
+    agent.step(0, 0)
+    return agent
 
 
-def test_what_cannot_move_gives_in_nowhere_and_takes_no_push() -> None:
-    physics = Physics(AGENT, [Body((Box((1.0, 1.0, 1.0)),), (10.0, 1.0, 10.0))])
-    for body in (FLOOR, 0):
-        assert physics.grip(body, (10.0, 1.0, 9.0), HUGE) is FIXED
-        physics.push(body, (10.0, 1.0, 9.0), (0.0, 0.0, 100.0))
-    physics.advance((0.0, 0.0, 0.0))
-    assert physics.position(0) == (10.0, 1.0, 10.0)
+@pytest.mark.parametrize("speed", [5.0, 0.5, 0.15])
+def test_the_floor_slows_an_agent_as_far_as_its_weight_allows(speed: float) -> None:
+    after = max(0.0, speed * KEEP - FRICTION * RESTING)
+    assert sliding(0.49, 0.0, speed).velocity == pytest.approx((0.0, 0.0, after), abs=1e-6)
 
 
-def test_the_floor_holds_a_block_at_rest_against_a_little_and_not_against_more() -> None:
-    block = Body((Box((0.5, 0.5, 0.5)),), (20.0, 0.49, 20.0), mass=100.0)
-    physics = Physics(AGENT, [block])
-    hold = 0.6 * 100.0 * 9.81 * 0.02
-    point = (20.0, 0.9, 19.5)
-    assert not physics.grip(0, point, 0.9 * hold).give.any()
-    assert physics.grip(0, point, 1.1 * hold).give.any()
+def test_the_floor_stops_a_slow_agent_at_once() -> None:
+    # A ball that could roll would keep 5/7 of its speed.
+    assert sliding(0.49, 0.0, 0.1).velocity == pytest.approx((0.0, 0.0, 0.0), abs=1e-6)
 
 
-def test_friction_that_can_makes_both_sides_equally_fast_and_keeps_momentum() -> None:
-    ball = Grip((0.0, 0.0, 1.0), np.eye(3) / 25.0)
-    velocity = (0.0, 0.0, 6.0)
-    after = rub(velocity, velocity, (-1.0, 0.0, 0.0), 100.0, 100.0, ball)
-    drag = 100.0 * (np.array(velocity) - after)
-    assert ball.velocity + ball.give @ drag == pytest.approx(np.array(after))
-    assert after == pytest.approx((0.0, 0.0, (6.0 * 100 + 1.0 * 25) / 125))
-
-
-def test_friction_takes_its_limit_against_the_slip_and_not_against_the_motion() -> None:
-    faster = Grip((0.0, 0.0, 9.0), np.eye(3) / 1e6)
-    velocity = (0.0, 0.0, 6.0)
-    assert rub(velocity, velocity, (-1.0, 0.0, 0.0), 0.5, 100.0) == (0.0, 0.0, 5.5)
-    assert rub(velocity, velocity, (-1.0, 0.0, 0.0), 0.5, 100.0, faster) == (0.0, 0.0, 6.5)
-
-
-def test_off_the_centre_a_point_gives_in_more_across_the_arm_and_not_along_it() -> None:
-    across = give(10.0, np.ones(3), np.eye(3), np.array([2.0, 0.0, 0.0]))
-    assert across == pytest.approx(np.diag([0.1, 4.1, 4.1]))
+def test_a_landing_takes_speed_by_its_impulse_and_more_of_the_way_by_its_depth() -> None:
+    fall, speed, depth = 3.387, 8.5, 0.038
+    impulse = (fall + GRAVITY * PHYSICS_STEP) * KEEP
+    agent = sliding(0.49 - depth, fall, speed)
+    assert agent.velocity[2] == pytest.approx(speed * KEEP - FRICTION * impulse, abs=1e-4)
+    pushed = impulse + 0.8 * depth / PHYSICS_STEP
+    way = (speed * KEEP - FRICTION * pushed) * PHYSICS_STEP
+    assert agent.position[2] - 5.0 == pytest.approx(way, abs=1e-5)
+    assert agent.grounded
 
 
 def test_an_agent_that_slides_along_a_block_takes_it_along() -> None:
