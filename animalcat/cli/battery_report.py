@@ -52,7 +52,13 @@ def reported(
         tell("reading arenas", len(received), known.instances)
     tell("looking at demands", 0, 0)
     try:
-        report = battery_report(name, _battery(known, received), chosen, maps)
+        report = battery_report(
+            name,
+            _battery(known, received),
+            chosen,
+            maps,
+            lambda done, total: tell("simulating agents", done, total),
+        )
     except ServiceError as error:
         fail(str(error))
     if not page:

@@ -84,13 +84,26 @@ def information_bounds(bank: Bank, rule: StoppingRule, plays: int = 1) -> list[I
         plays: How often each instance may be played.
     """
     layout = bank.layout
-    z = drawn_agents(layout)
-    information = information_of_battery(bank, z, plays)
+    z = rng(0, "bound", 0).standard_normal((AGENTS, len(layout.latents)))
+    own = bank.place[~bank.offered]
+    counts = np.bincount(own, minlength=len(bank.distinct)).astype(np.float64) * plays
+    information = np.tile(np.eye(z.shape[1]), (AGENTS, 1, 1))
+    for outcome, start in product(range(len(layout.outcomes)), range(0, len(counts), _ROWS)):
+        rows = slice(start, start + _ROWS)
+        columns, given = bank.distinct[rows], counts[rows] * bank.gives[rows, outcome]
+        expected = _expected(bank.evaluator, columns, z, outcome)
+        metric = information_of(layout, columns, expected, outcome)
+        slopes = np.stack(
+            [_slope(bank.evaluator, columns, z, k, outcome) for k in range(z.shape[1])]
+        )
+        information += np.einsum(
+            "kuia,lvia,uvia,i->akl", slopes, slopes, metric, given, optimize=True
+        )
     covariance = np.asarray(np.linalg.inv(information), np.float64)
     made: list[InformationBound] = []
     for k in layout.capabilities:
         node = layout.latents[k]
-        sd = in_units(node.prior, z[:, k], np.sqrt(covariance[:, k, k]))
+        sd = _in_units(node.prior, z[:, k], np.sqrt(covariance[:, k, k]))
         target = _target(rule, node.name) * node.prior.span
         made.append(
             InformationBound(
@@ -106,55 +119,7 @@ def information_bounds(bank: Bank, rule: StoppingRule, plays: int = 1) -> list[I
     return made
 
 
-def drawn_agents(layout: Layout) -> Floats:
-    """Draw the agents for whom bounds are computed, in z-space: (agents, latents)."""
-    return rng(0, "bound", 0).standard_normal((AGENTS, len(layout.latents)))
-
-
-def information_of_battery(bank: Bank, z: Floats, plays: int = 1) -> Floats:
-    """Fisher information of a whole battery and of the prior about every agent, in z-space.
-
-    Args:
-        bank: The battery.
-        z: (agents, latents).
-        plays: How often each instance is played.
-
-    Returns:
-        (agents, latents, latents).
-    """
-    layout = bank.layout
-    own = bank.place[~bank.offered]
-    counts = np.bincount(own, minlength=len(bank.distinct)).astype(np.float64) * plays
-    information = np.tile(np.eye(z.shape[1]), (len(z), 1, 1))
-    for outcome, start in product(range(len(layout.outcomes)), range(0, len(counts), _ROWS)):
-        rows = slice(start, start + _ROWS)
-        given = counts[rows] * bank.gives[rows, outcome]
-        slopes, metric = _sensitivity(bank.evaluator, bank.distinct[rows], z, outcome)
-        information += np.einsum(
-            "kuia,lvia,uvia,i->akl", slopes, slopes, metric, given, optimize=True
-        )
-    return information
-
-
-def information_of_each(evaluator: Evaluator, columns: Floats, z: Floats) -> Floats:
-    """Fisher information of each instance about every agent, in z-space, from all outcomes.
-
-    Args:
-        evaluator: Of the layout.
-        columns: (instances, columns), as the evaluator prepares them.
-        z: (agents, latents).
-
-    Returns:
-        (instances, agents, latents, latents).
-    """
-    made = np.zeros((len(columns), len(z), z.shape[1], z.shape[1]))
-    for outcome in range(len(evaluator.layout.outcomes)):
-        slopes, metric = _sensitivity(evaluator, columns, z, outcome)
-        made += np.einsum("kuia,lvia,uvia->iakl", slopes, slopes, metric, optimize=True)
-    return made
-
-
-def in_units(prior: Prior, z: Floats, sd: Floats) -> Floats:
+def _in_units(prior: Prior, z: Floats, sd: Floats) -> Floats:
     """Convert posterior standard deviations from z-space to a node's unit, (agents,).
 
     In z-space the posterior is approximately normal. Its mean lies between the prior's mean, 0, and
@@ -205,19 +170,6 @@ def information_of(layout: Layout, columns: Floats, expected: Floats, outcome: i
         return np.array([[size**2 * (of_a + of_b), both], [both, of_size]])
     attempts = trials_of(layout, likelihood, columns)
     return (attempts[:, np.newaxis] / (p * (1.0 - p)))[np.newaxis, np.newaxis]
-
-
-def _sensitivity(
-    evaluator: Evaluator, columns: Floats, z: Floats, outcome: int
-) -> tuple[Floats, Floats]:
-    """Slopes of the expected outcome by every latent, and the information about its value.
-
-    Returns:
-        (latents, 1 or 2, instances, agents) and (1 or 2, 1 or 2, instances, agents).
-    """
-    expected = _expected(evaluator, columns, z, outcome)
-    slopes = [_slope(evaluator, columns, z, k, outcome) for k in range(z.shape[1])]
-    return np.stack(slopes), information_of(evaluator.layout, columns, expected, outcome)
 
 
 def _slope(evaluator: Evaluator, columns: Floats, z: Floats, latent: int, outcome: int) -> Floats:

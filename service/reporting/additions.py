@@ -15,15 +15,14 @@ import numpy as np
 
 from animalcat.arena_configs.catalogue import KINDS
 from animalcat.arena_configs.model import ARENA_SIDE
-from animalcat.layouts.adaptive.bound import in_units, information_of_each
-from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.randomness import rng
-from animalcat.layouts.model.nodes import Binomial, Feature
+from animalcat.layouts.model.likelihood import trials_of
+from animalcat.layouts.model.nodes import Binomial, Feature, OutcomeNode
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.reporting.correlations import Correlations
 from animalcat.service.reporting.demands import LOOK, OWN, DemandTable, Floats
 from animalcat.service.reporting.kinship import kinship
-from animalcat.service.reporting.precision import Precision
+from animalcat.service.reporting.precision import Posterior, Precision
 from animalcat.service.reporting.spread import GAP, Gap, Spread
 
 Rule: TypeAlias = Literal["precision", "gap", "correlation"]
@@ -65,7 +64,7 @@ class Addition:
         count: How many of them.
         like: The instance of the battery that is most like them; empty if there is none.
         node: For precision: the node that they are for.
-        before: For precision: the node's standard deviation without them, the median over agents.
+        before: For precision: the node's expected standard deviation without them.
         after: For precision: the same with them and all additions before.
         share: For a gap: its length as a share of the range.
         correlation: Against a correlation: Spearman's correlation now.
@@ -105,43 +104,115 @@ def additions(
 def for_precision(table: DemandTable, known: Precision) -> list[Addition]:
     """Find demands that most help the worst-known capability, round by round.
 
-    The worst-known capability has the greatest standard deviation in z-space, as a share of its
-    prior's. Of `CANDIDATES` demand vectors, which fill the layout's ranges evenly, the one is taken
-    of which `ADDED` instances most lower the mean variance over agents, and not again. A capability
-    that none of them helps by `WORTH` is left for the next.
+    The worst-known capability keeps the greatest share of its prior's variance, on average over the
+    agents. Of `CANDIDATES` demand vectors, which fill the layout's ranges evenly, the one is taken
+    of which `ADDED` instances most lower that variance, and not again. A capability that none of
+    them helps by `WORTH` is left for the next.
+
+    What outcomes would tell is their mean, and what it is expected to lower is found by the best
+    linear guess (`layouts.adaptive.information`). Where an instance gives several outcomes, it is
+    the one that tells most.
     """
-    layout, information = known.layout, known.information.copy()
+    layout = known.layout
     vectors = candidates(layout, table)
-    evaluator = Evaluator(layout)
-    each = ADDED * information_of_each(evaluator, evaluator.columns(vectors), known.z)
-    taken = np.zeros(len(vectors), np.bool_)
+    beliefs = [_Belief.of(known, vectors, posterior) for posterior in known.posteriors]
+    priors = np.array([layout.latents[k].prior.sd ** 2 for k in layout.capabilities])
     hopeless = set[int]()
+    taken = set[int]()
     made: list[Addition] = []
-    while len(made) < ROUNDS and len(hopeless) < len(layout.capabilities):
-        variance = _variances(information)
-        left = [k for k in layout.capabilities if k not in hopeless]
-        worst = max(left, key=lambda k: float(np.median(variance[:, k])))
-        after = np.stack([_variances(information + more)[:, worst] for more in each])
-        chosen = int(np.argmin(np.where(taken, np.inf, after.mean(axis=1))))
-        sds = [_median_sd(known, worst, v) for v in (variance[:, worst], after[chosen])]
-        if sds[1] > (1.0 - WORTH) * sds[0]:
+    while len(made) < ROUNDS and len(hopeless) < len(priors):
+        variance = np.mean([belief.variance for belief in beliefs], axis=0)
+        worst = max(
+            set(range(len(priors))) - hopeless, key=lambda k: float(variance[k] / priors[k])
+        )
+        drops = np.mean([belief.drops(worst) for belief in beliefs], axis=0)
+        chosen = max(set(range(len(drops))) - taken, key=lambda c: float(drops[c]))
+        before = math.sqrt(variance[worst])
+        after = math.sqrt(max(variance[worst] - drops[chosen], 0.0))
+        if after > (1.0 - WORTH) * before:
             hopeless.add(worst)
             continue
-        information += each[chosen]
-        taken[chosen] = True
-        demands = _wanted(layout, vectors[chosen])
+        for belief in beliefs:
+            belief.learn(chosen)
+        taken.add(chosen % len(vectors))
+        demands = _wanted(layout, vectors[chosen % len(vectors)])
         made.append(
             Addition(
                 "precision",
                 demands,
                 ADDED,
                 like=_most_like(table, demands),
-                node=layout.latents[worst].name,
-                before=sds[0],
-                after=sds[1],
+                node=layout.latents[layout.capabilities[worst]].name,
+                before=before,
+                after=after,
             )
         )
     return made
+
+
+class _Belief:
+    """What is believed of one agent, and of the outcomes of candidates, as a linear model.
+
+    Attributes:
+        variance: (capabilities,): variances, in the units squared.
+    """
+
+    def __init__(self, abilities: Floats, means: Floats, noise: Floats) -> None:
+        """Begin with what is known.
+
+        Args:
+            abilities: (capabilities, particles): centred, times the root of the weights.
+            means: (candidates, particles): expected outcomes, the same way.
+            noise: (candidates,): variance of the mean of `ADDED` outcomes about the expected one.
+        """
+        self._means, self._noise = means, noise
+        self._cross = abilities @ means.T
+        self._spread = np.sum(means**2, axis=1)
+        self.variance = np.sum(abilities**2, axis=1)
+        self._learnt: list[Floats] = []
+
+    @classmethod
+    def of(cls, known: Precision, vectors: Floats, posterior: Posterior) -> _Belief:
+        """Begin with a posterior; the candidates are the vectors, for one outcome after another."""
+        layout, evaluator = known.layout, known.bank.evaluator
+        columns, weights = evaluator.columns(vectors), posterior.weights
+        roots = np.sqrt(weights)
+
+        def centred(values: Floats) -> Floats:
+            return (values - (values @ weights)[:, np.newaxis]) * roots
+
+        means: list[Floats] = []
+        noise: list[Floats] = []
+        for k, outcome in enumerate(layout.outcomes):
+            p = evaluator.by_instance(posterior.particles, columns, np.float64, k)
+            size = evaluator.sample_sizes(posterior.particles, columns, k)
+            per = size + 1.0 if size is not None else _trials(layout, outcome, columns)
+            means.append(centred(p))
+            noise.append((p * (1.0 - p) / per) @ weights / ADDED)
+        abilities = posterior.particles[:, list(layout.capabilities)].T
+        return cls(centred(abilities), np.concatenate(means), np.concatenate(noise))
+
+    def drops(self, capability: int) -> Floats:
+        """By how much each candidate is expected to lower a capability's variance."""
+        spread = np.maximum(self._spread + self._noise, 1e-12)
+        return self._cross[capability] ** 2 / spread
+
+    def learn(self, candidate: int) -> None:
+        """Take a candidate's outcomes as known."""
+        column = self._means @ self._means[candidate]
+        for earlier in self._learnt:
+            column -= earlier * earlier[candidate]
+        spread = max(float(self._spread[candidate] + self._noise[candidate]), 1e-12)
+        told = self._cross[:, candidate].copy()
+        self.variance = np.maximum(self.variance - told**2 / spread, 0.0)
+        self._cross -= np.outer(told, column) / spread
+        self._spread = np.maximum(self._spread - column**2 / spread, 0.0)
+        self._learnt.append(column / math.sqrt(spread))
+
+
+def _trials(layout: Layout, outcome: OutcomeNode, columns: Floats) -> Floats:
+    """How many attempts one outcome stands for, (candidates, 1)."""
+    return trials_of(layout, outcome.likelihood, columns)[:, np.newaxis]
 
 
 def candidates(layout: Layout, table: DemandTable) -> Floats:
@@ -261,17 +332,6 @@ def _column(layout: Layout, table: DemandTable, feature: Feature, shares: Floats
     else:
         values = low + (high - low) * shares
     return np.clip([_short(v) for v in values.tolist()], low, high)
-
-
-def _variances(information: Floats) -> Floats:
-    """Posterior variances in z-space, (agents, nodes)."""
-    covariance = np.asarray(np.linalg.inv(information), np.float64)
-    return np.diagonal(covariance, axis1=-2, axis2=-1)
-
-
-def _median_sd(known: Precision, node: int, variances: Floats) -> float:
-    prior = known.layout.latents[node].prior
-    return float(np.median(in_units(prior, known.z[:, node], np.sqrt(variances))))
 
 
 def _wanted(layout: Layout, vector: Floats) -> dict[str, float]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -30,13 +31,15 @@ from animalcat.service.reporting.correlations import (
     correlations,
     picture,
 )
-from animalcat.service.reporting.demands import LOOK, DemandTable
+from animalcat.service.reporting.demands import LOOK, MOST_HEADINGS, DemandTable
 from animalcat.service.reporting.kinship import kinship
 from animalcat.service.reporting.precision import (
+    AGENTS,
     TANGLED,
     UNKNOWN,
     NodePrecision,
     Precision,
+    Tick,
     precision,
 )
 from animalcat.service.reporting.sheet import MAPS, MAPS_EACH, SheetPart, sheet
@@ -44,6 +47,8 @@ from animalcat.service.reporting.spread import GAP, Spread, spreads
 
 VERSION: Final = 1
 """Version of the JSON; readers refuse newer ones."""
+
+_NUMBER: Final = re.compile(r"\d+(?:\.\d+)?")
 
 RULES: Final[Mapping[str, str]] = {
     "gap": (
@@ -53,9 +58,9 @@ RULES: Final[Mapping[str, str]] = {
         "from the least to the greatest value."
     ),
     "separates": (
-        "What a demand separates is the share of the variance of its ranks that lies between "
-        "paradigms (eta squared): 0 where paradigms are alike in it, 1 where it is the same within "
-        "every paradigm."
+        "What a demand separates is the share of the variance of its ranks that lies between the "
+        "headings of the contact sheet (eta squared, adjusted for their number): 0 where they are "
+        "alike in it, 1 where it is the same under every heading."
     ),
     "correlation": (
         "Correlations are Spearman's, over the instances that have both demands. Demands go "
@@ -66,26 +71,28 @@ RULES: Final[Mapping[str, str]] = {
     "sheet": (
         f"Every paradigm has the same number of maps, at most {MAPS_EACH}. The first is of its "
         "most typical instance by the ranks of all demands, each further one of the instance that "
-        "differs most from those shown before."
+        f"differs most from those shown before. Of more than {MOST_HEADINGS} paradigms, those "
+        "whose names are alike up to the first hyphen share a heading."
     ),
     "precision": (
-        "For agents drawn from the layout's prior, the posterior after one episode of every "
-        "covered instance is approximated by a normal distribution whose information is the "
-        "Fisher information of all instances and of the prior. This is a bound: a session that "
-        "plays fewer instances knows less, and a posterior that is not normal is wider. Numbers "
-        "are medians over the agents."
+        f"{AGENTS} agents are drawn from the layout's prior. Each plays every covered instance "
+        "once, as the layout says that it would, and gets the posterior of its outcomes. SDs are "
+        "roots of the mean posterior variance over the agents: what one may expect of an agent of "
+        "whom nothing is known. This is the best case: a session that plays fewer instances, or "
+        "an agent that the layout does not describe, leaves more."
     ),
     "tangle": (
-        "The battery cannot tell two nodes apart where their posterior correlation is "
-        f"{TANGLED:g} or more, with either sign (median over the agents)."
+        "The battery cannot tell two nodes apart where the correlation of their expected posterior "
+        f"is {TANGLED:g} or more, with either sign."
     ),
     "addition": (
         f"For precision, {CANDIDATES} demand vectors that fill the layout's ranges evenly are "
-        f"compared. In every round the one is taken of which {ADDED} instances most lower the mean "
-        "variance of the capability that is then worst known, as a share of its prior; a "
+        f"compared. In every round the one is taken of which {ADDED} instances most lower the "
+        "expected variance of the capability that is then worst known, as a share of its prior; a "
         f"capability that none of them helps by {100 * WORTH:g} % is left out. For gaps, an "
-        "instance in the middle of the widest. Against correlations, an instance that is high in one demand "
-        "where the battery is low in the other, or high where it is high if they fall together. "
+        "instance in the middle of the widest. Against correlations, an instance that is high in "
+        "one of two demands that rise together and low in the other, or high in both where one "
+        "falls as the other rises. "
         "Whether an arena can be made that has the demands is not checked, beyond the distances "
         "that an arena of 40 m has room for and the sizes of goals."
     ),
@@ -175,14 +182,19 @@ class BatteryReport:
 
     @property
     def missing(self) -> dict[str, dict[str, int]]:
-        """Why demands are not measured: for each reason, demands with numbers of instances."""
-        total: Counter[str] = Counter()
-        made: dict[str, dict[str, int]] = {}
+        """Why demands are not measured: for each reason, demands with numbers of instances.
+
+        Reasons that differ in numbers alone are one.
+        """
+        alike: dict[str, set[str]] = {}
+        counts: dict[str, Counter[str]] = {}
         for spread in self.spreads:
             for why, count in spread.missing.items():
-                made.setdefault(why, {})[spread.demand.name] = count
-                total[why] = max(total[why], count)
-        return {why: made[why] for why, _ in total.most_common()}
+                form = _NUMBER.sub("#", why)
+                alike.setdefault(form, set()).add(why)
+                counts.setdefault(form, Counter())[spread.demand.name] += count
+        ordered = sorted(counts, key=lambda form: -max(counts[form].values()))
+        return {_one_reason(alike[form]): dict(counts[form]) for form in ordered}
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to JSON values, as documented by the schema `battery_report`."""
@@ -192,7 +204,7 @@ class BatteryReport:
                 "battery": self.name,
                 "digest": self.battery.digest,
                 "instances": len(self.table.names),
-                "paradigms": len(self.sheet),
+                "paradigms": len(set(self.table.paradigms)),
                 "problems": list(self.battery.problems),
                 "summary": list(summary(self)),
                 "rules": dict(RULES),
@@ -203,7 +215,7 @@ class BatteryReport:
                 "correlations": self._correlations(),
                 "sheet": [
                     {
-                        "paradigm": part.paradigm,
+                        "heading": part.heading,
                         "stands_out": [one._asdict() for one in part.stands_out],
                         "instances": [row._asdict() for row in part.rows],
                     }
@@ -229,7 +241,11 @@ class BatteryReport:
 
 
 def battery_report(
-    name: str, battery: Battery, layout: Layout | None = None, maps: int = MAPS
+    name: str,
+    battery: Battery,
+    layout: Layout | None = None,
+    maps: int = MAPS,
+    tick: Tick = lambda done, total: None,
 ) -> BatteryReport:
     """Report on a battery.
 
@@ -239,6 +255,7 @@ def battery_report(
         layout: The layout that the agents would be measured by; None to leave out what they could
             be known to.
         maps: Most maps on the contact sheet.
+        tick: Told how many agents have been simulated, of how many.
 
     Raises:
         ServiceError: The layout does not fit the battery, or covers none of it.
@@ -249,7 +266,7 @@ def battery_report(
     known = None
     if layout is not None:
         covered_features(layout, battery)  # says so if there are none
-        known = precision(layout, battery)
+        known = precision(layout, battery, tick)
     return BatteryReport(
         name=name,
         battery=battery,
@@ -267,22 +284,24 @@ def battery_report(
 def summary(report: BatteryReport) -> Iterator[str]:
     """What a reader should know first, in sentences."""
     total, parts = len(report.table.names), len(report.sheet)
-    varying = report.table.varying
-    yield f"{_count(total, 'instance')} in {_count(parts, 'paradigm')}."
+    varying, paradigms = report.table.varying, len(set(report.table.paradigms))
+    shared = f" under {_count(parts, 'heading')}" if parts < paradigms else ""
+    yield f"{_count(total, 'instance')} in {_count(paradigms, 'paradigm')}{shared}."
     yield (
         f"Of {_count(len(report.spreads), 'demand')}, {len(varying)} differ between instances, "
         f"{len(report.constant)} have one value throughout, and {len(report.unmeasured)} are "
         "measured for no instance."
     )
+    what = "headings" if parts < paradigms else "paradigms"
     if report.separating and parts > 1:
         most = [s for s in report.separating if s.separates and s.separates >= 0.5][:5]
         if most:
             told = ", ".join(f"{s.demand.name} ({s.separates:.2f})" for s in most)
-            yield f"The demands that separate the paradigms best are {told}."
+            yield f"The demands that separate the {what} best are {told}."
         else:
             best = report.separating[0]
             yield (
-                f"No demand separates the paradigms well; the best is {best.demand.name} "
+                f"No demand separates the {what} well; the best is {best.demand.name} "
                 f"({best.separates:.2f})."
             )
     if report.close:
@@ -368,7 +387,7 @@ def _precision(known: Precision) -> dict[str, Any]:
         "layout": known.layout.name,
         "variant": known.layout.variant,
         "digest": known.layout.digest,
-        "agents": known.agents,
+        "agents": AGENTS,
         "covered": len(known.bank.names),
         "not_covered": known.reasons,
         "nodes": [_node(one) for one in known.nodes],
@@ -407,6 +426,18 @@ def _addition(one: Addition) -> dict[str, Any]:
         "share": one.share,
         "correlation": one.correlation,
     }
+
+
+def _one_reason(alike: Collection[str]) -> str:
+    """One reason for several that differ in numbers alone: of those, from the least to the most."""
+    numbers = [list(map(float, _NUMBER.findall(why))) for why in sorted(alike)]
+    ends = iter([(min(each), max(each)) for each in zip(*numbers, strict=True)])
+
+    def told(_: re.Match[str]) -> str:
+        low, high = next(ends)
+        return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+
+    return _NUMBER.sub(told, min(alike))
 
 
 def _count(number: int, what: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, TypeAlias
@@ -22,6 +22,8 @@ OWN: Final = "your own"
 """Group of the demands that come from a user's table."""
 LOOK: Final = "look"
 """Group of what should not matter to an agent."""
+MOST_HEADINGS: Final = 40
+"""Paradigms up to which each has a heading of its own."""
 _MOST_STEPS: Final = 12
 """A demand with more different values is no count."""
 
@@ -142,12 +144,15 @@ class DemandTable:
         )
         return dict(said.most_common())
 
-    def by_paradigm(self) -> Iterator[tuple[str, Sequence[int]]]:
-        """Every paradigm with the rows of its instances, by name."""
-        rows: dict[str, list[int]] = {}
-        for i, paradigm in enumerate(self.paradigms):
-            rows.setdefault(paradigm, []).append(i)
-        yield from sorted(rows.items())
+    @cached_property
+    def headings(self) -> tuple[str, ...]:
+        """Heading of every instance: its paradigm.
+
+        Of more than `MOST_HEADINGS` paradigms it is what stands before the first hyphen.
+        """
+        if len(set(self.paradigms)) <= MOST_HEADINGS:
+            return self.paradigms
+        return tuple(paradigm.split("-")[0] for paradigm in self.paradigms)
 
 
 def _demand(name: str, unit: str) -> Demand:

@@ -61,6 +61,8 @@ def html_page(
         "number": charts.number,
         "signed": _signed,
         "of_node": _of_node,
+        "scaled": _scaled,
+        "unit": _unit,
         "histogram": _drawn(charts.histogram),
         "bar": _drawn(charts.precision_bar),
         "gaps": _gaps,
@@ -108,6 +110,15 @@ def html_page(
 
 def _of_node(value: float, node: NodePrecision) -> str:
     return charts.quantity(value, node.unit)
+
+
+def _scaled(value: float, node: NodePrecision) -> str:
+    """A value of a node in its plain unit, which stands elsewhere."""
+    return charts.number(value * charts.plain_unit(node.unit)[0])
+
+
+def _unit(node: NodePrecision) -> str:
+    return charts.plain_unit(node.unit)[1]
 
 
 def _signed(value: float) -> str:

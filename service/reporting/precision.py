@@ -1,38 +1,38 @@
 """What a layout could at best know of an agent after all instances of a battery.
 
-For agents drawn from the prior, the posterior's covariance is taken as the inverse of the Fisher
-information of all instances and of the prior (`layouts.adaptive.bound`). That is a bound: real
-posteriors are a little wider, most of all where few instances are informative.
+Agents are drawn from the prior, play every covered instance once in the layout's own words, and get
+the live posterior of these outcomes. What is left on average is the expected posterior
+(preposterior analysis). The inverse of the Fisher information would be quicker, but it looks only
+at the truth: with steep slopes it says that nothing is learnt where no instance is near the truth,
+although the others do say on which side of them it lies.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from animalcat.layouts.adaptive.bank import Bank
-from animalcat.layouts.adaptive.bound import (
-    AGENTS,
-    drawn_agents,
-    in_units,
-    information_of_battery,
-)
+from animalcat.layouts.inference.live import LivePosterior
+from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.spec import Layout, finite_range
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.measuring.coverage import coverage
 from animalcat.service.reporting.demands import Floats
 
+AGENTS: Final = 64
+"""Number of agents drawn from the prior."""
+PARTICLES: Final = 500
+"""Number of particles of their posteriors."""
 TANGLED: Final = 0.7
-"""Least absolute posterior correlation of two nodes that the battery cannot tell apart."""
+"""Least absolute posterior correlation of two nodes that a battery cannot tell apart."""
 UNKNOWN: Final = 0.9
 """Least share of the prior standard deviation that is left of a node that stays all but unknown."""
 WIDTH: Final = 3.29
 """Width of a 90 % interval of a normal posterior, in standard deviations."""
-_THIRDS: Final = (("low", 0.0, 1 / 3), ("middle", 1 / 3, 2 / 3), ("high", 2 / 3, 1.0))
 
 
 class PartOfRange(NamedTuple):
@@ -40,7 +40,7 @@ class PartOfRange(NamedTuple):
 
     Attributes:
         name: low, middle or high.
-        sd: Median posterior standard deviation of these agents, in the node's unit.
+        sd: Expected posterior standard deviation of these agents, in the node's unit.
     """
 
     name: str
@@ -51,20 +51,22 @@ class PartOfRange(NamedTuple):
 class NodePrecision:
     """How precisely one node could be known after the whole battery, for agents of the prior.
 
+    Expected standard deviations are roots of the mean posterior variance over agents.
+
     Attributes:
         name: The node.
         kind: Capability, bias or robustness.
-        unit: Its unit.
+        unit: Its unit; empty if it has none.
         about: How to read a value.
         low: Lower end of its range; None if it has none.
         high: Upper end of its range; None if it has none.
         prior_sd: Standard deviation of the prior.
-        sd: Median posterior standard deviation.
+        sd: Expected posterior standard deviation.
         best: The standard deviation that one agent in twenty stays below.
         worst: The standard deviation that one agent in twenty exceeds.
         share: `sd` as a share of the range.
         kept: `sd` as a share of the prior's: 1 if nothing is learnt.
-        thirds: The same by where the true value lies.
+        thirds: `sd` by where the true value lies.
     """
 
     name: str
@@ -88,11 +90,29 @@ class NodePrecision:
 
 
 class Tangle(NamedTuple):
-    """Two nodes and the correlation of their posterior, the median over agents."""
+    """Two nodes and the correlation of their expected posterior."""
 
     one: str
     other: str
     correlation: float
+
+
+class Posterior(NamedTuple):
+    """What is known of one agent after the battery.
+
+    Attributes:
+        particles: (particles, nodes).
+        weights: (particles,), which sum to 1.
+    """
+
+    particles: Floats
+    weights: Floats
+
+    @property
+    def covariance(self) -> Floats:
+        """(nodes, nodes)."""
+        centred = self.particles - self.weights @ self.particles
+        return (centred * self.weights[:, np.newaxis]).T @ centred
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,9 +124,8 @@ class Precision:
         bank: The instances that it covers.
         reasons: Why it does not cover the others, with numbers.
         nodes: Every node of the profile, in the layout's order.
-        correlations: (nodes, nodes): median posterior correlations over agents.
-        z: (agents, nodes): the agents, in z-space.
-        information: (agents, nodes, nodes): of the battery and the prior, in z-space.
+        correlations: (nodes, nodes): correlations of the expected posterior.
+        posteriors: The posterior of every agent.
     """
 
     layout: Layout
@@ -114,13 +133,7 @@ class Precision:
     reasons: dict[str, int]
     nodes: tuple[NodePrecision, ...]
     correlations: Floats
-    z: Floats
-    information: Floats
-
-    @property
-    def agents(self) -> int:
-        """Number of agents for which it was computed."""
-        return len(self.z)
+    posteriors: tuple[Posterior, ...]
 
     @property
     def tangles(self) -> list[Tangle]:
@@ -134,8 +147,17 @@ class Precision:
         return sorted(found, key=lambda pair: -abs(pair.correlation))
 
 
-def precision(layout: Layout, battery: Battery) -> Precision:
+Tick = Callable[[int, int], None]
+"""Told how many agents are done, of how many."""
+
+
+def precision(layout: Layout, battery: Battery, tick: Tick = lambda done, total: None) -> Precision:
     """Compute what a layout could at best know after all instances of a battery that it covers.
+
+    Args:
+        layout: The layout.
+        battery: The battery.
+        tick: Told of progress.
 
     Raises:
         ServiceError: Units or conditions of the layout do not fit the battery.
@@ -149,27 +171,44 @@ def precision(layout: Layout, battery: Battery) -> Precision:
         names=[one.name for one in instances],
         observes=[[o.source in one.task.observes for o in layout.outcomes] for one in instances],
     )
-    z = drawn_agents(layout)
-    information = information_of_battery(bank, z)
-    covariance = np.asarray(np.linalg.inv(information), np.float64)
-    sd = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
-    correlation = covariance / (sd[:, :, np.newaxis] * sd[:, np.newaxis, :])
+    z = rng(0, "agents", 0).standard_normal((AGENTS, len(layout.latents)))
+    truths = np.stack([n.prior.from_standard(z[:, i]) for i, n in enumerate(layout.latents)], 1)
+    posteriors: list[Posterior] = []
+    for truth in truths:
+        tick(len(posteriors), AGENTS)
+        posteriors.append(_played(bank, truth, len(posteriors)))
+    covariances = np.stack([one.covariance for one in posteriors])
+    expected: Floats = np.asarray(covariances.mean(axis=0), np.float64)
+    sd = np.sqrt(np.maximum(np.diagonal(expected), 1e-300))
+    variances = np.diagonal(covariances, axis1=1, axis2=2)
     return Precision(
         layout,
         bank,
         covered.counts,
-        tuple(_node(layout, k, z[:, k], sd[:, k]) for k in range(len(layout.latents))),
-        np.median(correlation, axis=0),
-        z,
-        information,
+        tuple(_node(layout, k, truths[:, k], variances[:, k]) for k in range(len(sd))),
+        expected / np.outer(sd, sd),
+        tuple(posteriors),
     )
 
 
-def _node(layout: Layout, k: int, z: Floats, sd: Floats) -> NodePrecision:
+def _played(bank: Bank, truth: Floats, agent: int) -> Posterior:
+    """The posterior of an agent that has played every instance once, in an order drawn for it."""
+    generator = rng(0, "played", agent)
+    order = generator.permutation(len(bank.place))
+    rows = bank.place[order]
+    outcomes = bank.evaluator.simulate([truth], bank.distinct[rows], generator)[:, 0]
+    if outcomes.ndim == 2:
+        outcomes = np.where(bank.gives[rows], outcomes, np.nan)
+    posterior = LivePosterior(bank.layout, agent, particles=PARTICLES)
+    posterior.update_all(bank.features[order], outcomes)
+    return Posterior(posterior.particles, posterior.weights)
+
+
+def _node(layout: Layout, k: int, truth: Floats, variance: Floats) -> NodePrecision:
     node = layout.latents[k]
-    left = in_units(node.prior, z, sd)
     low, high = finite_range(node.prior)
-    middle = float(np.median(left))
+    sd = float(np.sqrt(variance.mean()))
+    best, worst = np.sqrt(np.quantile(variance, [0.05, 0.95])).tolist()
     return NodePrecision(
         name=node.name,
         kind=node.kind,
@@ -178,19 +217,16 @@ def _node(layout: Layout, k: int, z: Floats, sd: Floats) -> NodePrecision:
         low=low,
         high=high,
         prior_sd=node.prior.sd,
-        sd=middle,
-        best=float(np.quantile(left, 0.05)),
-        worst=float(np.quantile(left, 0.95)),
-        share=middle / node.prior.span,
-        kept=middle / node.prior.sd,
-        thirds=tuple(_thirds(z, left)),
+        sd=sd,
+        best=best,
+        worst=worst,
+        share=sd / node.prior.span,
+        kept=sd / node.prior.sd,
+        thirds=tuple(_thirds(truth, variance)),
     )
 
 
-def _thirds(z: Floats, sd: Floats) -> Sequence[PartOfRange]:
-    order = np.argsort(z, kind="stable")
-    made: list[PartOfRange] = []
-    for name, start, stop in _THIRDS:
-        rows = order[math.floor(start * AGENTS) : math.floor(stop * AGENTS)]
-        made.append(PartOfRange(name, float(np.median(sd[rows]))))
-    return made
+def _thirds(truth: Floats, variance: Floats) -> Iterator[PartOfRange]:
+    order = np.argsort(truth, kind="stable")
+    for name, rows in zip(("low", "middle", "high"), np.array_split(order, 3), strict=True):
+        yield PartOfRange(name, float(np.sqrt(variance[rows].mean())))

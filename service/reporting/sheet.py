@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ _SAID: Final = 4
 _ALWAYS: Final = (("wayLength", "rewardDistance"), ("goalSize", "rewardSize"))
 """Demands that are said of every instance without a layout, the first that is measured of each."""
 _FAR: Final = 0.25
-"""Least distance of a paradigm's mean rank from 0.5 by which it stands out."""
+"""Least distance of a heading's mean rank from 0.5 by which it stands out."""
 
 
 class SheetRow(NamedTuple):
@@ -38,12 +38,12 @@ class SheetRow(NamedTuple):
 
 
 class StandsOut(NamedTuple):
-    """A demand by which a paradigm differs from the rest of its battery.
+    """A demand by which the instances of a heading differ from the rest of their battery.
 
     Attributes:
         demand: The demand.
-        median: Its median in the paradigm.
-        others: Its median in the other paradigms.
+        median: Its median under the heading.
+        others: Its median under the other headings.
     """
 
     demand: str
@@ -52,21 +52,21 @@ class StandsOut(NamedTuple):
 
 
 class SheetPart(NamedTuple):
-    """One paradigm on the sheet.
+    """One heading of the sheet with its instances.
 
     Attributes:
-        paradigm: Its name.
+        heading: A paradigm, or what the names of several have in common.
         stands_out: By what it differs from the others, most first.
         rows: Its instances by name.
     """
 
-    paradigm: str
+    heading: str
     stands_out: tuple[StandsOut, ...]
     rows: tuple[SheetRow, ...]
 
 
 def sheet(table: DemandTable, layout: Layout | None = None, maps: int = MAPS) -> list[SheetPart]:
-    """Lay out the contact sheet, paradigm by paradigm.
+    """Lay out the contact sheet, heading by heading.
 
     Every paradigm gets the same number of maps, at most `MAPS_EACH`. The first is of its most
     typical instance, by ranks of all demands. Each further one is of the instance that differs most
@@ -75,26 +75,38 @@ def sheet(table: DemandTable, layout: Layout | None = None, maps: int = MAPS) ->
     Args:
         table: The demands.
         layout: A layout, whose demands are said of every instance.
-        maps: Most maps in all; the first paradigms have one each if there are more paradigms.
+        maps: Most maps in all; if there are more paradigms, the first have one each.
     """
-    parts = list(table.by_paradigm())
-    each = min(MAPS_EACH, max(1, maps // max(1, len(parts))))
     judged = [n for n in table.varying if table.demands[table.index[n]].group != LOOK]
     ranks = table.ranks[:, [table.index[name] for name in judged]]
-    made: list[SheetPart] = []
-    for number, (paradigm, rows) in enumerate(parts):
-        shown = set(_spaced(ranks, rows, each if number < maps else 0))
-        made.append(
-            SheetPart(
-                paradigm,
-                tuple(_stands_out(table, judged, ranks, rows)),
-                tuple(
-                    SheetRow(table.names[i], _main(table, layout, judged, ranks, i), i in shown)
-                    for i in rows
-                ),
-            )
+    shown = set(_shown(ranks, _by(table.paradigms), maps))
+    return [
+        SheetPart(
+            heading,
+            tuple(_stands_out(table, judged, ranks, rows)),
+            tuple(
+                SheetRow(table.names[i], _main(table, layout, judged, ranks, i), i in shown)
+                for i in rows
+            ),
         )
-    return made
+        for heading, rows in _by(table.headings).items()
+    ]
+
+
+def _by(groups: Sequence[str]) -> dict[str, list[int]]:
+    """Rows by group, in order of the groups' names."""
+    rows: dict[str, list[int]] = {name: [] for name in sorted(set(groups))}
+    for i, name in enumerate(groups):
+        rows[name].append(i)
+    return rows
+
+
+def _shown(ranks: Floats, paradigms: Mapping[str, Sequence[int]], maps: int) -> Iterator[int]:
+    """Rows that have a map."""
+    sizes = [len(rows) for rows in paradigms.values()]
+    fits = [k for k in range(1, MAPS_EACH + 1) if sum(min(k, n) for n in sizes) <= maps]
+    for number, rows in enumerate(paradigms.values()):
+        yield from _spaced(ranks, rows, max(fits, default=int(number < maps)))
 
 
 def _spaced(ranks: Floats, rows: Sequence[int], count: int) -> Iterator[int]:
@@ -115,15 +127,22 @@ def _spaced(ranks: Floats, rows: Sequence[int], count: int) -> Iterator[int]:
 def _main(
     table: DemandTable, layout: Layout | None, judged: Sequence[str], ranks: Floats, row: int
 ) -> dict[str, float]:
-    """The demands that are said of an instance: the layout's; or way, size, and what is extreme."""
+    """The demands that are said of an instance.
+
+    These are the layout's, without counts and codes that are 0. Without a layout they are the way,
+    the size of the goal, and those by which the instance is most extreme in its battery.
+    """
     values = table.values[row]
 
     def known(name: str) -> bool:
         return name in table.index and bool(np.isfinite(values[table.index[name]]))
 
+    def asked(name: str) -> bool:
+        return table.step(name) is None or values[table.index[name]] != 0.0
+
     chosen: list[str] = []
     if layout is not None:
-        chosen = [n for n in layout.feature_names if known(n)][: 2 * _SAID]
+        chosen = [name for name in layout.feature_names if known(name) and asked(name)]
     if not chosen:
         chosen = [next(filter(known, names), "") for names in _ALWAYS]
         chosen = [name for name in chosen if name]
@@ -140,7 +159,7 @@ def _main(
 def _stands_out(
     table: DemandTable, judged: Sequence[str], ranks: Floats, rows: Sequence[int]
 ) -> Iterator[StandsOut]:
-    """The two demands whose mean rank in a paradigm is farthest from the middle."""
+    """The two demands whose mean rank under a heading is farthest from the middle."""
     inside = np.zeros(len(table.names), np.bool_)
     inside[list(rows)] = True
     if inside.all():

@@ -55,8 +55,8 @@ class Spread:
         bins: The histogram, over range and values.
         gaps: Parts of the range without an instance.
         outside: Number of instances beyond the range.
-        separates: Share of the variance of ranks that lies between paradigms, 0 to 1; None if it
-            has fewer than two values or there is one paradigm.
+        separates: Share of the variance of ranks that lies between headings, 0 to 1; None if it has
+            fewer than two values, or there is one heading or as many as instances.
         stepped: Whether its values are counts or codes.
     """
 
@@ -178,13 +178,15 @@ def _gaps(at: Floats, low: float, high: float, step: float | None) -> list[Gap]:
 
 
 def _between(table: DemandTable, name: str) -> float | None:
-    """Share of the variance of a demand's ranks that lies between paradigms (eta squared)."""
+    """Share of the variance of a demand's ranks that lies between headings.
+
+    It is eta squared, adjusted for the number of headings as R squared is for that of predictors.
+    """
     there = np.isfinite(table.column(name))
     ranks = table.ranks[there, table.index[name]]
-    groups = np.array(table.paradigms)[there]
-    if len(ranks) < 2 or np.ptp(ranks) == 0.0 or len(np.unique(groups)) < 2:
+    known, groups = np.unique(np.array(table.headings)[there], return_inverse=True)
+    if not 1 < len(known) < len(ranks) or np.ptp(ranks) == 0.0:
         return None
-    mean = float(ranks.mean())
-    own = [ranks[groups == group] for group in np.unique(groups)]
-    between = sum(len(part) * (float(part.mean()) - mean) ** 2 for part in own)
-    return float(between / ((ranks - mean) ** 2).sum())
+    means = np.bincount(groups, ranks) / np.bincount(groups)
+    within = float(((ranks - means[groups]) ** 2).sum()) / (len(ranks) - len(known))
+    return max(0.0, 1.0 - within / float(ranks.var(ddof=1)))
