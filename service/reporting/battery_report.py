@@ -21,7 +21,7 @@ from animalcat.service.reporting.additions import (
     Addition,
     additions,
 )
-from animalcat.service.reporting.charts import quantity
+from animalcat.service.reporting.charts import quantity, signed
 from animalcat.service.reporting.correlations import (
     CLOSE,
     SAME,
@@ -309,7 +309,7 @@ def summary(report: BatteryReport) -> Iterator[str]:
         pair = next((p for p in report.close if not looks & {p.one, p.other}), report.close[0])
         yield (
             f"{_count(len(report.close), 'pair')} of demands go together although neither is "
-            f"nested in the other, most of all {pair.one} and {pair.other} ({pair.rho:.2f})."
+            f"nested in the other, most of all {pair.one} and {pair.other} ({signed(pair.rho)})."
         )
     elif varying:
         yield "No two demands go together, except those that are nested by definition."
@@ -339,7 +339,7 @@ def _knowledge(known: Precision) -> Iterator[str]:
     if blind:
         yield f"All but nothing can be learnt about {', '.join(blind)}."
     if known.tangles:
-        told = ", ".join(f"{t.one} and {t.other} ({t.correlation:.2f})" for t in known.tangles)
+        told = ", ".join(f"{t.one} and {t.other} ({signed(t.correlation)})" for t in known.tangles)
         yield f"The battery cannot tell these apart: {told}."
     else:
         yield "The battery can tell all nodes of the layout apart."

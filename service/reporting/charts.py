@@ -33,7 +33,12 @@ def quantity(value: float | None, unit: str) -> str:
     """A number with its unit; where the unit is a multiple, such as "10 m", in metres."""
     factor, name = plain_unit(unit)
     shown = number(None if value is None else value * factor)
-    return f"{shown} {name}".rstrip()
+    return f"{shown} (unit: {name})" if "(" in name else f"{shown} {name}".rstrip()
+
+
+def signed(value: float) -> str:
+    """A correlation with two decimals and a true minus."""
+    return f"{value:.2f}".replace("-", "−")
 
 
 def plain_unit(unit: str) -> tuple[float, str]:

@@ -59,7 +59,7 @@ def html_page(
     )
     filters: dict[str, Callable[..., Any]] = {
         "number": charts.number,
-        "signed": _signed,
+        "signed": charts.signed,
         "of_node": _of_node,
         "scaled": _scaled,
         "unit": _unit,
@@ -119,11 +119,6 @@ def _scaled(value: float, node: NodePrecision) -> str:
 
 def _unit(node: NodePrecision) -> str:
     return charts.plain_unit(node.unit)[1]
-
-
-def _signed(value: float) -> str:
-    """A correlation with two decimals and a true minus."""
-    return f"{value:.2f}".replace("-", "−")
 
 
 def _drawn(chart: Callable[[Any], str]) -> Callable[[Any], Markup]:

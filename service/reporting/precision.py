@@ -23,7 +23,7 @@ from animalcat.service.batteries.battery import Battery
 from animalcat.service.measuring.coverage import coverage
 from animalcat.service.reporting.demands import Floats
 
-AGENTS: Final = 64
+AGENTS: Final = 100
 """Number of agents drawn from the prior."""
 PARTICLES: Final = 500
 """Number of particles of their posteriors."""
@@ -125,6 +125,7 @@ class Precision:
         reasons: Why it does not cover the others, with numbers.
         nodes: Every node of the profile, in the layout's order.
         correlations: (nodes, nodes): correlations of the expected posterior.
+        truths: (agents, nodes): the true values of the agents.
         posteriors: The posterior of every agent.
     """
 
@@ -133,6 +134,7 @@ class Precision:
     reasons: dict[str, int]
     nodes: tuple[NodePrecision, ...]
     correlations: Floats
+    truths: Floats
     posteriors: tuple[Posterior, ...]
 
     @property
@@ -187,21 +189,36 @@ def precision(layout: Layout, battery: Battery, tick: Tick = lambda done, total:
         covered.counts,
         tuple(_node(layout, k, truths[:, k], variances[:, k]) for k in range(len(sd))),
         expected / np.outer(sd, sd),
+        truths,
         tuple(posteriors),
     )
 
 
 def _played(bank: Bank, truth: Floats, agent: int) -> Posterior:
-    """The posterior of an agent that has played every instance once, in an order drawn for it."""
+    features, outcomes = simulated_outcomes(bank, truth, agent)
+    posterior = LivePosterior(bank.layout, agent, particles=PARTICLES)
+    posterior.update_all(features, outcomes)
+    return Posterior(posterior.particles, posterior.weights)
+
+
+def simulated_outcomes(bank: Bank, truth: Floats, agent: int) -> tuple[Floats, Floats]:
+    """Let an agent play every instance once, in an order drawn for it.
+
+    Args:
+        bank: The instances.
+        truth: (nodes,): the agent's true values.
+        agent: Its number, by which chance is drawn.
+
+    Returns:
+        The features (instances, features) in the order played, and the outcomes.
+    """
     generator = rng(0, "played", agent)
     order = generator.permutation(len(bank.place))
     rows = bank.place[order]
     outcomes = bank.evaluator.simulate([truth], bank.distinct[rows], generator)[:, 0]
     if outcomes.ndim == 2:
         outcomes = np.where(bank.gives[rows], outcomes, np.nan)
-    posterior = LivePosterior(bank.layout, agent, particles=PARTICLES)
-    posterior.update_all(bank.features[order], outcomes)
-    return Posterior(posterior.particles, posterior.weights)
+    return bank.features[order], outcomes
 
 
 def _node(layout: Layout, k: int, truth: Floats, variance: Floats) -> NodePrecision:

@@ -121,6 +121,7 @@ def _spaced(ranks: Floats, rows: Sequence[int], count: int) -> Iterator[int]:
     for _ in range(count):
         yield rows[at]
         nearest = np.minimum(nearest, np.abs(own - own[at]).sum(axis=1))
+        nearest[at] = -1.0  # equal ones differ by 0
         at = int(np.argmax(nearest))
 
 
