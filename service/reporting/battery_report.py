@@ -21,7 +21,7 @@ from animalcat.service.reporting.additions import (
     Addition,
     additions,
 )
-from animalcat.service.reporting.charts import quantity, signed
+from animalcat.service.reporting.charts import number, plain_unit, quantity, signed
 from animalcat.service.reporting.correlations import (
     CLOSE,
     SAME,
@@ -330,11 +330,11 @@ def _knowledge(known: Precision) -> Iterator[str]:
         f"{_count(covered, 'instance')}."
     )
     told = "; ".join(
-        f"{n.name} {quantity(n.sd, n.unit)} (prior {quantity(n.prior_sd, n.unit)})"
+        f"{n.name} {number(n.sd * plain_unit(n.unit)[0])} of {quantity(n.prior_sd, n.unit)}"
         for n in known.nodes
         if n.kind == "capability"
     )
-    yield f"After all of them, standard deviations are at best: {told}."
+    yield f"What is then left of the prior's standard deviations is at best: {told}."
     blind = [n.name for n in known.nodes if n.kind == "capability" and n.kept >= UNKNOWN]
     if blind:
         yield f"All but nothing can be learnt about {', '.join(blind)}."

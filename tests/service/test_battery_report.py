@@ -248,6 +248,7 @@ def test_the_best_precision_is_that_of_the_exact_posterior() -> None:
     assert known.nodes[0].sd < 0.8 * known.nodes[0].prior_sd
 
 
+@pytest.mark.slow
 def test_posteriors_are_those_of_fits_of_the_whole_battery() -> None:
     layout = load_layout("one-capability")
     known = precision(layout, battery({"difficulty": DIFFICULTIES}))
