@@ -74,6 +74,13 @@ def solids(kind: ObjectKind, origin: Point, size: Point, yaw: float) -> tuple[So
     return tuple(found)
 
 
+def outline(solid: Solid) -> tuple[tuple[float, float], ...]:
+    """Corners (x, z) of the rectangle that a solid covers from above, in metres."""
+    corners = ((-1, -1), (-1, 1), (1, 1), (1, -1))
+    turned = (rotate(x * solid.half.x, z * solid.half.z, solid.yaw) for x, z in corners)
+    return tuple((solid.center.x + x, solid.center.z + z) for x, z in turned)
+
+
 WALLS: Final = tuple(
     Solid("box", Point(x, 195.0, z), Point(half_x, 200.0, half_z), 0.0)
     for x, z, half_x, half_z in (

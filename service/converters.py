@@ -245,8 +245,8 @@ def features_to_proto(battery: Battery) -> list[sessions_pb2.Feature]:
     ]
 
 
-def instance_to_proto(instance: Instance) -> sessions_pb2.Instance:
-    """Convert an instance to its message."""
+def instance_to_proto(instance: Instance, arena_yaml: str = "") -> sessions_pb2.Instance:
+    """Convert an instance to its message, with its arena if the caller asked for arenas."""
     return sessions_pb2.Instance(
         name=instance.name,
         paradigm=instance.paradigm,
@@ -255,6 +255,7 @@ def instance_to_proto(instance: Instance) -> sessions_pb2.Instance:
         pass_mark=instance.pass_mark,
         time_limit_steps=instance.time_limit_steps,
         places=_places_to_proto(instance),
+        arena_yaml=arena_yaml,
     )
 
 

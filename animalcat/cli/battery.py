@@ -1,4 +1,4 @@
-"""`animalcat battery`: list, build and import batteries, and show what is in them."""
+"""`animalcat battery`: list, build and import batteries, show what is in them, report on them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from animalcat.cli.shared.output import fail, print_json, print_rows, wrote
-from animalcat.cli.shared.progress import operation_progress
+from animalcat.cli.shared.progress import operation_progress, progress
 from animalcat.cli.shared.remote import AsJson, Data, Server, client_for
 from animalcat.cli.shared.tables import headed, there
 from animalcat.client.values import Battery, Feature, Instance
@@ -153,6 +153,58 @@ def features(
     for why, keys in groupby(sorted(reasons), key=lambda pair: pair[0]):
         named = [key for _, key in keys]
         typer.echo(f"{why}: no {', '.join(named)} in {reasons[why, named[0]]} of {len(instances)}")
+
+
+@app.command()
+def report(
+    name: BatteryArgument,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE.html",
+            help="Write the page here. With --json there is a page only if this is given.",
+            show_default="BATTERY.html",
+        ),
+    ] = None,
+    layout: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME_OR_FILE",
+            help="Say what this layout could at best know of an agent after the whole battery: a "
+            "name from `layout list`, or a YAML file.",
+            show_default="none",
+        ),
+    ] = "",
+    variant: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="A variant of the layout.", show_default="the first"),
+    ] = "",
+    maps: Annotated[
+        int, typer.Option(metavar="NUMBER", min=0, help="How many maps to draw at most.")
+    ] = 360,
+    server: Server = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Report on a battery: its arenas, what they demand, and what could be known after it.
+
+    The page shows maps of the arenas by paradigm, how far each demand is covered and where the gaps
+    are, which demands go together, and which instances to add. It loads nothing from elsewhere. The
+    server extra is needed on this machine too.
+    """
+    from animalcat.cli.battery_report import reported, write
+
+    path = output or (None if as_json else Path(f"{name}.html"))
+    with client_for(server, data) as client:
+        with progress(f"reporting on {name}") as tell:
+            made, page = reported(client, name, layout, variant, maps, tell, page=path is not None)
+        if as_json:
+            print_json(made.to_dict())
+        if path is not None:
+            write(page, path)
+            wrote(f"report on {name}", path)
 
 
 def _features_json(

@@ -79,6 +79,8 @@ _Value = TypeVar("_Value")
 
 _PAGE: Final = 500
 """Items of a list that are asked for at once."""
+_PAGE_OF_ARENAS: Final = 50
+"""The same, of instances that bring their arenas: one may have a megabyte."""
 
 _FORMATS: Final = {
     "json": results_pb2.PROFILE_FORMAT_JSON,
@@ -734,14 +736,17 @@ class AsyncClient:
         features = tuple(map(converters.feature_from_proto, answer.features))
         return replace(converters.battery_from_proto(answer.battery), features=features)
 
-    def instances(self, battery: str) -> AsyncGenerator[Instance]:
+    def instances(self, battery: str, *, arenas: bool = False) -> AsyncGenerator[Instance]:
         """The instances of a battery with their meta-features, by name.
 
         Args:
             battery: Id or resource name.
+            arenas: Whether each brings its arena, as YAML.
         """
         request = sessions_pb2.ListInstancesRequest(
-            parent=converters.battery_name(battery), page_size=_PAGE
+            parent=converters.battery_name(battery),
+            page_size=_PAGE_OF_ARENAS if arenas else _PAGE,
+            arenas=arenas,
         )
         return self._pages(
             self._batteries.ListInstances, request, "instances", converters.instance_from_proto

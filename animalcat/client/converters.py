@@ -242,6 +242,7 @@ def instance_from_proto(message: sessions_pb2.Instance) -> Instance:
         pass_mark=message.pass_mark,
         time_limit_steps=message.time_limit_steps,
         places=_places(message.places),
+        arena_yaml=message.arena_yaml,
     )
 
 

@@ -445,6 +445,7 @@ class Instance:
         pass_mark: Return that an episode must exceed to be a success.
         time_limit_steps: Physics steps until the time limit; 0: none.
         places: Places that are choices.
+        arena_yaml: Its arena, YAML with every value fixed; empty unless it was asked for.
     """
 
     name: str
@@ -454,6 +455,7 @@ class Instance:
     pass_mark: float
     time_limit_steps: int
     places: tuple[MarkedPlace, ...]
+    arena_yaml: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -587,22 +587,26 @@ class ListInstancesRequest(_message.Message):
     PARENT_FIELD_NUMBER: _builtins.int
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    ARENAS_FIELD_NUMBER: _builtins.int
     parent: _builtins.str
     """Resource name "batteries/{battery}"."""
     page_size: _builtins.int
     """Most instances of the answer, at most 1,000; 100 if not set."""
     page_token: _builtins.str
     """The "next_page_token" of the answer before this one; empty: the first page."""
+    arenas: _builtins.bool
+    """True: every instance brings its arena."""
     def __init__(
         self,
         *,
         parent: _builtins.str = ...,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
+        arenas: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token", "parent", b"parent"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arenas", b"arenas", "page_size", b"page_size", "page_token", b"page_token", "parent", b"parent"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -689,6 +693,7 @@ class Instance(_message.Message):
     PASS_MARK_FIELD_NUMBER: _builtins.int
     TIME_LIMIT_STEPS_FIELD_NUMBER: _builtins.int
     PLACES_FIELD_NUMBER: _builtins.int
+    ARENA_YAML_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name within the battery."""
     paradigm: _builtins.str
@@ -697,6 +702,8 @@ class Instance(_message.Message):
     """Return that an episode must exceed to be a success."""
     time_limit_steps: _builtins.int
     """Physics steps until the time limit; 0: none."""
+    arena_yaml: _builtins.str
+    """Its arena with every value fixed, YAML in the current grammar; empty unless it was asked for."""
     @_builtins.property
     def features(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
         """Its meta-features, in their units."""
@@ -719,10 +726,11 @@ class Instance(_message.Message):
         pass_mark: _builtins.float = ...,
         time_limit_steps: _builtins.int = ...,
         places: _abc.Iterable[Global___MarkedPlace] | None = ...,
+        arena_yaml: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["features", b"features", "missing", b"missing", "name", b"name", "paradigm", b"paradigm", "pass_mark", b"pass_mark", "places", b"places", "time_limit_steps", b"time_limit_steps"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arena_yaml", b"arena_yaml", "features", b"features", "missing", b"missing", "name", b"name", "paradigm", b"paradigm", "pass_mark", b"pass_mark", "places", b"places", "time_limit_steps", b"time_limit_steps"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

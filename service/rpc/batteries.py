@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from functools import partial
 from typing import Any
@@ -132,8 +133,11 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         record = await self._library.get(names.parse_battery(request.parent))
         battery = await self._engines.battery(record.digest)
         page = paged(battery.instances, lambda instance: instance.name, request)
+        texts = [""] * len(page.items)
+        if request.arenas:
+            texts = await asyncio.to_thread(lambda: [*map(battery.arena_yaml, page.items)])
         return sessions_pb2.ListInstancesResponse(
-            instances=map(instance_to_proto, page.items), next_page_token=page.next_token
+            instances=map(instance_to_proto, page.items, texts), next_page_token=page.next_token
         )
 
     async def DeleteBattery(  # noqa: N802

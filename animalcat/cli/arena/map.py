@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Polygon
 
 from animalcat.arena_configs.features import Survey, bearing, nearest_reward
-from animalcat.arena_configs.geometry import Solid, rotate
+from animalcat.arena_configs.geometry import Solid, outline, rotate
 from animalcat.arena_configs.model import ARENA_SIDE, Point
 from animalcat.arena_configs.placement import AGENT_RADIUS, PlacedObject, Placement
 from animalcat.arena_configs.routes import Route
@@ -217,14 +217,8 @@ def _patch(thing: PlacedObject, solid: Solid) -> Circle | Polygon:
         return Circle(center, solid.half.x, facecolor=face, edgecolor="black", lw=0.6)
     hatch = {"wedge": "///", "shell": "|||"}.get(solid.shape)
     return Polygon(
-        _base(solid), closed=True, facecolor=face, edgecolor="black", lw=0.6, hatch=hatch
+        outline(solid), closed=True, facecolor=face, edgecolor="black", lw=0.6, hatch=hatch
     )
-
-
-def _base(solid: Solid) -> list[tuple[float, float]]:
-    corners = ((-1, -1), (-1, 1), (1, 1), (1, -1))
-    turned = (rotate(x * solid.half.x, z * solid.half.z, solid.yaw) for x, z in corners)
-    return [(solid.center.x + x, solid.center.z + z) for x, z in turned]
 
 
 def _square() -> list[tuple[float, float]]:

@@ -1,0 +1,116 @@
+"""Makes the report on a battery from what a server has of it; this takes the server extra."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from animalcat.arena_configs.families import FAMILIES
+from animalcat.cli.shared.output import fail
+from animalcat.cli.shared.progress import operation_progress
+from animalcat.client import Client
+from animalcat.client import values as client_values
+from animalcat.errors import AnimalcatError
+from animalcat.layouts.library import load_layout
+from animalcat.layouts.model.codec import SpecificationError
+from animalcat.layouts.model.spec import Layout
+from animalcat.service.batteries.battery import Battery
+from animalcat.service.batteries.instance import Instance
+from animalcat.service.errors import ServiceError
+from animalcat.service.reporting.battery_report import BatteryReport, battery_report
+from animalcat.service.reporting.page import html_page
+
+Tell = Callable[[str, int, int], None]
+"""Told what is being done, how much is done, and how much there is."""
+
+
+def reported(
+    client: Client, name: str, layout: str, variant: str, maps: int, tell: Tell, *, page: bool
+) -> tuple[BatteryReport, str]:
+    """Report on a battery of a server.
+
+    Args:
+        client: Of the server.
+        name: Name of the battery; that of a family builds it if it is not there.
+        layout: Name or file of the layout; empty for none.
+        variant: Its variant; empty for the default.
+        maps: Most maps.
+        tell: Told of progress.
+        page: Whether the page is wanted.
+
+    Returns:
+        The report and its page; the page is empty unless it is wanted.
+    """
+    chosen = _layout(layout, variant)
+    if name in FAMILIES and name not in {one.id for one in client.list_batteries()}:
+        with operation_progress(f"building {name}") as watch:
+            client.build_battery(name, on_progress=watch)
+    known = client.get_battery(name)
+    received: list[client_values.Instance] = []
+    for one in client.instances(name, arenas=page):
+        received.append(one)
+        tell("reading arenas", len(received), known.instances)
+    tell("looking at demands", 0, 0)
+    try:
+        report = battery_report(
+            name,
+            _battery(known, received),
+            chosen,
+            maps,
+            lambda done, total: tell("simulating agents", done, total),
+        )
+    except ServiceError as error:
+        fail(str(error))
+    if not page:
+        return report, ""
+    arenas = {one.name: one.arena_yaml for one in received if one.arena_yaml}
+    return report, html_page(report, arenas, lambda done, total: tell("drawing maps", done, total))
+
+
+def write(text: str, path: Path) -> None:
+    """Write a page as a whole.
+
+    Raises:
+        AnimalcatError: The file cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise AnimalcatError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def _layout(name: str, variant: str) -> Layout | None:
+    if not name:
+        if variant:
+            fail("--variant goes with --layout")
+        return None
+    try:
+        return load_layout(name, variant)
+    except SpecificationError as error:
+        fail(str(error))
+
+
+def _battery(known: client_values.Battery, received: Iterable[client_values.Instance]) -> Battery:
+    """A battery as the server has it, without the arenas' folder and the episodes' seeds."""
+    return Battery(
+        digest=known.digest,
+        units={feature.name: feature.unit for feature in known.features},
+        instances=tuple(
+            Instance(
+                name=one.name,
+                paradigm=one.paradigm,
+                features=one.features,
+                pass_mark=one.pass_mark,
+                time_limit_steps=one.time_limit_steps,
+                seed=0,
+                arena="",
+                missing=one.missing,
+                places=one.places,
+            )
+            for one in received
+        ),
+        problems=known.problems,
+        folder=Path(),
+        versions={f.name: f.version for f in known.features if f.version},
+    )

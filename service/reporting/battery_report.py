@@ -1,0 +1,455 @@
+"""Puts the report on a battery together, as plain data."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from animalcat.layouts.library import LAYOUTS, load_layout
+from animalcat.layouts.model.spec import Layout
+from animalcat.service.batteries.battery import Battery
+from animalcat.service.errors import ServiceError
+from animalcat.service.measuring.coverage import coverage, covered_features
+from animalcat.service.reporting.additions import (
+    ADDED,
+    CANDIDATES,
+    WORTH,
+    Addition,
+    additions,
+)
+from animalcat.service.reporting.charts import number, plain_unit, quantity, signed
+from animalcat.service.reporting.correlations import (
+    CLOSE,
+    SAME,
+    Correlations,
+    Pair,
+    Picture,
+    correlations,
+    picture,
+)
+from animalcat.service.reporting.demands import LOOK, MOST_HEADINGS, DemandTable
+from animalcat.service.reporting.kinship import kinship
+from animalcat.service.reporting.precision import (
+    AGENTS,
+    TANGLED,
+    UNKNOWN,
+    NodePrecision,
+    Precision,
+    Tick,
+    precision,
+)
+from animalcat.service.reporting.sheet import MAPS, MAPS_EACH, SheetPart, sheet
+from animalcat.service.reporting.spread import GAP, Spread, spreads
+
+VERSION: Final = 1
+"""Version of the JSON; readers refuse newer ones."""
+
+_NUMBER: Final = re.compile(r"\d+(?:\.\d+)?")
+
+RULES: Final[Mapping[str, str]] = {
+    "gap": (
+        f"A gap is an interval of at least {100 * GAP:g} % of a demand's range in which no "
+        "instance lies. Of counts and codes it is a run of values that no instance has. The "
+        "range is the layout's, else that of the demand's definition where it has two ends, else "
+        "from the least to the greatest value."
+    ),
+    "separates": (
+        "What a demand separates is the share of the variance of its ranks that lies between the "
+        "headings of the contact sheet (eta squared, adjusted for their number): 0 where they are "
+        "alike in it, 1 where it is the same under every heading."
+    ),
+    "correlation": (
+        "Correlations are Spearman's, over the instances that have both demands. Demands go "
+        f"together from {CLOSE:g} on, with either sign. They are nested by definition where one is "
+        "computed from the other, bounds it or contains it, so that no choice of instances can "
+        f"take them apart. In the picture a demand stands for others from {SAME:g} on."
+    ),
+    "sheet": (
+        f"Every paradigm has the same number of maps, at most {MAPS_EACH}. The first is of its "
+        "most typical instance by the ranks of all demands, each further one of the instance that "
+        f"differs most from those shown before. Of more than {MOST_HEADINGS} paradigms, those "
+        "whose names are alike up to the first hyphen share a heading."
+    ),
+    "precision": (
+        f"{AGENTS} agents are drawn from the layout's prior. Each plays every covered instance "
+        "once, as the layout says that it would, and gets the posterior of its outcomes. SDs are "
+        "roots of the mean posterior variance over the agents: what one may expect of an agent of "
+        "whom nothing is known. This is the best case: a session that plays fewer instances, or "
+        "an agent that the layout does not describe, leaves more."
+    ),
+    "tangle": (
+        "The battery cannot tell two nodes apart where the correlation of their expected posterior "
+        f"is {TANGLED:g} or more, with either sign."
+    ),
+    "addition": (
+        f"For precision, {CANDIDATES} demand vectors that fill the layout's ranges evenly are "
+        f"compared. In every round the one is taken of which {ADDED} instances most lower the "
+        "expected variance of the capability that is then worst known, as a share of its prior; a "
+        f"capability that none of them helps by {100 * WORTH:g} % is left out. For gaps, an "
+        "instance in the middle of the widest. Against correlations, an instance that is high in "
+        "one of two demands that rise together and low in the other, or high in both where one "
+        "falls as the other rises. "
+        "Whether an arena can be made that has the demands is not checked, beyond the distances "
+        "that an arena of 40 m has room for and the sizes of goals."
+    ),
+}
+"""How what the report says was found, in words."""
+
+
+class Covering(NamedTuple):
+    """A shipped layout that covers some of the battery.
+
+    Attributes:
+        layout: Its name.
+        covered: Number of instances that it covers.
+    """
+
+    layout: str
+    covered: int
+
+
+@dataclass(frozen=True, eq=False)
+class BatteryReport:
+    """All that a report on a battery says.
+
+    Attributes:
+        name: Name of the battery.
+        battery: The battery.
+        table: Its demands.
+        spreads: How far each is covered.
+        correlations: Which go together.
+        picture: Which of them the picture of the correlations shows.
+        sheet: The contact sheet.
+        layouts: Shipped layouts that cover some of it.
+        precision: What a layout could at best know; None without a layout.
+        additions: Instances to add.
+    """
+
+    name: str
+    battery: Battery
+    table: DemandTable
+    spreads: tuple[Spread, ...]
+    correlations: Correlations
+    picture: Picture
+    sheet: tuple[SheetPart, ...]
+    layouts: tuple[Covering, ...]
+    precision: Precision | None
+    additions: tuple[Addition, ...]
+
+    @property
+    def close(self) -> list[Pair]:
+        """Demands that go together although neither is nested in the other."""
+        return [pair for pair in self.correlations.pairs() if not pair.kinship]
+
+    @property
+    def nested(self) -> list[Pair]:
+        """Demands that go together by definition."""
+        return [pair for pair in self.correlations.pairs() if pair.kinship]
+
+    @property
+    def constant(self) -> list[Spread]:
+        """Demands that have one value in the whole battery."""
+        return [spread for spread in self.spreads if spread.constant]
+
+    @property
+    def unmeasured(self) -> list[Spread]:
+        """Demands that no instance has."""
+        return [spread for spread in self.spreads if not spread.measured]
+
+    @property
+    def separating(self) -> list[Spread]:
+        """Demands by what they separate between paradigms, most first.
+
+        Looks are left out, and what few instances have. Of demands that are nested, the first
+        stands for the others.
+        """
+        known = [
+            s
+            for s in self.spreads
+            if s.separates is not None
+            and s.demand.group != LOOK
+            and s.measured >= self.correlations.least
+        ]
+        made: list[Spread] = []
+        for spread in sorted(known, key=lambda s: -(s.separates or 0.0)):
+            if not any(kinship(spread.demand.name, one.demand.name) for one in made):
+                made.append(spread)
+        return made
+
+    @property
+    def missing(self) -> dict[str, dict[str, int]]:
+        """Why demands are not measured: for each reason, demands with numbers of instances.
+
+        Reasons that differ in numbers alone are one.
+        """
+        alike: dict[str, set[str]] = {}
+        counts: dict[str, Counter[str]] = {}
+        for spread in self.spreads:
+            for why, count in spread.missing.items():
+                form = _NUMBER.sub("#", why)
+                alike.setdefault(form, set()).add(why)
+                counts.setdefault(form, Counter())[spread.demand.name] += count
+        ordered = sorted(counts, key=lambda form: -max(counts[form].values()))
+        return {_one_reason(alike[form]): dict(counts[form]) for form in ordered}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Convert to JSON values, as documented by the schema `battery_report`."""
+        return _rounded(
+            {
+                "version": VERSION,
+                "battery": self.name,
+                "digest": self.battery.digest,
+                "instances": len(self.table.names),
+                "paradigms": len(set(self.table.paradigms)),
+                "problems": list(self.battery.problems),
+                "summary": list(summary(self)),
+                "rules": dict(RULES),
+                "missing": [
+                    {"reason": why, "demands": counts} for why, counts in self.missing.items()
+                ],
+                "demands": [_spread(one) for one in self.spreads],
+                "correlations": self._correlations(),
+                "sheet": [
+                    {
+                        "heading": part.heading,
+                        "stands_out": [one._asdict() for one in part.stands_out],
+                        "instances": [row._asdict() for row in part.rows],
+                    }
+                    for part in self.sheet
+                ],
+                "layouts": [one._asdict() for one in self.layouts],
+                "precision": None if self.precision is None else _precision(self.precision),
+                "additions": [_addition(one) for one in self.additions],
+            }
+        )
+
+    def _correlations(self) -> dict[str, Any]:
+        found = self.correlations
+        return {
+            "least_instances": found.least,
+            "demands": list(found.names),
+            "rho": found.rho.tolist(),
+            "constant": {one.demand.name: one.quantiles[0] for one in self.constant},
+            "pairs": [
+                {**pair._asdict(), "kinship": pair.kinship or None} for pair in found.pairs()
+            ],
+        }
+
+
+def battery_report(
+    name: str,
+    battery: Battery,
+    layout: Layout | None = None,
+    maps: int = MAPS,
+    tick: Tick = lambda done, total: None,
+) -> BatteryReport:
+    """Report on a battery.
+
+    Args:
+        name: Name of the battery.
+        battery: The battery.
+        layout: The layout that the agents would be measured by; None to leave out what they could
+            be known to.
+        maps: Most maps on the contact sheet.
+        tick: Told how many agents have been simulated, of how many.
+
+    Raises:
+        ServiceError: The layout does not fit the battery, or covers none of it.
+    """
+    table = DemandTable.of(battery)
+    covered = spreads(table, layout)
+    found = correlations(table)
+    known = None
+    if layout is not None:
+        covered_features(layout, battery)  # says so if there are none
+        known = precision(layout, battery, tick)
+    return BatteryReport(
+        name=name,
+        battery=battery,
+        table=table,
+        spreads=tuple(covered),
+        correlations=found,
+        picture=picture(table, found, layout),
+        sheet=tuple(sheet(table, layout, maps)),
+        layouts=tuple(_covering(battery)),
+        precision=known,
+        additions=tuple(additions(table, covered, found, known)),
+    )
+
+
+def summary(report: BatteryReport) -> Iterator[str]:
+    """What a reader should know first, in sentences."""
+    total, parts = len(report.table.names), len(report.sheet)
+    varying, paradigms = report.table.varying, len(set(report.table.paradigms))
+    shared = f" under {_count(parts, 'heading')}" if parts < paradigms else ""
+    yield f"{_count(total, 'instance')} in {_count(paradigms, 'paradigm')}{shared}."
+    yield (
+        f"Of {_count(len(report.spreads), 'demand')}, {len(varying)} differ between instances, "
+        f"{len(report.constant)} have one value throughout, and {len(report.unmeasured)} are "
+        "measured for no instance."
+    )
+    what = "headings" if parts < paradigms else "paradigms"
+    if report.separating and parts > 1:
+        most = [s for s in report.separating if s.separates and s.separates >= 0.5][:5]
+        if most:
+            told = ", ".join(f"{s.demand.name} ({s.separates:.2f})" for s in most)
+            yield f"The demands that separate the {what} best are {told}."
+        else:
+            best = report.separating[0]
+            yield (
+                f"No demand separates the {what} well; the best is {best.demand.name} "
+                f"({best.separates:.2f})."
+            )
+    if report.close:
+        looks = {d.name for d in report.table.demands if d.group == LOOK}
+        pair = next((p for p in report.close if not looks & {p.one, p.other}), report.close[0])
+        yield (
+            f"{_count(len(report.close), 'pair')} of demands go together although neither is "
+            f"nested in the other, most of all {pair.one} and {pair.other} ({signed(pair.rho)})."
+        )
+    elif varying:
+        yield "No two demands go together, except those that are nested by definition."
+    known = report.precision
+    if known is not None:
+        yield from _knowledge(known)
+    elif report.layouts:
+        told = ", ".join(f"{one.layout} ({one.covered})" for one in report.layouts)
+        yield f"Shipped layouts that cover some of it, with numbers of instances: {told}."
+    else:
+        yield "No shipped layout covers any of it."
+
+
+def _knowledge(known: Precision) -> Iterator[str]:
+    covered = len(known.bank.names)
+    yield (
+        f"The layout {known.layout.name} ({known.layout.variant or 'default'}) covers "
+        f"{_count(covered, 'instance')}."
+    )
+    told = "; ".join(
+        f"{n.name} {number(n.sd * plain_unit(n.unit)[0])} of {quantity(n.prior_sd, n.unit)}"
+        for n in known.nodes
+        if n.kind == "capability"
+    )
+    yield f"What is then left of the prior's standard deviations is at best: {told}."
+    blind = [n.name for n in known.nodes if n.kind == "capability" and n.kept >= UNKNOWN]
+    if blind:
+        yield f"All but nothing can be learnt about {', '.join(blind)}."
+    if known.tangles:
+        told = ", ".join(f"{t.one} and {t.other} ({signed(t.correlation)})" for t in known.tangles)
+        yield f"The battery cannot tell these apart: {told}."
+    else:
+        yield "The battery can tell all nodes of the layout apart."
+
+
+def _covering(battery: Battery) -> Iterator[Covering]:
+    """Shipped layouts about the battery's demands, those that cover most first."""
+    made: list[Covering] = []
+    for name in LAYOUTS:
+        layout = load_layout(name)
+        if not set(layout.feature_names) & set(battery.units):
+            continue
+        try:
+            covered = len(coverage(layout, battery).features)
+        except ServiceError:  # its units differ
+            continue
+        if covered:
+            made.append(Covering(name, covered))
+    yield from sorted(made, key=lambda one: -one.covered)
+
+
+def _spread(spread: Spread) -> dict[str, Any]:
+    demand = spread.demand
+    ends = ("least", "lower_quarter", "middle", "upper_quarter", "greatest")
+    return {
+        "name": demand.name,
+        "unit": demand.unit,
+        "about": demand.about,
+        "group": demand.group,
+        "measured": spread.measured,
+        "missing": dict(spread.missing),
+        "quantiles": dict(zip(ends, spread.quantiles, strict=True)) if spread.measured else None,
+        "distinct": spread.distinct,
+        "stepped": spread.stepped,
+        "range": {"low": spread.low, "high": spread.high, "of": spread.source},
+        "outside": spread.outside,
+        "histogram": [one._asdict() for one in spread.bins],
+        "gaps": [{**gap._asdict(), "share": spread.share(gap)} for gap in spread.gaps],
+        "separates": spread.separates,
+    }
+
+
+def _precision(known: Precision) -> dict[str, Any]:
+    return {
+        "layout": known.layout.name,
+        "variant": known.layout.variant,
+        "digest": known.layout.digest,
+        "agents": AGENTS,
+        "covered": len(known.bank.names),
+        "not_covered": known.reasons,
+        "nodes": [_node(one) for one in known.nodes],
+        "correlations": known.correlations.tolist(),
+        "tangles": [one._asdict() for one in known.tangles],
+    }
+
+
+def _node(node: NodePrecision) -> dict[str, Any]:
+    return {
+        "name": node.name,
+        "kind": node.kind,
+        "unit": node.unit,
+        "about": node.about,
+        "range": [node.low, node.high],
+        "prior_sd": node.prior_sd,
+        "sd": node.sd,
+        "sd_best": node.best,
+        "sd_worst": node.worst,
+        "width_90": node.width,
+        "share_of_range": node.share,
+        "share_of_prior": node.kept,
+        "sd_by_truth": {part.name: part.sd for part in node.thirds},
+    }
+
+
+def _addition(one: Addition) -> dict[str, Any]:
+    return {
+        "rule": one.rule,
+        "demands": dict(one.demands),
+        "instances": one.count,
+        "like": one.like or None,
+        "node": one.node or None,
+        "sd_before": one.before,
+        "sd_after": one.after,
+        "share": one.share,
+        "correlation": one.correlation,
+    }
+
+
+def _one_reason(alike: Collection[str]) -> str:
+    """One reason for several that differ in numbers alone: of those, from the least to the most."""
+    numbers = [list(map(float, _NUMBER.findall(why))) for why in sorted(alike)]
+    ends = iter([(min(each), max(each)) for each in zip(*numbers, strict=True)])
+
+    def told(_: re.Match[str]) -> str:
+        low, high = next(ends)
+        return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+
+    return _NUMBER.sub(told, min(alike))
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" + ("" if number == 1 else "s")
+
+
+def _rounded(value: Any) -> Any:
+    """JSON values with six significant digits; None for what is no finite number."""
+    if isinstance(value, dict):
+        return {key: _rounded(entry) for key, entry in value.items()}  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, list | tuple):
+        return [_rounded(entry) for entry in value]  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if math.isfinite(value) else None
+    return value

@@ -1,0 +1,130 @@
+"""Small maps of arenas as SVG, for contact sheets: shapes and colours from above, no words."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from html import escape
+from typing import Final
+
+import numpy as np
+
+from animalcat.arena_configs.geometry import Solid, outline, rotate
+from animalcat.arena_configs.loader import load_text
+from animalcat.arena_configs.model import ARENA_SIDE, ArenaError
+from animalcat.arena_configs.placement import PlacedObject, Placement, place
+
+LEAST_RADIUS: Final = 0.6
+"""Metres: least radius with which a goal is drawn, so that small ones are seen."""
+MOST: Final = 250
+"""Most objects that are drawn, the largest ones."""
+_FLOOR: Final = "#f3ead9"
+_AGENT: Final = "#1f77b4"
+_REWARD: Final = "#1d5c12"
+
+
+def arena_map(text: str, name: str) -> str:
+    """Draw the map of a battery's arena.
+
+    Args:
+        text: The arena with every value fixed, YAML.
+        name: Name of the instance.
+
+    Returns:
+        An SVG element with an alternative text; empty if the arena cannot be read.
+    """
+    try:
+        (arena,) = load_text(text, name).config.arenas.values()
+        placement = place(arena, np.random.default_rng(0))  # a fixed arena leaves nothing to chance
+    except (ArenaError, ValueError):
+        return ""
+    return draw_small(placement, name)
+
+
+def draw_small(placement: Placement, name: str) -> str:
+    """Draw a placed arena without words, as an SVG element of 40 by 40 metres."""
+    size = f"{ARENA_SIDE:g}"
+    return "".join(
+        [
+            f"<svg class='map' viewBox='0 0 {size} {size}' role='img' "
+            f"aria-label='{escape(described(placement, name), quote=True)}'>",
+            f"<rect width='{size}' height='{size}' fill='{_FLOOR}'/>",
+            *_shapes(placement),
+            _agent(placement),
+            "</svg>",
+        ]
+    )
+
+
+def described(placement: Placement, name: str) -> str:
+    """What a map shows, in a sentence."""
+    counts = Counter(thing.name for thing in placement.objects)
+    things = ", ".join(f"{n} {what}" if n > 1 else what for what, n in sorted(counts.items()))
+    start = placement.agent.position
+    where = f"the agent at {start.x:.0f}, {start.z:.0f} m, heading {placement.agent.yaw % 360:.0f}°"
+    return f"Map of {name}: {where}; {things or 'nothing else'}"
+
+
+def _shapes(placement: Placement) -> Iterator[str]:
+    things = sorted(placement.objects, key=lambda t: t.size.x * t.size.z)[-MOST:]
+    for thing in sorted(things, key=_layer):
+        for solid in thing.solids():
+            yield _shape(thing, solid)
+    for thing in things:
+        if thing.kind.goal:  # also where something stands on it
+            at = thing.position
+            radius = max(LEAST_RADIUS, thing.size.x / 2)
+            yield (
+                f"<circle {_at(at.x, at.z)} r='{_number(radius)}' fill='none' "
+                f"stroke='{_REWARD if thing.reward > 0 else '#333'}' stroke-width='.35'/>"
+            )
+
+
+def _shape(thing: PlacedObject, solid: Solid) -> str:
+    red, green, blue = (round(255 * c) for c in thing.color or thing.kind.color)
+    look = f"fill='#{red:02x}{green:02x}{blue:02x}' stroke='#222' stroke-width='.15'"
+    opacity = 0.5 if thing.kind.zone else max(thing.kind.alpha, 0.3)
+    if opacity < 1.0:
+        look += f" fill-opacity='{opacity:.2g}'"
+    if solid.shape == "sphere":
+        radius = max(LEAST_RADIUS, solid.half.x) if thing.kind.goal else solid.half.x
+        return f"<circle {_at(solid.center.x, solid.center.z)} r='{_number(radius)}' {look}/>"
+    points = " ".join(f"{_number(x)},{_number(ARENA_SIDE - z)}" for x, z in outline(solid))
+    drawn = f"<polygon points='{points}' {look}/>"
+    return drawn + _uphill(solid) if solid.shape == "wedge" else drawn
+
+
+def _uphill(solid: Solid) -> str:
+    """An arrowhead that points to the high end of a ramp."""
+    length, width = 0.6 * solid.half.z, 0.6 * solid.half.x
+    spots = [(0.0, length), (width, -length), (-width, -length)]
+    return _polygon(solid.center.x, solid.center.z, spots, solid.yaw, "#222", opacity=0.35)
+
+
+def _agent(placement: Placement) -> str:
+    """A disc, and an arrow ahead of it that shows its heading."""
+    at, yaw = placement.agent.position, placement.agent.yaw
+    arrow = _polygon(at.x, at.z, [(0.0, 3.4), (0.9, 0.9), (-0.9, 0.9)], yaw, _AGENT)
+    return f"<circle {_at(at.x, at.z)} r='.9' fill='{_AGENT}'/>{arrow}"
+
+
+def _polygon(
+    x: float, z: float, spots: list[tuple[float, float]], yaw: float, fill: str, opacity: float = 1
+) -> str:
+    turned = (rotate(right, ahead, yaw) for right, ahead in spots)
+    points = " ".join(f"{_number(x + a)},{_number(ARENA_SIDE - z - b)}" for a, b in turned)
+    return f"<polygon points='{points}' fill='{fill}' fill-opacity='{opacity:g}'/>"
+
+
+def _at(x: float, z: float) -> str:
+    return f"cx='{_number(x)}' cy='{_number(ARENA_SIDE - z)}'"
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0") if math.isfinite(value) else "0"
+
+
+def _layer(thing: PlacedObject) -> tuple[bool, float]:
+    """Zones lie below; else what is higher hides what is lower."""
+    return not thing.kind.zone, thing.position.y + thing.size.y / 2

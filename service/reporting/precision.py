@@ -1,0 +1,249 @@
+"""What a layout could at best know of an agent after all instances of a battery.
+
+Agents are drawn from the prior, play every covered instance once in the layout's own words, and get
+the live posterior of these outcomes. What is left on average is the expected posterior
+(preposterior analysis). The inverse of the Fisher information would be quicker, but it looks only
+at the truth: with steep slopes it says that nothing is learnt where no instance is near the truth,
+although the others do say on which side of them it lies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from animalcat.layouts.adaptive.bank import Bank
+from animalcat.layouts.inference.live import LivePosterior
+from animalcat.layouts.inference.randomness import rng
+from animalcat.layouts.model.spec import Layout, finite_range
+from animalcat.service.batteries.battery import Battery
+from animalcat.service.measuring.coverage import coverage
+from animalcat.service.reporting.demands import Floats
+
+AGENTS: Final = 100
+"""Number of agents drawn from the prior."""
+PARTICLES: Final = 500
+"""Number of particles of their posteriors."""
+TANGLED: Final = 0.7
+"""Least absolute posterior correlation of two nodes that a battery cannot tell apart."""
+UNKNOWN: Final = 0.9
+"""Least share of the prior standard deviation that is left of a node that stays all but unknown."""
+WIDTH: Final = 3.29
+"""Width of a 90 % interval of a normal posterior, in standard deviations."""
+
+
+class PartOfRange(NamedTuple):
+    """Agents whose true value lies in one third of the prior.
+
+    Attributes:
+        name: low, middle or high.
+        sd: Expected posterior standard deviation of these agents, in the node's unit.
+    """
+
+    name: str
+    sd: float
+
+
+@dataclass(frozen=True, slots=True)
+class NodePrecision:
+    """How precisely one node could be known after the whole battery, for agents of the prior.
+
+    Expected standard deviations are roots of the mean posterior variance over agents.
+
+    Attributes:
+        name: The node.
+        kind: Capability, bias or robustness.
+        unit: Its unit; empty if it has none.
+        about: How to read a value.
+        low: Lower end of its range; None if it has none.
+        high: Upper end of its range; None if it has none.
+        prior_sd: Standard deviation of the prior.
+        sd: Expected posterior standard deviation.
+        best: The standard deviation that one agent in twenty stays below.
+        worst: The standard deviation that one agent in twenty exceeds.
+        share: `sd` as a share of the range.
+        kept: `sd` as a share of the prior's: 1 if nothing is learnt.
+        thirds: `sd` by where the true value lies.
+    """
+
+    name: str
+    kind: str
+    unit: str
+    about: str
+    low: float | None
+    high: float | None
+    prior_sd: float
+    sd: float
+    best: float
+    worst: float
+    share: float
+    kept: float
+    thirds: tuple[PartOfRange, ...]
+
+    @property
+    def width(self) -> float:
+        """Width of the 90 % interval, in the unit."""
+        return WIDTH * self.sd
+
+
+class Tangle(NamedTuple):
+    """Two nodes and the correlation of their expected posterior."""
+
+    one: str
+    other: str
+    correlation: float
+
+
+class Posterior(NamedTuple):
+    """What is known of one agent after the battery.
+
+    Attributes:
+        particles: (particles, nodes).
+        weights: (particles,), which sum to 1.
+    """
+
+    particles: Floats
+    weights: Floats
+
+    @property
+    def covariance(self) -> Floats:
+        """(nodes, nodes)."""
+        centred = self.particles - self.weights @ self.particles
+        return (centred * self.weights[:, np.newaxis]).T @ centred
+
+
+@dataclass(frozen=True, eq=False)
+class Precision:
+    """What a layout could at best know after all instances of a battery.
+
+    Attributes:
+        layout: The layout.
+        bank: The instances that it covers.
+        reasons: Why it does not cover the others, with numbers.
+        nodes: Every node of the profile, in the layout's order.
+        correlations: (nodes, nodes): correlations of the expected posterior.
+        truths: (agents, nodes): the true values of the agents.
+        posteriors: The posterior of every agent.
+    """
+
+    layout: Layout
+    bank: Bank
+    reasons: dict[str, int]
+    nodes: tuple[NodePrecision, ...]
+    correlations: Floats
+    truths: Floats
+    posteriors: tuple[Posterior, ...]
+
+    @property
+    def tangles(self) -> list[Tangle]:
+        """Pairs of nodes, at least one a capability, that the battery cannot tell apart."""
+        found = [
+            Tangle(one.name, other.name, float(self.correlations[i, j]))
+            for i, one in enumerate(self.nodes)
+            for j, other in enumerate(self.nodes[:i])
+            if "capability" in (one.kind, other.kind) and abs(self.correlations[i, j]) >= TANGLED
+        ]
+        return sorted(found, key=lambda pair: -abs(pair.correlation))
+
+
+Tick = Callable[[int, int], None]
+"""Told how many agents are done, of how many."""
+
+
+def precision(layout: Layout, battery: Battery, tick: Tick = lambda done, total: None) -> Precision:
+    """Compute what a layout could at best know after all instances of a battery that it covers.
+
+    Args:
+        layout: The layout.
+        battery: The battery.
+        tick: Told of progress.
+
+    Raises:
+        ServiceError: Units or conditions of the layout do not fit the battery.
+    """
+    covered = coverage(layout, battery)
+    instances = [battery.instances[battery.index[name]] for name in covered.features]
+    bank = Bank(
+        layout,
+        np.array([covered.features[one.name] for one in instances], np.float64),
+        [one.paradigm for one in instances],
+        names=[one.name for one in instances],
+        observes=[[o.source in one.task.observes for o in layout.outcomes] for one in instances],
+    )
+    z = rng(0, "agents", 0).standard_normal((AGENTS, len(layout.latents)))
+    truths = np.stack([n.prior.from_standard(z[:, i]) for i, n in enumerate(layout.latents)], 1)
+    posteriors: list[Posterior] = []
+    for truth in truths:
+        tick(len(posteriors), AGENTS)
+        posteriors.append(_played(bank, truth, len(posteriors)))
+    covariances = np.stack([one.covariance for one in posteriors])
+    expected: Floats = np.asarray(covariances.mean(axis=0), np.float64)
+    sd = np.sqrt(np.maximum(np.diagonal(expected), 1e-300))
+    variances = np.diagonal(covariances, axis1=1, axis2=2)
+    return Precision(
+        layout,
+        bank,
+        covered.counts,
+        tuple(_node(layout, k, truths[:, k], variances[:, k]) for k in range(len(sd))),
+        expected / np.outer(sd, sd),
+        truths,
+        tuple(posteriors),
+    )
+
+
+def _played(bank: Bank, truth: Floats, agent: int) -> Posterior:
+    features, outcomes = simulated_outcomes(bank, truth, agent)
+    posterior = LivePosterior(bank.layout, agent, particles=PARTICLES)
+    posterior.update_all(features, outcomes)
+    return Posterior(posterior.particles, posterior.weights)
+
+
+def simulated_outcomes(bank: Bank, truth: Floats, agent: int) -> tuple[Floats, Floats]:
+    """Let an agent play every instance once, in an order drawn for it.
+
+    Args:
+        bank: The instances.
+        truth: (nodes,): the agent's true values.
+        agent: Its number, by which chance is drawn.
+
+    Returns:
+        The features (instances, features) in the order played, and the outcomes.
+    """
+    generator = rng(0, "played", agent)
+    order = generator.permutation(len(bank.place))
+    rows = bank.place[order]
+    outcomes = bank.evaluator.simulate([truth], bank.distinct[rows], generator)[:, 0]
+    if outcomes.ndim == 2:
+        outcomes = np.where(bank.gives[rows], outcomes, np.nan)
+    return bank.features[order], outcomes
+
+
+def _node(layout: Layout, k: int, truth: Floats, variance: Floats) -> NodePrecision:
+    node = layout.latents[k]
+    low, high = finite_range(node.prior)
+    sd = float(np.sqrt(variance.mean()))
+    best, worst = np.sqrt(np.quantile(variance, [0.05, 0.95])).tolist()
+    return NodePrecision(
+        name=node.name,
+        kind=node.kind,
+        unit="" if node.unit == "1" else node.unit,
+        about=node.about,
+        low=low,
+        high=high,
+        prior_sd=node.prior.sd,
+        sd=sd,
+        best=best,
+        worst=worst,
+        share=sd / node.prior.span,
+        kept=sd / node.prior.sd,
+        thirds=tuple(_thirds(truth, variance)),
+    )
+
+
+def _thirds(truth: Floats, variance: Floats) -> Iterator[PartOfRange]:
+    order = np.argsort(truth, kind="stable")
+    for name, rows in zip(("low", "middle", "high"), np.array_split(order, 3), strict=True):
+        yield PartOfRange(name, float(np.sqrt(variance[rows].mean())))
