@@ -329,7 +329,7 @@ def draw_places(axes: Axes, survey: Survey) -> None:
 
 def geometry(path: Path) -> None:
     """Draw demands.png."""
-    figure = Figure(figsize=(15.0, 11.0), layout="constrained")
+    figure = Figure(figsize=(15.0, 11.9), layout="constrained")
     for number, (title, names, items) in enumerate(PANELS, 1):
         survey, _, values = measured(_arena(*items))
         draw_panel(figure.add_subplot(2, 3, number), title, names, survey, values)
@@ -338,7 +338,7 @@ def geometry(path: Path) -> None:
 
 def more(path: Path) -> None:
     """Draw demands-more.png."""
-    figure = Figure(figsize=(15.0, 8.8), layout="constrained")
+    figure = Figure(figsize=(15.0, 9.3), layout="constrained")
     above, below = figure.subfigures(2, 1, height_ratios=(2, 1))
     for number, (title, names, arena) in enumerate(MORE, 1):
         survey, _, values = measured(arena)
