@@ -58,6 +58,8 @@ _OVER: Final = 0.1
 """Share of its radius by which the body's centre is beyond an edge before it may slip off."""
 _LEVEL: Final = 0.02
 _LEAST_GAP: Final = 1e-3
+_TIE: Final = 1e-6
+"""Metres by which ways may differ that count as equally long."""
 _BOTTOM: Final = -1e3
 _AXES: Final = ((1, 0), (0, 1), (-1, 0), (0, -1))
 _DIAGONALS: Final = ((1, 1), (-1, 1), (-1, -1), (1, -1))
@@ -453,25 +455,6 @@ def _knight(axis: Indices, diagonal: Indices) -> Indices:
     return np.where(one == other, one, -1)
 
 
-class Tree(NamedTuple):
-    """Shortest ways from one place to all others.
-
-    Attributes:
-        metres: Length of the way to each place; infinite where there is none.
-        before: The place before each on its way; negative at the start and where there is none.
-    """
-
-    metres: Array
-    before: npt.NDArray[np.int32]
-
-    def path(self, place: int) -> list[int]:
-        """Places on the way to one, from the start."""
-        found = [place]
-        while (place := int(self.before[place])) >= 0:
-            found.append(place)
-        return found[::-1]
-
-
 @dataclass(frozen=True, eq=False)
 class Graph:
     """Moves from place to place.
@@ -493,7 +476,7 @@ class Graph:
 
     def shortest(self, start: int) -> Tree:
         """Find the shortest ways from a place."""
-        return Tree(*dijkstra(self._sparse, indices=start, return_predecessors=True))
+        return Tree(self, start, dijkstra(self._sparse, indices=start, return_predecessors=False))
 
     def reached(self, start: int) -> Mask:
         """The places to which there is a way from one."""
@@ -516,6 +499,53 @@ class Graph:
     def _sparse(self) -> csr_array:
         number = len(self.ends) - 1
         return csr_array((self.metres, self.targets, self.ends), shape=(number, number))
+
+    @cached_property
+    def reversed(self) -> Graph:
+        """The moves the other way round: from where each leads to where it begins."""
+        order = np.argsort(self.targets, kind="stable")
+        places = np.arange(len(self.ends) - 1)
+        sources = np.repeat(places, np.diff(self.ends))[order]
+        ends = np.searchsorted(self.targets[order], np.append(places, len(places)))
+        return Graph(ends, sources, self.metres[order])
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Shortest ways from one place to all others.
+
+    Attributes:
+        graph: The moves that they are made of.
+        start: Where they begin.
+        metres: Length of the way to each place; infinite where there is none.
+    """
+
+    graph: Graph
+    start: int
+    metres: Array
+
+    def path(self, place: int, x: Array, z: Array) -> list[int]:
+        """Places on the way to one, from the start.
+
+        Many ways over the grid are equally long. Gone back from its end, this is the one that
+        always heads for the start as straight as it can. So it is the same in an arena that is
+        mirrored or turned.
+
+        Args:
+            place: Where the way ends; there is one.
+            x: X of each place, in metres.
+            z: Z of each place, in metres.
+        """
+        back, found = self.graph.reversed, [place]
+        while place != self.start:
+            some = slice(back.ends[place], back.ends[place + 1])
+            before, metres = back.targets[some], back.metres[some]
+            tied = before[self.metres[before] + metres <= self.metres[place] + _TIE]
+            dx, dz = x[tied] - x[place], z[tied] - z[place]
+            ahead = dx * (x[self.start] - x[place]) + dz * (z[self.start] - z[place])
+            place = int(tied[np.argmax(ahead / np.hypot(dx, dz))])
+            found.append(place)
+        return found[::-1]
 
 
 def _ends(numbers: npt.NDArray[Any]) -> Indices:

@@ -427,7 +427,8 @@ class Terrain:
         if best is None:
             return None
         _, number, place = best
-        return self.route_along(tree.path(place), number, graph, safe=safe)
+        places = tree.path(place, ground.x, ground.z)
+        return self.route_along(places, number, graph, safe=safe)
 
     def route_along(self, places: Sequence[int], number: int, graph: Graph, *, safe: bool) -> Route:
         """Draw a way tight.

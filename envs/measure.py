@@ -249,7 +249,9 @@ def _of_goal(survey: Survey, watched: Watch, which: int, at_rest: Survey) -> dic
         reason = "the goal is never seen and then hidden"
         missing = dict.fromkeys(("timeUnderOcc", "hidingPlaces", "numPositions"), reason)
         return readings | {"occluderPresence": presence} | missing
-    places = _places(survey, watched, which, watched.eye if by_itself else lost_at or watched.eye)
+    eye = watched.eye if by_itself else lost_at or watched.eye
+    points = hiding_places(survey, watched, which, eye)
+    places = points if isinstance(points, str) else float(max(len(points), 1))
     return readings | {
         "occluderPresence": 1.0,
         "timeUnderOcc": max(lost) if lost else still,
@@ -358,12 +360,21 @@ def _moving(survey: Survey, watched: Watch, which: int) -> tuple[Reading, Point 
     return seconds, way.at(start)
 
 
-def _places(survey: Survey, watched: Watch, which: int, eye: Point) -> Reading:
-    """Number of places where the hidden goal could be.
+def hiding_places(survey: Survey, watched: Watch, which: int, eye: Point) -> list[Point] | str:
+    """Find the places where a hidden goal could be.
 
     A place is a patch of points at which a ball of the goal's size lies on something, is out of
     sight, and can be touched by the agent. Patches are apart where the ball would show between
     them. Where the agent has to choose for good, all patches behind one choice are one place.
+
+    Args:
+        survey: The placed arena.
+        watched: What was seen of its goals.
+        which: Number of the goal among those that were watched.
+        eye: From where it was seen last.
+
+    Returns:
+        A point of each place, where the ball's centre could be; or why they are not known.
     """
     try:
         terrain = survey.walked
@@ -378,7 +389,7 @@ def _places(survey: Survey, watched: Watch, which: int, eye: Point) -> Reading:
     x, z = (grid.ravel() for grid in np.meshgrid(axis, axis, indexing="ij"))
     there = np.flatnonzero(np.isfinite(metres))
     reachable = KDTree(np.column_stack([ground.x, ground.height, ground.z])[there])
-    region, found = np.zeros(len(x), np.int_), set[tuple[float, ...]]()
+    region, found = np.zeros(len(x), np.int_), dict[tuple[float, ...], Point]()
     for level in _levels(scene, rows):
         balls = np.column_stack([x, np.full(len(x), level + radius), z])
         inside = (np.minimum(x, z) >= radius) & (np.maximum(x, z) <= ARENA_SIDE - radius)
@@ -403,8 +414,9 @@ def _places(survey: Survey, watched: Watch, which: int, eye: Point) -> Reading:
         grids = (mask.reshape(len(axis), -1) for mask in (free, hidden, joined | hidden))
         for room, point in _patches(*grids).items():
             here = int(region[point])
-            found.add((here,) if _chosen(survey, here) else (here, level, room))
-    return float(max(len(found), 1))
+            name = (here,) if _chosen(survey, here) else (here, level, room)
+            found.setdefault(name, Point(*balls[point].tolist()))
+    return list(found.values())
 
 
 def _chosen(survey: Survey, region: int) -> bool:
@@ -427,7 +439,7 @@ def _patches(free: Mask, hidden: Mask, joined: Mask) -> dict[int, int]:
             are one, although the ball itself may not get from one to the other.
 
     Returns:
-        By number of the patch, one of its points, as an index into the flat grid.
+        By number of the patch, the point in its middle, as an index into the flat grid.
     """
     labels, number = ndimage.label(hidden, _ALL_ROUND)
     leaks = ndimage.binary_dilation(free & ~hidden, _ALL_ROUND)
@@ -436,7 +448,11 @@ def _patches(free: Mask, hidden: Mask, joined: Mask) -> dict[int, int]:
     for patch in range(1, number + 1):
         points = labels == patch
         if points.sum() >= _LEAST_PATCH or not (points & leaks).any():
-            counted[int(rooms[points][0])] = int(np.flatnonzero(points)[0])
+            rows, columns = np.nonzero(points)
+            off = (rows - rows.mean()) ** 2 + (columns - columns.mean()) ** 2
+            middle = int(np.argmin(off))
+            row, column = int(rows[middle]), int(columns[middle])
+            counted[int(rooms[row, column])] = row * points.shape[1] + column
     return counted
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from animalcat.arena_configs.features.survey import Survey
 from animalcat.arena_configs.placement import PlacedObject
@@ -15,6 +15,13 @@ Reading: TypeAlias = float | str
 """A measured value, or why the feature does not apply."""
 
 Measured: TypeAlias = Literal["placement", "playing"]
+
+ALONG_WAY: Final = 2
+"""Version of how a way is drawn, and so of what is measured along it.
+
+With 2, one of several equally long ways over the grid is taken by a rule that a mirror or a turn
+does not change.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,18 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from animalcat.arena_configs.features.definition import FeatureDefinition
+from animalcat.arena_configs.features.definition import ALONG_WAY, FeatureDefinition
 
 
 def _row(
-    name: str, unit: str, description: str, low: float = 0.0, high: float = math.inf
+    name: str,
+    unit: str,
+    description: str,
+    low: float = 0.0,
+    high: float = math.inf,
+    version: int = 1,
 ) -> FeatureDefinition:
-    return FeatureDefinition(name, unit, description, None, low, high, "hiding")
+    return FeatureDefinition(name, unit, description, None, low, high, "hiding", version)
 
 
 HIDING: Final = (
@@ -25,18 +30,21 @@ HIDING: Final = (
         "",
         "1: a reward is seen and then hidden, by itself or because the agent moves",
         high=1.0,
+        version=ALONG_WAY,
     ),
     _row(
         "timeUnderOcc",
         "s",
         "the longer of the times for which the goal is hidden from an agent that stands still and "
         "from one that moves along its way",
+        version=ALONG_WAY,
     ),
     _row(
         "numPositions",
         "",
         "places besides its own where the hidden goal could be as well; 1 if there is none",
         low=1.0,
+        version=ALONG_WAY,
     ),
     _row(
         "goalTravel",
@@ -60,6 +68,7 @@ HIDING: Final = (
         "s",
         "how long the goal, at rest, is out of sight on the agent's way after it was seen; 0: "
         "never",
+        version=ALONG_WAY,
     ),
     _row(
         "hidingPlaces",
@@ -67,6 +76,7 @@ HIDING: Final = (
         "places where the hidden goal could be, its own among them, each out of sight from where "
         "the agent last saw it",
         low=1.0,
+        version=ALONG_WAY,
     ),
     _row(
         "decoysHidden",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from animalcat.arena_configs.features.definition import FeatureDefinition, Reading
+from animalcat.arena_configs.features.definition import ALONG_WAY, FeatureDefinition, Reading
 from animalcat.arena_configs.features.survey import Survey
 from animalcat.arena_configs.placement import PlacedObject
 
@@ -50,6 +50,7 @@ LOOKS: Final = (
         "everything is as it is placed",
         _occluders,
         group="look",
+        version=ALONG_WAY,
     ),
     *(
         FeatureDefinition(
@@ -59,6 +60,7 @@ LOOKS: Final = (
             _channel(lambda survey: survey.occluders, channel, "no occluder"),
             high=255.0,
             group="look",
+            version=ALONG_WAY,
         )
         for channel, name in enumerate(_CHANNELS)
     ),

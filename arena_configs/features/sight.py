@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Final
 
-from animalcat.arena_configs.features.definition import FeatureDefinition, Reading
+from animalcat.arena_configs.features.definition import ALONG_WAY, FeatureDefinition, Reading
 from animalcat.arena_configs.features.start import SECONDS_PER_UNIT
 from animalcat.arena_configs.features.survey import Survey
 from animalcat.arena_configs.sightlines import SEEN, Look
@@ -91,8 +91,9 @@ def _row(
     description: str,
     measure: Callable[[Survey], Reading],
     high: float = math.inf,
+    version: int = 1,
 ) -> FeatureDefinition:
-    return FeatureDefinition(name, unit, description, measure, 0.0, high, "sight")
+    return FeatureDefinition(name, unit, description, measure, 0.0, high, "sight", version)
 
 
 SIGHT: Final = (
@@ -125,6 +126,7 @@ SIGHT: Final = (
         "good; at the start if it never has to",
         _at_choice,
         high=1.0,
+        version=ALONG_WAY,
     ),
     _row(
         "goalSeenOnWay",
@@ -132,6 +134,7 @@ SIGHT: Final = (
         "share of the way from which a twentieth of the goal's disc or more is not hidden",
         _on_way,
         high=1.0,
+        version=ALONG_WAY,
     ),
     _row(
         "glassInSight",
@@ -148,5 +151,6 @@ SIGHT: Final = (
         "first move if it never has to",
         _dark_at_choice,
         high=1.0,
+        version=ALONG_WAY,
     ),
 )

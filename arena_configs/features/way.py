@@ -10,7 +10,13 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-from animalcat.arena_configs.features.definition import FeatureDefinition, Reading, of_goal, of_way
+from animalcat.arena_configs.features.definition import (
+    ALONG_WAY,
+    FeatureDefinition,
+    Reading,
+    of_goal,
+    of_way,
+)
 from animalcat.arena_configs.features.start import SECONDS_PER_UNIT, bearing, behind_code, side_code
 from animalcat.arena_configs.features.survey import Survey
 from animalcat.arena_configs.geometry import Solid, overlaps
@@ -184,8 +190,9 @@ def _row(
     measure: Callable[[Survey], Reading],
     low: float = 0.0,
     high: float = math.inf,
+    version: int = ALONG_WAY,
 ) -> FeatureDefinition:
-    return FeatureDefinition(name, unit, description, measure, low, high, "way")
+    return FeatureDefinition(name, unit, description, measure, low, high, "way", version)
 
 
 WAY: Final = (
@@ -230,6 +237,7 @@ WAY: Final = (
         of_goal(lambda survey, goal: bearing(survey.placement, goal)),
         low=-180.0,
         high=180.0,
+        version=1,
     ),
     _row(
         "goalSide",
@@ -239,6 +247,7 @@ WAY: Final = (
         of_goal(lambda survey, goal: side_code(bearing(survey.placement, goal))),
         low=-1.0,
         high=1.0,
+        version=1,
     ),
     _row(
         "goalBehind",
@@ -247,6 +256,7 @@ WAY: Final = (
         "degrees), 0.5: to a side",
         of_goal(lambda survey, goal: behind_code(bearing(survey.placement, goal))),
         high=1.0,
+        version=1,
     ),
     _row(
         "rampNeeded",
@@ -303,6 +313,7 @@ WAY: Final = (
         "metres in lava if the agent made straight for the goal, over what it can walk on and as "
         "if nothing else were there",
         _with_lava(_lava_straight),
+        version=1,
     ),
     _row(
         "lavaShortest",
@@ -323,6 +334,7 @@ WAY: Final = (
         "0.25 m and up to 5 m",
         _lava_margin,
         high=5.0,
+        version=1,
     ),
     _row("hotOnWay", "m", "metres of the way in hot zones", of_way(_hot)),
     _row(
@@ -351,6 +363,7 @@ WAY: Final = (
         "s",
         "time for which all rewards together, less what time costs, still pass the pass mark",
         time_allowed,
+        version=1,
     ),
     _row("timeShare", "", "time needed over time allowed", _time_share),
 )

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -43,6 +43,11 @@ class Coverage:
         """Number of uncovered instances by reason, the most frequent reason first."""
         return dict(Counter(self.reasons.values()).most_common())
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return how many instances are covered, of how many, and why the others are not."""
+        total = len(self.features) + len(self.reasons)
+        return {"covered": len(self.features), "of": total, "left_out": self.counts}
+
     @property
     def gaps(self) -> str:
         """Reasons with counts, as in "21 of 37: no reward; 16: rewardDistance above 40 m"."""
@@ -58,6 +63,14 @@ def covered_features(
     layout: Layout, battery: Battery, *, as_once: bool = False
 ) -> dict[str, Sequence[float]]:
     """Return the features of the covered instances by name, in the order of the layout's columns.
+
+    Arguments and errors are those of `some_coverage`.
+    """
+    return dict(some_coverage(layout, battery, as_once=as_once).features)
+
+
+def some_coverage(layout: Layout, battery: Battery, *, as_once: bool = False) -> Coverage:
+    """Return what a layout covers of a battery, which has to be something.
 
     Args:
         layout: The layout.
@@ -77,7 +90,7 @@ def covered_features(
             f"layout {layout.name!r} covers none of the {len(battery.instances)} instances of the "
             f"battery. {found.gaps}{advice}",
         )
-    return dict(found.features)
+    return found
 
 
 def coverage(layout: Layout, battery: Battery, *, as_once: bool = False) -> Coverage:

@@ -18,7 +18,7 @@ from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.instance import Instance
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.library.layouts import shipped_layout
-from animalcat.service.measuring.coverage import covered_features
+from animalcat.service.measuring.coverage import some_coverage
 from animalcat.service.measuring.generation import InstanceSource, source_for
 from animalcat.service.model import CapabilityStatus, Decision, Episode, Outcome, SessionSpec
 
@@ -55,6 +55,7 @@ class Measurement:
 
     Attributes:
         learner: Chooses instances and is told outcomes.
+        coverage: What the layout covers of the battery, and why it leaves out the rest.
         candidates: Paradigm of every instance of the battery that can be chosen, by its name.
     """
 
@@ -80,7 +81,8 @@ class Measurement:
                 instance is covered, or none can be made.
         """
         layout = layout or shipped_layout(spec.layout, spec.layout_variant)
-        covered = covered_features(layout, battery, as_once=not spec.layout_digest)
+        self.coverage = some_coverage(layout, battery, as_once=not spec.layout_digest)
+        covered = self.coverage.features
         self._seed = spec.seed
         self._source: InstanceSource | None = None
         offers = None

@@ -100,6 +100,7 @@ def exported_profile(
     about["alarm"] = measurement.learner.alarm
     about["retest"] = measurement.learner.retest
     about["limits"] = measurement.limits
+    about["coverage"] = measurement.coverage.to_dict()
     about["certificates"] = [
         {"n": n, "counted_at": n + CERTIFICATE_DELAY, **certificate.result}
         for n, certificate in sorted(certificates.items())
@@ -134,6 +135,7 @@ def live_profile(
     about["alarm"] = measurement.learner.alarm
     about["retest"] = measurement.learner.retest
     about["limits"] = measurement.limits
+    about["coverage"] = measurement.coverage.to_dict()
     profile = Profile.of_live(measurement.learner.posterior, status, about)
     return Report(profile.to_dict(), measurement.with_reach(_capabilities(profile)))
 

@@ -16,6 +16,7 @@ from animalcat.cli.shared.command_help import AGENT, CHOICE, END, PLAYED, RUNNIN
 from animalcat.cli.shared.output import fail, status
 from animalcat.cli.shared.progress import operation_progress
 from animalcat.cli.shared.remote import AsJson, Data, Server, client_for
+from animalcat.cli.shared.tables import left_out
 from animalcat.client import Client, values
 from animalcat.client.values import Session
 from animalcat.envs.backends import AUTOMATIC
@@ -183,7 +184,11 @@ class Plan:
         """Create the session, which waits for its agent."""
         battery = find_battery(client, self.battery, self.fields["seed"], self.features)
         with status("making the session"):
-            return client.create_session(agent=self.agent, battery=battery, **self.fields)
+            session = client.create_session(agent=self.agent, battery=battery, **self.fields)
+            gaps = left_out(client.profile(session))
+        if gaps:
+            typer.echo(f"note: {gaps}", err=True)
+        return session
 
 
 def _plan(

@@ -45,9 +45,23 @@ def profile_rows(profile: Mapping[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
+def left_out(profile: Mapping[str, Any]) -> str:
+    """How many arenas of the battery the layout covers, and why not the others; empty if all."""
+    found = profile["provenance"].get("coverage")
+    if not found or not found["left_out"]:
+        return ""
+    why = "; ".join(f"{number}: {reason}" for reason, number in found["left_out"].items())
+    return (
+        f"The layout covers {found['covered']} of {found['of']} arenas of the battery. "
+        f"Left out: {why}."
+    )
+
+
 def print_profile(profile: Mapping[str, Any], title: str) -> None:
     """Print a profile; after an alarm also what it found, and the second reading."""
     print_rows(profile_rows(profile), NODE_COLUMNS, as_json=False, title=title)
+    if gaps := left_out(profile):
+        console().print(gaps, highlight=False)
     if misfit := profile["provenance"].get("misfit"):
         console().print(f"The layout does not describe this agent {misfit}.", highlight=False)
     again: Mapping[str, Any] | None = profile.get("second_reading")

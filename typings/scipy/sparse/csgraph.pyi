@@ -5,8 +5,8 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 def dijkstra(
-    csgraph: csr_array, *, indices: int, return_predecessors: Literal[True]
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]: ...
+    csgraph: csr_array, *, indices: int, return_predecessors: Literal[False]
+) -> npt.NDArray[np.float64]: ...
 def connected_components(
     csgraph: csr_array, *, directed: bool, connection: Literal["weak", "strong"]
 ) -> tuple[int, npt.NDArray[np.int32]]: ...

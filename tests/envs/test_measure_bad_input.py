@@ -1,0 +1,196 @@
+"""Whatever an arena holds, every demand has a value or a reason, and measuring comes to an end."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from animalcat.arena_configs.features import FEATURES, Reading, Survey, measure_features
+from animalcat.arena_configs.loader import load_text
+from animalcat.arena_configs.model import Arena, ArenaError, Item, Vector3
+from animalcat.arena_configs.placement import MAX_OBJECTS, place
+from animalcat.arena_configs.writer import to_yaml
+from animalcat.cli.arena.measuring import Plan, feature_rows
+from animalcat.envs.measure import LONGEST, measure_playing, watch
+from animalcat.envs.testing import start, thing
+from tests.envs.test_sim_bad_input import arenas
+
+PLAN = Plan(0, "animalcat", "4.x")
+PLAYED = {name for name, feature in FEATURES.items() if feature.measured == "playing"}
+
+
+def measured(*items: Item, time_limit: int = 250) -> dict[str, Reading]:
+    """The value of every demand, or why there is none; values are within their ranges."""
+    return checked(Arena(time_limit=time_limit, items=items))
+
+
+def checked(arena: Arena) -> dict[str, Reading]:
+    survey = Survey(place(arena, np.random.default_rng(0)))
+    values, missing = measure_features(survey, *measure_playing(survey))
+    assert not values.keys() & missing.keys()
+    for name, value in values.items():
+        assert FEATURES[name].low <= value <= FEATURES[name].high, name
+    assert all(missing.values())
+    found: dict[str, Reading] = {**values, **missing}
+    assert found.keys() == FEATURES.keys()
+    return found
+
+
+@given(arena=arenas)
+@settings(
+    max_examples=12, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+def test_any_arena_is_measured_or_refused(arena: Arena) -> None:
+    # Simulated time is what takes time: most of these would be watched for a minute.
+    arena = arena.model_copy(update={"time_limit": min(arena.time_limit, 40) or 40})
+    with contextlib.suppress(ArenaError):
+        checked(load_text(to_yaml(arena), "made").config.first)
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        pytest.param((), id="nothing"),
+        pytest.param((start(),), id="no goal"),
+        pytest.param((start(), thing("BadGoal", 20, 0, 20)), id="only a bad goal"),
+        pytest.param((start(), thing("SpawnerTree", 20, 0, 20)), id="only a spawner"),
+    ],
+)
+def test_without_a_reward_nothing_is_hidden(items: tuple[Item, ...]) -> None:
+    found = measured(*items, time_limit=30)
+    assert {name: found[name] for name in PLAYED} == {
+        **dict.fromkeys(PLAYED, "no reward"),
+        "decoysHidden": 0.0,
+    }
+
+
+def test_without_an_agent_it_starts_by_chance() -> None:
+    found = measured(thing("GoodGoal", 20, 0, 20))
+    assert found["occluderPresence"] == 0.0
+    assert not isinstance(found["wayLength"], str)
+
+
+def test_a_goal_that_nobody_gets_to() -> None:
+    """It falls into a box: hidden, and nobody knows for how long."""
+    box = [thing("Wall", 20, 0, z, size=(9, 4, 1)) for z in (26, 34)]
+    box += [thing("Wall", x, 0, 30, size=(1, 4, 6.9)) for x in (16, 24)]
+    found = measured(start(), *box, thing("GoodGoal", 20, 8, 30))
+    never = "the hidden goal is not seen from anywhere that the agent can safely get to"
+    assert found["occluderPresence"] == 1.0
+    assert found["hiddenStanding"] == found["timeUnderOcc"] == found["hiddenFrom"] == never
+    assert found["wayLength"] == found["hiddenMoving"] == found["timeNeeded"]
+    assert "no safe way" in str(found["wayLength"])
+
+
+def test_an_agent_that_starts_inside_something() -> None:
+    """The arena's own objects cannot stand in the agent, but lava may lie under it."""
+    found = measured(start(), thing("DeathZone", 20, 0, 5), thing("GoodGoal", 20, 0, 20))
+    assert found["lavaPresence"] == 1.0
+
+
+@pytest.mark.timeout(120)
+def test_two_thousand_walls() -> None:
+    spots = [(x, z) for x in np.arange(0.5, 39.5, 0.87) for z in np.arange(8, 39.5, 0.7)]
+    spots = spots[: MAX_OBJECTS - 2]
+    crowd = Item(
+        name="Wall",
+        positions=tuple(Vector3(x=float(x), z=float(z)) for x, z in spots),
+        sizes=(Vector3(x=0.2, y=1, z=0.2),) * len(spots),
+        rotations=(0.0,) * len(spots),
+    )
+    found = measured(start(), crowd, thing("GoodGoal", 3, 9, 20))
+    assert found["obstacles"] == len(spots)
+    assert found["goalTravel"] != 0.0
+
+
+@pytest.mark.timeout(120)
+def test_two_thousand_rewards() -> None:
+    """So many are neither watched nor put in order, but counted."""
+    spots = [(x, z) for x in np.arange(0.5, 39.5, 0.87) for z in np.arange(8, 39.5, 0.7)]
+    crowd = Item(
+        name="GoodGoalMulti",
+        positions=tuple(Vector3(x=float(x), z=float(z)) for x, z in spots[: MAX_OBJECTS - 2]),
+        sizes=(Vector3(x=0.5, y=0.5, z=0.5),) * (MAX_OBJECTS - 2),
+    )
+    found = measured(start(), crowd)
+    assert found["rewards"] == MAX_OBJECTS - 2
+    assert "every order of up to 8 is tried" in str(found["bestReturn"])
+
+
+def test_what_never_comes_to_rest_is_watched_for_a_limited_time() -> None:
+    grows = Item(
+        name="GrowGoal",
+        positions=(Vector3(x=20, z=30),),
+        initial_values=(0.5,),
+        final_values=(5.0,),
+        change_rates=(1e-6,),
+    )
+    survey = Survey(place(Arena(items=(start(), grows)), np.random.default_rng(0)))
+    seen = watch(survey, [survey.placement.objects[0]])
+    assert not seen.rested
+    assert math.isclose(float(seen.seconds[-1]), LONGEST, abs_tol=0.1)
+
+
+SEQUENCE = """!ArenaConfig
+randomizeArenas: {random}
+arenas:
+  0: !Arena
+    timeLimit: 100
+    passMark: 0
+    mergeNextArena: {merge}
+    items:
+    - !Item {{name: Agent, positions: [!Vector3 {{x: 20, y: 0, z: 5}}], rotations: [0]}}
+    - !Item {{name: GoodGoal, positions: [!Vector3 {{x: 20, y: 0, z: 15}}], sizes: [!Vector3 {{x: 1, y: 1, z: 1}}]}}
+  3: !Arena
+    timeLimit: 100
+    items:
+    - !Item {{name: Agent, positions: [!Vector3 {{x: 20, y: 0, z: 5}}], rotations: [0]}}
+  7: !Arena
+    timeLimit: 100
+    items:
+    - !Item {{name: Wall, positions: [!Vector3 {{x: 1.0e+30, y: 0, z: 20}}]}}
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize(("random", "merge"), [("false", "true"), ("true", "false")])
+def test_arenas_of_a_sequence_are_measured_one_by_one(
+    tmp_path: Path, random: str, merge: str
+) -> None:
+    path = tmp_path / "three.yml"
+    path.write_text(SEQUENCE.format(random=random, merge=merge))
+    first, second, third = feature_rows(path, PLAN)
+    assert [row.instance for row in (first, second, third)] == ["three-0", "three-3", "three-7"]
+    assert first.features is not None
+    assert first.features["rewardDistance"] == pytest.approx(10.0, abs=0.01)
+    assert second.missing["rewardDistance"] == "no reward"
+    assert third.features is None
+    assert third.error
+    for row in (first, second):
+        assert row.features is not None
+        assert row.features.keys() | row.missing.keys() == FEATURES.keys()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b"\xff\xfe\x00\x80", id="no text"),
+        pytest.param(b"- just\n- a list\n", id="no arena"),
+        pytest.param(b"!ArenaConfig\narenas: {}\n", id="no arenas"),
+        pytest.param(b"!ArenaConfig\narenas: {0: !Arena {timeLimit: soon}}\n", id="no number"),
+    ],
+)
+def test_a_file_that_does_not_load_is_a_row_with_its_error(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "bad.yml"
+    path.write_bytes(content)
+    (row,) = feature_rows(path, PLAN)
+    assert row.features is None
+    assert row.error
+    assert "bad.yml" in row.error
+    (gone,) = feature_rows(tmp_path / "gone.yml", PLAN)
+    assert gone.error

@@ -1,0 +1,128 @@
+"""Object permanence, live: arenas in which the goal is hidden, measured and played."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from animalcat.layouts.library import load_layout
+from animalcat.service.batteries.battery import ArenaFile, import_files
+from animalcat.service.measuring.coverage import coverage
+
+LAYOUT = load_layout("object-permanence", "measured")
+
+
+def item(name: str, x: float, z: float, *size: float, y: float = 0) -> str:
+    sizes = f", sizes: [!Vector3 {{x: {size[0]}, y: {size[1]}, z: {size[2]}}}]" if size else ""
+    place = f"positions: [!Vector3 {{x: {x}, y: {y}, z: {z}}}]"
+    return f"    - !Item {{name: {name}, {place}{sizes}, rotations: [0]}}\n"
+
+
+def arena(*items: str, wait: float = 0, head: str = "") -> str:
+    """The agent looks ahead from the middle of one side, and has to wait first."""
+    agent = (
+        "    - !Item {name: Agent, positions: [!Vector3 {x: 20, y: 0, z: 4}], rotations: [0], "
+        f"frozenAgentDelays: [{wait}]}}\n"
+    )
+    start = f"!ArenaConfig\narenas:\n  0: !Arena\n    pass_mark: 0\n    t: 120\n{head}    items:\n"
+    return start + agent + "".join(items)
+
+
+def behind(x: float, wait: float, screens: int = 2, size: float = 1) -> str:
+    """The goal falls behind one of some screens."""
+    walls = [item("Wall", 8 + 24 * k / max(1, screens - 1), 16, 5, 4, 1) for k in range(screens)]
+    return arena(*walls, item("GoodGoal", x, 18, size, size, size, y=8), wait=wait)
+
+
+GOAL = item("GoodGoal", 20, 14, 1, 1, 1)
+BOX = "".join(item("Wall", x, z, *s) for x, z, *s in (
+    (20, 20, 9, 4, 1), (20, 28, 9, 4, 1), (16, 24, 1, 4, 6.9), (24, 24, 1, 4, 6.9)
+))  # fmt: skip
+ARENAS = {
+    "screen-left-1": behind(8, 0),
+    "screen-left-5": behind(8, 5, size=2),
+    "screen-right-6": behind(32, 6),
+    "screen-three-7": behind(20, 7, screens=3),
+    "plain-near": arena(GOAL),
+    "plain-far": arena(item("GoodGoal", 24, 24, 2, 2, 2)),
+    "dark-long": arena(GOAL, head="    blackouts: [10, 55]\n", wait=5.5),
+    "many-two": arena(GOAL, item("GoodGoalMulti", 30, 20, 1, 1, 1)),
+    "many-bad": arena(GOAL, item("BadGoal", 30, 20, 1, 1, 1)),
+    "shut-box": arena(BOX, item("GoodGoal", 20, 24, 1, 1, 1, y=8)),
+}
+UNSEEN = "the hidden goal is not seen from anywhere that the agent can safely get to"
+
+
+def test_what_the_layout_covers(tmp_path: Path) -> None:
+    battery = import_files([ArenaFile(f"{n}.yml", t) for n, t in ARENAS.items()], 0, tmp_path)
+    found = coverage(LAYOUT, battery)
+    assert found.reasons == {
+        "many-two": "rewards above 1",
+        "many-bad": "badGoals above 0",
+        "shut-box": UNSEEN,
+    }
+    assert found.to_dict() == {
+        "covered": 7,
+        "of": 10,
+        "left_out": {"badGoals above 0": 1, "rewards above 1": 1, UNSEEN: 1},
+    }
+    table = {
+        name: dict(zip(LAYOUT.feature_names, row, strict=True))
+        for name, row in found.features.items()
+    }
+    hidden = {name: row["timeUnderOcc"] for name, row in table.items() if row["occluderPresence"]}
+    assert hidden.keys() == {name for name in table if not name.startswith("plain")}
+    # Who is frozen longer has it out of sight longer, since the goal falls after a second.
+    assert 0.5 < hidden["screen-left-1"] < 2.5
+    assert 4.0 < hidden["screen-left-5"] < hidden["screen-right-6"] < hidden["screen-three-7"] < 9.0
+    assert hidden["dark-long"] == pytest.approx(4.5, abs=0.13)
+    assert [table[name]["rightLeftPosition"] for name in ("screen-left-1", "screen-right-6")] == [
+        -1,
+        1,
+    ]
+    assert table["screen-three-7"]["numPositions"] == 2
+    # The paper's ranges end at 4 s.
+    assert "timeUnderOcc above 4 s" in coverage(load_layout("object-permanence"), battery).gaps
+
+
+@pytest.mark.slow
+def test_a_session_over_hidden_goals(tmp_path: Path) -> None:
+    folder = tmp_path / "hidden"
+    folder.mkdir()
+    for name, text in ARENAS.items():
+        (folder / f"{name}.yml").write_text(text)
+    done = subprocess.run(
+        [
+            *(
+                sys.executable,
+                "-m",
+                "animalcat",
+                "session",
+                "run",
+                "--agent",
+                "builtin:braitenberg",
+            ),
+            *("--battery", folder, "--layout", LAYOUT.name, "--variant", LAYOUT.variant),
+            *("--max-episodes", "7", "--no-certify", "--json"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "ANIMALCAT_HOME": str(tmp_path / "home")},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "note: The layout covers 7 of 10 arenas of the battery." in done.stderr
+    assert UNSEEN in done.stderr
+    result = json.loads(done.stdout)
+    profile = result["profile"]
+    assert (result["state"], result["episodes"]) == ("finished", 7)
+    assert list(profile["nodes"]) == list(LAYOUT.latent_names)
+    assert profile["provenance"]["coverage"]["covered"] == 7
+    known = profile["nodes"]["memoryAbility"]
+    assert known["unit"] == "s"
+    assert 0.0 <= known["hdi"][0] < known["mean"] < known["hdi"][1] <= 22.0
