@@ -39,8 +39,15 @@ SPLITS: Final = 15
 """Number of times that a fifth of the tasks is held out, as in Figure 6a of Burden et al. 2023."""
 MIDDLE: Final = (0.2, 0.7)
 """Success rates of the entrants that are also compared by themselves."""
-PARTICLES: Final = 1000
-"""Number of particles of a fit: half of a session's, since there are 26 fits an entrant."""
+CHOSEN_ON: Final = frozenset(
+    {
+        *("AirbrainNM", "ARF-RL", "BLAI", "CHROMA", "DeepFox", "dhr", "hhq126152", "ice-play"),
+        *("INAOE1", "MadStorks", "Tetravoxel", "TheAnimalsEscapedFromPenn", "Thursday", "y.yang"),
+    }
+)
+"""Entrants on half of whose tasks the forms and priors of the layout were chosen."""
+PARTICLES: Final = 400
+"""Number of particles of a fit: fewer than in a session, since there are 26 fits an entrant."""
 _TAIL: Final = 1.6449
 """Standard normal value with 5 % above it."""
 _MATTERS: Final = 0.02
@@ -363,6 +370,11 @@ def in_the_middle(worked: Sequence[Worked]) -> list[Worked]:
     """The entrants whose success rate is neither low nor high."""
     low, high = MIDDLE
     return [one for one in worked if low <= one.scores.success <= high]
+
+
+def not_chosen_on(worked: Sequence[Worked]) -> list[Worked]:
+    """The entrants that played no part when the layout's forms and priors were chosen."""
+    return [one for one in worked if one.scores.name not in CHOSEN_ON]
 
 
 def told_apart(

@@ -26,6 +26,7 @@ from animalcat.layouts.reproduce.testbed import (
     Worked,
     compare,
     in_the_middle,
+    not_chosen_on,
     told_apart,
     with_categories,
     work_on,
@@ -36,7 +37,7 @@ QUICK_ENTRANTS: Final = 4
 """Number of entrants with --quick."""
 QUICK_SPLITS: Final = 2
 """Number of splits by task with --quick."""
-QUICK_PARTICLES: Final = 300
+QUICK_PARTICLES: Final = 200
 """Number of particles of a fit with --quick."""
 CORRELATED: Final = 0.3
 """Absolute posterior correlation from which on two nodes are listed as hard to tell apart."""
@@ -93,8 +94,8 @@ def report_testbed(
 
 def summarised(layout: Layout, instances: Instances, worked: list[Worked]) -> Report:
     """What was worked out, as JSON has it."""
-    middle = in_the_middle(worked)
-    groups = {"all": worked, "middle": middle} if len(middle) > 1 else {"all": worked}
+    every = {"all": worked, "middle": in_the_middle(worked), "others": not_chosen_on(worked)}
+    groups = {name: group for name, group in every.items() if len(group) > 1}
     nodes, pairs = told_apart(layout, with_categories(instances, layout), worked)
     categories = sorted({name for one in worked for name in one.scores.each_category})
     means = {
@@ -182,6 +183,7 @@ def print_testbed(report: Mapping[str, Any]) -> None:
         "by_category": "whole categories held out, each in turn",
     }
     words = {"all": "all entrants", "middle": "success {:g} to {:g}".format(*MIDDLE)}
+    words["others"] = "entrants on whom nothing was chosen"
     name = f"{report['layout']['name']} ({report['layout']['variant']})"
     for part, how in held.items():
         for group, compared in report[part].items():
