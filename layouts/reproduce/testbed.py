@@ -7,6 +7,7 @@ predictions rest on what the layout says about demands that were not yet met tog
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -16,6 +17,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import stdtrit
 
 from animalcat.layouts.checking.baselines import Aggregate, GradientBoosting, Logistic
 from animalcat.layouts.checking.predict import (
@@ -324,7 +326,7 @@ def score_entrant(work: Work) -> Worked:
         scores["category"][assessor.name] = brier(held.predicted, held.outcomes)
         for number, part in enumerate(categories):
             rows = held.repeat == number
-            category = work.instances.paradigms[part.test[0]]
+            category = work.instances.paradigms[int(part.test[0])]
             score = brier(held.predicted[rows], held.outcomes[rows])
             each.setdefault(category, {})[assessor.name] = score
     posterior = LivePosterior(work.layout, own, work.particles)
@@ -348,11 +350,10 @@ def compare(scores: Sequence[Mapping[str, float]]) -> Comparison:
     """
     if len(scores) < 2:
         raise ValueError(f"{len(scores)} entrants; two at least are wanted")
-    from scipy.stats import t
-
     ours, *others = scores[0]
     layout = np.array([one[ours] for one in scores])
-    wide = float(t.ppf(0.5 + INTERVAL_SHARE / 2.0, len(scores) - 1)) / np.sqrt(len(scores))
+    entrants = len(scores)
+    wide = float(stdtrit(entrants - 1, 0.5 + INTERVAL_SHARE / 2.0)) / math.sqrt(entrants)
     rows: list[Versus] = []
     for name in others:
         theirs = np.array([one[name] for one in scores])
@@ -363,7 +364,7 @@ def compare(scores: Sequence[Mapping[str, float]]) -> Comparison:
                 name, float(theirs.mean()), mean, mean - half, mean + half, int((apart < 0).sum())
             )
         )
-    return Comparison(len(scores), float(layout.mean()), tuple(rows))
+    return Comparison(entrants, float(layout.mean()), tuple(rows))
 
 
 def in_the_middle(worked: Sequence[Worked]) -> list[Worked]:

@@ -72,10 +72,9 @@ def report_testbed(
         # Entrants from the whole range of success.
         order = np.argsort(np.nanmean(table.outcomes, axis=1), kind="stable")
         places = np.linspace(0, len(order) - 1, min(QUICK_ENTRANTS, len(order))).round()
-        rows = order[places.astype(int)]
-        table = OutcomeTable(
-            table.instances, tuple(table.agents[i] for i in rows), table.outcomes[rows]
-        )
+        rows: list[int] = order[places.astype(int)].tolist()
+        agents = tuple(table.agents[i] for i in rows)
+        table = OutcomeTable(table.instances, agents, table.outcomes[rows])
         given = {"repeats": min(repeats, QUICK_SPLITS), "particles": QUICK_PARTICLES}
     try:
         tasks = work_on(layout, table, seed, **given)
@@ -168,9 +167,11 @@ def read_testbed(
     if not names:
         fail(f"{folder}: {layout.name} covers none of the {len(measured)} arenas")
     agents = tuple(map(str, rewards.columns))
-    finals, limits = rewards.reindex(names).to_numpy(float), marks.reindex(names).to_numpy(float)
-    passed = [[success(*pair) for pair in zip(column, limits, strict=True)] for column in finals.T]
-    outcomes = np.where(np.isfinite(finals.T), np.array(passed, dtype=np.float64), np.nan)
+    finals = rewards.reindex(names).to_numpy(float).T
+    limits: list[float] = marks.reindex(names).tolist()
+    columns: list[list[float]] = finals.tolist()
+    passed = [[success(*pair) for pair in zip(one, limits, strict=True)] for one in columns]
+    outcomes = np.where(np.isfinite(finals), np.array(passed, dtype=np.float64), np.nan)
     return OutcomeTable(
         Instances(layout.feature_names, np.array(values), names=tuple(names)), agents, outcomes
     )
