@@ -142,11 +142,13 @@ class LayoutAssessor:
         layout: The layout.
         seed: Seed of its fits.
         by: "nuts", or "live" for the live posterior, which is faster and takes outcomes in order.
+        particles: Number of particles of the live posterior.
     """
 
     layout: Layout
     seed: int
     by: Literal["nuts", "live"] = "nuts"
+    particles: int = 2000
 
     @property
     def name(self) -> str:
@@ -164,7 +166,7 @@ class LayoutAssessor:
         if self.by == "nuts":
             draws = fit(FitRequest(self.layout, features, outcomes, self.seed)).flat_draws
             return FittedLayout(self.layout, draws, np.full(len(draws), 1.0 / len(draws)))
-        posterior = LivePosterior(self.layout, self.seed)
+        posterior = LivePosterior(self.layout, self.seed, self.particles)
         posterior.update_all(features, outcomes)
         return FittedLayout(self.layout, posterior.particles, posterior.weights)
 

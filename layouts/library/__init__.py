@@ -18,6 +18,7 @@ LAYOUTS: Final = (
     "melting-pot",
     "one-capability",
     "navigation-speed",
+    "testbed",
 )
 """Names of the shipped layouts; each is a file here."""
 

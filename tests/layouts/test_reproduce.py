@@ -197,7 +197,7 @@ def test_tables_are_means() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["tesic"], "no paper 'tesic'; there are burden2023, tesic2025"),
+        (["tesic"], "no paper 'tesic'; there are burden2023, tesic2025, testbed"),
         (["tesic2025", "--part", "tables"], "tesic2025 has no parts"),
         (["burden2023", "--part", "figure-8"], "no part 'figure-8'; there are figure-9"),
         (["burden2023", "--part", "figure-9"], "give --data, or set ANIMALCAT_DATA"),

@@ -17,6 +17,7 @@ from animalcat.arena_configs.outcome import success
 from animalcat.cli.layout.recovered import print_recovered, recovered
 from animalcat.cli.layout.show import Json
 from animalcat.cli.layout.table import covered_instances
+from animalcat.cli.layout.testbed import print_testbed, report_testbed
 from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.outcome_table import read_pass_marks, read_rewards
 from animalcat.cli.shared.output import fail, print_json, print_rows, wrote
@@ -46,7 +47,10 @@ from animalcat.layouts.reproduce.permanence import (
 from animalcat.layouts.reproduce.printed import burden2023
 from animalcat.layouts.simulation.synthetic import synthetic_agents
 
-PAPERS: Final = ("burden2023", "tesic2025")
+PAPERS: Final = ("burden2023", "tesic2025", "testbed")
+"""What can be worked out: two papers, and the layout of the whole testbed."""
+TESTBED: Final = "testbed"
+"""A layout, and a group of options."""
 PARTS: Final = ("figure-9", "figure-6a", "tables")
 """Parts of burden2023; tesic2025 has none."""
 OLYMPICS: Final = ("figure-9", "scaled", "metres-15")
@@ -78,8 +82,7 @@ def command(
             envvar=DATA,
             metavar="FOLDER",
             help="The folder with aaio/ (outcomes of the entrants) and animal-ai-competition/ "
-            "(arenas).",
-            rich_help_panel=BURDEN,
+            "(arenas); for burden2023 and testbed.",
         ),
     ] = None,
     olympics: Annotated[
@@ -107,8 +110,7 @@ def command(
         typer.Option(
             metavar="TIMES",
             min=1,
-            help="How often outcomes are held out for Figure 6a.",
-            rich_help_panel=BURDEN,
+            help="How often outcomes are held out: for Figure 6a, or for testbed.",
         ),
     ] = REPEATS,
     draws: Annotated[
@@ -126,9 +128,8 @@ def command(
         typer.Option(
             metavar="NUMBER",
             min=1,
-            help="How many processes work out the tables.",
+            help="How many processes work out the tables of burden2023, or testbed.",
             show_default="all cores",
-            rich_help_panel=BURDEN,
         ),
     ] = os.cpu_count() or 1,
     entrants: Annotated[
@@ -140,6 +141,23 @@ def command(
             rich_help_panel="tesic2025",
         ),
     ] = ENTRANTS,
+    variant: Annotated[
+        str,
+        typer.Option(
+            metavar="VARIANT",
+            help="A variant of the layout testbed.",
+            show_default="the first",
+            rich_help_panel=TESTBED,
+        ),
+    ] = "",
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick",
+            help="Take few entrants, splits and particles, to see whether it works.",
+            rich_help_panel=TESTBED,
+        ),
+    ] = False,
     seed: Annotated[
         int,
         typer.Option(
@@ -164,9 +182,33 @@ def command(
 
     The tables of burden2023 take long. The outcomes of tesic2025 are not at hand, so its layout
     measures simulated entrants of its contest.
+
+    testbed is no paper: it holds out tasks and whole categories of the Animal-AI testbed, and
+    compares the predictions of the layout testbed with those of rates and regressions on the same
+    demands. Arenas are measured first, and what was measured is kept.
     """
     if paper not in PAPERS:
         fail(f"no paper {paper!r}; there are {', '.join(PAPERS)}")
+    if paper == TESTBED:
+        if part:
+            fail("testbed has no parts; leave --part out")
+        if data is None:
+            fail(f"testbed needs the entrants' outcomes: give --data, or set {DATA}")
+        try:
+            layout = load_layout(TESTBED, variant)
+        except SpecificationError as error:
+            fail(str(error))
+        with progress("measuring arenas", wait=0.0) as tell:
+            made = report_testbed(
+                layout, data, seed, repeats=repeats, processes=processes, quick=quick, tell=tell
+            )
+        made = {"paper": paper, "seed": seed, **made}
+        _write(made, output)
+        if as_json:
+            print_json(made)
+        else:
+            print_testbed(made)
+        return
     if paper == "tesic2025":
         if part:
             fail("tesic2025 has no parts; leave --part out")
