@@ -12,6 +12,7 @@ from animalcat.arena_configs.draws import OWN, UNITY, UnityDraws
 from animalcat.arena_configs.placement import place
 from animalcat.arena_configs.sequence import episode_arenas
 from animalcat.envs.sim.builds import refuse
+from animalcat.envs.sim.state import state_of
 from animalcat.envs.sim.world import World
 from animalcat.envs.snapshot import Snapshot
 from animalcat.envs.types import ACTIONS, Observation, ObservationSpec, Phase, Step
@@ -283,4 +284,5 @@ class SimEnvironment:
             position=np.array(agent.position, np.float32),
             rays=rays,
             camera=camera,
+            state=state_of(world) if spec.privileged else None,
         )

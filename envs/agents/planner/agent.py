@@ -1,0 +1,293 @@
+"""The agent: looks, plans which reward to go for, and goes there."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from animalcat.arena_configs.ground import TooMuchError
+from animalcat.arena_configs.model import Point
+from animalcat.envs.agents.planner import motion
+from animalcat.envs.agents.planner.motion import Body
+from animalcat.envs.agents.planner.order import MOST, best_plan, seconds
+from animalcat.envs.agents.planner.terrain import Terrain
+from animalcat.envs.agents.planner.view import Viewer
+from animalcat.envs.types import PHYSICS_STEP
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from animalcat.envs.agents.base import EpisodeInfo
+    from animalcat.envs.agents.planner.terrain import Floats, Mask, Numbers
+    from animalcat.envs.agents.planner.view import Ball, View
+    from animalcat.envs.types import Observation
+
+_MOVED: Final = 0.2
+"""Metres by which a ball may move before the way to it is worked out anew."""
+_AT_REST: Final = 0.05
+"""m/s below which a ball lies still."""
+_STUCK: Final = 60
+"""Decisions within which the agent must get on."""
+_NEAR: Final = 0.4
+"""Metres within which it has not got on."""
+_KEPT_FIELDS: Final = 64
+_PATIENCE: Final = 8.0
+"""Seconds after the last goal appeared in which a spawner may bring forth another."""
+_RUNS: Final = np.array(motion.RUNS, np.int64)
+
+
+class PlannerAgent:
+    """Solves what can be solved, from the arena's true state.
+
+    It goes for the rewards in the order that returns most, by ways that keep off lava where there
+    is room, and foresees by the law of movement where each action leads. It looks at neither rays
+    nor camera.
+
+    Attributes:
+        status: What it is doing, in words.
+    """
+
+    def reset(self, info: EpisodeInfo) -> None:
+        """Forget the last episode.
+
+        Raises:
+            ValueError: The observation does not show the arena's state.
+        """
+        spec = info.observation_spec
+        if not spec.privileged:
+            raise ValueError(
+                "builtin:planner plans on the arena's true state, which this session does not "
+                "show: make the session privileged (--privileged), or choose another agent"
+            )
+        self.status = "looking"
+        self._period = spec.decision_period
+        self._limit = info.time_budget_steps * spec.decision_period * PHYSICS_STEP
+        self._viewer = Viewer()
+        self._terrains: dict[tuple[bytes, bool], Terrain | None] = {}
+        self._fields: dict[tuple[object, ...], Floats] = {}
+        self._before: dict[int, Point] = {}
+        self._velocity: dict[int, tuple[float, float, float]] = {}
+        self._places: list[tuple[float, float]] = []
+        self._last_turn = 0
+        self._time = 0.0
+        self._news = 0.0
+        self._target: int | None = None
+        self._backing = 0
+        self._pushes = False
+
+    def act(self, observation: Observation) -> int:
+        """Choose one action.
+
+        Raises:
+            ValueError: The observation does not show the arena's state.
+        """
+        if observation.state is None:
+            raise ValueError("builtin:planner was given an observation without the arena's state")
+        view = self._viewer.view(observation.state)
+        self._watch(view)
+        self._time += self._period * PHYSICS_STEP
+        if view.frozen:
+            self.status = "frozen"
+            return 0
+        action = self._decide(view, observation)
+        self._last_turn = action % 3
+        return action
+
+    def _watch(self, view: View) -> None:
+        """Keep track of where balls go."""
+        length = self._period * PHYSICS_STEP
+        for ball in view.balls:
+            before = self._before.get(ball.number)
+            if before is None:
+                self._news = self._time
+                self._velocity[ball.number] = (0.0, 0.0, 0.0)
+            else:
+                vx, vy, vz = ((q - p) / length for p, q in zip(before, ball.center, strict=True))
+                self._velocity[ball.number] = vx, vy, vz
+            self._before[ball.number] = ball.center
+
+    def _speed(self, ball: Ball) -> float:
+        return math.hypot(*self._velocity[ball.number])
+
+    def _decide(self, view: View, observation: Observation) -> int:
+        terrain = self._terrain(view, self._pushes)
+        if terrain is None:
+            self.status = "too much stands in the arena"
+            return 0
+        body = _body(terrain, view, observation)
+        wanted = [ball for ball in view.balls if ball.wanted]
+        choice = self._choose(terrain, view, body, wanted, observation.health / 100.0)
+        if choice is None and not self._pushes and view.movable:
+            self._pushes = True
+            return self._decide(view, observation)
+        if choice is None:
+            return self._otherwise(terrain, view, body, wanted)
+        target, field, wait = choice
+        self._target = target.number
+        if wait > 0.0 and self._near(body, target):
+            self.status = "waiting until the reward has grown"
+            return self._hold(terrain, view, body, field)
+        self.status = "going for a reward"
+        return self._go(terrain, view, body, field, target)
+
+    def _terrain(self, view: View, pushes: bool) -> Terrain | None:
+        key = view.key, pushes
+        if key not in self._terrains:
+            if len(self._terrains) > 4:
+                self._terrains.clear()
+                self._fields.clear()
+            solids = view.firm if pushes else (*view.firm, *view.movable)
+            try:
+                self._terrains[key] = Terrain(solids, view.lava, view.hot)
+            except TooMuchError:
+                self._terrains[key] = None
+        return self._terrains[key]
+
+    def _choose(
+        self, terrain: Terrain, view: View, body: Body, wanted: Sequence[Ball], health: float
+    ) -> tuple[Ball, Floats, float] | None:
+        """The reward to go for, the way there, and how long to wait before taking it."""
+        near = sorted(wanted, key=lambda b: math.dist(b.center, (body.x, body.y, body.z)))[:MOST]
+        if len(wanted) > MOST:  # those that end it come last
+            lasting = [b for b in wanted if not b.ends]
+            near = sorted(
+                lasting or wanted, key=lambda b: math.dist(b.center, (body.x, body.y, body.z))
+            )[:MOST]
+        bad = [ball for ball in view.balls if ball.shunned]
+        ending = [ball for ball in near if ball.ends]
+        fields: list[Floats] = []
+        costs: list[float] = []
+        for ball in near:
+            others = [other for other in ending if other.number != ball.number]
+            field = self._field(terrain, ball, [*bad, *others])
+            cost = _cost(terrain, field, body)
+            if math.isinf(cost) and others:
+                field = self._field(terrain, ball, bad)
+                cost = _cost(terrain, field, body)
+            fields.append(field)
+            costs.append(cost)
+        if not any(map(math.isfinite, costs)):
+            return None
+        legs = [costs]
+        for k, ball in enumerate(near):
+            touching = terrain.touching(ball)
+            row = [math.inf] * len(near)
+            if len(touching) and math.isfinite(costs[k]):
+                from_here = touching[np.argsort(fields[k][touching], kind="stable")]
+                for j in range(len(near)):
+                    if j != k:
+                        row[j] = float(fields[j][from_here].min())
+            legs.append(row)
+        plan = best_plan(near, legs, self._limit, health)
+        if not plan.order:
+            k = int(np.argmin(costs))
+            return near[k], fields[k], 0.0
+        k = plan.order[0]
+        return near[k], fields[k], plan.wait
+
+    def _field(self, terrain: Terrain, ball: Ball, shut: Sequence[Ball]) -> Floats:
+        """Cost of the way to a ball from everywhere."""
+        key: tuple[object, ...] = (
+            id(terrain),
+            _cell(ball.center),
+            round(ball.radius, 1),
+            tuple(_cell(other.center) for other in shut),
+        )
+        if key not in self._fields:
+            if len(self._fields) > _KEPT_FIELDS:
+                self._fields.clear()
+            closed = terrain.shut(shut)
+            self._fields[key] = terrain.field(terrain.touching(ball), closed)
+        return self._fields[key]
+
+    def _near(self, body: Body, ball: Ball) -> bool:
+        away = math.hypot(ball.center.x - body.x, ball.center.z - body.z)
+        return away < ball.radius + 3.0
+
+    def _go(
+        self, terrain: Terrain, view: View, body: Body, field: Floats, target: Ball | None
+    ) -> int:
+        if self._backing:
+            self._backing -= 1
+            return 6 + (1 if self._backing % 8 > 3 else 2)
+        if self._stands(body):
+            self._backing = 8
+            self._places.clear()
+        move, turn, _ = motion.choose(
+            terrain.land,
+            self._balls(view, target),
+            field,
+            body,
+            self._period,
+            motion.PACE,
+            4.0,
+            self._last_turn,
+            _RUNS,
+        )
+        return 3 * move + turn
+
+    def _stands(self, body: Body) -> bool:
+        """Whether it has not got on for a while, though it wanted to."""
+        self._places.append((body.x, body.z))
+        if len(self._places) <= _STUCK:
+            return False
+        x, z = self._places.pop(0)
+        return all(math.hypot(px - x, pz - z) < _NEAR for px, pz in self._places)
+
+    def _balls(self, view: View, target: Ball | None) -> Floats:
+        rows = [
+            (
+                *ball.center,
+                ball.radius,
+                *self._velocity[ball.number],
+                motion.WANTED if target is not None and ball.number == target.number else 2.0,
+            )
+            for ball in view.balls
+            if ball.shunned
+            or (target is not None and ball.number == target.number)
+            or (ball.wanted and ball.ends)
+        ]
+        return np.array(rows, np.float64).reshape(-1, motion.BALL_COLUMNS)
+
+    def _hold(self, terrain: Terrain, view: View, body: Body, field: Floats) -> int:
+        """Stand, and turn towards where it will go."""
+        self._places.clear()
+        return 0
+
+    def _otherwise(
+        self, terrain: Terrain, view: View, body: Body, wanted: Sequence[Ball]
+    ) -> int:
+        """What to do when there is no way to any reward."""
+        moving = any(self._speed(ball) > _AT_REST for ball in view.balls)
+        if moving or self._time < 0.5:
+            self.status = "waiting for what moves"
+            return 0
+        self.status = "no way to any reward" if wanted else "there is no reward"
+        return 0
+
+
+def _cell(point: Point) -> tuple[int, ...]:
+    return tuple(round(value / _MOVED) for value in point)
+
+
+def _body(terrain: Terrain, view: View, observation: Observation) -> Body:
+    """The agent as `motion` takes it."""
+    x, y, z = (float(value) for value in observation.position)
+    right, up, ahead = (float(value) for value in observation.velocity)
+    angle = math.radians(view.yaw)
+    sin, cos = math.sin(angle), math.cos(angle)
+    vx, vz = right * cos + ahead * sin, ahead * cos - right * sin
+    land = terrain.land
+    place = int(motion.place_at(land, x, z, y, 0.3))
+    if place < 0 or y - land.height[place] > 0.15:
+        near = terrain.ground.under(Point(x, y, z))
+        if near is not None and (place < 0 or abs(land.height[near] - y) < 0.3):
+            place = near
+    grounded = place < 0 or y - float(land.height[place]) < 0.15
+    return Body(x, y, z, vx, up, vz, view.yaw, place, grounded, 0, 0)
+
+
+def _cost(terrain: Terrain, field: Floats, body: Body) -> float:
+    return float(motion.cost_at(terrain.land, field, body))

@@ -1,0 +1,374 @@
+"""Foresees where actions lead by the law of movement, and chooses the action that leads on best.
+
+Each decision tries some hundred courses: to turn by some angle, standing or running, and then to
+run for a while. A course is worth the time that it takes, plus what the way costs from where the
+agent would stand if it then stopped. So it never runs faster than it can stop before lava, slows
+down before corners, and takes the run-up that a ramp needs.
+
+The law is that of reference/animal-ai.md section 3.3. On slopes it leaves gravity out, and walls are
+those of the ground's grid.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from animalcat.arena_configs.ground import CELL, SIDE
+from animalcat.arena_configs.model import ARENA_SIDE
+from animalcat.arena_configs.placement import AGENT_RADIUS
+from animalcat.envs.agents.planner.terrain import Floats, Land
+
+DT: Final = 0.02
+_KEPT: Final = 0.968
+_RUB: Final = 0.113953
+_STOP: Final = 0.9
+_FALL: Final = 0.1962
+_MU: Final = 0.6
+_TURN: Final = 2.0
+_STEP_UP: Final = 0.26
+"""Metres that the body's centre rises on a step that it takes."""
+_OFF: Final = 0.03
+"""Metres above the ground from which the body is in the air."""
+_LOW: Final = AGENT_RADIUS
+_HIGH: Final = ARENA_SIDE - AGENT_RADIUS
+
+PACE: Final = 6.0
+"""m/s at which what is left of the way is thought to be gone."""
+DEATH: Final = 1e5
+"""Seconds that dying is worth."""
+LOST: Final = 1e4
+"""Seconds that being somewhere without a way is worth."""
+_PRIZE: Final = 1.0
+"""Seconds that touching what is wanted is worth."""
+_UNEASE: Final = 4.0
+"""Seconds that each second near lava costs."""
+
+WANTED: Final = 1.0
+SHUNNED: Final = 2.0
+BALL_COLUMNS: Final = 8
+"""Columns of balls: x, y, z, radius, velocity along x, y and z, and WANTED or SHUNNED."""
+
+RUNS: Final = (0, 1, 2, 4, 7, 11, 16, 24, 34)
+"""Decisions of running after which a course may stop."""
+
+Courses = npt.NDArray[np.int64]
+
+
+class Body(NamedTuple):
+    """The agent's state.
+
+    Attributes:
+        x: Metres.
+        y: Metres.
+        z: Metres.
+        vx: m/s along x.
+        vy: m/s up.
+        vz: m/s along z.
+        yaw: Degrees clockwise from +z.
+        place: The place where it is, or over which; -1: none.
+        grounded: Whether it can push off.
+        state: 0; 1 it has touched what is wanted; 2 it is dead.
+        uneasy: Physics steps near lava.
+    """
+
+    x: float
+    y: float
+    z: float
+    vx: float
+    vy: float
+    vz: float
+    yaw: float
+    place: int
+    grounded: bool
+    state: int
+    uneasy: int
+
+
+@njit(cache=True)
+def place_at(land: Land, x: float, z: float, y: float, climb: float) -> int:
+    """The highest place at a position that the body can be at or above; -1: there is none."""
+    column = int(round((x - AGENT_RADIUS) / CELL))
+    row = int(round((z - AGENT_RADIUS) / CELL))
+    column = min(max(column, 0), SIDE - 1)
+    row = min(max(row, 0), SIDE - 1)
+    cell = column * SIDE + row
+    best = -1
+    for place in range(land.first[cell], land.first[cell + 1]):
+        if land.height[place] <= y + climb:
+            best = place
+    if best >= 0 and y > land.ceiling[best] + 0.05:
+        return -1
+    return best
+
+
+@njit(cache=True)
+def floor_at(land: Land, place: int, x: float, z: float) -> float:
+    """Height of the body's centre at a position of a place."""
+    if land.grade[place] == 0.0:
+        return land.height[place]
+    # Which point of the grid the place is at follows from the position.
+    px = AGENT_RADIUS + CELL * round((x - AGENT_RADIUS) / CELL)
+    pz = AGENT_RADIUS + CELL * round((z - AGENT_RADIUS) / CELL)
+    return land.height[place] + land.slope_x[place] * (x - px) + land.slope_z[place] * (z - pz)
+
+
+@njit(cache=True)
+def onward(land: Land, body: Body, x: float, z: float) -> int:
+    """The place to which the body comes when it goes to a position; -1 if something bars it."""
+    climb = 0.05
+    if body.grounded and body.place >= 0:
+        climb = max(_STEP_UP, land.grade[body.place] * CELL * 1.5 + 0.06)
+    place = place_at(land, x, z, body.y, climb)
+    if body.grounded and climb < 0.6:
+        steep = place_at(land, x, z, body.y, 0.6)
+        if steep >= 0 and steep != place and land.grade[steep] > 0.0:
+            rise = land.height[steep] - body.y
+            if rise <= land.grade[steep] * CELL * 1.5 + 0.06:
+                place = steep
+    return place
+
+
+@njit(cache=True)
+def advance(
+    land: Land, balls: Floats, body: Body, move: int, turn: int, steps: int, time: float
+) -> Body:
+    """Foresee some physics steps with one action.
+
+    Args:
+        land: The ground.
+        balls: What is wanted or shunned, see `BALL_COLUMNS`.
+        body: The agent.
+        move: 0 none, 1 forward, 2 backward.
+        turn: 0 none, 1 right, 2 left.
+        steps: How many.
+        time: Seconds from now at which they begin.
+    """
+    x, y, z, vx, vy, vz, yaw, place, grounded, state, uneasy = body
+    for step in range(steps):
+        if state:
+            break
+        if grounded:
+            if move:
+                angle = math.radians(yaw)
+                push = 1.0 if move == 1 else -1.0
+                vx += push * math.sin(angle)
+                vz += push * math.cos(angle)
+            else:
+                vx *= _STOP
+                vz *= _STOP
+        if turn:
+            yaw += _TURN if turn == 1 else -_TURN
+        vx *= _KEPT
+        vz *= _KEPT
+        if grounded:
+            speed = math.sqrt(vx * vx + vz * vz)
+            share = 1.0 - _RUB / speed if speed > _RUB else 0.0
+            vx *= share
+            vz *= share
+        else:
+            vy = (vy - _FALL) * _KEPT
+        nx, nz = x + vx * DT, z + vz * DT
+        if nx < _LOW or nx > _HIGH:
+            nx = min(max(nx, _LOW), _HIGH)
+            vz *= max(0.0, 1.0 - _MU * abs(vx) / max(abs(vz), 1e-6))
+            vx = 0.0
+        if nz < _LOW or nz > _HIGH:
+            nz = min(max(nz, _LOW), _HIGH)
+            vx *= max(0.0, 1.0 - _MU * abs(vz) / max(abs(vx), 1e-6))
+            vz = 0.0
+        here = Body(x, y, z, vx, vy, vz, yaw, place, grounded, state, uneasy)
+        to = onward(land, here, nx, nz)
+        if to < 0:
+            along_x = onward(land, here, nx, z)
+            along_z = onward(land, here, x, nz)
+            if along_x >= 0 and (along_z < 0 or abs(vx) >= abs(vz)):
+                to, nz = along_x, z
+                vx *= max(0.0, 1.0 - _MU * abs(vz) / max(abs(vx), 1e-6))
+                vz = 0.0
+            elif along_z >= 0:
+                to, nx = along_z, x
+                vz *= max(0.0, 1.0 - _MU * abs(vx) / max(abs(vz), 1e-6))
+                vx = 0.0
+            else:
+                to, nx, nz, vx, vz = place, x, z, 0.0, 0.0
+        x, z = nx, nz
+        if to >= 0:
+            place = to
+            floor = floor_at(land, place, x, z)
+            if grounded:
+                free = y + (vy - _FALL) * DT
+                if free > floor + _OFF:
+                    grounded, y, vy = False, free, vy - _FALL
+                else:
+                    vy = vx * land.slope_x[place] + vz * land.slope_z[place]
+                    y = floor
+            else:
+                y += vy * DT
+                if y <= floor + 0.001:
+                    lost = _MU * abs(vy)
+                    speed = math.sqrt(vx * vx + vz * vz)
+                    share = max(0.0, 1.0 - lost / speed) if speed > 0.0 else 0.0
+                    vx, vz, vy, y, grounded = vx * share, vz * share, 0.0, floor, True
+            low = y - land.height[place] < 0.15
+            if low and land.danger[place] == 2:
+                state = 2
+            elif low and land.danger[place] == 1:
+                uneasy += 1
+        now = time + (step + 1) * DT
+        for k in range(len(balls)):
+            dx = x - balls[k, 0] - balls[k, 4] * now
+            dy = y - balls[k, 1] - balls[k, 5] * now
+            dz = z - balls[k, 2] - balls[k, 6] * now
+            wanted = balls[k, 7] == WANTED
+            reach = AGENT_RADIUS + balls[k, 3] + (0.01 if wanted else 0.06)
+            if dx * dx + dy * dy + dz * dz <= reach * reach:
+                state = 1 if wanted else 2
+    return Body(x, y, z, vx, vy, vz, yaw, place, grounded, state, uneasy)
+
+
+@njit(cache=True)
+def cost_at(land: Land, field: Floats, body: Body) -> float:
+    """What the way costs from where the body is, between the points of the grid."""
+    fx = min(max((body.x - AGENT_RADIUS) / CELL, 0.0), SIDE - 1.0)
+    fz = min(max((body.z - AGENT_RADIUS) / CELL, 0.0), SIDE - 1.0)
+    column, row = int(fx), int(fz)
+    total, weight = 0.0, 0.0
+    for dx in range(2):
+        for dz in range(2):
+            if column + dx >= SIDE or row + dz >= SIDE:
+                continue
+            share = (fx - column if dx else 1.0 - fx + column) * (fz - row if dz else 1.0 - fz + row)
+            if share <= 1e-6:
+                continue
+            cell = (column + dx) * SIDE + row + dz
+            best = -1
+            for place in range(land.first[cell], land.first[cell + 1]):
+                if land.height[place] <= body.y + _STEP_UP:
+                    best = place
+            if best < 0 or math.isinf(field[best]):
+                continue
+            if body.place >= 0 and abs(land.height[best] - land.height[body.place]) > 0.6:
+                continue
+            total += share * field[best]
+            weight += share
+    if weight > 0.0:
+        return total / weight
+    if body.place >= 0:
+        return field[body.place]
+    return np.inf
+
+
+@njit(cache=True)
+def worth(
+    land: Land, balls: Floats, field: Floats, body: Body, time: float, pace: float, unease: float
+) -> float:
+    """Seconds that a course is worth if the agent stops at its end; the less the better."""
+    if body.state == 2:
+        return DEATH - time
+    if body.state == 1:
+        return time - _PRIZE + unease * body.uneasy * DT
+    later = time
+    for _ in range(16):
+        if abs(body.vx) + abs(body.vz) < 0.3 and body.grounded:
+            break
+        body = advance(land, balls, body, 0, 0, 3, later)
+        later += 3 * DT
+        if body.state == 2:
+            return DEATH - later
+        if body.state == 1:
+            return later - _PRIZE + unease * body.uneasy * DT
+    left = cost_at(land, field, body)
+    if math.isinf(left):
+        return LOST + time
+    return time + left / pace + unease * body.uneasy * DT
+
+
+@njit(cache=True)
+def choose(
+    land: Land,
+    balls: Floats,
+    field: Floats,
+    body: Body,
+    period: int,
+    pace: float,
+    unease: float,
+    last_turn: int,
+    runs: Courses,
+) -> tuple[int, int, float]:
+    """Choose the next action.
+
+    Args:
+        land: The ground.
+        balls: What is wanted or shunned, see `BALL_COLUMNS`.
+        field: Cost of the way from each place.
+        body: The agent.
+        period: Physics steps of a decision.
+        pace: m/s at which the way is thought to be gone.
+        unease: Seconds that a second near lava costs.
+        last_turn: The turn of the decision before, which it rather goes on with.
+        runs: `RUNS`.
+
+    Returns:
+        Move, turn, and what the best course is worth.
+    """
+    length = period * DT
+    most = int(math.ceil(180.0 / (_TURN * period)))
+    best_move, best_turn = 0, 0
+    best = worth(land, balls, field, body, 0.0, pace, unease) + 0.02
+    for turn in range(3):
+        for while_turning in range(3):
+            if turn == 0 and while_turning == 0:
+                continue
+            turned = body
+            count = 0
+            limit = most if turn else 10
+            if while_turning == 2:
+                limit = min(limit, 12)
+            while count < limit:
+                if turn or while_turning == 2:
+                    turned = advance(
+                        land, balls, turned, while_turning, turn, period, count * length
+                    )
+                    count += 1
+                else:
+                    count = limit
+                running = turned
+                done = 0
+                time = count * length if (turn or while_turning == 2) else 0.0
+                if turned.state:
+                    value = worth(land, balls, field, turned, time, pace, unease)
+                    if turn and turn == last_turn:
+                        value -= 0.01
+                    if value < best:
+                        best, best_move, best_turn = value, while_turning, turn
+                    break
+                for run in runs:
+                    if run > done:
+                        running = advance(
+                            land, balls, running, 1, 0, (run - done) * period, time
+                        )
+                        time += (run - done) * length
+                        done = run
+                    if run == 0 and turn == 0 and while_turning == 1:
+                        continue
+                    value = worth(land, balls, field, running, time, pace, unease)
+                    if turn and turn == last_turn:
+                        value -= 0.01
+                    if value < best:
+                        best, best_move, best_turn = value, while_turning, turn
+                    if running.state:
+                        break
+                # Coarser for wide turns, and only standing.
+                if turn and count >= 8:
+                    skip = min(2, limit - count - 1)
+                    if skip > 0:
+                        turned = advance(
+                            land, balls, turned, while_turning, turn, skip * period, count * length
+                        )
+                        count += skip
+    return best_move, best_turn, best
