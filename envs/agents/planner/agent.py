@@ -11,7 +11,7 @@ from animalcat.arena_configs.ground import TooMuchError
 from animalcat.arena_configs.model import Point
 from animalcat.envs.agents.planner import motion
 from animalcat.envs.agents.planner.motion import Body
-from animalcat.envs.agents.planner.order import MOST, best_plan, seconds
+from animalcat.envs.agents.planner.order import Plan, best_plan
 from animalcat.envs.agents.planner.terrain import Terrain
 from animalcat.envs.agents.planner.view import Viewer
 from animalcat.envs.types import PHYSICS_STEP
@@ -32,7 +32,13 @@ _STUCK: Final = 60
 """Decisions within which the agent must get on."""
 _NEAR: Final = 0.4
 """Metres within which it has not got on."""
-_KEPT_FIELDS: Final = 64
+_LONGEST_WAIT: Final = 12.0
+"""Seconds into the episode in which it waits for what moves."""
+_KEPT_FIELDS: Final = 96
+_MOST_BALLS: Final = 24
+"""Rewards that are thought of at once."""
+_REPLAN: Final = 1.0
+"""Seconds after which the order of rewards is thought over."""
 _PATIENCE: Final = 8.0
 """Seconds after the last goal appeared in which a spawner may bring forth another."""
 _RUNS: Final = np.array(motion.RUNS, np.int64)
@@ -73,9 +79,10 @@ class PlannerAgent:
         self._last_turn = 0
         self._time = 0.0
         self._news = 0.0
-        self._target: int | None = None
         self._backing = 0
         self._pushes = False
+        self._plan, self._due = Plan((), 0.0), 0.0
+        self._about: tuple[tuple[int, tuple[int, ...], bool], ...] = ()
 
     def act(self, observation: Observation) -> int:
         """Choose one action.
@@ -125,12 +132,22 @@ class PlannerAgent:
         if choice is None:
             return self._otherwise(terrain, view, body, wanted)
         target, field, wait = choice
-        self._target = target.number
+        if target.ends and self._more_comes(view, target):
+            self.status = "waiting for what moves, before the reward that ends it"
+            return self._hold(terrain, view, body, field)
         if wait > 0.0 and self._near(body, target):
             self.status = "waiting until the reward has grown"
             return self._hold(terrain, view, body, field)
         self.status = "going for a reward"
         return self._go(terrain, view, body, field, target)
+
+    def _more_comes(self, view: View, target: Ball) -> bool:
+        """Whether another reward is on its way, and there is time."""
+        coming = any(
+            ball.wanted and ball.number != target.number and self._speed(ball) > _AT_REST
+            for ball in view.balls
+        )
+        return coming and self._time < _LONGEST_WAIT
 
     def _terrain(self, view: View, pushes: bool) -> Terrain | None:
         key = view.key, pushes
@@ -149,12 +166,9 @@ class PlannerAgent:
         self, terrain: Terrain, view: View, body: Body, wanted: Sequence[Ball], health: float
     ) -> tuple[Ball, Floats, float] | None:
         """The reward to go for, the way there, and how long to wait before taking it."""
-        near = sorted(wanted, key=lambda b: math.dist(b.center, (body.x, body.y, body.z)))[:MOST]
-        if len(wanted) > MOST:  # those that end it come last
-            lasting = [b for b in wanted if not b.ends]
-            near = sorted(
-                lasting or wanted, key=lambda b: math.dist(b.center, (body.x, body.y, body.z))
-            )[:MOST]
+        here = body.x, body.y, body.z
+        near = sorted(wanted, key=lambda ball: (ball.ends, math.dist(ball.center, here)))
+        near = near[:_MOST_BALLS]
         bad = [ball for ball in view.balls if ball.shunned]
         ending = [ball for ball in near if ball.ends]
         fields: list[Floats] = []
@@ -180,12 +194,23 @@ class PlannerAgent:
                     if j != k:
                         row[j] = float(fields[j][from_here].min())
             legs.append(row)
-        plan = best_plan(near, legs, self._limit, health)
+        plan = self._planned(near, legs, health)
         if not plan.order:
             k = int(np.argmin(costs))
             return near[k], fields[k], 0.0
         k = plan.order[0]
         return near[k], fields[k], plan.wait
+
+    def _planned(
+        self, balls: Sequence[Ball], legs: Sequence[Sequence[float]], health: float
+    ) -> Plan:
+        """The best order; it is kept while the rewards are where they were and of equal worth."""
+        about = tuple((ball.number, _cell(ball.center), ball.ends) for ball in balls)
+        changing = any(ball.rate for ball in balls)
+        if changing or about != self._about or not self._plan.order or self._time > self._due:
+            self._plan = best_plan(balls, legs, self._limit, health)
+            self._about, self._due = about, self._time + _REPLAN
+        return self._plan
 
     def _field(self, terrain: Terrain, ball: Ball, shut: Sequence[Ball]) -> Floats:
         """Cost of the way to a ball from everywhere."""

@@ -43,6 +43,8 @@ DEATH: Final = 1e5
 """Seconds that dying is worth."""
 LOST: Final = 1e4
 """Seconds that being somewhere without a way is worth."""
+IDLE: Final = 1e3
+"""Seconds that it costs not to get on."""
 _PRIZE: Final = 1.0
 """Seconds that touching what is wanted is worth."""
 _UNEASE: Final = 4.0
@@ -53,7 +55,7 @@ SHUNNED: Final = 2.0
 BALL_COLUMNS: Final = 8
 """Columns of balls: x, y, z, radius, velocity along x, y and z, and WANTED or SHUNNED."""
 
-RUNS: Final = (0, 1, 2, 4, 7, 11, 16, 24, 34)
+RUNS: Final = (0, 1, 2, 4, 6, 9, 13, 18, 26)
 """Decisions of running after which a course may stop."""
 
 Courses = npt.NDArray[np.int64]
@@ -120,17 +122,35 @@ def floor_at(land: Land, place: int, x: float, z: float) -> float:
 @njit(cache=True)
 def onward(land: Land, body: Body, x: float, z: float) -> int:
     """The place to which the body comes when it goes to a position; -1 if something bars it."""
-    climb = 0.05
-    if body.grounded and body.place >= 0:
-        climb = max(_STEP_UP, land.grade[body.place] * CELL * 1.5 + 0.06)
-    place = place_at(land, x, z, body.y, climb)
-    if body.grounded and climb < 0.6:
-        steep = place_at(land, x, z, body.y, 0.6)
-        if steep >= 0 and steep != place and land.grade[steep] > 0.0:
-            rise = land.height[steep] - body.y
-            if rise <= land.grade[steep] * CELL * 1.5 + 0.06:
-                place = steep
+    if not body.grounded or body.place < 0:
+        return place_at(land, x, z, body.y, 0.05)
+    here_column = int(round((body.x - AGENT_RADIUS) / CELL))
+    here_row = int(round((body.z - AGENT_RADIUS) / CELL))
+    column = min(max(int(round((x - AGENT_RADIUS) / CELL)), 0), SIDE - 1)
+    row = min(max(int(round((z - AGENT_RADIUS) / CELL)), 0), SIDE - 1)
+    if column == here_column and row == here_row:
+        return body.place
+    place = body.place
+    for _ in range(4):
+        cell = land.cell[place]
+        dx = min(max(column - cell // SIDE, -1), 1)
+        dz = min(max(row - cell % SIDE, -1), 1)
+        if dx == 0 and dz == 0:
+            return place
+        place = land.near[place, _direction(dx, dz)]
+        if place < 0:
+            return -1
     return place
+
+
+@njit(cache=True)
+def _direction(dx: int, dz: int) -> int:
+    """Column of `Land.near`."""
+    if dx == 1:
+        return (7, 0, 4)[dz + 1]
+    if dx == 0:
+        return (3, 3, 1)[dz + 1]
+    return (6, 2, 5)[dz + 1]
 
 
 @njit(cache=True)
@@ -265,9 +285,28 @@ def cost_at(land: Land, field: Floats, body: Body) -> float:
 
 @njit(cache=True)
 def worth(
-    land: Land, balls: Floats, field: Floats, body: Body, time: float, pace: float, unease: float
+    land: Land,
+    balls: Floats,
+    field: Floats,
+    body: Body,
+    time: float,
+    pace: float,
+    unease: float,
+    enough: float,
 ) -> float:
-    """Seconds that a course is worth if the agent stops at its end; the less the better."""
+    """Seconds that a course is worth if the agent stops at its end; the less the better.
+
+    Args:
+        land: The ground.
+        balls: What is wanted or shunned.
+        field: Cost of the way from each place.
+        body: The agent at the end of the course.
+        time: Seconds that the course takes.
+        pace: m/s at which the way is thought to be gone.
+        unease: Seconds that a second near lava costs.
+        enough: Cost of the way below which the agent has got on: else it would rather stand than
+            turn round, where that takes longer than what the next stretch saves.
+    """
     if body.state == 2:
         return DEATH - time
     if body.state == 1:
@@ -285,7 +324,8 @@ def worth(
     left = cost_at(land, field, body)
     if math.isinf(left):
         return LOST + time
-    return time + left / pace + unease * body.uneasy * DT
+    idle = 0.0 if left < enough else IDLE
+    return time + left / pace + unease * body.uneasy * DT + idle
 
 
 @njit(cache=True)
@@ -319,7 +359,8 @@ def choose(
     length = period * DT
     most = int(math.ceil(180.0 / (_TURN * period)))
     best_move, best_turn = 0, 0
-    best = worth(land, balls, field, body, 0.0, pace, unease) + 0.02
+    enough = cost_at(land, field, body) - 0.15
+    best = worth(land, balls, field, body, 0.0, pace, unease, enough) + 0.02
     for turn in range(3):
         for while_turning in range(3):
             if turn == 0 and while_turning == 0:
@@ -327,7 +368,7 @@ def choose(
             turned = body
             count = 0
             limit = most if turn else 10
-            if while_turning == 2:
+            if while_turning:
                 limit = min(limit, 12)
             while count < limit:
                 if turn or while_turning == 2:
@@ -341,34 +382,31 @@ def choose(
                 done = 0
                 time = count * length if (turn or while_turning == 2) else 0.0
                 if turned.state:
-                    value = worth(land, balls, field, turned, time, pace, unease)
+                    value = worth(land, balls, field, turned, time, pace, unease, enough)
                     if turn and turn == last_turn:
                         value -= 0.01
                     if value < best:
                         best, best_move, best_turn = value, while_turning, turn
                     break
-                for run in runs:
+                for number in range(len(runs)):
+                    run = runs[number]
+                    if while_turning == 2 and run > 0:
+                        break  # or it would go to and fro, each time for a better place to stop
+                    if turn and count > 4 and number % 2 == 1:
+                        continue  # not fewer turns, or it would never come to the one it wants
                     if run > done:
                         running = advance(
                             land, balls, running, 1, 0, (run - done) * period, time
                         )
                         time += (run - done) * length
                         done = run
-                    if run == 0 and turn == 0 and while_turning == 1:
+                    if run == 0 and (while_turning == 0 or (turn == 0 and while_turning == 1)):
                         continue
-                    value = worth(land, balls, field, running, time, pace, unease)
+                    value = worth(land, balls, field, running, time, pace, unease, enough)
                     if turn and turn == last_turn:
                         value -= 0.01
                     if value < best:
                         best, best_move, best_turn = value, while_turning, turn
                     if running.state:
                         break
-                # Coarser for wide turns, and only standing.
-                if turn and count >= 8:
-                    skip = min(2, limit - count - 1)
-                    if skip > 0:
-                        turned = advance(
-                            land, balls, turned, while_turning, turn, skip * period, count * length
-                        )
-                        count += skip
     return best_move, best_turn, best

@@ -115,6 +115,24 @@ def best_plan(
         limit: Seconds in which all of the health decays; 0: it does not.
         health: Share of it that is left.
     """
+    if len(balls) > MOST:
+        return Plan((_most_beyond(balls, legs),), 0.0)
     search = _Search(balls, legs, limit)
     search.go(0, frozenset(), Plan((), 0.0), 0.0, health)
     return search.best
+
+
+def _most_beyond(balls: Sequence[Ball], legs: Sequence[Sequence[float]]) -> int:
+    """The nearest of the rewards from which most others can still be had, for many rewards."""
+
+    def beyond(k: int) -> float:
+        if balls[k].ends:
+            return balls[k].reward
+        return balls[k].reward + sum(
+            max(ball.reward, ball.final)
+            for j, ball in enumerate(balls)
+            if j != k and math.isfinite(legs[k + 1][j])
+        )
+
+    there = [k for k in range(len(balls)) if math.isfinite(legs[0][k])]
+    return min(there, key=lambda k: (-round(beyond(k), 3), legs[0][k]))

@@ -34,7 +34,6 @@ CLOSE: Final = 0.3
 """Metres from lava within which the body is in danger."""
 _DROP: Final = 0.3
 """Metres of a fall that cannot be undone."""
-_MOST_EDGES: Final = 40
 
 
 class Land(NamedTuple):
@@ -48,6 +47,9 @@ class Land(NamedTuple):
         slope_x: Rise for each metre along x.
         slope_z: Rise for each metre along z.
         danger: 0; 1 near lava; 2 in lava.
+        cell: Point of the grid of each place.
+        near: (n, 8) where the body comes from each place towards +x, +z, -x, -z, and the diagonals
+            between: (1, 1), (-1, 1), (-1, -1), (1, -1); -1 where something bars it.
     """
 
     first: Numbers
@@ -57,6 +59,8 @@ class Land(NamedTuple):
     slope_x: Floats
     slope_z: Floats
     danger: npt.NDArray[np.int8]
+    cell: Numbers
+    near: Numbers
 
 
 class Terrain:
@@ -136,8 +140,19 @@ class Terrain:
         danger[self.from_lava < CLOSE] = 1
         danger[self.fatal] = 2
         slope_x, slope_z = _slopes(ground.first, ground.height, ground.grade)
+        targets, _ = ground.moves
+        layers = int(np.diff(ground.first).max())
+        near = targets[:, : 8 * layers].reshape(-1, 8, layers).max(axis=2)
         return Land(
-            ground.first, ground.height, ground.ceiling, ground.grade, slope_x, slope_z, danger
+            ground.first,
+            ground.height,
+            ground.ceiling,
+            ground.grade,
+            slope_x,
+            slope_z,
+            danger,
+            ground.cell,
+            np.ascontiguousarray(near),
         )
 
     def touching(self, ball: Ball) -> Numbers:
