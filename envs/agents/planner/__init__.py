@@ -2,6 +2,7 @@
 
 `view` reads the state, `terrain` says where the body can go and how far it is, `motion` foresees
 where actions lead, `order` says which rewards to take in which order, and `agent` is the agent.
+`solving` plays it in the simulator.
 """
 
 from animalcat.envs.agents.planner.agent import PlannerAgent

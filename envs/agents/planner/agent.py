@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from animalcat.envs.agents.base import EpisodeInfo
-    from animalcat.envs.agents.planner.terrain import Floats, Mask, Numbers
+    from animalcat.envs.agents.planner.terrain import Floats, Numbers
     from animalcat.envs.agents.planner.view import Ball, View
     from animalcat.envs.types import Observation
 
@@ -34,6 +34,14 @@ _NEAR: Final = 0.4
 """Metres within which it has not got on."""
 _LONGEST_WAIT: Final = 12.0
 """Seconds into the episode in which it waits for what moves."""
+_FIRST_LOOK: Final = 0.5
+"""Seconds in which nothing is given up, since what will fall has not begun to."""
+_LOOK_AGAIN: Final = 2.0
+"""Seconds after which it looks again for the nearest place to a reward without a way."""
+_ANSWER: Final = 3.0
+"""Seconds in which a button that was pressed may act."""
+_AWAY: Final = 12
+"""Decisions of backing away from a button before it is pressed anew."""
 _KEPT_FIELDS: Final = 96
 _MOST_BALLS: Final = 24
 """Rewards that are thought of at once."""
@@ -80,6 +88,8 @@ class PlannerAgent:
         self._time = 0.0
         self._news = 0.0
         self._backing = 0
+        self._pressed: float | None = None
+        self._nearest, self._look = 0, 0.0
         self._pushes = False
         self._plan, self._due = Plan((), 0.0), 0.0
         self._about: tuple[tuple[int, tuple[int, ...], bool], ...] = ()
@@ -130,14 +140,17 @@ class PlannerAgent:
             self._pushes = True
             return self._decide(view, observation)
         if choice is None:
-            return self._otherwise(terrain, view, body, wanted)
+            return self._otherwise(terrain, view, body, wanted, observation.health / 100.0)
         target, field, wait = choice
         if target.ends and self._more_comes(view, target):
             self.status = "waiting for what moves, before the reward that ends it"
-            return self._hold(terrain, view, body, field)
-        if wait > 0.0 and self._near(body, target):
-            self.status = "waiting until the reward has grown"
-            return self._hold(terrain, view, body, field)
+            return self._hold()
+        last = len(wanted) == 1 and view.spawns and self._time - self._news < _PATIENCE
+        if last or wait > 0.0:
+            self.status = "waiting for a spawner" if last else "waiting until the reward has grown"
+            if self._near(body, target):
+                return self._hold()
+            return self._go(terrain, view, body, field, None)
         self.status = "going for a reward"
         return self._go(terrain, view, body, field, target)
 
@@ -272,25 +285,106 @@ class PlannerAgent:
             for ball in view.balls
             if ball.shunned
             or (target is not None and ball.number == target.number)
-            or (ball.wanted and ball.ends)
+            or (ball.wanted and (ball.ends or target is None))
         ]
         return np.array(rows, np.float64).reshape(-1, motion.BALL_COLUMNS)
 
-    def _hold(self, terrain: Terrain, view: View, body: Body, field: Floats) -> int:
-        """Stand, and turn towards where it will go."""
+    def _hold(self) -> int:
+        """Stand still."""
         self._places.clear()
         return 0
 
     def _otherwise(
-        self, terrain: Terrain, view: View, body: Body, wanted: Sequence[Ball]
+        self, terrain: Terrain, view: View, body: Body, wanted: Sequence[Ball], health: float
     ) -> int:
         """What to do when there is no way to any reward."""
         moving = any(self._speed(ball) > _AT_REST for ball in view.balls)
-        if moving or self._time < 0.5:
+        if (moving and self._time < _LONGEST_WAIT) or self._time < _FIRST_LOOK:
             self.status = "waiting for what moves"
-            return 0
-        self.status = "no way to any reward" if wanted else "there is no reward"
-        return 0
+            return self._hold()
+        if view.faces:
+            return self._press(terrain, view, body)
+        if view.spawns and not wanted:
+            self.status = "waiting for a spawner"
+            return self._hold()
+        if not wanted:
+            return self._end(terrain, view, body, health)
+        self.status = "no way to any reward"
+        return self._approach(terrain, view, body, wanted)
+
+    def _press(self, terrain: Terrain, view: View, body: Body) -> int:
+        """Go to a button, press it, and wait for what it does."""
+        self.status = "pressing a button"
+        if self._pressed is not None:
+            if self._time - self._pressed < _ANSWER:
+                return self._hold()
+            self._pressed, self._backing = None, _AWAY
+        if self._backing:
+            self._backing -= 1
+            return 6
+        touching = [terrain.ground.touching(face, 0.1) for face in view.faces]
+        field = self._field_to(terrain, view, np.concatenate(touching), "button")
+        if _cost(terrain, field, body) < 0.1:
+            self._pressed = self._time
+        return self._go(terrain, view, body, field, None)
+
+    def _end(self, terrain: Terrain, view: View, body: Body, health: float) -> int:
+        """Without any reward: the least bad end, if it is better than to wait for the last."""
+        self.status = "there is no reward"
+        ends = [b for b in view.balls if b.ends and b.reward > -health + 0.1]
+        ball = max(ends, key=lambda ball: ball.reward, default=None)
+        if ball is None or not self._limit:
+            return self._hold()
+        others = [b for b in view.balls if b.shunned and b.number != ball.number]
+        field = self._field(terrain, ball, others)
+        if math.isinf(_cost(terrain, field, body)):
+            return self._hold()
+        return self._go(terrain, view, body, field, ball)
+
+    def _approach(self, terrain: Terrain, view: View, body: Body, wanted: Sequence[Ball]) -> int:
+        """Go as near to a reward as there is a way, and then straight at it."""
+        if body.place < 0:
+            return self._hold()
+        ground = terrain.ground
+        ball = min(wanted, key=lambda b: math.dist(b.center, (body.x, body.y, body.z)))
+        closed = terrain.shut([b for b in view.balls if b.shunned])
+        reached = ground.graph(closed).reached(body.place) if self._due_near(ball) else None
+        if reached is not None:
+            end = terrain.settled(ball)
+            away = np.sqrt(
+                (ground.x - end.x) ** 2 + (ground.z - end.z) ** 2 + (ground.height - end.y) ** 2
+            )
+            away[~reached | closed] = np.inf
+            self._nearest = int(np.argmin(away))
+        field = self._field_to(terrain, view, np.array([self._nearest]), f"near {self._nearest}")
+        if _cost(terrain, field, body) > 0.6:
+            return self._go(terrain, view, body, field, ball)
+        off = math.degrees(math.atan2(ball.center.x - body.x, ball.center.z - body.z)) - body.yaw
+        off = (off + 180.0) % 360.0 - 180.0
+        turn = 0 if abs(off) < motion.TURN * self._period / 2 else 1 if off > 0 else 2
+        move = 1 if abs(off) < 30.0 else 0
+        balls = self._balls(view, ball)
+        seen = motion.advance(terrain.land, balls, body, move, turn, self._period, 0.0)
+        for _ in range(5):
+            seen = motion.advance(terrain.land, balls, seen, 0, 0, 3, 0.0)
+        return turn if seen.state == 2 else 3 * move + turn
+
+    def _due_near(self, ball: Ball) -> bool:
+        """Whether it is time to look again for the place that is nearest to a reward."""
+        due = self._time >= self._look
+        if due:
+            self._look = self._time + _LOOK_AGAIN
+        return due
+
+    def _field_to(self, terrain: Terrain, view: View, places: Numbers, name: str) -> Floats:
+        """Cost of the way to some places from everywhere."""
+        shut = [ball for ball in view.balls if ball.shunned or (ball.wanted and ball.ends)]
+        key = id(terrain), name, tuple(_cell(ball.center) for ball in shut)
+        if key not in self._fields:
+            if len(self._fields) > _KEPT_FIELDS:
+                self._fields.clear()
+            self._fields[key] = terrain.field(places, terrain.shut(shut))
+        return self._fields[key]
 
 
 def _cell(point: Point) -> tuple[int, ...]:

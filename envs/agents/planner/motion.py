@@ -5,8 +5,8 @@ run for a while. A course is worth the time that it takes, plus what the way cos
 agent would stand if it then stopped. So it never runs faster than it can stop before lava, slows
 down before corners, and takes the run-up that a ramp needs.
 
-The law is that of reference/animal-ai.md section 3.3. On slopes it leaves gravity out, and walls are
-those of the ground's grid.
+The law is that of reference/animal-ai.md section 3.3. On slopes it leaves gravity out, and
+walls are those of the ground's grid.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ _RUB: Final = 0.113953
 _STOP: Final = 0.9
 _FALL: Final = 0.1962
 _MU: Final = 0.6
-_TURN: Final = 2.0
+TURN: Final = 2.0
+"""Degrees that it turns in a physics step."""
 _STEP_UP: Final = 0.26
 """Metres that the body's centre rises on a step that it takes."""
 _OFF: Final = 0.03
@@ -92,13 +93,15 @@ class Body(NamedTuple):
 
 
 @njit(cache=True)
+def _index(value: float) -> int:
+    """Index of the nearest line of the grid to a coordinate."""
+    return min(max(round((value - AGENT_RADIUS) / CELL), 0), SIDE - 1)
+
+
+@njit(cache=True)
 def place_at(land: Land, x: float, z: float, y: float, climb: float) -> int:
     """The highest place at a position that the body can be at or above; -1: there is none."""
-    column = int(round((x - AGENT_RADIUS) / CELL))
-    row = int(round((z - AGENT_RADIUS) / CELL))
-    column = min(max(column, 0), SIDE - 1)
-    row = min(max(row, 0), SIDE - 1)
-    cell = column * SIDE + row
+    cell = _index(x) * SIDE + _index(z)
     best = -1
     for place in range(land.first[cell], land.first[cell + 1]):
         if land.height[place] <= y + climb:
@@ -112,11 +115,11 @@ def place_at(land: Land, x: float, z: float, y: float, climb: float) -> int:
 def floor_at(land: Land, place: int, x: float, z: float) -> float:
     """Height of the body's centre at a position of a place."""
     if land.grade[place] == 0.0:
-        return land.height[place]
+        return float(land.height[place])
     # Which point of the grid the place is at follows from the position.
-    px = AGENT_RADIUS + CELL * round((x - AGENT_RADIUS) / CELL)
-    pz = AGENT_RADIUS + CELL * round((z - AGENT_RADIUS) / CELL)
-    return land.height[place] + land.slope_x[place] * (x - px) + land.slope_z[place] * (z - pz)
+    px, pz = AGENT_RADIUS + CELL * _index(x), AGENT_RADIUS + CELL * _index(z)
+    rise = land.slope_x[place] * (x - px) + land.slope_z[place] * (z - pz)
+    return float(land.height[place] + rise)
 
 
 @njit(cache=True)
@@ -124,11 +127,8 @@ def onward(land: Land, body: Body, x: float, z: float) -> int:
     """The place to which the body comes when it goes to a position; -1 if something bars it."""
     if not body.grounded or body.place < 0:
         return place_at(land, x, z, body.y, 0.05)
-    here_column = int(round((body.x - AGENT_RADIUS) / CELL))
-    here_row = int(round((body.z - AGENT_RADIUS) / CELL))
-    column = min(max(int(round((x - AGENT_RADIUS) / CELL)), 0), SIDE - 1)
-    row = min(max(int(round((z - AGENT_RADIUS) / CELL)), 0), SIDE - 1)
-    if column == here_column and row == here_row:
+    column, row = _index(x), _index(z)
+    if column == _index(body.x) and row == _index(body.z):
         return body.place
     place = body.place
     for _ in range(4):
@@ -182,7 +182,7 @@ def advance(
                 vx *= _STOP
                 vz *= _STOP
         if turn:
-            yaw += _TURN if turn == 1 else -_TURN
+            yaw += TURN if turn == 1 else -TURN
         vx *= _KEPT
         vz *= _KEPT
         if grounded:
@@ -225,7 +225,7 @@ def advance(
                 if free > floor + _OFF:
                     grounded, y, vy = False, free, vy - _FALL
                 else:
-                    vy = vx * land.slope_x[place] + vz * land.slope_z[place]
+                    vy = float(vx * land.slope_x[place] + vz * land.slope_z[place])
                     y = floor
             else:
                 y += vy * DT
@@ -262,7 +262,9 @@ def cost_at(land: Land, field: Floats, body: Body) -> float:
         for dz in range(2):
             if column + dx >= SIDE or row + dz >= SIDE:
                 continue
-            share = (fx - column if dx else 1.0 - fx + column) * (fz - row if dz else 1.0 - fz + row)
+            share = (fx - column if dx else 1.0 - fx + column) * (
+                fz - row if dz else 1.0 - fz + row
+            )
             if share <= 1e-6:
                 continue
             cell = (column + dx) * SIDE + row + dz
@@ -357,7 +359,7 @@ def choose(
         Move, turn, and what the best course is worth.
     """
     length = period * DT
-    most = int(math.ceil(180.0 / (_TURN * period)))
+    most = math.ceil(180.0 / (TURN * period))
     best_move, best_turn = 0, 0
     enough = cost_at(land, field, body) - 0.15
     best = worth(land, balls, field, body, 0.0, pace, unease, enough) + 0.02
@@ -395,9 +397,7 @@ def choose(
                     if turn and count > 4 and number % 2 == 1:
                         continue  # not fewer turns, or it would never come to the one it wants
                     if run > done:
-                        running = advance(
-                            land, balls, running, 1, 0, (run - done) * period, time
-                        )
+                        running = advance(land, balls, running, 1, 0, (run - done) * period, time)
                         time += (run - done) * length
                         done = run
                     if run == 0 and (while_turning == 0 or (turn == 0 and while_turning == 1)):

@@ -63,9 +63,7 @@ class _Search:
         self._seen: dict[tuple[frozenset[int], int], tuple[float, float]] = {}
         self.best = Plan((), -math.inf)
 
-    def go(
-        self, at: int, taken: frozenset[int], plan: Plan, time: float, health: float
-    ) -> None:
+    def go(self, at: int, taken: frozenset[int], plan: Plan, time: float, health: float) -> None:
         """Extend a plan by each reward that is left.
 
         Args:

@@ -89,7 +89,7 @@ class Terrain:
         self._ends, self._origins, self._metres = _reversed(targets, metres)
         height = np.append(self.ground.height, np.nan)
         fall = self.ground.height[:, None] - height[targets]
-        self._brink: Mask = (fall > _DROP).any(axis=1)
+        self._brink: Mask = np.asarray((fall > _DROP).any(axis=1))
         self._tight: Mask = (targets >= 0).sum(axis=1) < 8
 
     @cached_property

@@ -94,7 +94,7 @@ class View:
         balls: All goals.
         faces: Where each button is pressed: the middle of its face, on the floor's level.
         zones: Middle of each data zone.
-        spawns: Whether something may bring forth goals.
+        spawns: Whether there is a spawner, which may bring forth goals.
         key: Changes when a solid or a zone has moved by some centimetres.
     """
 
@@ -169,7 +169,7 @@ def _view(others: State, yaw: float, frozen: bool, balls: Sequence[Ball], key: b
         if tag == _BUTTON:
             right, ahead = rotate(_FACE, 0.0, solid.yaw)
             faces.append(Point(solid.center.x + right, solid.center.y, solid.center.z + ahead))
-        spawns |= tag in (_SPAWNER, _BUTTON)
+        spawns |= tag == _SPAWNER
         kind = {_LAVA: "lava", _HOT: "hot"}.get(tag, "movable" if tag in _MOVABLE else "firm")
         parts[kind].append(solid)
     return View(
