@@ -242,7 +242,7 @@ class PlannerAgent:
 
     def _near(self, body: Body, ball: Ball) -> bool:
         away = math.hypot(ball.center.x - body.x, ball.center.z - body.z)
-        return away < ball.radius + 3.0
+        return away < ball.girth + 3.0
 
     def _go(
         self, terrain: Terrain, view: View, body: Body, field: Floats, target: Ball | None
@@ -278,14 +278,13 @@ class PlannerAgent:
         rows = [
             (
                 *ball.center,
-                ball.radius,
+                ball.radius if wanted else ball.girth,
                 *self._velocity[ball.number],
-                motion.WANTED if target is not None and ball.number == target.number else 2.0,
+                motion.WANTED if wanted else motion.SHUNNED,
             )
             for ball in view.balls
-            if ball.shunned
-            or (target is not None and ball.number == target.number)
-            or (ball.wanted and (ball.ends or target is None))
+            for wanted in [target is not None and ball.number == target.number]
+            if ball.shunned or wanted or (ball.wanted and (ball.ends or target is None))
         ]
         return np.array(rows, np.float64).reshape(-1, motion.BALL_COLUMNS)
 

@@ -5,8 +5,8 @@ run for a while. A course is worth the time that it takes, plus what the way cos
 agent would stand if it then stopped. So it never runs faster than it can stop before lava, slows
 down before corners, and takes the run-up that a ramp needs.
 
-The law is that of reference/animal-ai.md section 3.3. On slopes it leaves gravity out, and
-walls are those of the ground's grid.
+The law is that of reference/animal-ai.md section 3.3; walls are those of the
+ground's grid.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from animalcat.envs.agents.planner.terrain import Floats, Land
 
 DT: Final = 0.02
 _KEPT: Final = 0.968
-_RUB: Final = 0.113953
 _STOP: Final = 0.9
 _FALL: Final = 0.1962
 _MU: Final = 0.6
@@ -154,6 +153,47 @@ def _direction(dx: int, dz: int) -> int:
 
 
 @njit(cache=True)
+def _on_slope(
+    slope_x: float, slope_z: float, vx: float, vy: float, vz: float
+) -> tuple[float, float, float]:
+    """Velocity after a physics step in contact with a slope, by steps 3 and 4 of the law.
+
+    Args:
+        slope_x: Rise for each metre along x.
+        slope_z: Rise for each metre along z.
+        vx: Velocity with the thrust, in m/s; vy and vz too.
+        vy: Upwards.
+        vz: Along z.
+    """
+    length = math.sqrt(1.0 + slope_x * slope_x + slope_z * slope_z)
+    nx, ny, nz = -slope_x / length, 1.0 / length, -slope_z / length
+    # One axis is that of the movement, the other lies across it; friction acts along each.
+    lift = vx * nx + vy * ny + vz * nz
+    ax, ay, az = vx - lift * nx, vy - lift * ny, vz - lift * nz
+    size = math.sqrt(ax * ax + ay * ay + az * az)
+    vx, vy, vz = vx * _KEPT, (vy - _FALL) * _KEPT, vz * _KEPT
+    push = -(vx * nx + vy * ny + vz * nz)
+    if push <= 0.0:
+        return vx, vy, vz
+    vx, vy, vz = vx + push * nx, vy + push * ny, vz + push * nz
+    limit = _MU * push
+    if size < 1e-6:
+        speed = math.sqrt(vx * vx + vy * vy + vz * vz)
+        share = 1.0 - limit / speed if speed > limit else 0.0
+        return vx * share, vy * share, vz * share
+    ax, ay, az = ax / size, ay / size, az / size
+    bx, by, bz = ny * az - nz * ay, nz * ax - nx * az, nx * ay - ny * ax
+    along = _less(vx * ax + vy * ay + vz * az, limit)
+    across = _less(vx * bx + vy * by + vz * bz, limit)
+    return along * ax + across * bx, along * ay + across * by, along * az + across * bz
+
+
+@njit(cache=True)
+def _less(speed: float, by: float) -> float:
+    return math.copysign(max(0.0, abs(speed) - by), speed)
+
+
+@njit(cache=True)
 def advance(
     land: Land, balls: Floats, body: Body, move: int, turn: int, steps: int, time: float
 ) -> Body:
@@ -179,19 +219,21 @@ def advance(
                 vx += push * math.sin(angle)
                 vz += push * math.cos(angle)
             else:
-                vx *= _STOP
-                vz *= _STOP
+                vx, vy, vz = vx * _STOP, vy * _STOP, vz * _STOP
         if turn:
             yaw += TURN if turn == 1 else -TURN
-        vx *= _KEPT
-        vz *= _KEPT
-        if grounded:
+        if grounded and place >= 0 and land.grade[place] > 0.0:
+            vx, vy, vz = _on_slope(land.slope_x[place], land.slope_z[place], vx, vy, vz)
+        elif grounded:
+            # As on a slope of 0; what it comes down with is lost, and rubs.
+            fall = (vy - _FALL) * _KEPT
+            vx, vy, vz = vx * _KEPT, max(fall, 0.0), vz * _KEPT
             speed = math.sqrt(vx * vx + vz * vz)
-            share = 1.0 - _RUB / speed if speed > _RUB else 0.0
-            vx *= share
-            vz *= share
+            rub = _MU * max(-fall, 0.0)
+            share = 1.0 - rub / speed if speed > rub else 0.0
+            vx, vz = vx * share, vz * share
         else:
-            vy = (vy - _FALL) * _KEPT
+            vx, vy, vz = vx * _KEPT, (vy - _FALL) * _KEPT, vz * _KEPT
         nx, nz = x + vx * DT, z + vz * DT
         if nx < _LOW or nx > _HIGH:
             nx = min(max(nx, _LOW), _HIGH)
@@ -221,11 +263,10 @@ def advance(
             place = to
             floor = floor_at(land, place, x, z)
             if grounded:
-                free = y + (vy - _FALL) * DT
+                free = y + vy * DT
                 if free > floor + _OFF:
-                    grounded, y, vy = False, free, vy - _FALL
+                    grounded, y = False, free
                 else:
-                    vy = float(vx * land.slope_x[place] + vz * land.slope_z[place])
                     y = floor
             else:
                 y += vy * DT

@@ -70,6 +70,11 @@ class Ball(NamedTuple):
     wait: float
 
     @property
+    def girth(self) -> float:
+        """Its radius in metres once it has grown, with a margin if it grows."""
+        return max(self.radius, self.final / 2 + 0.3) if self.rate > 0.0 else self.radius
+
+    @property
     def wanted(self) -> bool:
         """Whether it gives a reward, now or later."""
         return max(self.reward, self.final) > _BAD
