@@ -260,7 +260,7 @@ class PlannerAgent:
             body,
             self._period,
             motion.PACE,
-            4.0,
+            motion.UNEASE,
             self._last_turn,
             _RUNS,
         )
@@ -404,7 +404,7 @@ def _body(terrain: Terrain, view: View, observation: Observation) -> Body:
         if near is not None and (place < 0 or abs(land.height[near] - y) < 0.3):
             place = near
     grounded = place < 0 or y - float(land.height[place]) < 0.15
-    return Body(x, y, z, vx, up, vz, view.yaw, place, grounded, 0, 0)
+    return Body(x, y, z, vx, up, vz, view.yaw, place, grounded, 0, 0.0)
 
 
 def _cost(terrain: Terrain, field: Floats, body: Body) -> float:

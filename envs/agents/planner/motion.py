@@ -21,7 +21,7 @@ from numba import njit
 from animalcat.arena_configs.ground import CELL, SIDE
 from animalcat.arena_configs.model import ARENA_SIDE
 from animalcat.arena_configs.placement import AGENT_RADIUS
-from animalcat.envs.agents.planner.terrain import Floats, Land
+from animalcat.envs.agents.planner.terrain import SHY, Floats, Land
 
 DT: Final = 0.02
 _KEPT: Final = 0.968
@@ -45,10 +45,14 @@ LOST: Final = 1e4
 """Seconds that being somewhere without a way is worth."""
 IDLE: Final = 1e3
 """Seconds that it costs not to get on."""
+UNEASE: Final = 1.0
+"""Seconds that a metre beside lava costs."""
 _PRIZE: Final = 1.0
 """Seconds that touching what is wanted is worth."""
-_UNEASE: Final = 4.0
-"""Seconds that each second near lava costs."""
+_CLOSE: Final = 0.35
+"""Metres from lava within which standing is uneasy."""
+_CLOSER: Final = 0.06
+"""Metres by which this grows for each m/s."""
 
 WANTED: Final = 1.0
 SHUNNED: Final = 2.0
@@ -75,7 +79,7 @@ class Body(NamedTuple):
         place: The place where it is, or over which; -1: none.
         grounded: Whether it can push off.
         state: 0; 1 it has touched what is wanted; 2 it is dead.
-        uneasy: Physics steps near lava.
+        uneasy: Metres gone near lava, by how near.
     """
 
     x: float
@@ -88,7 +92,7 @@ class Body(NamedTuple):
     place: int
     grounded: bool
     state: int
-    uneasy: int
+    uneasy: float
 
 
 @njit(cache=True)
@@ -276,10 +280,12 @@ def advance(
                     share = max(0.0, 1.0 - lost / speed) if speed > 0.0 else 0.0
                     vx, vz, vy, y, grounded = vx * share, vz * share, 0.0, floor, True
             low = y - land.height[place] < 0.15
-            if low and land.danger[place] == 2:
+            if low and land.away[place] == 0.0:
                 state = 2
-            elif low and land.danger[place] == 1:
-                uneasy += 1
+            elif low and land.away[place] < SHY:
+                speed = math.sqrt(vx * vx + vz * vz)
+                near = 1.0 - land.away[place] / (_CLOSE + _CLOSER * speed)
+                uneasy += max(0.0, near) * speed * DT
         now = time + (step + 1) * DT
         for k in range(len(balls)):
             dx = x - balls[k, 0] - balls[k, 4] * now
@@ -346,14 +352,14 @@ def worth(
         body: The agent at the end of the course.
         time: Seconds that the course takes.
         pace: m/s at which the way is thought to be gone.
-        unease: Seconds that a second near lava costs.
+        unease: Seconds that a metre beside lava costs.
         enough: Cost of the way below which the agent has got on: else it would rather stand than
             turn round, where that takes longer than what the next stretch saves.
     """
     if body.state == 2:
         return DEATH - time
     if body.state == 1:
-        return time - _PRIZE + unease * body.uneasy * DT
+        return time - _PRIZE + unease * body.uneasy
     later = time
     for _ in range(16):
         if abs(body.vx) + abs(body.vz) < 0.3 and body.grounded:
@@ -363,12 +369,12 @@ def worth(
         if body.state == 2:
             return DEATH - later
         if body.state == 1:
-            return later - _PRIZE + unease * body.uneasy * DT
+            return later - _PRIZE + unease * body.uneasy
     left = cost_at(land, field, body)
     if math.isinf(left):
         return LOST + time
     idle = 0.0 if left < enough else IDLE
-    return time + left / pace + unease * body.uneasy * DT + idle
+    return time + left / pace + unease * body.uneasy + idle
 
 
 @njit(cache=True)
@@ -392,7 +398,7 @@ def choose(
         body: The agent.
         period: Physics steps of a decision.
         pace: m/s at which the way is thought to be gone.
-        unease: Seconds that a second near lava costs.
+        unease: Seconds that a metre beside lava costs.
         last_turn: The turn of the decision before, which it rather goes on with.
         runs: `RUNS`.
 

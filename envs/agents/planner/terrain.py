@@ -30,8 +30,6 @@ _BRINK: Final = 0.75
 """Metres from an edge that one may fall from within which a way costs more."""
 _BURNING: Final = 6.0
 """What a metre in a hot zone costs: ten times the time that it takes, in part."""
-CLOSE: Final = 0.3
-"""Metres from lava within which the body is in danger."""
 _DROP: Final = 0.3
 """Metres of a fall that cannot be undone."""
 
@@ -46,7 +44,7 @@ class Land(NamedTuple):
         grade: Rise for each metre of the slope that it stands on; 0 on the level.
         slope_x: Rise for each metre along x.
         slope_z: Rise for each metre along z.
-        danger: 0; 1 near lava; 2 in lava.
+        away: Metres of way to the nearest lava; infinite beyond `SHY`.
         cell: Point of the grid of each place.
         near: (n, 8) where the body comes from each place towards +x, +z, -x, -z, and the diagonals
             between: (1, 1), (-1, 1), (-1, -1), (1, -1); -1 where something bars it.
@@ -58,7 +56,7 @@ class Land(NamedTuple):
     grade: Floats
     slope_x: Floats
     slope_z: Floats
-    danger: npt.NDArray[np.int8]
+    away: Floats
     cell: Numbers
     near: Numbers
 
@@ -136,9 +134,6 @@ class Terrain:
     def land(self) -> Land:
         """The ground for compiled code."""
         ground = self.ground
-        danger = np.zeros(len(ground), np.int8)
-        danger[self.from_lava < CLOSE] = 1
-        danger[self.fatal] = 2
         slope_x, slope_z = _slopes(ground.first, ground.height, ground.grade)
         targets, _ = ground.moves
         layers = int(np.diff(ground.first).max())
@@ -150,7 +145,7 @@ class Terrain:
             ground.grade,
             slope_x,
             slope_z,
-            danger,
+            self.from_lava,
             ground.cell,
             np.ascontiguousarray(near),
         )
