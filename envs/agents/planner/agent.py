@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -62,6 +63,10 @@ class PlannerAgent:
     Attributes:
         status: What it is doing, in words.
     """
+
+    def __init__(self) -> None:
+        """Have what is compiled ready, before an episode's clock runs."""
+        _warm_up()
 
     def reset(self, info: EpisodeInfo) -> None:
         """Forget the last episode.
@@ -384,6 +389,18 @@ class PlannerAgent:
                 self._fields.clear()
             self._fields[key] = terrain.field(places, terrain.shut(shut))
         return self._fields[key]
+
+
+@cache
+def _warm_up() -> None:
+    """Compile everything that decisions use; the compiled code is kept on disk."""
+    terrain = Terrain((), (), ())
+    field = terrain.field(np.array([0]), terrain.shut(()))
+    balls = np.zeros((0, motion.BALL_COLUMNS))
+    body = Body(20.0, 0.49, 20.0, 0.0, 0.0, 0.0, 0.0, 0, True, 0, 0.0)
+    body = body._replace(place=int(motion.place_at(terrain.land, 20.0, 20.0, 0.49, 0.3)))
+    motion.choose(terrain.land, balls, field, body, 3, motion.PACE, motion.UNEASE, 0, _RUNS)
+    motion.advance(terrain.land, balls, body, 0, 0, 1, 0.0)
 
 
 def _cell(point: Point) -> tuple[int, ...]:

@@ -443,6 +443,8 @@ def choose(
                         break  # or it would go to and fro, each time for a better place to stop
                     if turn and count > 4 and number % 2 == 1:
                         continue  # not fewer turns, or it would never come to the one it wants
+                    if count > 10 and number not in (4, 6):
+                        continue
                     if run > done:
                         running = advance(land, balls, running, 1, 0, (run - done) * period, time)
                         time += (run - done) * length
