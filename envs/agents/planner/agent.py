@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from animalcat.envs.agents.base import EpisodeInfo
-    from animalcat.envs.agents.planner.terrain import Floats, Numbers
+    from animalcat.envs.agents.planner.terrain import Floats, Mask, Numbers
     from animalcat.envs.agents.planner.view import Ball, View
     from animalcat.envs.types import Observation
 
@@ -43,6 +43,10 @@ _ANSWER: Final = 3.0
 """Seconds in which a button that was pressed may act."""
 _AWAY: Final = 12
 """Decisions of backing away from a button before it is pressed anew."""
+_BARRED: Final = 0.3
+"""Metres around a place where it got stuck that it does not go to again."""
+_OPENINGS: Final = 3
+"""How often it tries such places anew, once there is no other way."""
 _KEPT_FIELDS: Final = 96
 _MOST_BALLS: Final = 24
 """Rewards that are thought of at once."""
@@ -93,6 +97,8 @@ class PlannerAgent:
         self._time = 0.0
         self._news = 0.0
         self._backing = 0
+        self._barred: list[tuple[float, float]] = []
+        self._opened = 0
         self._pressed: float | None = None
         self._nearest, self._look = 0, 0.0
         self._pushes = False
@@ -141,6 +147,11 @@ class PlannerAgent:
         body = _body(terrain, view, observation)
         wanted = [ball for ball in view.balls if ball.wanted]
         choice = self._choose(terrain, view, body, wanted, observation.health / 100.0)
+        if choice is None and self._barred and self._opened < _OPENINGS:
+            self._barred.clear()
+            self._opened += 1
+            self._fields.clear()
+            return self._decide(view, observation)
         if choice is None and not self._pushes and view.movable:
             self._pushes = True
             return self._decide(view, observation)
@@ -237,12 +248,12 @@ class PlannerAgent:
             _cell(ball.center),
             round(ball.radius, 1),
             tuple(_cell(other.center) for other in shut),
+            len(self._barred),
         )
         if key not in self._fields:
             if len(self._fields) > _KEPT_FIELDS:
                 self._fields.clear()
-            closed = terrain.shut(shut)
-            self._fields[key] = terrain.field(terrain.touching(ball), closed)
+            self._fields[key] = terrain.field(terrain.touching(ball), self._shut(terrain, shut))
         return self._fields[key]
 
     def _near(self, body: Body, ball: Ball) -> bool:
@@ -258,6 +269,7 @@ class PlannerAgent:
         if self._stands(body):
             self._backing = 8
             self._places.clear()
+            self._bar(terrain, body, field)
         move, turn, _ = motion.choose(
             terrain.land,
             self._balls(view, target),
@@ -270,6 +282,23 @@ class PlannerAgent:
             _RUNS,
         )
         return 3 * move + turn
+
+    def _bar(self, terrain: Terrain, body: Body, field: Floats) -> None:
+        """Take it that there is no going on where it stood: something is there after all."""
+        if body.place < 0:
+            return
+        near = terrain.land.near[body.place]
+        near = near[near >= 0]
+        if len(near):
+            best = int(near[np.argmin(field[near])])
+            self._barred.append((float(terrain.ground.x[best]), float(terrain.ground.z[best])))
+
+    def _shut(self, terrain: Terrain, balls: Sequence[Ball]) -> Mask:
+        closed = terrain.shut(balls)
+        ground = terrain.ground
+        for x, z in self._barred:
+            closed |= (ground.x - x) ** 2 + (ground.z - z) ** 2 < _BARRED**2
+        return closed
 
     def _stands(self, body: Body) -> bool:
         """Whether it has not got on for a while, though it wanted to."""
@@ -383,11 +412,11 @@ class PlannerAgent:
     def _field_to(self, terrain: Terrain, view: View, places: Numbers, name: str) -> Floats:
         """Cost of the way to some places from everywhere."""
         shut = [ball for ball in view.balls if ball.shunned or (ball.wanted and ball.ends)]
-        key = id(terrain), name, tuple(_cell(ball.center) for ball in shut)
+        key = id(terrain), name, tuple(_cell(ball.center) for ball in shut), len(self._barred)
         if key not in self._fields:
             if len(self._fields) > _KEPT_FIELDS:
                 self._fields.clear()
-            self._fields[key] = terrain.field(places, terrain.shut(shut))
+            self._fields[key] = terrain.field(places, self._shut(terrain, shut))
         return self._fields[key]
 
 
