@@ -10,7 +10,14 @@ import numpy as np
 import numpy.typing as npt
 from google.protobuf.message import Message
 
-from animalcat.envs.types import CameraSpec, EndedBy, Observation, ObservationSpec, RaySpec
+from animalcat.envs.types import (
+    STATE_COLUMNS,
+    CameraSpec,
+    EndedBy,
+    Observation,
+    ObservationSpec,
+    RaySpec,
+)
 from animalcat.v1 import types_pb2
 
 _Scalar = TypeVar("_Scalar", np.uint8, np.float32)
@@ -36,6 +43,8 @@ def spec_to_proto(spec: ObservationSpec) -> types_pb2.ObservationSpec:
         message.rays.per_side = spec.rays.per_side
         message.rays.max_degrees = spec.rays.max_degrees
         message.rays.tags = spec.rays.tags
+    if spec.privileged:
+        message.privileged = True
     return message
 
 
@@ -52,7 +61,7 @@ def spec_from_proto(message: types_pb2.ObservationSpec) -> ObservationSpec:
         camera = CameraSpec(**given(message.camera, "resolution", "grayscale"))
     if message.HasField("rays"):
         rays = RaySpec(**given(message.rays, "per_side", "max_degrees", "tags"))
-    return ObservationSpec(camera, rays, **given(message, "decision_period"))
+    return ObservationSpec(camera, rays, **given(message, "decision_period", "privileged"))
 
 
 def observation_to_proto(observation: Observation, *, camera: bool = True) -> types_pb2.Observation:
@@ -62,13 +71,14 @@ def observation_to_proto(observation: Observation, *, camera: bool = True) -> ty
         observation: What was perceived.
         camera: False leaves the image out.
     """
-    image, rays = observation.camera, observation.rays
+    image, rays, state = observation.camera, observation.rays, observation.state
     return types_pb2.Observation(
         camera=b"" if image is None or not camera else image.tobytes(),
         rays=b"" if rays is None else rays.tobytes(),
         health=observation.health,
         velocity=observation.velocity.tolist(),
         position=observation.position.tolist(),
+        state=b"" if state is None else state.tobytes(),
     )
 
 
@@ -88,12 +98,15 @@ def observation_from_proto(
     shape = spec.camera.shape if spec.camera is not None and camera else (0, 0, 0)
     image = _array("camera", message.camera, np.uint8, math.prod(shape))
     rays = _array("rays", message.rays, np.float32, spec.rays.size if spec.rays else 0)
+    rows = len(message.state) // (4 * STATE_COLUMNS) if spec.privileged else 0
+    state = _array("state", message.state, np.float32, rows * STATE_COLUMNS)
     return Observation(
         health=message.health,
         velocity=_vector("velocity", message.velocity[:]),
         position=_vector("position", message.position[:]),
         rays=rays if spec.rays else None,
         camera=image.reshape(shape) if image.size else None,
+        state=state.reshape(rows, STATE_COLUMNS) if rows else None,
     )
 
 

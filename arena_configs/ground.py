@@ -230,7 +230,15 @@ class Ground:
         Raises:
             TooMuchError: There are too many large objects.
         """
-        solids = [solid for thing in things for solid in thing.solids()]
+        return cls.among([solid for thing in things for solid in thing.solids()])
+
+    @classmethod
+    def among(cls, solids: Sequence[Solid]) -> Ground:
+        """Work out where the body can stand among some solids.
+
+        Raises:
+            TooMuchError: There are too many large solids.
+        """
         taken: list[tuple[int, Span]] = []
         total = 0
         for number, solid in enumerate(solids):

@@ -29,7 +29,8 @@ def make_environment(
         build: Which build the simulator is, see `SimEnvironment`; None for the newest.
 
     Raises:
-        ValueError: There is no such backend, rng or build.
+        ValueError: There is no such backend, rng or build; or the specification is privileged and
+            the backend does not tell the state.
         ImportError: The backend needs a package that is not installed; the message says which.
     """
     try:
@@ -37,6 +38,11 @@ def make_environment(
             from animalcat.envs.sim.environment import SimEnvironment
 
             return SimEnvironment(spec, NEWEST if build is None else build, rng)
+        if spec.privileged:
+            raise ValueError(
+                f'{backend} does not tell the state of an arena: only the backend "sim" shows it '
+                "to privileged agents"
+            )
         if rng != "animalcat":
             raise ValueError(f'rng={rng!r}: only the backend "sim" can be told how to draw')
         if build is not None:

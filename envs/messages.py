@@ -13,8 +13,10 @@ from enum import IntEnum
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from animalcat.envs.types import (
+    STATE_COLUMNS,
     CameraSpec,
     EndedBy,
     Observation,
@@ -28,6 +30,7 @@ HEADER: Final = struct.Struct("<IB")
 """Length of the body in bytes, and kind of the message."""
 
 _STEP: Final = struct.Struct("<BB6xdd3f3f")
+_ROWS: Final = struct.Struct("<I")
 # Phase, why it ended (0: it did not), reward, health, velocity, position; arrays follow.
 
 
@@ -49,7 +52,10 @@ class MessageKind(IntEnum):
 
 
 def pack_steps(steps: Sequence[Step]) -> bytes:
-    """Pack steps as bytes: for each a fixed part, then rays (float32) and camera (uint8) if any."""
+    """Pack steps as bytes: for each a fixed part, then rays, camera and state if there are any.
+
+    Rays are float32, the camera is uint8, and the state float32 after its number of rows.
+    """
     parts: list[bytes] = []
     for step in steps:
         seen = step.observation
@@ -67,6 +73,8 @@ def pack_steps(steps: Sequence[Step]) -> bytes:
             parts.append(seen.rays.tobytes())
         if seen.camera is not None:
             parts.append(seen.camera.tobytes())
+        if seen.state is not None:
+            parts += [_ROWS.pack(len(seen.state)), seen.state.tobytes()]
     return b"".join(parts)
 
 
@@ -80,13 +88,19 @@ def unpack_steps(data: bytes, spec: ObservationSpec) -> list[Step]:
     shape = spec.camera.shape if spec.camera else (0, 0, 0)
     pixels = shape[0] * shape[1] * shape[2]
     size = _STEP.size + 4 * rays + pixels
-    if len(data) % size:
+    if len(data) % size and not spec.privileged:
         raise ValueError(f"{len(data)} bytes are not a whole number of steps of {size} bytes")
     steps: list[Step] = []
-    for start in range(0, len(data), size):
+    start = 0
+    while start < len(data):
         phase, ended_by, reward, health = _STEP.unpack_from(data, start)[:4]
         vectors = np.frombuffer(data, np.float32, 6, start + _STEP.size - 24)
         after = start + _STEP.size
+        start += size
+        state = None
+        if spec.privileged:
+            state = _unpack_state(data, start)
+            start += _ROWS.size + state.nbytes
         observation = Observation(
             health=health,
             velocity=vectors[:3],
@@ -97,11 +111,26 @@ def unpack_steps(data: bytes, spec: ObservationSpec) -> list[Step]:
                 if pixels
                 else None
             ),
+            state=state,
         )
         steps.append(
             Step(Phase(phase), reward, EndedBy(ended_by) if ended_by else None, observation)
         )
     return steps
+
+
+def _unpack_state(data: bytes, start: int) -> npt.NDArray[np.float32]:
+    """The state that begins at a byte.
+
+    Raises:
+        ValueError: It is not all there.
+    """
+    try:
+        (rows,) = _ROWS.unpack_from(data, start)
+    except struct.error as error:
+        raise ValueError(f"the state at byte {start} is cut off") from error
+    numbers = np.frombuffer(data, np.float32, rows * STATE_COLUMNS, start + _ROWS.size)
+    return numbers.reshape(rows, STATE_COLUMNS)
 
 
 def spec_to_json(spec: ObservationSpec) -> dict[str, Any]:
@@ -116,4 +145,5 @@ def spec_from_json(data: dict[str, Any]) -> ObservationSpec:
         CameraSpec(**camera) if camera else None,
         RaySpec(**rays) if rays else None,
         data["decision_period"],
+        data.get("privileged", False),
     )

@@ -18,6 +18,9 @@ ACTIONS: Final = 9
 PHYSICS_STEP: Final = 0.02
 """Seconds of one physics step (Unity's fixed timestep in Animal-AI)."""
 
+STATE_COLUMNS: Final = 23
+"""Numbers that describe one object in a privileged observation; `envs.state` names them."""
+
 
 class Phase(IntEnum):
     """The phase of an episode to which a step belongs."""
@@ -77,11 +80,16 @@ class RaySpec:
 
 @dataclass(frozen=True, slots=True)
 class ObservationSpec:
-    """What an agent perceives, and how many physics steps one decision lasts (1 to 20)."""
+    """What an agent perceives, and how many physics steps one decision lasts (1 to 20).
+
+    An agent of a *privileged* specification is also shown the arena's true state (`envs.state`),
+    which an agent that is measured must not know.
+    """
 
     camera: CameraSpec | None = None
     rays: RaySpec | None = RaySpec()
     decision_period: int = 3
+    privileged: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.decision_period <= 20:
@@ -99,6 +107,8 @@ class ObservationSpec:
         _validate("position", observation.position, (3,), np.float32)
         for name, shape, dtype, high in self._optional():
             _validate(name, getattr(observation, name), shape, dtype, high)
+        shape = (len(observation.state), STATE_COLUMNS) if observation.state is not None else (0, 0)
+        _validate("state", observation.state, shape if self.privileged else None, np.float32)
 
     def generate(self, rng: np.random.Generator) -> Observation:
         """Generate a random observation that conforms to this specification."""
@@ -109,7 +119,12 @@ class ObservationSpec:
                 drawn[name] = (rng.random(shape) * (high + (high > 1.0))).astype(dtype)
         velocity, position = rng.normal(0.0, 10.0, (2, 3)).astype(np.float32)
         health = float(rng.uniform(0.0, 100.0))
-        return Observation(health, velocity.copy(), position.copy(), drawn["rays"], drawn["camera"])
+        state = None
+        if self.privileged:
+            state = rng.normal(0.0, 10.0, (3, STATE_COLUMNS)).astype(np.float32)
+        return Observation(
+            health, velocity.copy(), position.copy(), drawn["rays"], drawn["camera"], state
+        )
 
     def _optional(self) -> tuple[tuple[str, tuple[int, ...] | None, type[np.generic], float], ...]:
         """Name, shape (None if off), type and greatest value of rays and camera."""
@@ -129,6 +144,8 @@ class Observation:
         position: (3,) float32, metres in the arena's coordinate frame: x, y (up), z.
         rays: (RaySpec.size,) float32, or None without rays.
         camera: CameraSpec.shape uint8, or None without a camera.
+        state: (n, STATE_COLUMNS) float32, what is in the arena as `envs.state` describes it; None
+            unless the specification is privileged.
     """
 
     health: float
@@ -136,6 +153,7 @@ class Observation:
     position: npt.NDArray[np.float32]
     rays: npt.NDArray[np.float32] | None = None
     camera: npt.NDArray[np.uint8] | None = None
+    state: npt.NDArray[np.float32] | None = None
 
 
 def _validate(

@@ -157,6 +157,12 @@ def spec_of_session_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec
         raise _bad("slots", f"1 to {MAX_SLOTS}")
     if not 0.0 < spec.action_timeout_seconds <= 86_400.0:
         raise _bad("action_timeout_seconds", "above 0 and at most 86400")
+    if spec.observation_spec.privileged and spec.backend != "sim":
+        raise ServiceError(
+            Code.INVALID_REQUEST,
+            f"observation_spec.privileged: the backend {spec.backend} does not tell the state of "
+            'an arena; choose the backend "sim", or a session that is not privileged',
+        )
     if spec.observation_spec.camera is None and spec.observation_spec.rays is None:
         raise _bad("observation_spec", "a camera, rays or both")
     return spec

@@ -47,6 +47,7 @@ from animalcat.cli.shared.remote import (
 )
 from animalcat.client import Client
 from animalcat.client.values import Campaign, Session
+from animalcat.envs.agents.load import PRIVILEGED
 from animalcat.errors import AnimalcatError
 from animalcat.layouts.adaptive.plan import Allocation
 
@@ -151,6 +152,11 @@ def run(
     """
     for reference in agent:
         check_reference(reference)
+        if reference in PRIVILEGED:
+            fail(
+                f"{reference} is shown the arena's true state, and no agent of a campaign is; let "
+                f"it play a session of its own: animalcat session run --agent {reference}"
+            )
     backend, builds = parse_backend(backend, server)
     with client_for(server, data, builds=builds) as client:
         arenas = find_battery(client, battery, seed, features)

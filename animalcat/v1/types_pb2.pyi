@@ -218,8 +218,13 @@ class ObservationSpec(_message.Message):
     CAMERA_FIELD_NUMBER: _builtins.int
     RAYS_FIELD_NUMBER: _builtins.int
     DECISION_PERIOD_FIELD_NUMBER: _builtins.int
+    PRIVILEGED_FIELD_NUMBER: _builtins.int
     decision_period: _builtins.int
     """Physics steps (0.02 s each) that one decision lasts, 1 to 20; 3 if not set."""
+    privileged: _builtins.bool
+    """True: the agent is also shown the arena's true state, which makes its session privileged; false
+    if not set. Only the simulator ("sim") knows the state.
+    """
     @_builtins.property
     def camera(self) -> Global___CameraSpec:
         """Absent: no camera."""
@@ -234,21 +239,26 @@ class ObservationSpec(_message.Message):
         camera: Global___CameraSpec | None = ...,
         rays: Global___RaySpec | None = ...,
         decision_period: _builtins.int | None = ...,
+        privileged: _builtins.bool | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_camera", b"_camera", "_decision_period", b"_decision_period", "_rays", b"_rays", "camera", b"camera", "decision_period", b"decision_period", "rays", b"rays"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_camera", b"_camera", "_decision_period", b"_decision_period", "_privileged", b"_privileged", "_rays", b"_rays", "camera", b"camera", "decision_period", b"decision_period", "privileged", b"privileged", "rays", b"rays"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_camera", b"_camera", "_decision_period", b"_decision_period", "_rays", b"_rays", "camera", b"camera", "decision_period", b"decision_period", "rays", b"rays"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_camera", b"_camera", "_decision_period", b"_decision_period", "_privileged", b"_privileged", "_rays", b"_rays", "camera", b"camera", "decision_period", b"decision_period", "privileged", b"privileged", "rays", b"rays"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__camera: _TypeAlias = _typing.Literal["camera"]  # noqa: Y015
     _WhichOneofArgType__camera: _TypeAlias = _typing.Literal["_camera", b"_camera"]  # noqa: Y015
     _WhichOneofReturnType__decision_period: _TypeAlias = _typing.Literal["decision_period"]  # noqa: Y015
     _WhichOneofArgType__decision_period: _TypeAlias = _typing.Literal["_decision_period", b"_decision_period"]  # noqa: Y015
+    _WhichOneofReturnType__privileged: _TypeAlias = _typing.Literal["privileged"]  # noqa: Y015
+    _WhichOneofArgType__privileged: _TypeAlias = _typing.Literal["_privileged", b"_privileged"]  # noqa: Y015
     _WhichOneofReturnType__rays: _TypeAlias = _typing.Literal["rays"]  # noqa: Y015
     _WhichOneofArgType__rays: _TypeAlias = _typing.Literal["_rays", b"_rays"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__camera) -> _WhichOneofReturnType__camera | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__decision_period) -> _WhichOneofReturnType__decision_period | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__privileged) -> _WhichOneofReturnType__privileged | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__rays) -> _WhichOneofReturnType__rays | None: ...
 
@@ -267,6 +277,7 @@ class Observation(_message.Message):
     HEALTH_FIELD_NUMBER: _builtins.int
     VELOCITY_FIELD_NUMBER: _builtins.int
     POSITION_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
     camera: _builtins.bytes
     """uint8 pixels (height, width, channels) in row order; empty where there is no camera."""
     rays: _builtins.bytes
@@ -275,6 +286,10 @@ class Observation(_message.Message):
     """
     health: _builtins.float
     """0 to 100."""
+    state: _builtins.bytes
+    """float32, the arena's true state: rows of 23 numbers, the agent first, as animalcat.envs.state
+    names them; empty unless the session is privileged, and in recordings.
+    """
     @_builtins.property
     def velocity(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
         """Three numbers in m/s in the agent's own frame: right, up, forward."""
@@ -291,10 +306,11 @@ class Observation(_message.Message):
         health: _builtins.float = ...,
         velocity: _abc.Iterable[_builtins.float] | None = ...,
         position: _abc.Iterable[_builtins.float] | None = ...,
+        state: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["camera", b"camera", "health", b"health", "position", b"position", "rays", b"rays", "velocity", b"velocity"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["camera", b"camera", "health", b"health", "position", b"position", "rays", b"rays", "state", b"state", "velocity", b"velocity"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

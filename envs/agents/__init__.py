@@ -1,7 +1,8 @@
 """Reference agents, and loading an agent from `builtin:NAME` or `path.py:Class`.
 
 `base` is the contract of an agent and `load` loads one. `simple` has two agents that ignore
-observations, and `braitenberg` one that steers by its rays.
+observations, `braitenberg` one that steers by its rays, and `planner` one that is shown the arena's
+true state.
 """
 
 from animalcat.envs.agents.base import Agent, EpisodeInfo

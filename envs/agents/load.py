@@ -15,18 +15,35 @@ if TYPE_CHECKING:
 
     from animalcat.envs.agents.base import Agent
 
+
+class AgentLoadError(ValueError):
+    """The agent cannot be loaded; the message says why and what to do."""
+
+
+def _planner() -> Agent:
+    """The planner, which needs more than the base install."""
+    try:
+        from animalcat.envs.agents.planner import PlannerAgent
+    except ModuleNotFoundError as error:
+        raise AgentLoadError(
+            f"agent 'builtin:planner' needs {error.name}, which is missing: "
+            'pip install "animalcat[server]"'
+        ) from error
+    return PlannerAgent()
+
+
 BUILTIN: Final[Mapping[str, Callable[[], Agent]]] = {
     "braitenberg": BraitenbergAgent,
     "forward": ForwardAgent,
+    "planner": _planner,
     "random": RandomAgent,
 }
 """The agents that come with the package."""
 
+PRIVILEGED: Final = frozenset({"builtin:planner"})
+"""Agents that play only where they are shown the arena's true state."""
+
 _FORMS: Final = "expected builtin:NAME or path/to/file.py:ClassName"
-
-
-class AgentLoadError(ValueError):
-    """The agent cannot be loaded; the message says why and what to do."""
 
 
 def load_agent(reference: str) -> Agent:

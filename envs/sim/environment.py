@@ -13,6 +13,7 @@ from animalcat.arena_configs.placement import place
 from animalcat.arena_configs.sequence import episode_arenas
 from animalcat.envs.sim.builds import refuse
 from animalcat.envs.sim.movement import to_local
+from animalcat.envs.sim.state import state_of
 from animalcat.envs.sim.world import World
 from animalcat.envs.snapshot import Snapshot
 from animalcat.envs.types import ACTIONS, Observation, ObservationSpec, Phase, Step
@@ -279,7 +280,8 @@ class SimEnvironment:
             place = np.array(position, np.float32)
         if camera is not None:
             frame = self._render(world.scene, position, yaw, camera, world.dark)
-        observation = Observation(float(episode.health), local, place, rays, frame)
+        state = state_of(world) if self._spec.privileged else None
+        observation = Observation(float(episode.health), local, place, rays, frame, state)
         ended_by = episode.ended_by
         if ended_by is not None:
             phase = Phase.LAST

@@ -16,7 +16,7 @@ from animalcat.envs.sim.zones import Zone
 from animalcat.envs.types import PHYSICS_STEP
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from animalcat.arena_configs.placement import PlacedObject, Placement
     from animalcat.envs.sim.rules import Pickup
@@ -134,6 +134,11 @@ class Stage:
     def refresh(self) -> None:
         """Update the scene to the positions of the bodies."""
         self._tracker.refresh()
+
+    def pickups(self) -> Iterator[tuple[int, Pickup]]:
+        """Row of the scene of each goal that is there, and what touching it does."""
+        for body, pickup in self.goals.items():
+            yield self._goal_rows[body], pickup
 
     def touches(self, goal: int, position: Vector) -> bool:
         """Whether PhysX finds the agent in contact with a goal in the step that begins now."""

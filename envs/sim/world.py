@@ -100,6 +100,11 @@ class World:
         return self._stage.scene
 
     @property
+    def stage(self) -> Stage:
+        """What is in the present arena."""
+        return self._stage
+
+    @property
     def skipped(self) -> tuple[tuple[str, str], ...]:
         """Name and reason of each object of the present arena that is not simulated."""
         return self._stage.skipped

@@ -154,6 +154,7 @@ def provenance(
         "session": names.session_name(session.id),
         "agent": spec.pop("agent"),
         "battery": spec.pop("battery"),
+        "privileged": session.spec.observation_spec.privileged,
         "reason": session.reason,
         "episodes": outcomes.count(Outcome.SUCCESS) + outcomes.count(Outcome.FAILURE),
         "successes": outcomes.count(Outcome.SUCCESS),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Final
@@ -145,7 +145,8 @@ def recorded_step(
     message = results_pb2.RecordedStep(
         step=number,
         reward=step.reward,
-        observation=observation_to_proto(step.observation, camera=pixels),
+        # The state follows from arena, seed and actions, and would outweigh all the rest.
+        observation=observation_to_proto(replace(step.observation, state=None), camera=pixels),
         ended_by=ended_by_to_proto(step.ended_by),
         notes=[types_pb2.Note(**asdict(note)) for note in notes],
         camera_digest=camera_digest(step),

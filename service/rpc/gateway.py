@@ -400,7 +400,8 @@ def _described(spec: ObservationSpec) -> str:
         if spec.rays
         else "no rays"
     )
-    return f"{camera}, {rays}, decision period {spec.decision_period}"
+    state = "the arena's true state (privileged)" if spec.privileged else "no state"
+    return f"{camera}, {rays}, {state}, decision period {spec.decision_period}"
 
 
 def _welcome(session: Session) -> gateway_pb2.EvaluateResponse:

@@ -103,6 +103,7 @@ class ObservationRecord(Record):
     camera: CameraRecord | None
     rays: RaysRecord | None
     decision_period: Count
+    privileged: bool = False
 
     def value(self) -> ObservationSpec:
         """Return the domain value."""
@@ -110,6 +111,7 @@ class ObservationRecord(Record):
             None if self.camera is None else CameraSpec(**self.camera.values),
             None if self.rays is None else RaySpec(**self.rays.values),
             self.decision_period,
+            self.privileged,
         )
 
 

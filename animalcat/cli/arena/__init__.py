@@ -1,4 +1,5 @@
 """`animalcat arena`: `commands` are its verbs; `map` draws, `play` lets a person play.
 
+`solve` lets the planner play, and `files` finds the files that a command is about.
 `measuring` measures the demands of files and folders, and `explaining` says why they are so.
 """

@@ -24,7 +24,9 @@ from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, Proble
 from animalcat.arena_configs.placement import Placement, place
 from animalcat.arena_configs.returns import max_return
 from animalcat.arena_configs.sequence import merged
+from animalcat.cli.arena.files import arena_files
 from animalcat.cli.arena.measuring import FeatureRow, Plan, measure_files
+from animalcat.cli.arena.solve import solve_arenas
 from animalcat.cli.shared.output import (
     FAILED,
     console,
@@ -44,8 +46,8 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 app = typer.Typer(help="Check, measure, draw and play arena files.", no_args_is_help=True)
+app.command("solve")(solve_arenas)
 
-ENDINGS: Final = (".yaml", ".yml")
 MOST_ROWS: Final = 40
 """Problems that are listed one by one; more are grouped by kind."""
 
@@ -109,7 +111,7 @@ def check_files(
     exit code is 1 when there is an error.
     """
     chance = _chance(rng, seed, build)
-    looked = track(_files(paths), "checking", console=progress_console(), transient=True)
+    looked = track(arena_files(paths), "checking", console=progress_console(), transient=True)
     results = [_checked(path, strict, chance) for path in looked]
     problems = [problem for _, _, found in results for problem in found]
     errors = sum(problem.severity == "error" for problem in problems)
@@ -178,7 +180,7 @@ def features(
     none of them has. The exit code is 1 when an arena cannot be read or built.
     """
     chance = _chance(rng, seed, build)
-    files = _files(paths)
+    files = arena_files(paths)
     with progress("measuring arenas") as tell:
         rows = measure_files(
             files,
@@ -353,21 +355,6 @@ def _chance(rng: str, seed: int, build: str) -> _Chance:
     except ValueError as error:
         fail(f"--rng {rng}: {error}")
     return chance
-
-
-def _files(paths: Iterable[Path]) -> list[Path]:
-    found: list[Path] = []
-    for path in paths:
-        if path.is_dir():
-            inside = sorted(p for p in path.rglob("*") if p.suffix in ENDINGS and p.is_file())
-            if not inside:
-                fail(f"no arena files ({', '.join(ENDINGS)}) in the folder {path}")
-            found.extend(inside)
-        elif path.is_file():
-            found.append(path)
-        else:
-            fail(f"no such file or folder: {path}")
-    return found
 
 
 def _load(path: Path) -> ArenaConfig:

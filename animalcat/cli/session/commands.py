@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -55,6 +55,10 @@ def run(plan: Plan) -> None:
         _report(
             client, run_agent(client, session, plan.agent), plan.server, plan.data, plan.as_json
         )
+
+
+PRIVILEGED_NOTE: Final = "; privileged: the agent was shown the arena's true state"
+"""What is added to the title of a profile that does not tell what an agent can do by itself."""
 
 
 @app.command()
@@ -236,7 +240,7 @@ def _report(
         print_profile(
             profile,
             f"{row['agent']}: {row['successes']} of {row['episodes']} episodes passed; "
-            f"{row['state']}: {row['reason']}",
+            f"{row['state']}: {row['reason']}{PRIVILEGED_NOTE if row['privileged'] else ''}",
         )
         where = " ".join(["", *_same_server(server, data)])
         typer.echo(f"profile:  animalcat profile export {name} --format html{where}")

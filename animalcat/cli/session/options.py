@@ -19,6 +19,7 @@ from animalcat.cli.shared.remote import AsJson, Data, Server, client_for
 from animalcat.cli.shared.tables import left_out
 from animalcat.client import Client, values
 from animalcat.client.values import Session
+from animalcat.envs.agents.load import PRIVILEGED
 from animalcat.envs.backends import AUTOMATIC
 from animalcat.envs.types import CameraSpec, ObservationSpec
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
@@ -215,6 +216,16 @@ def _plan(
             rich_help_panel=AGENT,
         ),
     ] = None,
+    privileged: Annotated[
+        bool,
+        typer.Option(
+            "--privileged",
+            help="Show the agent the arena's true state as well: for agents that check arenas, not "
+            "for those that are measured. The profile says so.",
+            show_default="only for builtin:planner",
+            rich_help_panel=AGENT,
+        ),
+    ] = False,
     features: Features = None,
     layout: Layout = "",
     variant: Variant = "",
@@ -460,7 +471,9 @@ def _plan(
         ),
         "seed": seed,
         "backend": backend,
-        "observation_spec": observation(camera, decision_period),
+        "observation_spec": observation(
+            camera, decision_period, privileged=privileged or agent in PRIVILEGED
+        ),
         "action_timeout_seconds": action_timeout,
         "record_pixels": record_pixels,
         "certify": certify,
@@ -480,15 +493,24 @@ def takes_plan(command: Callable[[Plan], None]) -> Callable[..., None]:
     return call
 
 
-def observation(camera: int | None, decision_period: int | None) -> ObservationSpec | None:
-    """What the agent sees: rays, and a camera where its side is given; None: nothing is said."""
-    if camera is None and decision_period is None:
+def observation(
+    camera: int | None, decision_period: int | None, *, privileged: bool = False
+) -> ObservationSpec | None:
+    """What the agent sees: rays, and a camera where its side is given; None: nothing is said.
+
+    Args:
+        camera: Side of the camera's image.
+        decision_period: Physics steps of a decision.
+        privileged: Whether it is shown the arena's true state.
+    """
+    if camera is None and decision_period is None and not privileged:
         return None
     default = SPEC.observation_spec
     return replace(
         default,
         camera=CameraSpec(camera) if camera else default.camera,
         decision_period=decision_period or default.decision_period,
+        privileged=privileged,
     )
 
 

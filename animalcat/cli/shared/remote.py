@@ -105,12 +105,14 @@ def timestamp(time: datetime) -> str:
 
 def session_row(session: Session) -> dict[str, Any]:
     """A session as lists and JSON show it."""
+    seen = session.spec.observation_spec
     return {
         "session": session.id,
         "agent": session.spec.agent,
         "battery": session.spec.battery,
         "layout": session.spec.layout,
         "variant": session.spec.layout_variant,
+        "privileged": bool(seen and seen.privileged),
         "state": session.state or "",
         "episodes": session.episodes,
         "successes": session.successes,

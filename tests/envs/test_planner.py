@@ -1,0 +1,227 @@
+"""The planner solves small arenas of each kind, and plays only where it is shown the state."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from animalcat.arena_configs.model import Arena, Item, Vector3
+from animalcat.envs.agents import load_agent
+from animalcat.envs.agents.base import EpisodeInfo
+from animalcat.envs.agents.planner.order import best_plan, later, ripe
+from animalcat.envs.agents.planner.solving import SPEC, Solution, solve
+from animalcat.envs.agents.planner.view import Ball
+from animalcat.envs.backends import make_environment
+from animalcat.envs.messages import pack_steps, spec_from_json, spec_to_json, unpack_steps
+from animalcat.envs.sim.environment import SimEnvironment
+from animalcat.envs.state import Column
+from animalcat.envs.types import EndedBy, ObservationSpec, Phase, Step
+from animalcat.wire import (
+    observation_from_proto,
+    observation_to_proto,
+    spec_from_proto,
+    spec_to_proto,
+)
+
+
+def thing(
+    name: str, x: float, z: float, *size: float, y: float = 0, yaw: float = 0, **more: Any
+) -> Item:
+    sizes = (Vector3(x=size[0], y=size[1], z=size[2]),) if size else ()
+    place = Vector3(x=x, y=y, z=z)
+    return Item(name=name, positions=(place,), sizes=sizes, rotations=(yaw,), **more)
+
+
+AGENT = thing("Agent", 20, 5)
+GOAL = thing("GoodGoal", 20, 35, 2, 2, 2)
+ARENAS = {
+    "open": (AGENT, GOAL),
+    "behind": (thing("Agent", 20, 5, yaw=180), GOAL),
+    "zigzag": (AGENT, thing("Wall", 15, 15, 30, 3, 1), thing("Wall", 25, 25, 30, 3, 1), GOAL),
+    "pocket": (
+        AGENT,
+        thing("Wall", 20, 15, 12, 3, 1),
+        thing("Wall", 14, 11, 1, 3, 8),
+        thing("Wall", 26, 11, 1, 3, 8),
+        GOAL,
+    ),
+    "between lava": (
+        AGENT,
+        thing("DeathZone", 9, 20, 18, 0.5, 10),
+        thing("DeathZone", 31, 20, 18, 0.5, 10),
+        GOAL,
+    ),
+    "bent between lava": (
+        AGENT,
+        thing("DeathZone", 15, 14, 30, 0.5, 2),
+        thing("DeathZone", 25, 22, 30, 0.5, 2),
+        thing("HotZone", 20, 30, 10, 0.5, 4),
+        GOAL,
+    ),
+    "ramp": (
+        AGENT,
+        thing("Wall", 20, 33, 12, 2, 12),
+        thing("Ramp", 20, 24, 5, 2, 6, yaw=180),
+        thing("GoodGoal", 20, 35, 2, 2, 2, y=2),
+    ),
+    "drop": (
+        thing("Agent", 20, 5, y=2),
+        thing("Wall", 20, 8, 8, 2, 16),
+        thing("GoodGoal", 32, 5, 1, 1, 1),
+    ),
+    "moving": (AGENT, thing("GoodGoalBounce", 12, 20, 1, 1, 1, yaw=90)),
+    "push": (
+        AGENT,
+        thing("Wall", 9, 20, 18, 3, 1),
+        thing("Wall", 31, 20, 18, 3, 1),
+        thing("LightBlock", 20, 22, 5, 1, 1),
+        GOAL,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ARENAS)
+def test_it_solves_small_arenas(name: str) -> None:
+    solution = solve(Arena(time_limit=500, pass_mark=0.4, items=ARENAS[name]), 0)
+    assert solution.solved, solution
+
+
+def test_it_takes_yellow_goals_before_the_green_one() -> None:
+    yellow = [thing("GoodGoalMulti", x, z, 1, 1, 1) for x, z in ((8, 8), (32, 12), (20, 38))]
+    items = (AGENT, thing("GoodGoal", 20, 15, 1, 1, 1), *yellow)
+    assert solve(Arena(time_limit=500, pass_mark=3.3, items=items), 0).solved
+
+
+def test_it_keeps_off_bad_goals() -> None:
+    bad = thing("BadGoal", 20, 15, 4, 4, 4), thing("DecoyGoal", 15, 22, 2, 2, 2)
+    assert solve(Arena(time_limit=250, pass_mark=1.5, items=(AGENT, *bad, GOAL)), 0).solved
+
+
+def test_it_needs_no_light() -> None:
+    items = ARENAS["zigzag"]
+    assert solve(Arena(time_limit=250, pass_mark=1, items=items, blackouts=(0,)), 0).solved
+
+
+def test_it_waits_while_waiting_pays() -> None:
+    growing = thing(
+        "GrowGoal",
+        20,
+        20,
+        delays=(50.0,),
+        initial_values=(0.5,),
+        final_values=(3.0,),
+        change_rates=(0.01,),
+    )
+    solution = solve(Arena(time_limit=500, pass_mark=2.5, items=(AGENT, growing)), 0)
+    assert solution.solved, solution
+    assert solution.steps > 90
+
+
+def test_it_presses_buttons() -> None:
+    button = thing(
+        "SpawnerButton",
+        20,
+        20,
+        reward_names=("GoodGoal",),
+        reward_spawn_pos=Vector3(x=30, y=0, z=30),
+        move_durations=(0.5,),
+        reset_durations=(0.5,),
+    )
+    solution = solve(Arena(time_limit=500, pass_mark=0.2, items=(AGENT, button)), 0)
+    assert solution.solved, solution
+
+
+def test_it_says_why_it_does_not_solve_an_arena() -> None:
+    walled = [thing("Wall", 20, z, 6, 5, 1) for z in (32, 38)]
+    walled += [thing("Wall", x, 35, 1, 5, 5) for x in (17.5, 22.5)]
+    closed = solve(Arena(time_limit=20, pass_mark=0, items=(AGENT, *walled, GOAL)), 0)
+    assert closed == Solution(False, closed.episode_return, 0, 34, closed.reason)
+    assert closed.reason == "time ran out: no way to any reward"
+    assert closed.episode_return == pytest.approx(-1.0, abs=0.02)
+    high = solve(Arena(time_limit=100, pass_mark=5, items=(AGENT, GOAL)), 0)
+    assert high.reason == "no play returns more than the pass mark"
+
+
+def ball(number: int, reward: float, **more: Any) -> Ball:
+    from animalcat.arena_configs.model import Point
+
+    whole = {"ends": False, "final": reward, "rate": 0.0, "wait": 0.0, **more}
+    return Ball(number, Point(0, 0, 0), 0.5, reward, **whole)
+
+
+def test_orders_return_most() -> None:
+    inf = float("inf")
+    one, two, last = ball(1, 1.0), ball(2, 1.0), ball(3, 2.0, ends=True)
+    legs = [[5, 9, 3], [inf, 4, 4], [4, inf, 4], [inf, inf, inf]]
+    plan = best_plan([one, two, last], legs, 50.0, 1.0)
+    assert plan.order == (0, 1, 2)
+    # One of two that cannot both be had, however near it is.
+    small, large = ball(1, 1.0), ball(2, 3.0)
+    assert best_plan([small, large], [[1, 9], [inf, inf], [inf, inf]], 50.0, 1.0).order[0] == 1
+
+
+def test_rewards_change_by_their_rates() -> None:
+    growing = ball(1, 0.5, final=2.5, rate=0.01, wait=100.0)
+    assert ripe(growing) == pytest.approx(6.0)
+    assert later(growing, 4.0) == pytest.approx(1.5)
+    assert later(growing, 60.0) == pytest.approx(2.5)
+    fading = ball(2, 2.0, final=0.5, rate=-0.01)
+    assert (ripe(fading), later(fading, 1.0)) == (0.0, pytest.approx(1.5))
+    plan = best_plan([growing._replace(ends=True)], [[12.0]], 50.0, 1.0)
+    assert plan.wait > 2.0
+
+
+def first_step(spec: ObservationSpec, items: tuple[Item, ...]) -> Step:
+    environment = SimEnvironment(spec)
+    try:
+        return environment.load(Arena(time_limit=250, items=items), 0)
+    finally:
+        environment.close()
+
+
+def test_the_state_says_what_is_there() -> None:
+    step = first_step(SPEC, (thing("Agent", 20, 5, yaw=90), thing("BadGoal", 5, 6, 2, 2, 2), GOAL))
+    SPEC.validate(step.observation)
+    state = step.observation.state
+    assert state is not None
+    agent, bad, good = state
+    assert agent[Column.CENTER : Column.HALF] == pytest.approx(step.observation.position)
+    assert agent[[Column.ROTATION + 2, Column.ROTATION]] == pytest.approx([1.0, 0.0], abs=1e-6)
+    assert good[Column.CENTER : Column.HALF] == pytest.approx([20, 1.009, 35], abs=1e-3)
+    rewards = [row[[Column.REWARD, Column.ENDS]].tolist() for row in (agent, bad, good)]
+    assert np.allclose(rewards, [[0, 0], [-1.998, 1], [1.998, 1]])
+
+
+def test_nobody_is_shown_the_state_unasked() -> None:
+    assert first_step(ObservationSpec(), (AGENT, GOAL)).observation.state is None
+
+
+def test_the_state_travels_to_agents() -> None:
+    spec = replace(ObservationSpec(), privileged=True)
+    assert spec_from_json(spec_to_json(spec)) == spec == spec_from_proto(spec_to_proto(spec))
+    step = first_step(spec, (AGENT, GOAL, thing("Wall", 3, 3, 1, 1, 1)))
+    last = Step(Phase.LAST, 1.0, EndedBy.GOAL, step.observation)
+    packed = pack_steps([step, last])
+    for unpacked in unpack_steps(packed, spec):
+        assert np.array_equal(unpacked.observation.state, step.observation.state)
+        assert np.array_equal(unpacked.observation.rays, step.observation.rays)
+    with pytest.raises(ValueError, match=r"buffer|cut off"):
+        unpack_steps(packed[:-100], spec)
+    message = observation_to_proto(step.observation)
+    assert np.array_equal(observation_from_proto(message, spec).state, step.observation.state)
+    with pytest.raises(ValueError, match="state"):
+        observation_from_proto(message, ObservationSpec())
+
+
+def test_a_planner_without_a_state_says_what_to_do() -> None:
+    agent = load_agent("builtin:planner")
+    with pytest.raises(ValueError, match="--privileged"):
+        agent.reset(EpisodeInfo(0, 0, ObservationSpec()))
+
+
+def test_a_build_does_not_tell_the_state() -> None:
+    with pytest.raises(ValueError, match="does not tell the state"):
+        make_environment("unity:/nowhere", SPEC)
