@@ -132,6 +132,8 @@ class _Reader:
     def scalar(self, node: Node, path: str) -> str:
         if not isinstance(node.value, str):
             self.wrong(node, path, "expected one value, got several")
+        if node.tag not in ("", "!"):
+            self.wrong(node, path, f"unexpected tag {node.tag[:60]}")
         return node.value
 
     def text(self, node: Node, path: str) -> str:

@@ -1,4 +1,5 @@
 """`animalcat arena`: `commands` are its verbs; `map` draws, `play` lets a person play.
 
 `measuring` measures the demands of files and folders, and `explaining` says why they are so.
+`families` makes arenas from families.
 """
