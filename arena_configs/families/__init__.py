@@ -3,9 +3,10 @@
 `language` defines what a family is, with `ranges` for its parameters and `scope` for its formulas;
 `reader` reads its file. `build` makes an arena for given values, with the colours of `palette`,
 `variants` mirrors and turns it, and `generate` draws instances. `claims` compares what a family
-says of its arenas with what is measured. Families that go to one goal over open floor have an
-older template, `polar_template`: `polar` draws from it, and `polar_solve` makes an arena for given
-demands at once.
+says of its arenas with what is measured, and `search` finds an instance for given demands.
+
+Families that go to one goal over open floor have an older template, `polar_template`: `polar` draws
+from it, and `polar_solve` makes an arena for given demands at once.
 """
 
 from animalcat.arena_configs.families.claims import ClaimError, Measure, measure_geometry

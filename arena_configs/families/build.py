@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -298,4 +298,4 @@ def _angle(degrees: float) -> float:
 
 def _rounded(value: float) -> float:
     """Round to a millimetre or a thousandth of a degree, so that files are easy to read."""
-    return cast("float", round(value, 3)) + 0.0
+    return round(value, 3) + 0.0

@@ -31,7 +31,13 @@ from animalcat.arena_configs.families.claims import (
     told,
 )
 from animalcat.arena_configs.families.language import PARTS, Control, Family, Paradigm, Part
-from animalcat.arena_configs.families.polar import POLAR, load_polar, polar_arenas, shares
+from animalcat.arena_configs.families.polar import (
+    POLAR,
+    PolarArena,
+    load_polar,
+    polar_arenas,
+    shares,
+)
 from animalcat.arena_configs.families.polar_template import PolarFamily
 from animalcat.arena_configs.families.reader import read_family
 from animalcat.arena_configs.families.scope import Value
@@ -269,23 +275,22 @@ def _polar(
         known = {one.name: one for one in family.paradigms}
         _one_of(known, paradigm, f"family {family.name}", "paradigm")
         family = family.model_copy(update={"paradigms": (known[paradigm],)})
-    made: list[tuple[str, Arena, bool, Part]] = []
-    if part is None:
-        made = [(*one, part_of(one.arena)) for one in polar_arenas(family, n, rng)]
+    made: list[PolarArena] = []
     while len(made) < n:
-        more = (((*one, part_of(one.arena))) for one in polar_arenas(family, n, rng))
-        made += [one for one in more if one[3] == part]
+        more = polar_arenas(family, n, rng)
+        made += [one for one in more if part is None or part_of(one.arena) == part]
     width = len(str(n))
+    names = [f"{family.name}-{index:0{width}d}" for index in range(1, n + 1)]
     return [
         FamilyInstance(
-            (name := f"{family.name}-{index:0{width}d}"),
-            arena,
-            stratum,
-            variant="mirror" if flipped else "",
+            name,
+            one.arena,
+            one.paradigm,
+            variant="mirror" if one.mirrored else "",
             task=name,
-            part=own,
+            part=part_of(one.arena),
         )
-        for index, (stratum, arena, flipped, own) in enumerate(made[:n], 1)
+        for name, one in zip(names, made, strict=False)
     ]
 
 
@@ -314,7 +319,7 @@ def _instances(
     for stratum, count in zip(strata.values(), counts, strict=True):
         made = 0
         while made < count:
-            seed = int(rng.integers(2**63))
+            seed = int(rng.integers(2**62))
             each = min(family.variants.each, count - made)
             task = _task(family, stratum, seed, made, each, part, controls, given, seen)
             first = index + 1

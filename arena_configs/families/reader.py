@@ -179,9 +179,9 @@ class _Reader:
     def words_in(self, node: Node) -> set[str]:
         """The words among the options of a choice."""
         found = set[str]()
-        for key, value in node.value if isinstance(node.value, list) else ():
-            if isinstance(key, Node) and key.value == "choice" and isinstance(value, Node):
-                options = value.value if isinstance(value.value, list) else []
+        for pair in node.value if isinstance(node.value, list) else ():
+            if isinstance(pair, tuple) and pair[0].value == "choice":
+                options = pair[1].value if isinstance(pair[1].value, list) else []
                 found |= {
                     option.value
                     for option in options
@@ -298,7 +298,13 @@ class _Reader:
                 key: self._control(key, one, ranges)
                 for key, one in self._part(keys, "controls").items()
             },
-            claims=self._claims(keys["claims"]) if "claims" in keys else {},
+            claims={
+                demand: claim
+                for demand, claim in (
+                    self._claims(keys["claims"]) if "claims" in keys else {}
+                ).items()
+                if claim is not None
+            },
             words=frozenset(self.words),
             allow=self.texts(keys["allow"].node, "allow") if "allow" in keys else (),
         )

@@ -392,10 +392,11 @@ def _polar(
         "rewardBehind": spot.behind,
         "XPos": spot.side,
     }
+    solved = solve(family, demands, rng)
     for _ in range(100):
-        solved = solve(family, demands, rng)
         if part in (None, part_of(solved.arena)):
             break
+        solved = solve(family, demands, rng)
     features = measure(solved.arena)
     name = f"{family.name}-made"
     instance = FamilyInstance(

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Final, cast
+from typing import Annotated, Any, Final
 
 import numpy as np
 import typer
@@ -117,19 +117,18 @@ def make(
     """
     if part is not None and part not in PARTS:
         fail(f"--part {part}: it is {' or '.join(PARTS)}")
-    own = cast("Part | None", part)
     given = _settings(settings or [])
     try:
         chosen = _family(family)
         if demand:
-            found = _found(chosen, demand, number, seed, own, paradigm, given)
+            found = _found(chosen, demand, number, seed, part, paradigm, given)
             instances = [one.instance for one in found]
         else:
             found = []
             names = _controls(chosen, control or [])
             rng = np.random.default_rng(seed)
             instances = generate(
-                chosen, number, rng, part=own, paradigm=paradigm, controls=names, given=given
+                chosen, number, rng, part=part, paradigm=paradigm, controls=names, given=given
             )
     except ArenaError as error:
         fail(str(error))
