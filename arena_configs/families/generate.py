@@ -372,7 +372,8 @@ def _task(
                 if text in seen or text in fresh:
                     raise UnfitError("the arena was drawn before")
                 fresh.add(text)
-                others = [_control(family, one, draw, name) for name in controls]
+                here = [name for name in controls if family.controls[name].is_of(paradigm)]
+                others = [_control(family, one, draw, name) for name in here]
                 found.append((one, others))
         except UnfitError as error:
             reasons[str(error)] += 1

@@ -241,6 +241,7 @@ class Control:
         takes: Demands that have to differ between an instance and its control.
         keeps: Demands that have to be equal.
         claims: Claims in the place of the family's; None for one that is not made.
+        paradigms: The paradigms that have it; empty for all.
     """
 
     name: str
@@ -252,6 +253,11 @@ class Control:
     takes: tuple[str, ...]
     keeps: tuple[str, ...]
     claims: Mapping[str, Claim | None]
+    paradigms: tuple[str, ...] = ()
+
+    def is_of(self, paradigm: Paradigm) -> bool:
+        """Whether instances of a paradigm have it."""
+        return not self.paradigms or paradigm.name in self.paradigms
 
 
 @dataclass(frozen=True)

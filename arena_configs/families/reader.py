@@ -97,7 +97,8 @@ class _Reader:
     """Names that formulas may use."""
     words: set[str] = field(default_factory=set[str])
     """Words that options and paradigms are."""
-    ids: dict[str, type] = field(default_factory=dict[str, type])
+    ids: dict[str, bool] = field(default_factory=dict[str, bool])
+    """Ids, and whether they are of items; of groups alone otherwise."""
 
     # Plain parts of YAML
 
@@ -295,7 +296,7 @@ class _Reader:
             paradigms=paradigms,
             arena=arena,
             controls={
-                key: self._control(key, one, ranges)
+                key: self._control(key, one, ranges, [paradigm.name for paradigm in paradigms])
                 for key, one in self._part(keys, "controls").items()
             },
             claims={
@@ -476,10 +477,7 @@ class _Reader:
         called = ""
         if "id" in own:
             called = self.scalar(own["id"].node, f"{path}.id")
-            if self.ids.setdefault(called, Group if grouped else ItemTemplate) is not (
-                Group if grouped else ItemTemplate
-            ):
-                self.wrong(own["id"].node, f"{path}.id", "an item and a group share this id")
+            self.ids[called] = self.ids.get(called, False) or not grouped
         repeat = self._repeat(own["repeat"]) if "repeat" in own else None
         inside = (*scope, *repeat.names) if repeat else scope
         when = self.formula(own["if"].node, f"{path}.if", inside) if "if" in own else None
@@ -656,11 +654,13 @@ class _Reader:
 
     # Controls and claims
 
-    def _control(self, name: str, key: _Key, ranges: Mapping[str, Range]) -> Control:
+    def _control(
+        self, name: str, key: _Key, ranges: Mapping[str, Range], known: Sequence[str]
+    ) -> Control:
         path = key.place.path
         allowed = (
             *("description", "remove", "parameters", "items", "arena"),
-            *("takes", "keeps", "claims"),
+            *("takes", "keeps", "claims", "paradigms"),
         )
         own = self.mapping(key.node, path, allowed)
         if not name.replace("-", "").replace("_", "").isalnum():
@@ -677,7 +677,7 @@ class _Reader:
         if "items" in own:
             for called, value in self.mapping(own["items"].node, f"{path}.items").items():
                 self._is_id(called, value.place)
-                if self.ids[called] is Group:
+                if not self.ids[called]:
                     raise value.place.error("this is a group; a control changes fields of items")
                 items[called] = self._changes(value)
         fields: dict[str, Template] = {}
@@ -697,7 +697,15 @@ class _Reader:
             self._demands(own["takes"]) if "takes" in own else (),
             self._demands(own["keeps"]) if "keeps" in own else (),
             self._claims(own["claims"]) if "claims" in own else {},
+            self._paradigms_of(own["paradigms"], known) if "paradigms" in own else (),
         )
+
+    def _paradigms_of(self, key: _Key, known: Iterable[str]) -> tuple[str, ...]:
+        found = self.texts(key.node, key.place.path)
+        for name in found:
+            if name not in known:
+                raise key.place.error(f"there is no paradigm {name!r}.{_hint(name, known)}")
+        return found
 
     def _changes(self, key: _Key) -> dict[str, Template]:
         known = fields_of(Item)
