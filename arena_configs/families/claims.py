@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
@@ -119,5 +120,5 @@ def _told(claim: Claim, scope: Mapping[str, float | str]) -> str:
         value = claim.exact.number(scope)
         within = "" if claim.within is None else f" within {claim.within.number(scope):g}"
         return f"{value:.6g}{within}"
-    parts = [f"at least {low:.6g}"] * np.isfinite(low) + [f"at most {high:.6g}"] * np.isfinite(high)
+    parts = [f"at least {low:.6g}"] * math.isfinite(low) + [f"at most {high:.6g}"] * math.isfinite(high)
     return " and ".join(parts)
