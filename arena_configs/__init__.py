@@ -9,5 +9,6 @@ placement, `features` measures meta-features: by `ground`, which tells where the
 `routes` over it, `sightlines`, and `rewarding`, which orders rewards. `reach` finds goals that
 certainly cannot be reached, `returns` bounds what an episode can return, and `checks` reports
 problems. `sequence` decides which arena comes next, `outcome` defines what is observed of an
-episode, and `families` generates arenas from templates. `bounds` finds numbers that are too large.
+episode, and `families` draws arenas from files of parameters. `bounds` finds numbers that are too
+large.
 """

@@ -137,7 +137,7 @@ class _Field:
 
 
 @cache
-def _fields(model: type[BaseModel]) -> Mapping[str, _Field]:
+def fields_of(model: type[BaseModel]) -> Mapping[str, _Field]:
     """Key in the file -> how to read it."""
     return {
         str(info.alias): _Field(attribute, *_value_kind(info.annotation))
@@ -200,7 +200,7 @@ class _Reader:
 
     def _mapping(self, node: Node, model: type[BaseModel], path: str) -> dict[str, Any]:
         """Read the fields of a mapping; the last of a duplicate key wins, as in Unity."""
-        fields = _fields(model)
+        fields = fields_of(model)
         self.lines[path] = node.line
         values: dict[str, Any] = {}
         lines: dict[str, int] = {}
@@ -252,8 +252,8 @@ class _Reader:
         if model is Arena and written in _PLAYER_FIELDS:
             message = "a 3.x field of the arena; 4.x builds want it beside `arenas`, or not at all"
             self._warn(line, where, "old-field", message)
-            if written in _fields(ArenaConfig):
-                lifted = _fields(ArenaConfig)[written]
+            if written in fields_of(ArenaConfig):
+                lifted = fields_of(ArenaConfig)[written]
                 self._lifted[lifted.attribute] = self._value(value, lifted, where)
             return None
         close = difflib.get_close_matches(written, fields, 1)
@@ -286,7 +286,7 @@ class _Reader:
         if len(pairs) != len(node.value):
             shape = "a list" if isinstance(node.value, list) else f"`{node.value[:40]}`"
             message = (
-                f"expected fields (`{'`, `'.join(list(_fields(model))[:3])}` ...), got {shape}"
+                f"expected fields (`{'`, `'.join(list(fields_of(model))[:3])}` ...), got {shape}"
             )
             self._error(node.line, path, "wrong-type", message)
         return pairs

@@ -17,15 +17,8 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.model.expressions import (
-    FOLDS,
-    ONE_ARGUMENT,
-    Call,
-    Expression,
-    Range,
-    add,
-    bounds,
-)
+from animalcat.formulas import Call, Expression, add
+from animalcat.layouts.model.expressions import FOLDS, ONE_ARGUMENT, Range, bounds
 from animalcat.layouts.model.links import LogisticMargin
 from animalcat.layouts.model.spec import Beta, Layout
 

@@ -11,22 +11,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from animalcat.layouts.model.expressions import (
-    ONE,
+from animalcat.formulas import (
     Call,
     Expression,
     FormulaError,
-    Range,
     add,
-    bounds,
-    hull,
     logistic,
     mul,
     names,
     parse_formula,
     power,
-    unit_of,
 )
+from animalcat.layouts.model.expressions import ONE, Range, bounds, hull, unit_of
 
 
 class Link(Protocol):

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import cast
 
+from animalcat.formulas import FormulaError
 from animalcat.layouts.model.codec import SpecificationError
-from animalcat.layouts.model.expressions import ONE, FormulaError, Range
+from animalcat.layouts.model.expressions import ONE, Range
 from animalcat.layouts.model.links import Gate, LogisticMargin, NoiseMixture
 from animalcat.layouts.model.nodes import Beta, Binomial, Derived, Feature, Latent, OutcomeNode
 

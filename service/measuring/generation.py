@@ -14,14 +14,14 @@ from typing import Final, Protocol
 import numpy as np
 
 from animalcat.arena_configs.families import (
-    FAMILIES,
+    POLAR,
+    PolarFamily,
     distances,
-    load_family,
+    load_polar,
     places,
     sizes,
     solve,
 )
-from animalcat.arena_configs.families.templates import Family
 from animalcat.arena_configs.features import measure_features
 from animalcat.arena_configs.model import STEPS_PER_UNIT
 from animalcat.arena_configs.placement import place
@@ -59,7 +59,7 @@ class ArenaSource:
     """Makes arenas of one family, on its open floor, for given demands."""
 
     def __init__(self, family: str) -> None:
-        self._family: Family = load_family(family)
+        self._family: PolarFamily = load_polar(family)
 
     def offers(self, layout: Layout) -> Offers:
         """Return a grid of offers over distance, size and place of the reward.
@@ -143,7 +143,7 @@ def source_for(layout: Layout) -> InstanceSource:
         ValueError: There is none; the message says why.
     """
     reasons: list[str] = []
-    for family in FAMILIES:
+    for family in POLAR:
         source = ArenaSource(family)
         try:
             source.offers(layout)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from animalcat.arena_configs.checks import check_arena
-from animalcat.arena_configs.families import FAMILIES, FamilyInstance, generate, load_family
-from animalcat.arena_configs.families.generate import parse_family, passable, shares
+from animalcat.arena_configs.families import FAMILIES, FamilyInstance, generate, load_polar
+from animalcat.arena_configs.families.polar import parse_polar, passable, shares
 from animalcat.arena_configs.features import measure_features
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, Item, Vector3
@@ -35,7 +35,7 @@ def navigation() -> list[FamilyInstance]:
 def test_navigation_is_fixed_clean_and_passable(navigation: list[FamilyInstance]) -> None:
     assert len({instance.name for instance in navigation}) == 300
     assert len({to_yaml(instance.arena) for instance in navigation}) == 300
-    for name, arena, _ in navigation:
+    for name, arena in ((one.name, one.arena) for one in navigation):
         rng = np.random.default_rng(0)
         placement = place(arena, rng)
         assert (placement.drawn, placement.skipped) == ({}, ()), name
@@ -62,7 +62,7 @@ def test_navigation_covers_its_demands(navigation: list[FamilyInstance]) -> None
 
 
 def test_navigation_pass_marks_mean_reaching_the_goal(navigation: list[FamilyInstance]) -> None:
-    for _, arena, _ in navigation:
+    for arena in (one.arena for one in navigation):
         reward = arena.items[1].sizes[0].x * 0.999
         assert -1.0 < arena.pass_mark < reward - 0.999  # at the end of time, or dead: no pass
 
@@ -75,19 +75,19 @@ def test_same_seed_same_instances() -> None:
 
 
 def test_shares_follow_the_weights() -> None:
-    family = load_family("navigation")
+    family = load_polar("navigation")
     for n in (0, 1, 7, 300):
-        counts = shares(family, n)
-        assert sum(counts) == n
         weights = [paradigm.weight for paradigm in family.paradigms]
+        counts = shares(weights, n)
+        assert sum(counts) == n
         for count, weight in zip(counts, weights, strict=True):
             assert abs(count - n * weight / sum(weights)) < 1
 
 
 def test_a_template_of_ones_own() -> None:
-    instances = generate(parse_family(TINY, "tiny.yaml"), 3, np.random.default_rng(0))
+    instances = generate(parse_polar(TINY, "tiny.yaml"), 3, np.random.default_rng(0))
     assert [instance.name for instance in instances] == ["tiny-1", "tiny-2", "tiny-3"]
-    for _, arena, paradigm in instances:
+    for arena, paradigm in ((one.arena, one.paradigm) for one in instances):
         assert paradigm == "only"
         assert (arena.items[1].name, arena.time_limit) == ("GoodGoalMulti", 100)
         assert arena.pass_mark == pytest.approx(0.499)
@@ -113,11 +113,11 @@ def test_a_template_of_ones_own() -> None:
 )
 def test_wrong_templates_say_why(wrong: tuple[str, str], message: str) -> None:
     with pytest.raises(ArenaError, match=message):
-        parse_family(TINY.replace(*wrong), "tiny.yaml")
+        parse_polar(TINY.replace(*wrong), "tiny.yaml")
 
 
 def test_ranges_without_room() -> None:
-    crowded = parse_family(TINY.replace("{uniform: [3, 4]}", "80"), "tiny.yaml")
+    crowded = parse_polar(TINY.replace("{uniform: [3, 4]}", "80"), "tiny.yaml")
     with pytest.raises(ArenaError, match="paradigm only"):
         generate(crowded.model_copy(update={"distance": 0.1}), 1, np.random.default_rng(0))
 
@@ -125,7 +125,7 @@ def test_ranges_without_room() -> None:
 def test_unknown_family() -> None:
     with pytest.raises(ArenaError, match="navigation"):
         generate("swimming", 1, np.random.default_rng(0))
-    assert FAMILIES == ("navigation",)
+    assert "navigation" in FAMILIES
 
 
 def test_passable_sees_walls_and_zones() -> None:

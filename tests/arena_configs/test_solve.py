@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from animalcat.arena_configs.checks import check_arena
-from animalcat.arena_configs.families import distances, load_family, places, sizes, solve
-from animalcat.arena_configs.families.generate import parse_family, passable
-from animalcat.arena_configs.families.solve import TOLERANCE
-from animalcat.arena_configs.families.templates import UniformRange
+from animalcat.arena_configs.families import distances, load_polar, places, sizes, solve
+from animalcat.arena_configs.families.polar import parse_polar, passable
+from animalcat.arena_configs.families.polar_solve import TOLERANCE
+from animalcat.arena_configs.families.polar_template import UniformRange
 from animalcat.arena_configs.features import bearing, measure_features
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.placement import place
 
-NAVIGATION = load_family("navigation")
+NAVIGATION = load_polar("navigation")
 DEMANDS = {"rewardDistance": 10.0, "rewardSize": 1.0, "rewardBehind": 0.0, "XPos": 0.0}
 
 
@@ -72,7 +72,7 @@ def test_demands_that_no_arena_has(change: dict[str, float], message: str) -> No
 
 
 def test_a_family_without_mirror_images_has_no_left() -> None:
-    lone = parse_family(
+    lone = parse_polar(
         "{name: lone, description: One side., goal: GoodGoal, distance: 5, size: 1, time_limit: 99,"
         " paradigms: [{name: right, weight: 1, angle: {uniform: [20, 30]}}]}",
         "lone.yaml",

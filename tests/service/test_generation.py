@@ -11,7 +11,7 @@ import grpc
 import numpy as np
 import pytest
 
-from animalcat.arena_configs.families.solve import TOLERANCE
+from animalcat.arena_configs.families.polar_solve import TOLERANCE
 from animalcat.arena_configs.features import Survey, measure_features
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.placement import place

@@ -2,4 +2,5 @@
 
 `solve` lets the planner play, and `files` finds the files that a command is about.
 `measuring` measures the demands of files and folders, and `explaining` says why they are so.
+`families` makes arenas from families.
 """

@@ -24,6 +24,7 @@ from animalcat.arena_configs.model import Arena, ArenaConfig, ArenaError, Proble
 from animalcat.arena_configs.placement import Placement, place
 from animalcat.arena_configs.returns import max_return
 from animalcat.arena_configs.sequence import merged
+from animalcat.cli.arena.families import families, make
 from animalcat.cli.arena.files import arena_files
 from animalcat.cli.arena.measuring import FeatureRow, Plan, measure_files
 from animalcat.cli.arena.solve import solve_arenas
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 app = typer.Typer(help="Check, measure, draw and play arena files.", no_args_is_help=True)
+app.command("make")(make)
+app.command("families")(families)
 app.command("solve")(solve_arenas)
 
 MOST_ROWS: Final = 40

@@ -17,7 +17,8 @@ import numpy.typing as npt
 import pymc as pm
 import pytensor.tensor as pt
 
-from animalcat.layouts.model.expressions import Call, Expression, evaluate, names, substitute
+from animalcat.formulas import Call, Expression, names, substitute
+from animalcat.layouts.model.expressions import evaluate
 from animalcat.layouts.model.likelihood import LEAST, LEAST_SIZE, log_beyond
 from animalcat.layouts.model.priors import HalfNormal, Normal, Prior, ScaledBeta
 from animalcat.layouts.model.spec import Bernoulli, Beta, Binomial, Layout, Likelihood

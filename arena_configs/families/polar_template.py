@@ -1,4 +1,4 @@
-"""The template of a family of arenas: values that are numbers or ranges, and no code."""
+"""The template of families that go to one goal: places are polar, from the agent's start."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Paradigm(_Template):
     obstacles: tuple[Obstacle, ...] = ()
 
 
-class Family(_Template):
+class PolarFamily(_Template):
     """A family of arenas with one goal each."""
 
     name: str
@@ -140,7 +140,7 @@ class Family(_Template):
     paradigms: tuple[Paradigm, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
-    def _consistent(self) -> Family:
+    def _consistent(self) -> PolarFamily:
         names = [paradigm.name for paradigm in self.paradigms]
         if len(set(names)) < len(names):
             raise ValueError(f"paradigms share a name: {', '.join(names)}")

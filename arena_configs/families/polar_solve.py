@@ -11,15 +11,15 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.arena_configs.families.generate import (
+from animalcat.arena_configs.families.polar import (
     GAP,
     TRIES,
     Pose,
     cube,
-    load_family,
+    load_polar,
     open_arena,
 )
-from animalcat.arena_configs.families.templates import Family, Paradigm, range_limits
+from animalcat.arena_configs.families.polar_template import Paradigm, PolarFamily, range_limits
 from animalcat.arena_configs.features import BEHIND, CENTRED, IN_FRONT, nearest_reward
 from animalcat.arena_configs.model import ARENA_SIDE, Arena, ArenaError, Item, Vector3
 from animalcat.arena_configs.placement import AGENT_RADIUS, place
@@ -64,7 +64,7 @@ class Place(NamedTuple):
 
 
 def solve(
-    family: str | Family, demands: Mapping[str, float], rng: np.random.Generator
+    family: str | PolarFamily, demands: Mapping[str, float], rng: np.random.Generator
 ) -> SolvedArena:
     """Make an arena whose meta-features are the demands; pose and direction are drawn.
 
@@ -81,7 +81,7 @@ def solve(
     Raises:
         ArenaError: The family has no such arena; the message says what it has.
     """
-    template = load_family(family) if isinstance(family, str) else family
+    template = load_polar(family) if isinstance(family, str) else family
     distance, size = demands["rewardDistance"], demands["rewardSize"]
     behind, side = demands["rewardBehind"], demands["XPos"]
     spot = next((p for p in places(template) if (p.behind, p.side) == (behind, side)), None)
@@ -115,7 +115,7 @@ def solve(
     raise ArenaError(f"family {template.name}: found no arena for {dict(demands)} in {TRIES} tries")
 
 
-def places(family: Family) -> tuple[Place, ...]:
+def places(family: PolarFamily) -> tuple[Place, ...]:
     """Where rewards can be on a family's open floor, in order of codes."""
     made: list[Place] = []
     for behind, side in product((0.0, 0.5, 1.0), (-1.0, 0.0, 1.0)):
@@ -125,12 +125,12 @@ def places(family: Family) -> tuple[Place, ...]:
     return tuple(made)
 
 
-def sizes(family: Family) -> tuple[float, float]:
+def sizes(family: PolarFamily) -> tuple[float, float]:
     """Least and greatest diameter of the reward in metres."""
     return range_limits(family.size)
 
 
-def distances(family: Family, size: float) -> tuple[float, float]:
+def distances(family: PolarFamily, size: float) -> tuple[float, float]:
     """Least and greatest `rewardDistance` of a reward of some diameter, in metres.
 
     The family's limits are narrowed so that agent and reward do not touch and both are in the
@@ -146,7 +146,7 @@ def distances(family: Family, size: float) -> tuple[float, float]:
     return nearest, farthest
 
 
-def _of_codes(family: Family, behind: float, side: float) -> Iterator[Place]:
+def _of_codes(family: PolarFamily, behind: float, side: float) -> Iterator[Place]:
     """The angles at which a reward has both codes, according to the paradigms on open floor."""
     sector = {0.0: (0.0, IN_FRONT), 0.5: (IN_FRONT, BEHIND), 1.0: (BEHIND, 180.0)}[behind]
     aside = [(CENTRED, 180.0 - CENTRED)] if side else [(0.0, CENTRED), (180.0 - CENTRED, 180.0)]

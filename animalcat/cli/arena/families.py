@@ -1,0 +1,374 @@
+"""`animalcat arena make` and `arena families`: arenas from families, and which there are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import numpy as np
+import typer
+
+from animalcat.arena_configs.families import (
+    FAMILIES,
+    AnyFamily,
+    Family,
+    FamilyInstance,
+    PolarFamily,
+    claim_errors,
+    generate,
+    load_family,
+    load_family_file,
+    measure_geometry,
+)
+from animalcat.arena_configs.families.language import PARTS, Part
+from animalcat.arena_configs.families.scope import Value
+from animalcat.arena_configs.families.search import Found, demands_of, search
+from animalcat.arena_configs.features import (
+    FEATURES,
+    MeasuredFeatures,
+    Survey,
+    measure_features,
+)
+from animalcat.arena_configs.model import Arena, ArenaError
+from animalcat.arena_configs.placement import place
+from animalcat.arena_configs.writer import to_yaml
+from animalcat.cli.shared.output import FAILED, complain, fail, print_json, print_rows, wrote
+from animalcat.cli.shared.progress import progress
+
+ENDINGS: Final = (".yaml", ".yml")
+MANIFEST: Final = "instances.json"
+"""File that `make` writes beside the arenas: what each of them is."""
+
+
+def make(
+    family: Annotated[
+        str,
+        typer.Argument(
+            metavar="FAMILY",
+            help="A family by its name (see `arena families`), or the file of one of your own.",
+            show_default=False,
+        ),
+    ],
+    number: Annotated[
+        int, typer.Option("-n", metavar="NUMBER", min=1, max=100_000, help="How many instances.")
+    ] = 1,
+    seed: Annotated[
+        int, typer.Option(metavar="NUMBER", min=0, help="The seed that they are drawn from.")
+    ] = 0,
+    part: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PART",
+            help="Only instances for practice, or for test. No instance is for both, whatever the "
+            "seed.",
+            show_default="both",
+        ),
+    ] = None,
+    paradigm: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Only this paradigm.", show_default="all"),
+    ] = None,
+    control: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="After each instance, this control of it: the same with a demand taken away. May "
+            "be given again; `all` for every control.",
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="PARAMETER=VALUE",
+            help="Set a parameter, whatever its range. May be given again.",
+        ),
+    ] = None,
+    demand: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--demand",
+            metavar="NAME=NUMBER",
+            help="Find an instance that has this demand, such as distance=27. May be given again. "
+            "What is impossible gives the nearest.",
+        ),
+    ] = None,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Measure every instance, by playing as well, and compare it with what the family "
+            "claims. The exit code is 1 if a claim does not hold.",
+        ),
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FOLDER", help="Write the arenas into this folder."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Make arenas of a family.
+
+    One arena is printed, several are listed; with -o they are written, each into a file of its own,
+    beside instances.json, which says what each of them is. The same seed makes the same arenas.
+    """
+    if part is not None and part not in PARTS:
+        fail(f"--part {part}: it is {' or '.join(PARTS)}")
+    given = _settings(settings or [])
+    try:
+        chosen = _family(family)
+        if demand:
+            found = _found(chosen, demand, number, seed, part, paradigm, given)
+            instances = [one.instance for one in found]
+        else:
+            found = []
+            names = _controls(chosen, control or [])
+            rng = np.random.default_rng(seed)
+            instances = generate(
+                chosen, number, rng, part=part, paradigm=paradigm, controls=names, given=given
+            )
+    except ArenaError as error:
+        fail(str(error))
+    wrong = _checked(chosen, instances) if check else []
+    paths = _written(chosen, instances, output) if output else {}
+    rows = _rows(chosen, instances, paths, found)
+    if output:
+        (output / MANIFEST).write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
+        wrote(f"{len(instances)} arena{'s' * (len(instances) != 1)}", output)
+    if as_json:
+        print_json(rows)
+    elif output is None and len(instances) == 1:
+        typer.echo(to_yaml(instances[0].arena), nl=False)
+    elif output is None:
+        columns = ["name", "paradigm", "part", "variant", "control"]
+        print_rows(rows, columns, as_json=False)
+    for one in found:
+        _tell(one)
+    for line in wrong:
+        complain(line)
+    if check and not wrong:
+        typer.echo(f"what the family claims holds on {_count(len(instances))}", err=True)
+    if wrong:
+        raise typer.Exit(FAILED)
+
+
+def families(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """List the families that come with the project."""
+    try:
+        rows = [_described(load_family(name)) for name in FAMILIES]
+    except ArenaError as error:
+        fail(str(error))
+    if as_json:
+        print_json(rows)
+        return
+    shown = [
+        {
+            **row,
+            "paradigms": ", ".join(row["paradigms"]),
+            "controls": ", ".join(row["controls"]),
+        }
+        for row in rows
+    ]
+    print_rows(shown, ["family", "description", "paradigms", "controls"], as_json=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Player:
+    """Measures the demands of arenas by playing them as well.
+
+    Attributes:
+        seed: Seed of what spawners and operations leave to chance.
+    """
+
+    seed: int = 0
+
+    def __call__(self, arena: Arena) -> MeasuredFeatures:
+        """Measure an arena."""
+        from animalcat.envs.measure import measure_playing  # it loads the simulator
+
+        survey = Survey(place(arena, np.random.default_rng(0)))
+        return measure_features(survey, *measure_playing(survey, self.seed))
+
+
+def _family(name: str) -> AnyFamily:
+    path = Path(name)
+    if path.suffix in ENDINGS:
+        if not path.is_file():
+            raise ArenaError(f"there is no file {name}")
+        return load_family_file(path)
+    return load_family(name)
+
+
+def _controls(family: AnyFamily, names: Sequence[str]) -> Sequence[str]:
+    if "all" not in names:
+        return names
+    return () if isinstance(family, PolarFamily) else tuple(family.controls)
+
+
+def _pairs(texts: Sequence[str], option: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            fail(f"{option} {text}: expected NAME=VALUE")
+        found[name] = value
+    return found
+
+
+def _settings(texts: Sequence[str]) -> dict[str, Value]:
+    found: dict[str, Value] = {}
+    for name, value in _pairs(texts, "--set").items():
+        try:
+            found[name] = float(value)
+        except ValueError:
+            found[name] = value
+    return found
+
+
+def _found(
+    family: AnyFamily,
+    demand: Sequence[str],
+    number: int,
+    seed: int,
+    part: Part | None,
+    paradigm: str | None,
+    given: dict[str, Value],
+) -> list[Found]:
+    """Instances for demands, each from a seed of its own."""
+    asked: dict[str, float] = {}
+    for name, value in _pairs(demand, "--demand").items():
+        try:
+            asked[name] = float(value)
+        except ValueError:
+            fail(f"--demand {name}={value}: {value} is not a number")
+    playing = any(FEATURES[name].measured == "playing" for name in demands_of(asked))
+    measure = Player() if playing else measure_geometry
+    made: list[Found] = []
+    with progress("looking for an arena") as tell:
+        for index in range(number):
+            one = search(
+                family,
+                asked,
+                np.random.default_rng([seed, index]),
+                measure,
+                part=part,
+                paradigm=paradigm,
+                given=given,
+                tick=lambda done, total: tell("arenas measured", done, total),
+            )
+            name = f"{one.instance.name}-{index + 1:0{len(str(number))}d}"
+            made.append(one._replace(instance=_named(one.instance, name)))
+    return made
+
+
+def _named(instance: FamilyInstance, name: str) -> FamilyInstance:
+    return replace(instance, name=name, task=name)
+
+
+def _checked(family: AnyFamily, instances: Sequence[FamilyInstance]) -> list[str]:
+    """Claims of a family that do not hold, a line for each."""
+    if isinstance(family, PolarFamily):
+        return []
+    wrong: list[str] = []
+    player = Player()
+    groups: list[list[FamilyInstance]] = []
+    for one in instances:
+        if one.control_of:
+            groups[-1].append(one)
+        else:
+            groups.append([one])
+    with progress("measuring arenas") as tell:
+        for done, group in enumerate(groups):
+            tell("measuring arenas", done, len(groups))
+            wrong += claim_errors(family, group, player, played=True)
+    return wrong
+
+
+def _written(
+    family: AnyFamily, instances: Sequence[FamilyInstance], folder: Path
+) -> dict[str, str]:
+    """Write arenas; name of each instance -> name of its file."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for one in instances:
+            (folder / f"{one.name}.yaml").write_text(to_yaml(one.arena), "utf-8")
+    except OSError as error:
+        fail(f"cannot write into {folder}: {error.strerror}")
+    return {one.name: f"{one.name}.yaml" for one in instances}
+
+
+def _rows(
+    family: AnyFamily,
+    instances: Sequence[FamilyInstance],
+    paths: dict[str, str],
+    found: Sequence[Found],
+) -> list[dict[str, Any]]:
+    by_name = {one.instance.name: one for one in found}
+    return [
+        {
+            "name": one.name,
+            "family": family.name,
+            "paradigm": one.paradigm,
+            "part": one.part,
+            "task": one.task,
+            "variant": one.variant or "plain",
+            "control": one.control or None,
+            "control_of": one.control_of or None,
+            "parameters": dict(one.parameters),
+            "file": paths.get(one.name),
+            "demands": _demands(by_name[one.name]) if one.name in by_name else None,
+            "distance": by_name[one.name].distance if one.name in by_name else None,
+        }
+        for one in instances
+    ]
+
+
+def _demands(found: Found) -> dict[str, dict[str, float | None]]:
+    return {name: {"asked": asked, "made": found.made[name]} for name, asked in found.asked.items()}
+
+
+def _tell(found: Found) -> None:
+    """Say on standard error how far an instance is from what was asked for."""
+    parts = [
+        f"{name} {_shown(found.made[name])} (asked {asked:g})"
+        for name, asked in found.asked.items()
+    ]
+    what = "has" if found.exact else f"is the nearest, {found.distance:.2g} off:"
+    typer.echo(f"{found.instance.name} {what} {', '.join(parts)}", err=True)
+
+
+def _shown(value: float | None) -> str:
+    return "does not apply" if value is None else f"{value:.4g}"
+
+
+def _count(number: int) -> str:
+    return f"{number} instance{'' if number == 1 else 's'}"
+
+
+def _described(family: AnyFamily) -> dict[str, Any]:
+    if isinstance(family, Family):
+        return {
+            "family": family.name,
+            "description": family.description,
+            "paradigms": [one.name for one in family.paradigms],
+            "controls": {name: one.description for name, one in family.controls.items()},
+            "parameters": list(family.parameters),
+            "claims": sorted(
+                {claim.demand for p in family.paradigms for claim in family.claims_of(p)}
+            ),
+            "nodes": {layout: list(nodes) for layout, nodes in family.nodes.items()},
+        }
+    return {
+        "family": family.name,
+        "description": family.description,
+        "paradigms": [one.name for one in family.paradigms],
+        "controls": {},
+        "parameters": [],
+        "claims": [],
+        "nodes": {},
+    }

@@ -1,0 +1,301 @@
+"""Builds a family's arena for given values of its parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+from zlib import crc32
+
+import numpy as np
+from pydantic import ValidationError
+
+from animalcat.arena_configs.catalogue import KINDS, canonical_name
+from animalcat.arena_configs.families.language import (
+    MIRROR,
+    PARADIGM,
+    Control,
+    Entry,
+    Family,
+    Flag,
+    Group,
+    ItemTemplate,
+    Number,
+    Paint,
+    Paradigm,
+    Record,
+    Repeat,
+    Template,
+    Text,
+)
+from animalcat.arena_configs.families.palette import COLOURS, DEFAULTS
+from animalcat.arena_configs.families.ranges import EmptyRangeError, Fixed
+from animalcat.arena_configs.families.scope import Place, Scope, Value
+from animalcat.arena_configs.geometry import rotate
+from animalcat.arena_configs.model import ARENA_SIDE, Arena, Item
+from animalcat.arena_configs.placement import MAX_OBJECTS
+
+
+class UnfitError(ValueError):
+    """Values of parameters for which there is no arena; others are drawn in their place."""
+
+
+class _Frame(NamedTuple):
+    """Where a group's own point is, and by how many degrees it is turned."""
+
+    x: float = 0.0
+    y: float = 0.0
+    z: float = 0.0
+    turn: float = 0.0
+
+    def inside(self, x: float, y: float, z: float, turn: float) -> _Frame:
+        """The frame of a group within this one."""
+        dx, dz = rotate(x, z, self.turn)
+        return _Frame(self.x + dx, self.y + y, self.z + dz, self.turn + turn)
+
+
+_COUNTED: Final = ("i", "angle", "column", "row")
+
+
+def parameter_values(
+    family: Family,
+    paradigm: Paradigm,
+    shares: Mapping[str, float],
+    given: Mapping[str, Value] | None = None,
+) -> dict[str, Value]:
+    """Work out parameters and derived values.
+
+    Args:
+        family: The family.
+        paradigm: The paradigm.
+        shares: By parameter, which share of all draws are below its value.
+        given: Values that are set, whatever their range.
+
+    Raises:
+        UnfitError: A range has no value.
+        ArenaError: A formula has none.
+    """
+    ranges = family.ranges_of(paradigm)
+    scope: dict[str, Value] = words(family, paradigm)
+    found: dict[str, Value] = {}
+    for name in paradigm.order:
+        if given is not None and name in given:
+            value = given[name]
+        else:
+            try:
+                value = ranges[name].value(shares.get(name, 0.0), scope)
+            except EmptyRangeError as error:
+                raise UnfitError(f"{name}: {error}") from None
+        if isinstance(value, float) and not math.isfinite(value):
+            raise UnfitError(f"{name} is not finite")
+        if isinstance(value, float) and not isinstance(ranges[name], Fixed):
+            value = round(value, 6)
+        scope[name] = found[name] = value
+    return {name: found[name] for name in ranges}
+
+
+def controlled(
+    family: Family, paradigm: Paradigm, control: Control, values: Mapping[str, Value]
+) -> dict[str, Value]:
+    """Parameters and derived values with what a control sets; other parameters stay as they are.
+
+    Args:
+        family: The family.
+        paradigm: The paradigm.
+        control: The control.
+        values: Parameters and derived values without it, which its formulas may name.
+
+    Raises:
+        ArenaError: A formula has no value.
+    """
+    scope = {**words(family, paradigm), **values}
+    given = {name: formula.value(scope) for name, formula in control.parameters.items()}
+    kept = {name: values[name] for name in family.parameters}
+    return parameter_values(family, paradigm, {}, {**kept, **given})
+
+
+def words(family: Family, paradigm: Paradigm) -> dict[str, Value]:
+    """Names whose values are the same in all arenas of a paradigm."""
+    own: dict[str, Value] = {word: word for word in family.words}
+    return {**own, MIRROR: 1.0, PARADIGM: paradigm.name}
+
+
+def scope_of(
+    family: Family, paradigm: Paradigm, values: Mapping[str, Value], mirrored: bool = False
+) -> Scope:
+    """All that formulas may name.
+
+    Args:
+        family: The family.
+        paradigm: The paradigm.
+        values: Parameters and derived values.
+        mirrored: Whether the arena is a mirror image.
+    """
+    return {**words(family, paradigm), **values, MIRROR: -1.0 if mirrored else 1.0}
+
+
+def build_arena(
+    family: Family, scope: Scope, control: Control | None = None, seed: int = 0
+) -> Arena:
+    """Build a family's arena.
+
+    Args:
+        family: The family.
+        scope: A value for every name.
+        control: A control, whose changes are made.
+        seed: Seed of colours that are drawn at random.
+
+    Raises:
+        UnfitError: Something would stand outside the arena.
+        ArenaError: A formula has no value, or a value has no place in an arena.
+    """
+    return _Builder(family, scope, control, seed).arena()
+
+
+@dataclass(frozen=True, slots=True)
+class _Builder:
+    family: Family
+    scope: Scope
+    control: Control | None
+    seed: int
+
+    def arena(self) -> Arena:
+        template = self.family.arena
+        fields = {**template.fields, **(self.control.fields if self.control else {})}
+        values = {name: self._plain(one, self.scope) for name, one in fields.items()}
+        items: list[Item] = []
+        for item in self._items(template.entries, self.scope, _Frame()):
+            items.append(item)
+            if len(items) > MAX_OBJECTS:
+                place = template.entries[0].place
+                raise place.error(f"more than {MAX_OBJECTS} items; repeat fewer", "no-room")
+        return Arena.model_validate(values | {"items": tuple(items)})
+
+    def _items(self, entries: Sequence[Entry], scope: Scope, frame: _Frame) -> Iterator[Item]:
+        for entry in entries:
+            if entry.id and self.control and entry.id in self.control.remove:
+                continue
+            for own in _copies(entry.repeat, scope):
+                if entry.when is not None and not entry.when.holds(own):
+                    continue
+                if isinstance(entry, Group):
+                    at = self._plain(entry.at, own)
+                    turn = entry.turn.number(own)
+                    inner = frame.inside(at["x"], at["y"], at["z"], turn)
+                    yield from self._items(entry.entries, own, inner)
+                else:
+                    yield self._item(entry, own, frame)
+
+    def _item(self, entry: ItemTemplate, scope: Scope, frame: _Frame) -> Item:
+        fields = entry.fields
+        if self.control and entry.id in self.control.items:
+            fields = {**fields, **self.control.items[entry.id]}
+        return self._made(fields, entry.place, scope, frame)
+
+    def _made(
+        self, fields: Mapping[str, Template], place: Place, scope: Scope, frame: _Frame
+    ) -> Item:
+        values = {name: self._plain(one, scope) for name, one in fields.items()}
+        name = canonical_name(values["name"])
+        if name is None:
+            raise place.error(f"Animal-AI has no object `{values['name']}`", "unknown-object")
+        values["name"] = name
+        spots = [_moved(one, frame, place) for one in values.get("positions", ())]
+        values["positions"] = spots
+        # Without a rotation, most objects would be turned at random.
+        copies = max([1, *(len(one) for one in values.values() if isinstance(one, list | tuple))])
+        given = [*values.get("rotations", ())]
+        given += [0.0] * (copies - len(given))
+        values["rotations"] = [_angle(one + frame.turn) for one in given]
+        if name in DEFAULTS and not values.get("colors"):
+            r, g, b = COLOURS[DEFAULTS[name]]
+            values["colors"] = [{"r": r, "g": g, "b": b}] * copies
+        elif values.get("colors") == [] and KINDS[name].color_rule == "random":
+            raise place.error("colors is empty")
+        try:
+            return Item.model_validate(values)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"])
+            raise place.error(f"{where}: {first['msg']}") from None
+
+    def _plain(self, template: Template, scope: Scope) -> Any:
+        """A template's value as plain data."""
+        match template:
+            case Number(formula, whole):
+                value = formula.number(scope)
+                return math.floor(value + 0.5) if whole else _rounded(value)
+            case Text():
+                return self._word(template, scope)
+            case Flag(value):
+                return value
+            case Paint():
+                return self._paint(template, scope)
+            case Record(fields, place, operation):
+                values = {name: self._plain(one, scope) for name, one in fields.items()}
+                if operation:
+                    return {"kind": operation, **values}
+                if "name" in values:  # an item that an operation spawns
+                    return self._made(fields, place, scope, _Frame())
+                return values
+            case _:
+                return [self._plain(one, scope) for one in template]
+
+    def _word(self, template: Text, scope: Scope) -> str:
+        if not template.text.startswith("$"):
+            return template.text
+        value = scope[template.text[1:]]
+        return value if isinstance(value, str) else f"{value:g}"
+
+    def _paint(self, template: Paint, scope: Scope) -> dict[str, float]:
+        name = self._word(Text(template.text, template.place), scope)
+        if name == "random":
+            key = f"{template.place.path}/{[scope.get(one) for one in _COUNTED]}"
+            rng = np.random.default_rng([self.seed, crc32(key.encode())])
+            r, g, b = (int(channel) for channel in rng.integers(0, 256, 3))
+        elif name in COLOURS:
+            r, g, b = COLOURS[name]
+        else:
+            known = ", ".join(COLOURS)
+            raise template.place.error(f"there is no colour {name!r}; there are {known}")
+        return {"r": r, "g": g, "b": b}
+
+
+def _copies(repeat: Repeat | None, scope: Scope) -> Iterator[Scope]:
+    """The scope of each copy of an item or group."""
+    if repeat is None:
+        yield scope
+        return
+    counts = [formula.number(scope) for formula in repeat.counts]
+    for count, formula in zip(counts, repeat.counts, strict=True):
+        if count < 0 or abs(count - round(count)) > 1e-6 or count > MAX_OBJECTS:
+            raise formula.place.error(f"`{formula.text}` is {count:g}, not how often to repeat")
+    whole = [round(count) for count in counts]
+    for i in range(math.prod(whole)):
+        more: dict[str, Value] = {repeat.name: float(i)}
+        if repeat.kind == "ring":
+            more["angle"] = 360.0 * i / whole[0]
+        elif repeat.kind == "grid":
+            more |= {"column": float(i % whole[0]), "row": float(i // whole[0])}
+        yield {**scope, **more}
+
+
+def _moved(position: Mapping[str, float], frame: _Frame, place: Place) -> dict[str, float]:
+    dx, dz = rotate(position["x"], position["z"], frame.turn)
+    x, y, z = frame.x + dx, frame.y + position["y"], frame.z + dz
+    moved = {"x": _rounded(x), "y": _rounded(y), "z": _rounded(z)}
+    if not (0.0 <= moved["x"] <= ARENA_SIDE and 0.0 <= moved["z"] <= ARENA_SIDE):
+        raise UnfitError(f"{place.path} stands outside the arena, at ({x:.4g}, {z:.4g})")
+    if moved["y"] < 0.0:
+        raise UnfitError(f"{place.path} stands {-y:.4g} m under the floor")
+    return moved
+
+
+def _angle(degrees: float) -> float:
+    return _rounded(_rounded(degrees) % 360.0) % 360.0
+
+
+def _rounded(value: float) -> float:
+    """Round to a millimetre or a thousandth of a degree, so that files are easy to read."""
+    return round(value, 3) + 0.0

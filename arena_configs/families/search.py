@@ -1,0 +1,406 @@
+"""Finds an instance of a family that has given demands, or the nearest that there is.
+
+What the family claims tells where to begin. Then instances are built and measured: those of the
+best claims first, then such as a linear model of what was measured near the best one proposes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.arena_configs.families.build import (
+    UnfitError,
+    build_arena,
+    parameter_values,
+    scope_of,
+)
+from animalcat.arena_configs.families.claims import Measure, bounds
+from animalcat.arena_configs.families.generate import (
+    Draw,
+    FamilyInstance,
+    base_arena,
+    checked,
+    draw_parameters,
+    fits,
+    load_family,
+    part_of,
+    variant_name,
+)
+from animalcat.arena_configs.families.language import Claim, Family, Part
+from animalcat.arena_configs.families.polar_solve import distances, places, sizes, solve
+from animalcat.arena_configs.families.polar_template import PolarFamily
+from animalcat.arena_configs.families.scope import Value
+from animalcat.arena_configs.features import FEATURES, MeasuredFeatures
+from animalcat.arena_configs.model import ArenaError
+
+SHORT: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "distance": "rewardDistance",
+        "size": "rewardSize",
+        "side": "XPos",
+        "behind": "rewardBehind",
+        "way": "wayLength",
+        "turns": "wayTurns",
+        "time": "timeNeeded",
+        "seen": "goalSeen",
+        "choices": "choiceWays",
+        "hidden": "timeUnderOcc",
+        "places": "hidingPlaces",
+    }
+)
+"""Short names of demands, for the command line."""
+
+LOOKS: Final = 60
+"""Instances that are measured at most."""
+ALIKE: Final = 0.01
+"""Share of a demand by which a found one may differ and still be what was asked for."""
+_FIRST: Final = 800
+"""Draws whose claims are looked at to begin with."""
+_STARTS: Final = 10
+"""Of these, how many are measured."""
+_PROPOSED: Final = 60
+"""Changes of the best instance that are thought of before each further measurement."""
+_MISSING: Final = 1e3
+"""How far an instance is off in a demand that does not apply to it."""
+
+Floats = npt.NDArray[np.float64]
+Tick = Callable[[int, int], None]
+"""Told how many instances are measured, of how many at most."""
+
+
+class Found(NamedTuple):
+    """An instance that was found for given demands.
+
+    Attributes:
+        instance: The instance.
+        asked: What was asked for, by demand.
+        made: What it has; None where a demand does not apply.
+        measured: All that was measured on it.
+    """
+
+    instance: FamilyInstance
+    asked: Mapping[str, float]
+    made: Mapping[str, float | None]
+    measured: MeasuredFeatures
+
+    @property
+    def exact(self) -> bool:
+        """Whether it has what was asked for, within a hundredth."""
+        return all(_off(self.asked[name], self.made[name]) <= 1.0 for name in self.asked)
+
+    @property
+    def distance(self) -> float:
+        """How far it is off: the root of the summed squares of the shares by which it differs."""
+        return math.sqrt(
+            math.fsum((ALIKE * _off(self.asked[name], self.made[name])) ** 2 for name in self.asked)
+        )
+
+
+def search(
+    family: str | Family | PolarFamily,
+    demands: Mapping[str, float],
+    rng: np.random.Generator,
+    measure: Measure,
+    *,
+    part: Part | None = None,
+    paradigm: str | None = None,
+    given: Mapping[str, Value] = MappingProxyType({}),
+    looks: int = LOOKS,
+    tick: Tick = lambda done, total: None,
+) -> Found:
+    """Find an instance that has given demands, or the nearest.
+
+    Args:
+        family: Name of a family, or a family.
+        demands: What is asked for, by name in `FEATURES` or in `SHORT`.
+        rng: Source of all randomness.
+        measure: Measures the demands of an arena; it has to play it if a demand takes that.
+        part: Only instances of this part; None for both.
+        paradigm: Only instances of this paradigm; None for all.
+        given: Parameters that are set.
+        looks: Instances that are measured at most.
+        tick: Told how many are measured.
+
+    Raises:
+        ArenaError: There is no such family, demand or paradigm, or no instance could be built.
+    """
+    chosen = load_family(family) if isinstance(family, str) else family
+    asked = demands_of(demands)
+    if isinstance(chosen, PolarFamily):
+        return _polar(chosen, asked, rng, measure, part)
+    if paradigm is not None and paradigm not in (one.name for one in chosen.paradigms):
+        there = ", ".join(one.name for one in chosen.paradigms)
+        raise ArenaError(f"family {chosen.name} has no paradigm {paradigm!r}; it has {there}")
+    return _Search(chosen, asked, rng, measure, part, paradigm, given, looks, tick).run()
+
+
+def demands_of(demands: Mapping[str, float]) -> dict[str, float]:
+    """Demands by their full names.
+
+    Raises:
+        ArenaError: There is no demand of a name.
+    """
+    found: dict[str, float] = {}
+    for name, value in demands.items():
+        full = SHORT.get(name, name)
+        if full not in FEATURES:
+            raise ArenaError(
+                f"there is no demand {name!r}; `animalcat arena features` lists them all, and "
+                f"short names are {', '.join(SHORT)}"
+            )
+        found[full] = value
+    return found
+
+
+def _off(asked: float, made: float | None) -> float:
+    """By how many times what may differ a demand is off."""
+    return _MISSING if made is None else abs(made - asked) / (ALIKE * max(1.0, abs(asked)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A draw that may be built, with what the family's claims say of its demands."""
+
+    draw: Draw
+    flipped: bool
+    point: Floats
+    claimed: Mapping[str, float]
+    """Demands that are claimed exactly, or lie at the near end of what is claimed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    candidate: _Candidate
+    instance: FamilyInstance
+    features: MeasuredFeatures
+    loss: float
+
+
+@dataclass(slots=True)
+class _Search:
+    family: Family
+    asked: Mapping[str, float]
+    rng: np.random.Generator
+    measure: Measure
+    part: Part | None
+    paradigm: str | None
+    given: Mapping[str, Value]
+    looks: int
+    tick: Tick
+
+    def run(self) -> Found:
+        measured: list[_Measured] = []
+        unfit = ""
+        first = sorted(self._first(), key=self._claimed_loss)
+        best: _Measured | None = None
+        width, done = 0.3, 0
+        while done < self.looks:
+            fresh = not measured or done < _STARTS
+            if fresh and not first:
+                break
+            candidate = first.pop(0) if fresh else self._proposed(measured, best, width)
+            if candidate is None:
+                width /= 2.0
+                done += 1
+                continue
+            try:
+                one = self._look(candidate)
+            except UnfitError as error:
+                unfit = str(error)
+                done += 0 if fresh else 1
+                continue
+            done += 1
+            self.tick(done, self.looks)
+            measured.append(one)
+            if best is None or one.loss < best.loss:
+                best, width = one, min(0.3, width * 1.2)
+            elif not fresh:
+                width = max(0.01, width * 0.8)
+            if best.loss <= 1.0 or (done >= 2 * _STARTS and self._stuck(measured)):
+                break
+        if best is None:
+            raise ArenaError(f"family {self.family.name}: no instance could be built: {unfit}")
+        values = best.features.values
+        made = {name: values.get(name) for name in self.asked}
+        return Found(best.instance, self.asked, made, best.features)
+
+    def _stuck(self, measured: Sequence[_Measured]) -> bool:
+        """Whether the last measurements brought nothing."""
+        before = min(one.loss for one in measured[:-_STARTS])
+        return min(one.loss for one in measured) > 0.99 * before
+
+    def _first(self) -> list[_Candidate]:
+        strata = [one for one in self.family.paradigms if self.paradigm in (None, one.name)]
+        flips = (False, True) if self.family.variants.mirror else (False,)
+        each = max(_FIRST // len(strata), 40)
+        return [
+            self._candidate(
+                draw_parameters(self.family, stratum, self.rng, self.given),
+                flips[number % len(flips)],
+            )
+            for stratum in strata
+            for number in range(each)
+        ]
+
+    def _candidate(self, draw: Draw, flipped: bool) -> _Candidate:
+        values = parameter_values(self.family, draw.paradigm, draw.shares, self.given)
+        scope = scope_of(self.family, draw.paradigm, values, flipped)
+        claimed: dict[str, float] = {}
+        for claim in self.family.claims_of(draw.paradigm):
+            if claim.demand in self.asked and not claim.absent:
+                value = self._near(claim, scope, self.asked[claim.demand])
+                if value is not None:
+                    claimed[claim.demand] = value
+        point = np.array([draw.shares[name] for name in self.family.ranges])
+        return _Candidate(draw, flipped, point, claimed)
+
+    def _near(self, claim: Claim, scope: Mapping[str, Value], asked: float) -> float | None:
+        """What a claim says of a demand: its value, or the end of its bounds that is nearer."""
+        if claim.when is not None and not claim.when.holds(scope):
+            return None
+        if claim.exact is not None:
+            return claim.exact.number(scope)
+        low, high = bounds(claim, scope)
+        return None if low <= asked <= high else min(max(asked, low), high)
+
+    def _claimed_loss(self, candidate: _Candidate) -> float:
+        return math.hypot(*(_off(self.asked[n], value) for n, value in candidate.claimed.items()))
+
+    def _look(self, candidate: _Candidate) -> _Measured:
+        draw = candidate.draw
+        base = base_arena(self.family, draw, self.given)
+        if self.part is not None and part_of(base) != self.part:
+            raise UnfitError(f"it is not for {self.part}")
+        values = parameter_values(self.family, draw.paradigm, draw.shares, self.given)
+        built = build_arena(
+            self.family, scope_of(self.family, draw.paradigm, values), seed=draw.seed
+        )
+        quarters = draw.seed % 4 if self.family.variants.turns else 0
+        arena = checked(self.family, built, candidate.flipped, quarters)
+        features = self.measure(arena)
+        offs = [_off(asked, features.values.get(name)) for name, asked in self.asked.items()]
+        loss = math.hypot(*offs)
+        name = f"{self.family.name}-made"
+        variant = variant_name(candidate.flipped, quarters)
+        instance = FamilyInstance(
+            name, arena, draw.paradigm.name, values, variant, name, part_of(base)
+        )
+        return _Measured(candidate, instance, features, loss)
+
+    def _proposed(
+        self, measured: Sequence[_Measured], best: _Measured | None, width: float
+    ) -> _Candidate | None:
+        """The change of the best instance from which most is hoped for."""
+        assert best is not None  # something was measured before
+        options: list[_Candidate] = []
+        before = best.candidate
+        for _ in range(_PROPOSED):
+            changed = self.rng.random(len(before.point)) < 0.5
+            step = self.rng.normal(0.0, width, len(before.point)) * changed
+            # Shares beyond an end come back from it.
+            folded = np.abs((before.point + step + 1.0) % 2.0 - 1.0)
+            point = np.minimum(folded, 1.0 - 1e-9)
+            shares = dict(zip(self.family.ranges, point.tolist(), strict=True))
+            draw = Draw(before.draw.paradigm, shares, before.draw.seed)
+            if fits(self.family, draw, self.given):
+                options.append(self._candidate(draw, before.flipped))
+        if not options:
+            return None
+        models = self._models(measured, best)
+        return min(options, key=lambda one: self._hoped(one, best, models))
+
+    def _models(self, measured: Sequence[_Measured], best: _Measured) -> Mapping[str, Floats]:
+        """Slopes of demands that are not claimed, from what was measured in this paradigm."""
+        alike = [
+            one
+            for one in measured
+            if one.candidate.draw.paradigm is best.candidate.draw.paradigm
+            and one.candidate.flipped == best.candidate.flipped
+        ]
+        slopes: dict[str, Floats] = {}
+        for name in self.asked:
+            rows = [(one.candidate.point, one.features.values.get(name)) for one in alike]
+            known = [(point, value) for point, value in rows if value is not None]
+            here = best.features.values.get(name)
+            if here is None or len(known) < 4:
+                continue
+            x = np.array([point - best.candidate.point for point, _ in known])
+            y = np.array([value - here for _, value in known])
+            near = np.exp(-np.square(x).sum(axis=1))
+            gram = (x * near[:, None]).T @ x + 1e-2 * np.eye(x.shape[1])
+            slopes[name] = np.linalg.solve(gram, (x * near[:, None]).T @ y)
+        return slopes
+
+    def _hoped(self, option: _Candidate, best: _Measured, models: Mapping[str, Floats]) -> float:
+        """The loss that is expected of a change of the best instance."""
+        offs: list[float] = []
+        for name, asked in self.asked.items():
+            here = best.features.values.get(name)
+            if here is None:
+                continue
+            if name in option.claimed and name in best.candidate.claimed:
+                there = here + option.claimed[name] - best.candidate.claimed[name]
+            elif name in models:
+                there = here + float(models[name] @ (option.point - best.candidate.point))
+            else:
+                there = here
+            offs.append(_off(asked, there))
+        return math.hypot(*offs)
+
+
+def _polar(
+    family: PolarFamily,
+    asked: Mapping[str, float],
+    rng: np.random.Generator,
+    measure: Measure,
+    part: Part | None,
+) -> Found:
+    """Solve for a goal over open floor; what is not asked for is drawn."""
+    known = ("rewardDistance", "rewardSize", "rewardBehind", "XPos")
+    for name in asked:
+        if name not in known:
+            raise ArenaError(
+                f"family {family.name} cannot be made for {name}; it can for {', '.join(known)}"
+            )
+    there = places(family)
+    wanted = [
+        (
+            one,
+            abs(asked.get("rewardBehind", one.behind) - one.behind)
+            + abs(asked.get("XPos", one.side) - one.side),
+        )
+        for one in there
+    ]
+    least = min(off for _, off in wanted)
+    nearest = [one for one, off in wanted if off == least]
+    spot = nearest[int(rng.integers(len(nearest)))]
+    smallest, largest = sizes(family)
+    size = asked.get("rewardSize", math.exp(rng.uniform(math.log(smallest), math.log(largest))))
+    size = min(max(size, smallest), largest)
+    near, far = distances(family, size)
+    distance = asked.get("rewardDistance", rng.uniform(near, far))
+    demands = {
+        "rewardDistance": min(max(distance, near), far),
+        "rewardSize": size,
+        "rewardBehind": spot.behind,
+        "XPos": spot.side,
+    }
+    solved = solve(family, demands, rng)
+    for _ in range(100):
+        if part in (None, part_of(solved.arena)):
+            break
+        solved = solve(family, demands, rng)
+    features = measure(solved.arena)
+    name = f"{family.name}-made"
+    instance = FamilyInstance(
+        name, solved.arena, solved.paradigm, task=name, part=part_of(solved.arena)
+    )
+    made = {one: features.values.get(one) for one in asked}
+    return Found(instance, asked, made, features)

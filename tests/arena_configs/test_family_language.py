@@ -1,0 +1,443 @@
+"""The language of families: what it says, what it refuses, and what it makes."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from animalcat.arena_configs.checks import check_arena
+from animalcat.arena_configs.families import (
+    ClaimError,
+    Family,
+    FamilyInstance,
+    generate,
+    load_family_file,
+    measure_geometry,
+    read_family,
+)
+from animalcat.arena_configs.families.generate import part_of
+from animalcat.arena_configs.families.variants import mirrored, turned
+from animalcat.arena_configs.features import measure_features
+from animalcat.arena_configs.loader import load_text
+from animalcat.arena_configs.model import RGB, Arena, ArenaConfig, ArenaError, Item, Vector3
+from animalcat.arena_configs.placement import place
+from animalcat.arena_configs.writer import to_yaml
+
+YARD = """\
+name: yard
+description: Food behind a wall, and posts around.
+parameters:
+  distance: {uniform: [8, 20]}
+  width: {log_uniform: [2, 10]}
+  posts: {integers: [0, 4]}
+  size: {choice: [1, 2]}
+  wall: {choice: [Wall, WallTransparent], weights: [3, 1]}
+derived:
+  middle: distance / 2
+  limit: 100 + 50 * (distance > 14)
+constraints:
+  - width + distance < 26
+variants:
+  mirror: true
+  turns: true
+  parameters:
+    paint: {choice: [grey, blue, random]}
+paradigms:
+  - {name: plain, weight: 3}
+  - {name: wide, weight: 1, parameters: {width: {normal: [12, 3], between: [10, 14]}}}
+arena:
+  timeLimit: limit
+  passMark: 0.999 * size - 1
+  items:
+    - {name: Agent, positions: [[12, 8]], rotations: [10]}
+    - name: GoodGoal
+      positions: [[12, 8 + distance]]
+      sizes: [size]
+    - id: wall
+      name: $wall
+      positions: [[12, 8 + middle]]
+      sizes: [[width, 2, 0.5]]
+      colors: [$paint]
+    - at: [30, 10]
+      turn: 90
+      repeat: posts
+      if: i != 2
+      items:
+        - {name: Wall, positions: [[-2 * i, 1]], sizes: [[0.5, 1, 0.5]]}
+claims:
+  rewardDistance: {is: "hypot(distance, (size * 0.999 - 1) / 2)", within: 0.01}
+  goalSide: -1 * mirror
+  wallsInWay: {least: 1}
+controls:
+  open:
+    description: Without the wall.
+    remove: [wall]
+    takes: [wallsInWay]
+    keeps: [rewardDistance]
+    claims: {wallsInWay: 0}
+  glass:
+    items: {wall: {name: WallTransparent, colors: []}}
+    keeps: [detour]
+"""
+
+
+def yard(*changes: tuple[str, str]) -> Family:
+    text = YARD
+    for old, new in changes:
+        assert old in text, old
+        text = text.replace(old, new)
+    return read_family(text, "yard.yaml")
+
+
+def drawn(family: Family, n: int = 24, seed: int = 1, **more: object) -> list[FamilyInstance]:
+    return generate(family, n, np.random.default_rng(seed), **more)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def instances() -> list[FamilyInstance]:
+    return drawn(yard(), 40)
+
+
+def things(arena: Arena, name: str) -> list[Item]:
+    return [item for item in arena.items if item.name == name]
+
+
+def test_instances_are_explicit_and_clean(instances: list[FamilyInstance]) -> None:
+    assert len({to_yaml(one.arena) for one in instances}) == 40
+    for one in instances:
+        placement = place(one.arena, np.random.default_rng(0))
+        assert (placement.drawn, placement.skipped) == ({}, ()), one.name
+        assert check_arena(one.arena, np.random.default_rng(0)) == (), one.name
+        loaded = load_text(to_yaml(one.arena), one.name, strict=True)
+        assert loaded.config == ArenaConfig(arenas={0: one.arena})
+
+
+def test_parameters_are_in_their_ranges(instances: list[FamilyInstance]) -> None:
+    for one in instances:
+        values = one.parameters
+        distance, width = float(values["distance"]), float(values["width"])
+        assert 8 <= distance <= 20
+        assert (10 <= width <= 14) if one.paradigm == "wide" else (2 <= width <= 10)
+        assert distance + width < 26
+        assert values["middle"] == pytest.approx(distance / 2)
+        assert values["limit"] == one.arena.time_limit == (150 if distance > 14 else 100)
+        posts = [item for item in things(one.arena, "Wall") if item.sizes[0].x == 0.5]
+        assert len(posts) == float(values["posts"]) - (float(values["posts"]) > 2)
+    assert Counter(one.paradigm for one in instances) == {"plain": 30, "wide": 10}
+    assert {one.parameters["size"] for one in instances} == {1.0, 2.0}
+    glass = sum(one.parameters["wall"] == "WallTransparent" for one in instances)
+    assert 3 <= glass <= 20
+
+
+def test_a_group_moves_and_turns_its_items() -> None:
+    (one,) = drawn(yard(("turns: true", "turns: false")), 1, given={"posts": 2.0})
+    posts = [i.positions[0] for i in things(one.arena, "Wall") if i.sizes[0].x == 0.5]
+    # A quarter turn takes (x, z) to (z, -x): the posts are at (30 + 1, 10 + 2i).
+    assert [(p.x, p.z) for p in posts] == [(31.0, 10.0), (31.0, 12.0)]
+
+
+def test_variants_are_the_same_arena_seen_from_elsewhere(instances: list[FamilyInstance]) -> None:
+    plain = Counter(one.variant for one in instances if one.paradigm == "plain")
+    assert set(plain) == {
+        f"{mirror}{turn}".replace("mirrorturn", "mirror-turn")
+        for mirror in ("", "mirror")
+        for turn in ("", "turn90", "turn180", "turn270")
+    }
+    for one in instances[:8]:
+        before = measure_features(place(one.arena, np.random.default_rng(0))).values
+        for quarters in (1, 2, 3):
+            arena = turned(one.arena, quarters)
+            after = measure_features(place(arena, np.random.default_rng(0))).values
+            assert after["wayLength"] == pytest.approx(before["wayLength"], abs=0.05)
+            assert after["goalBearing"] == pytest.approx(before["goalBearing"], abs=1e-3)
+        after = measure_features(place(mirrored(one.arena), np.random.default_rng(0))).values
+        assert after["goalBearing"] == pytest.approx(-before["goalBearing"], abs=1e-3)
+        assert mirrored(mirrored(one.arena)) == one.arena
+        assert turned(one.arena, 4) == one.arena
+
+
+def test_mirror_images_of_blocks_have_mirrored_bodies() -> None:
+    """Every solid of the mirror image is where the mirror shows it."""
+
+    def corners(arena: Arena) -> list[tuple[float, ...]]:
+        placed = place(arena, np.random.default_rng(0))
+        assert not placed.skipped
+        found: list[tuple[float, ...]] = []
+        for thing in placed.objects:
+            for solid in thing.solids():
+                sin, cos = math.sin(math.radians(solid.yaw)), math.cos(math.radians(solid.yaw))
+                wide = abs(solid.half.x * cos) + abs(solid.half.z * sin)
+                deep = abs(solid.half.x * sin) + abs(solid.half.z * cos)
+                found.append((solid.center.x, solid.center.z, wide, deep))
+        return sorted(found)
+
+    def item(name: str, x: float, z: float, turn: float) -> Item:
+        size = Vector3(x=3, y=1, z=8)
+        return Item(name=name, positions=(Vector3(x=x, z=z),), rotations=(turn,), sizes=(size,))
+
+    agent = Item(name="Agent", positions=(Vector3(x=2, z=2),), rotations=(0.0,))
+    names = ("LBlock", "JBlock", "UBlock", "Ramp", "SpawnerDispenserTall", "SpawnerContainerShort")
+    for turn in (0.0, 30.0, 100.0):
+        items = [item(n, 8 + 12 * (k % 3), 12 + 16 * (k // 3), turn) for k, n in enumerate(names)]
+        items = [
+            i.model_copy(update={"sizes": (), "colors": ()} if "Spawner" in i.name else {})
+            for i in items
+        ]
+        arena = Arena(items=(agent, *items))
+        for x, z, wide, deep in corners(arena):
+            assert any(
+                math.dist((40 - x, z, wide, deep), other) < 0.12
+                for other in corners(mirrored(arena))
+            ), (turn, x, z)
+
+
+def test_same_seed_same_instances() -> None:
+    first, again = drawn(yard(), 8, seed=5), drawn(yard(), 8, seed=5)
+    assert first == again
+    assert [one.arena for one in drawn(yard(), 8, seed=6)] != [one.arena for one in first]
+
+
+def test_parts_share_no_instance_whatever_the_seed() -> None:
+    few = yard(
+        ("distance: {uniform: [8, 20]}", "distance: {integers: [8, 12]}"),
+        ("width: {log_uniform: [2, 10]}", "width: {integers: [2, 5]}"),
+        (", parameters: {width: {normal: [12, 3], between: [10, 14]}}", ""),
+        ("[grey, blue, random]", "[grey, blue]"),
+    )
+    practice = drawn(few, 12, seed=1, part="practice")
+    test = drawn(few, 40, seed=2, part="test")
+    assert {one.part for one in practice} == {"practice"}
+    assert {one.part for one in test} == {"test"}
+    varied = ("paint",)
+
+    def draws(made: list[FamilyInstance]) -> set[tuple[tuple[str, object], ...]]:
+        return {tuple((k, v) for k, v in m.parameters.items() if k not in varied) for m in made}
+
+    assert not draws(practice) & draws(test)
+    assert {one.part for one in drawn(few, 30)} == {"practice", "test"}
+
+
+def test_a_family_with_few_arenas_says_so() -> None:
+    text = """
+name: tiny
+description: Two arenas.
+parameters: {far: {choice: [5, 9]}}
+arena:
+  timeLimit: 100
+  items:
+    - {name: Agent, positions: [[20, 5]]}
+    - {name: GoodGoal, positions: [[20, 5 + far]], sizes: [1]}
+"""
+    tiny = read_family(text, "tiny.yaml")
+    assert {one.parameters["far"] for one in drawn(tiny, 2)} == {5.0, 9.0}
+    with pytest.raises(ArenaError, match=r"paradigm tiny: no arena .* was drawn before"):
+        drawn(tiny, 3)
+
+
+def test_several_variants_of_each_task() -> None:
+    made = drawn(yard(("turns: true", "turns: true\n  each: 3")), 7)
+    assert [one.task for one in made] == ["yard-1"] * 3 + ["yard-4"] * 2 + ["yard-6"] * 2
+    for task in ("yard-1", "yard-4"):
+        shared = [one.parameters["distance"] for one in made if one.task == task]
+        assert len(set(shared)) == 1
+    assert len({to_yaml(one.arena) for one in made}) == 7
+
+
+def test_controls_differ_in_what_they_take_alone() -> None:
+    made = drawn(yard(), 6, controls=("open", "glass"), measure=measure_geometry)
+    for one, other, glass in zip(made[::3], made[1::3], made[2::3], strict=True):
+        assert (other.control_of, other.control, one.control_of) == (one.name, "open", "")
+        rest = [item for item in one.arena.items if item.sizes[:1] != other.arena.items[-1:]]
+        kept = [item for item in rest if item in other.arena.items]
+        assert len(kept) == len(one.arena.items) - 1 == len(other.arena.items)
+        pairs = zip(one.arena.items, glass.arena.items, strict=True)
+        changed = [(a, b) for a, b in pairs if a != b]
+        assert all(b.name == "WallTransparent" for _, b in changed)
+        assert len(changed) == 1
+        assert (other.variant, other.part, other.task) == (one.variant, one.part, one.task)
+
+
+def test_a_control_may_set_parameters_and_the_arena() -> None:
+    family = yard(
+        (
+            "  glass:\n    items: {wall: {name: WallTransparent, colors: []}}\n"
+            "    keeps: [detour]\n",
+            "  near:\n    parameters: {distance: distance - 2}\n    arena: {blackouts: [0, 50]}\n"
+            "    claims: {wallsInWay: any}\n",
+        ),
+        ("[8, 20]", "[12, 20]"),
+    )
+    one, near = drawn(family, 1, controls=("near",), measure=measure_geometry)
+    assert near.parameters["distance"] == float(one.parameters["distance"]) - 2
+    assert near.parameters["middle"] == float(one.parameters["middle"]) - 1
+    assert near.parameters["width"] == one.parameters["width"]
+    assert (one.arena.blackouts, near.arena.blackouts) == ((), (0, 50))
+
+
+def test_a_claim_that_is_not_so_is_an_error() -> None:
+    wrong = yard(("wallsInWay: {least: 1}", "wallsInWay: {is: 2, within: 0.5}"))
+    with pytest.raises(ClaimError) as caught:
+        drawn(wrong, 2, measure=measure_geometry)
+    first, *more = str(caught.value).splitlines()
+    assert len(more) == 1
+    assert first.startswith("family yard, instance yard-1 (plain): wallsInWay is claimed to be 2")
+    assert "(yard.yaml:44)" in first
+    assert first.endswith("1 is measured")
+    absent = yard(("wallsInWay: {least: 1}", "wayLength: none"))
+    with pytest.raises(ClaimError, match="wayLength is claimed to be without a value m"):
+        drawn(absent, 1, measure=measure_geometry)
+    present = yard(("wallsInWay: {least: 1}", "lavaMargin: {least: 1}"))
+    with pytest.raises(ClaimError, match=r"at least 1 m .* does not apply \(no lava\)"):
+        drawn(present, 1, measure=measure_geometry)
+
+
+def test_claims_that_take_playing_are_left_to_who_plays() -> None:
+    family = yard(("wallsInWay: {least: 1}", "hiddenStanding: 77"))
+    assert drawn(family, 1, measure=measure_geometry)
+    from animalcat.cli.arena.families import Player
+
+    with pytest.raises(ClaimError, match="hiddenStanding is claimed to be 77"):
+        drawn(family, 1, measure=Player(), played=True)
+
+
+def test_a_control_that_takes_nothing_is_an_error() -> None:
+    family = yard(("takes: [wallsInWay]", "takes: [timeLimit]"))
+    with pytest.raises(ClaimError, match="control open takes timeLimit, but it is the same"):
+        drawn(family, 1, controls=("open",), measure=measure_geometry)
+    family = yard(("keeps: [rewardDistance]", "keeps: [obstacles]"))
+    with pytest.raises(ClaimError, match="keeps obstacles, but it is not the same"):
+        drawn(family, 1, controls=("open",), measure=measure_geometry)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("middle: distance / 2", "middle: distence / 2", r"yard.yaml:10: derived.middle: .*'dist"),
+        (
+            "distance / 2\n  limit: 100 + 50 * (distance > 14)",
+            "limit / 2\n  limit: 3 * middle",
+            "depend on each other: (middle -> limit -> middle|limit -> middle -> limit)",
+        ),
+        ("[8, 20]", "[20, 8]", r"parameters.distance.uniform\[0\]: the low end 20 is above"),
+        ("[2, 10]}", "[0, 10]}", "0 is not above 0"),
+        ("posts: {integers: [0, 4]}", "posts: {integer: [0, 4]}", "expected a number, a formula"),
+        ("weights: [3, 1]", "weights: [3]", "expected 2 weights"),
+        ("mirror: true", "mirror: maybe", "expected true or false"),
+        ("name: GoodGoal", "name: GoodGaol", r"line 0|Did you mean 'GoodGoal'"),
+        ("sizes: [size]", "size: [size]", r"items\[1\].size: there is no such key. Did .*'sizes'"),
+        ("name: $wall", "name: $wal", "no parameter 'wal'. Did you mean 'wall'"),
+        ("colors: [$paint]", "colors: [gray]", "no colour 'gray'. Did you mean 'grey'"),
+        ("goalSide: -1", "goalSid: -1", "no demand 'goalSid'. Did you mean 'goalSide'"),
+        ("takes: [wallsInWay]", "takes: [wallInWay]", "no demand 'wallInWay'"),
+        ("remove: [wall]", "remove: [post]", "no item has the id 'post'"),
+        ("if: i != 2", "if: j != 2", "unknown name 'j'"),
+        ("positions: [[12, 8]]", "positions: [[12, __import__(0)]]", "unknown; it may hold"),
+        ("positions: [[12, 8]]", "positions: [[12, 8, 9, 1]]", "expected .x, z. or .x, y, z."),
+        ("timeLimit: limit", "timelimit: limit", "Did you mean 'timeLimit'"),
+        ("name: yard", "name: yard\nname: yard", "given already in line 1"),
+        ("parameters:\n    paint", "parameters:\n    size", "a parameter of this name already"),
+        ("middle: distance / 2", "middle: distance / (paint == blue)", "which is for variants"),
+        ("weight: 3", "weight: -3", "expected a number above 0"),
+        ("{name: wide, weight: 1", "{name: plain, weight: 1", "'plain' is there already"),
+        ("parameters: {width: {n", "parameters: {witdh: {n", "no parameter 'witdh'. Did .*'width'"),
+        ("distance: {", "mirror: {", "'mirror' has a meaning of its own"),
+        ("derived:", "derived: 3\nclaimed:", "expected keys and values|no such key"),
+        ("name: yard", "name: !!python/object:os.system x", "python|name"),
+        ("arena:", "arena: [", "yard.yaml"),
+    ],
+)
+def test_bad_families_say_where(old: str, new: str, message: str) -> None:
+    with pytest.raises(ArenaError, match=message) as caught:
+        yard((old, new))
+    assert str(caught.value).startswith("yard.yaml")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            [("  - width + distance < 26", "  - width > 8\n  - distance > 9\n  - width < 7")],
+            r"constraints\[0\] \(`width > 8`, line 13\) and constraints\[2\] .* never hold tog",
+        ),
+        ([("width + distance < 26", "width > 30")], r"`width > 30`, line 13\) never holds in 2000"),
+        ([("[2, 10]", "[distance, 6]")], "a range never has a value: width"),
+        ([("positions: [[12, 8]]", "positions: [[12 - 20, 8]]")], "stands outside the arena"),
+        ([("positions: [[12, 8]]", "positions: [[12, 1 / (size - size)]]")], "has no value"),
+        ([("repeat: posts", "repeat: posts + 0.5")], "not how often to repeat"),
+        ([("repeat: posts", "repeat: wall")], "is the word"),
+        ([("passMark: 0.999 * size - 1", "passMark: 9")], "no play can pass"),
+        ([("sizes: [size]", "skins: []")], "leaves to chance: items"),
+    ],
+)
+def test_families_without_arenas_say_why(changes: list[tuple[str, str]], message: str) -> None:
+    with pytest.raises(ArenaError, match=message):
+        drawn(yard(*changes), 2)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"controls": ("opne",)}, "family yard has no control 'opne'; it has open, glass"),
+        ({"paradigm": "narrow"}, "no paradigm 'narrow'; it has plain, wide"),
+        ({"given": {"lenght": 1.0}}, "no parameter 'lenght'; it has distance"),
+        ({"part": "training"}, "no part 'training'; it has practice and test"),
+    ],
+)
+def test_unknown_names_are_listed(more: dict[str, object], message: str) -> None:
+    with pytest.raises(ArenaError, match=message):
+        drawn(yard(), 1, **more)
+
+
+def test_warnings_that_a_family_allows_are_no_hindrance() -> None:
+    shut = (("[[width, 2, 0.5]]", "[[40, 2, 0.5]]"), ("[[12, 8 + middle]]", "[[20, 8 + middle]]"))
+    with pytest.raises(ArenaError, match="cannot be reached"):
+        drawn(yard(*shut), 1, given={"posts": 0.0})
+    allowed = yard(*shut, ("claims:\n  rew", "allow: [unreachable-goal]\nclaims:\n  rew"))
+    assert len(drawn(allowed, 1, given={"posts": 0.0})) == 1
+
+
+def test_navigation_has_parts_too() -> None:
+    rng = np.random.default_rng(0)
+    practice = generate("navigation", 6, rng, part="practice", paradigm="wall-front")
+    assert [one.paradigm for one in practice] == ["wall-front"] * 6
+    assert {part_of(one.arena) for one in practice} == {"practice"}
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ArenaError, match="No such file"):
+        load_family_file(tmp_path / "none.yaml")
+    (tmp_path / "latin.yaml").write_bytes(b"name: \xff")
+    with pytest.raises(ArenaError, match="not UTF-8"):
+        load_family_file(tmp_path / "latin.yaml")
+
+
+def test_operations_and_colours_are_templates_as_well() -> None:
+    text = """
+name: button
+description: A button that makes food.
+parameters: {reward: {choice: [GoodGoal, GoodGoalMulti]}, far: {uniform: [5, 9]}}
+arena:
+  timeLimit: 200
+  items:
+    - {name: Agent, positions: [[20, 5]]}
+    - {name: Wall, positions: [{x: 5, z: 5}], sizes: [2], colors: [[10 * far, 0, 255]]}
+    - name: SpawnerButton
+      positions: !Vector3Bad [[20, 5 + far]]
+"""
+    good = text.replace("!Vector3Bad ", "") + (
+        "      operations:\n"
+        "      - !toggleObject {spawnable: !Item {name: $reward, positions: [[30, 5 + far]], "
+        "sizes: [2]}, spawnAndForget: true}\n"
+    )
+    for one in drawn(read_family(good, "button.yaml"), 4):
+        (button,) = things(one.arena, "SpawnerButton")
+        spawned = button.operations[0].spawnable  # type: ignore[union-attr]
+        far = float(one.parameters["far"])
+        assert spawned.name == one.parameters["reward"]  # type: ignore[union-attr]
+        assert spawned.positions[0].z == pytest.approx(5 + far, abs=1e-3)  # type: ignore[union-attr]
+        (wall,) = things(one.arena, "Wall")
+        assert wall.colors == (RGB(r=round(10 * far, 3), g=0, b=255),)
