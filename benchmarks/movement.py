@@ -40,8 +40,8 @@ it took the face for ground. The trace is then that of action 8, backward and le
 _GLANCE_ACTION: Final = 8
 
 WORDS: Final = {
-    31: "hits the face in flight; in the real build the platform, of 10,000 kg, recoils by "
-    "0.006 m/s and stops a step later, here it cannot",
+    31: "hits the face in flight; in the real build the platform can move, so that gravity pulls "
+    "it in that step too, and friction acts along the motion without gravity",
     GLANCE: "off the ramp along the platform's face, which leans back by 9e-6 rad after the hit, "
     "so that the real build took it for ground; told so, the error is that of the next line",
 }

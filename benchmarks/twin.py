@@ -35,24 +35,24 @@ _BLIND: Final = (
     "starts on a wall that stands on a wall; what leans by a hair there decides whether rays graze "
     "it, and the real agent leaves late"
 )
-_RAILS: Final = "rails of 10,000 kg fall on posts; the way of the ball depends on how they hit"
+_RAILS: Final = (
+    "rails of 10,000 kg fall on posts, and how they hit decides the ball's way: PhysX 5 does not "
+    "do as Unity's PhysX 4.1"
+)
 OPEN: Final[Mapping[str, str]] = {
-    "01-21": "ten balls fall from up to 100 m; eight come out on the very step",
-    "01-22": "forty falling balls; 7 steps of 4,000",
-    "01-23": "falling balls",
+    "01-22": "forty balls fall on each other; not explained",
     "02-29": _RAILS,
     "04-29": "the only arena that draws the turns of DeathZones; not explained",
     "04-30": "a bouncing goal crosses two DeathZones; the real agent sees it, ours does not",
-    "05-14": "a tower of boxes topples",
+    "05-14": "a ball rolls off a tower of boxes that leans by 0.002; in the real build it stays on top",
     "06-15": "a ball without a free place at first; the order of its retry is not known",
     "07-19": _RAILS,
     "07-20": _RAILS,
     "07-21": _RAILS,
     "07-22": _RAILS,
+    "07-23": _RAILS,
     "08-13": "a bouncing goal between walls; one step",
     **{f"08-{task}": _BLIND for task in range(19, 27)},
-    "09-03": "balls at places by chance; 15 steps",
-    "09-12": "balls at places by chance; 17 steps",
 }
 """What is known of competition arenas whose reward does not agree, by task."""
 

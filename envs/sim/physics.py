@@ -147,7 +147,7 @@ class Physics:
             enable_tgs=False,
             enable_ccd=False,
             enable_enhanced_determinism=False,  # as in Unity; the order of insertion is fixed here
-            enable_friction_every_iteration=True,
+            enable_friction_every_iteration=False,
         )
         physx.set_body_config(12, 12, 0.005)
         physx.set_shape_config(CONTACT_GAP / 2, 0.0)
