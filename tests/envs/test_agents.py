@@ -48,7 +48,7 @@ def open_arena(*items: object, yaw: float = 0.0) -> Arena:
     return Arena(time_limit=250, items=(start(20, 10, yaw=yaw), *items))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", sorted(BUILTIN))
+@pytest.mark.parametrize("name", sorted(BUILTIN.keys() - {"planner"}))
 def test_the_same_seed_gives_the_same_actions(name: str) -> None:
     arena = open_arena(thing("GoodGoal", 5, 0, 35), thing("Wall", 15, 0, 25, size=(10, 2, 1)))
     runs = [play(load_agent(f"builtin:{name}"), arena)[2] for _ in range(2)]
@@ -176,7 +176,7 @@ def test_a_class_of_a_file_is_made_and_sees_its_neighbours(agent_file: Path) -> 
 @pytest.mark.parametrize(
     ("reference", "message"),
     [
-        ("builtin:clever", "there are: braitenberg, forward, random"),
+        ("builtin:clever", "there are: braitenberg, forward, planner, random"),
         ("braitenberg", "expected builtin:NAME or path/to/file.py:ClassName"),
         ("builtin:", "expected builtin:NAME"),
         ("{folder}/mine.txt:Mine", "expected builtin:NAME"),

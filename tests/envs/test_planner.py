@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-from animalcat.arena_configs.model import Arena, Item, Vector3
+from animalcat.arena_configs.model import Arena, Item, Point, Vector3
 from animalcat.envs.agents import load_agent
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.agents.planner.order import best_plan, later, ripe
@@ -18,13 +18,16 @@ from animalcat.envs.backends import make_environment
 from animalcat.envs.messages import pack_steps, spec_from_json, spec_to_json, unpack_steps
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.state import Column
-from animalcat.envs.types import EndedBy, ObservationSpec, Phase, Step
+from animalcat.envs.types import EndedBy, Observation, ObservationSpec, Phase, Step
 from animalcat.wire import (
     observation_from_proto,
     observation_to_proto,
     spec_from_proto,
     spec_to_proto,
 )
+
+if TYPE_CHECKING:
+    from animalcat.envs.state import State
 
 
 def thing(
@@ -89,6 +92,11 @@ def test_it_solves_small_arenas(name: str) -> None:
     assert solution.solved, solution
 
 
+def test_it_does_the_same_again() -> None:
+    arena = Arena(time_limit=250, items=(AGENT, thing("GoodGoalBounce", 8, 12, 1, 1, 1, yaw=60)))
+    assert solve(arena, 3) == solve(arena, 3)
+
+
 def test_it_takes_yellow_goals_before_the_green_one() -> None:
     yellow = [thing("GoodGoalMulti", x, z, 1, 1, 1) for x, z in ((8, 8), (32, 12), (20, 38))]
     items = (AGENT, thing("GoodGoal", 20, 15, 1, 1, 1), *yellow)
@@ -146,16 +154,13 @@ def test_it_says_why_it_does_not_solve_an_arena() -> None:
 
 
 def ball(number: int, reward: float, **more: Any) -> Ball:
-    from animalcat.arena_configs.model import Point
-
-    whole = {"ends": False, "final": reward, "rate": 0.0, "wait": 0.0, **more}
-    return Ball(number, Point(0, 0, 0), 0.5, reward, **whole)
+    return Ball(number, Point(0, 0, 0), 0.5, reward, False, reward, 0.0, 0.0)._replace(**more)
 
 
 def test_orders_return_most() -> None:
     inf = float("inf")
     one, two, last = ball(1, 1.0), ball(2, 1.0), ball(3, 2.0, ends=True)
-    legs = [[5, 9, 3], [inf, 4, 4], [4, inf, 4], [inf, inf, inf]]
+    legs: list[list[float]] = [[5, 9, 3], [inf, 4, 4], [4, inf, 4], [inf, inf, inf]]
     plan = best_plan([one, two, last], legs, 50.0, 1.0)
     assert plan.order == (0, 1, 2)
     # One of two that cannot both be had, however near it is.
@@ -174,6 +179,11 @@ def test_rewards_change_by_their_rates() -> None:
     assert plan.wait > 2.0
 
 
+def state(observation: Observation) -> State:
+    assert observation.state is not None
+    return observation.state
+
+
 def first_step(spec: ObservationSpec, items: tuple[Item, ...]) -> Step:
     environment = SimEnvironment(spec)
     try:
@@ -185,9 +195,7 @@ def first_step(spec: ObservationSpec, items: tuple[Item, ...]) -> Step:
 def test_the_state_says_what_is_there() -> None:
     step = first_step(SPEC, (thing("Agent", 20, 5, yaw=90), thing("BadGoal", 5, 6, 2, 2, 2), GOAL))
     SPEC.validate(step.observation)
-    state = step.observation.state
-    assert state is not None
-    agent, bad, good = state
+    agent, bad, good = state(step.observation)
     assert agent[Column.CENTER : Column.HALF] == pytest.approx(step.observation.position)
     assert agent[[Column.ROTATION + 2, Column.ROTATION]] == pytest.approx([1.0, 0.0], abs=1e-6)
     assert good[Column.CENTER : Column.HALF] == pytest.approx([20, 1.009, 35], abs=1e-3)
@@ -206,12 +214,15 @@ def test_the_state_travels_to_agents() -> None:
     last = Step(Phase.LAST, 1.0, EndedBy.GOAL, step.observation)
     packed = pack_steps([step, last])
     for unpacked in unpack_steps(packed, spec):
-        assert np.array_equal(unpacked.observation.state, step.observation.state)
-        assert np.array_equal(unpacked.observation.rays, step.observation.rays)
+        seen = unpacked.observation
+        assert np.array_equal(state(seen), state(step.observation))
+        assert seen.rays is not None
+        assert step.observation.rays is not None
+        assert np.array_equal(seen.rays, step.observation.rays)
     with pytest.raises(ValueError, match=r"buffer|cut off"):
         unpack_steps(packed[:-100], spec)
     message = observation_to_proto(step.observation)
-    assert np.array_equal(observation_from_proto(message, spec).state, step.observation.state)
+    assert np.array_equal(state(observation_from_proto(message, spec)), state(step.observation))
     with pytest.raises(ValueError, match="state"):
         observation_from_proto(message, ObservationSpec())
 
