@@ -223,9 +223,9 @@ class _Builder:
     def _plain(self, template: Template, scope: Scope) -> Any:
         """A template's value as plain data."""
         match template:
-            case Number(formula, whole):
+            case Number(formula, whole, digits):
                 value = formula.number(scope)
-                return math.floor(value + 0.5) if whole else _rounded(value)
+                return math.floor(value + 0.5) if whole else round(value, digits) + 0.0
             case Text():
                 return self._word(template, scope)
             case Flag(value):
