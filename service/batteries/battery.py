@@ -20,8 +20,19 @@ from zlib import crc32
 
 import numpy as np
 
-from animalcat.arena_configs.families import generate
-from animalcat.arena_configs.features import FEATURES, Survey, measure_features
+from animalcat.arena_configs.families import (
+    Family,
+    FamilyInstance,
+    check_claims,
+    generate,
+    load_family,
+)
+from animalcat.arena_configs.features import (
+    FEATURES,
+    MeasuredFeatures,
+    Survey,
+    measure_features,
+)
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import STEPS_PER_UNIT, Arena, ArenaError
 from animalcat.arena_configs.outcome import MarkedPlace
@@ -161,12 +172,28 @@ def build_family(
 
     Raises:
         ValueError: There is no such family.
+        ClaimError: The family claims of an instance what is not so.
     """
     drafts: list[Draft] = []
-    for draft in _drawn(family, n, seed):
-        drafts.append(draft)
+    drawn = _drawn(family, n, seed)
+    for made in drawn:
+        drafts.append(_draft(made, seed))
         tick(len(drafts), n, "drawing arenas")
-    return _store(drafts, [], store, tick, processes)
+    battery = _store(drafts, [], store, tick, processes)
+    _check_claims(family, drawn, battery)
+    return battery
+
+
+def _check_claims(family: str, drawn: Sequence[FamilyInstance], battery: Battery) -> None:
+    """Compare what a family claims with what was measured on its instances."""
+    chosen = load_family(family)
+    if isinstance(chosen, Family):
+        measured = {
+            made.arena: MeasuredFeatures({**one.features}, {**one.missing})
+            for made in drawn
+            for one in [battery.instances[battery.index[made.name]]]
+        }
+        check_claims(chosen, drawn, measured.__getitem__, played=True)
 
 
 def family_readings(family: str, n: int, seed: int, processes: int = 1) -> dict[str, Reading]:
@@ -181,14 +208,17 @@ def family_readings(family: str, n: int, seed: int, processes: int = 1) -> dict[
     Returns:
         Readings by key.
     """
-    drafts = list(_drawn(family, n, seed))
+    drafts = [_draft(made, seed) for made in _drawn(family, n, seed)]
     keys = [key_of(to_yaml(_fixed_arena(draft)), draft.seed) for draft in drafts]
     return dict(zip(keys, _readings(drafts, processes), strict=True))
 
 
-def _drawn(family: str, n: int, seed: int) -> Iterator[Draft]:
-    for made in generate(family, n, np.random.default_rng([seed, crc32(family.encode())])):
-        yield Draft(made.name, made.paradigm, made.arena, instance_seed(seed, made.name))
+def _drawn(family: str, n: int, seed: int) -> list[FamilyInstance]:
+    return generate(family, n, np.random.default_rng([seed, crc32(family.encode())]))
+
+
+def _draft(made: FamilyInstance, seed: int) -> Draft:
+    return Draft(made.name, made.paradigm, made.arena, instance_seed(seed, made.name))
 
 
 def load(digest: str, store: Path) -> Battery:
