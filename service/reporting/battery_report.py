@@ -337,11 +337,11 @@ def _knowledge(known: Precision) -> Iterator[str]:
     yield f"What is then left of the prior's standard deviations is at best: {told}."
     blind = [n.name for n in known.nodes if n.kind == "capability" and n.kept >= UNKNOWN]
     if blind:
-        yield f"All but nothing can be learnt about {', '.join(blind)}."
+        yield f"Almost nothing can be learnt about {', '.join(blind)}."
     if known.tangles:
         told = ", ".join(f"{t.one} and {t.other} ({signed(t.correlation)})" for t in known.tangles)
         yield f"The battery cannot tell these apart: {told}."
-    else:
+    elif not blind:
         yield "The battery can tell all nodes of the layout apart."
 
 

@@ -30,7 +30,7 @@ PARTICLES: Final = 500
 TANGLED: Final = 0.7
 """Least absolute posterior correlation of two nodes that a battery cannot tell apart."""
 UNKNOWN: Final = 0.9
-"""Least share of the prior standard deviation that is left of a node that stays all but unknown."""
+"""Least share of the prior standard deviation at which a node stays almost unknown."""
 WIDTH: Final = 3.29
 """Width of a 90 % interval of a normal posterior, in standard deviations."""
 

@@ -309,6 +309,20 @@ def test_what_a_battery_cannot_tell_apart_is_said() -> None:
     assert any("cannot tell these apart: other and one" in sentence for sentence in told)
 
 
+def test_what_cannot_be_learnt_is_said() -> None:
+    """Noise can be learnt where every agent would succeed; ability cannot."""
+    steep = parse_layout(
+        (ROOT / "layouts" / "library" / "one-capability.yaml")
+        .read_text()
+        .replace("slope: 0.69", "slope: 50")
+    )
+    made = battery_report("made", battery({"difficulty": np.zeros(40)}), steep)
+    told = list(made.to_dict()["summary"])
+    assert "Almost nothing can be learnt about ability." in told
+    assert not any("tell all nodes" in sentence for sentence in told)
+    assert "almost nothing can be learnt" in html_page(made, {})
+
+
 def test_a_layout_that_covers_nothing_is_an_error() -> None:
     with pytest.raises(ServiceError, match="covers none of the 5 instances"):
         battery_report("made", battery({"noise": np.arange(5.0)}), load_layout("aaio"))
