@@ -44,7 +44,7 @@ OPEN: Final[Mapping[str, str]] = {
     "02-29": _RAILS,
     "04-29": "the only arena that draws the turns of DeathZones; not explained",
     "04-30": "a bouncing goal crosses two DeathZones; the real agent sees it, ours does not",
-    "05-14": "a ball rolls off a tower of boxes that leans by 0.002; in the real build it stays on top",
+    "05-14": "a ball rolls off a tower of boxes that leans by 0.002; in the real one it stays",
     "06-15": "a ball without a free place at first; the order of its retry is not known",
     "07-19": _RAILS,
     "07-20": _RAILS,
