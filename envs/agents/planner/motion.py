@@ -212,6 +212,17 @@ def advance(
         steps: How many.
         time: Seconds from now at which they begin.
     """
+    # Declared, since no checker infers what goes round in this loop.
+    x: float
+    y: float
+    z: float
+    vx: float
+    vy: float
+    vz: float
+    nx: float
+    nz: float
+    uneasy: float
+    grounded: bool
     x, y, z, vx, vy, vz, yaw, place, grounded, state, uneasy = body
     for step in range(steps):
         if state:
