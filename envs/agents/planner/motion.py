@@ -212,6 +212,17 @@ def advance(
         steps: How many.
         time: Seconds from now at which they begin.
     """
+    # Declared, since no checker infers what goes round in this loop.
+    x: float
+    y: float
+    z: float
+    vx: float
+    vy: float
+    vz: float
+    nx: float
+    nz: float
+    uneasy: float
+    grounded: bool
     x, y, z, vx, vy, vz, yaw, place, grounded, state, uneasy = body
     for step in range(steps):
         if state:
@@ -227,7 +238,9 @@ def advance(
         if turn:
             yaw += TURN if turn == 1 else -TURN
         if grounded and place >= 0 and land.grade[place] > 0.0:
-            vx, vy, vz = _on_slope(land.slope_x[place], land.slope_z[place], vx, vy, vz)
+            vx, vy, vz = _on_slope(
+                float(land.slope_x[place]), float(land.slope_z[place]), vx, vy, vz
+            )
         elif grounded:
             # As on a slope of 0; what it comes down with is lost, and rubs.
             fall = (vy - _FALL) * _KEPT
@@ -280,11 +293,12 @@ def advance(
                     share = max(0.0, 1.0 - lost / speed) if speed > 0.0 else 0.0
                     vx, vz, vy, y, grounded = vx * share, vz * share, 0.0, floor, True
             low = y - land.height[place] < 0.15
-            if low and land.away[place] == 0.0:
+            away = float(land.away[place])
+            if low and away == 0.0:
                 state = 2
-            elif low and land.away[place] < SHY:
+            elif low and away < SHY:
                 speed = math.sqrt(vx * vx + vz * vz)
-                near = 1.0 - land.away[place] / (_CLOSE + _CLOSER * speed)
+                near = 1.0 - away / (_CLOSE + _CLOSER * speed)
                 uneasy += max(0.0, near) * speed * DT
         now = time + (step + 1) * DT
         for k in range(len(balls)):
