@@ -57,7 +57,7 @@ SHORT: Final[Mapping[str, str]] = MappingProxyType(
 )
 """Short names of demands, for the command line."""
 
-LOOKS: Final = 60
+LOOKS: Final = 80
 """Instances that are measured at most."""
 ALIKE: Final = 0.01
 """Share of a demand by which a found one may differ and still be what was asked for."""

@@ -2,7 +2,7 @@
 
 Begin with `spec`: it has `Layout` with its features, latent and derived nodes, outcomes and
 exclusions, and their form as plain data. `links` and `priors` define the nodes, `expressions` the
-formulas that a layout file may contain, and `likelihood` how outcomes follow from nodes.
+values, bounds and units of formulas, and `likelihood` how outcomes follow from nodes.
 `instances` is the table of instances, with features and outcomes, that everything else takes.
 `nodes`, `validation` and `codec` serve `spec`.
 """

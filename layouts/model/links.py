@@ -392,7 +392,7 @@ class NoiseMixture:
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """A user's own formula in the safe grammar of `expressions.parse_formula`."""
+    """A user's own formula in the safe grammar of `formulas.parse_formula`."""
 
     formula: str
 

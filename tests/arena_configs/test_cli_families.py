@@ -84,7 +84,7 @@ def test_demands_are_met_or_the_nearest_is_told() -> None:
     (row,) = rows
     assert row["demands"]["rewardDistance"]["made"] == pytest.approx(12, abs=0.12)
     output = run("make", SCREEN, "--demand", "distance=50")
-    assert "screen-made-1 is the nearest" in output
+    assert "screen-made-1 is the nearest that was found" in output
     assert "(asked 50)" in output
 
 

@@ -338,7 +338,7 @@ def _tell(found: Found) -> None:
         f"{name} {_shown(found.made[name])} (asked {asked:g})"
         for name, asked in found.asked.items()
     ]
-    what = "has" if found.exact else f"is the nearest, {found.distance:.2g} off:"
+    what = "has" if found.exact else f"is the nearest that was found, {found.distance:.2g} off:"
     typer.echo(f"{found.instance.name} {what} {', '.join(parts)}", err=True)
 
 
