@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 from zlib import crc32
 
 import numpy as np
@@ -204,7 +204,8 @@ class _Builder:
         spots = [_moved(one, frame, place) for one in values.get("positions", ())]
         values["positions"] = spots
         # Without a rotation, most objects would be turned at random.
-        copies = max([1, *(len(one) for one in values.values() if isinstance(one, list | tuple))])
+        lists = [cast("list[Any]", one) for one in values.values() if isinstance(one, list)]
+        copies = max(1, *map(len, lists))
         given = [*values.get("rotations", ())]
         given += [0.0] * (copies - len(given))
         values["rotations"] = [_angle(one + frame.turn) for one in given]
@@ -223,9 +224,9 @@ class _Builder:
     def _plain(self, template: Template, scope: Scope) -> Any:
         """A template's value as plain data."""
         match template:
-            case Number(formula, whole):
+            case Number(formula, whole, digits):
                 value = formula.number(scope)
-                return math.floor(value + 0.5) if whole else _rounded(value)
+                return math.floor(value + 0.5) if whole else round(value, digits) + 0.0
             case Text():
                 return self._word(template, scope)
             case Flag(value):

@@ -81,7 +81,7 @@ def differences(
 
 def bounds(claim: Claim, scope: Scope) -> tuple[float, float]:
     """Least and greatest value that agree with a claim."""
-    low, high = -np.inf, np.inf
+    low, high = -math.inf, math.inf
     if claim.exact is not None:
         value = claim.exact.number(scope)
         within = WITHIN if claim.within is None else claim.within.number(scope)
@@ -90,7 +90,7 @@ def bounds(claim: Claim, scope: Scope) -> tuple[float, float]:
         low = max(low, claim.least.number(scope) - 1e-9)
     if claim.most is not None:
         high = min(high, claim.most.number(scope) + 1e-9)
-    return float(low), float(high)
+    return low, high
 
 
 def told(name: str, found: Iterable[Difference]) -> str:
@@ -120,5 +120,6 @@ def _told(claim: Claim, scope: Mapping[str, float | str]) -> str:
         value = claim.exact.number(scope)
         within = "" if claim.within is None else f" within {claim.within.number(scope):g}"
         return f"{value:.6g}{within}"
-    parts = [f"at least {low:.6g}"] * math.isfinite(low) + [f"at most {high:.6g}"] * math.isfinite(high)
+    parts = [f"at least {low:.6g}"] if math.isfinite(low) else []
+    parts += [f"at most {high:.6g}"] if math.isfinite(high) else []
     return " and ".join(parts)

@@ -52,6 +52,8 @@ DRAWS: Final = 2000
 """Draws of the parameters for one instance, before its constraints are said to contradict."""
 TRIES: Final = 100
 """Arenas that are built for one instance, before the family is said to leave no room."""
+_SEEDS: Final[int] = 2**62
+"""Seeds that an instance may be drawn from."""
 _PRACTICE: Final = 4
 """One in so many of all arenas is for practice."""
 
@@ -319,7 +321,7 @@ def _instances(
     for stratum, count in zip(strata.values(), counts, strict=True):
         made = 0
         while made < count:
-            seed = int(rng.integers(2**62))
+            seed = int(rng.integers(_SEEDS))
             each = min(family.variants.each, count - made)
             task = _task(family, stratum, seed, made, each, part, controls, given, seen)
             first = index + 1

@@ -26,10 +26,12 @@ class Number:
     Attributes:
         formula: What it is.
         whole: Whether it has to be a whole number, and is rounded to one.
+        digits: Decimals that it is rounded to: 3 for millimetres.
     """
 
     formula: Formula
     whole: bool = False
+    digits: int = 6
 
 
 @dataclass(frozen=True, slots=True)

@@ -587,7 +587,7 @@ class _Reader:
         place = self.place(node, path)
         zero = Number(Formula(0.0, "0", place))
         if isinstance(node.value, str):
-            side = Number(self.formula(node, path, scope))
+            side = Number(self.formula(node, path, scope), digits=3)
             return Record(dict.fromkeys(_AXES, side), place)
         if any(isinstance(one, Node) for one in node.value):
             entries = self.sequence(node, path)
@@ -599,7 +599,7 @@ class _Reader:
             given = {key: one.node for key, one in self.mapping(node, path, _AXES).items()}
         return Record(
             {
-                axis: Number(self.formula(given[axis], f"{path}.{axis}", scope))
+                axis: Number(self.formula(given[axis], f"{path}.{axis}", scope), digits=3)
                 if axis in given
                 else zero
                 for axis in _AXES
@@ -626,7 +626,7 @@ class _Reader:
             given = {key: one.node for key, one in self.mapping(node, path, _CHANNELS).items()}
         return Record(
             {
-                channel: Number(self.formula(one, f"{path}.{channel}", scope))
+                channel: Number(self.formula(one, f"{path}.{channel}", scope), digits=3)
                 for channel, one in given.items()
             },
             self.place(node, path),

@@ -61,11 +61,11 @@ LOOKS: Final = 60
 """Instances that are measured at most."""
 ALIKE: Final = 0.01
 """Share of a demand by which a found one may differ and still be what was asked for."""
-_FIRST: Final = 800
+_FIRST: Final = 400
 """Draws whose claims are looked at to begin with."""
 _STARTS: Final = 10
 """Of these, how many are measured."""
-_PROPOSED: Final = 60
+_PROPOSED: Final = 40
 """Changes of the best instance that are thought of before each further measurement."""
 _MISSING: Final = 1e3
 """How far an instance is off in a demand that does not apply to it."""
@@ -181,6 +181,7 @@ class _Measured:
     instance: FamilyInstance
     features: MeasuredFeatures
     loss: float
+    exact: bool
 
 
 @dataclass(slots=True)
@@ -196,25 +197,22 @@ class _Search:
     tick: Tick
 
     def run(self) -> Found:
+        """Search."""
+        first = self._first()
+        starts = min(len(first), max(_STARTS, self.looks // 4))
         measured: list[_Measured] = []
-        unfit = ""
-        first = sorted(self._first(), key=self._claimed_loss)
         best: _Measured | None = None
-        width, done = 0.3, 0
+        unfit, width, done = "", 0.3, 0
         while done < self.looks:
-            fresh = not measured or done < _STARTS
-            if fresh and not first:
-                break
+            fresh = len(measured) < starts and bool(first)
             candidate = first.pop(0) if fresh else self._proposed(measured, best, width)
             if candidate is None:
-                width /= 2.0
-                done += 1
-                continue
+                break
             try:
                 one = self._look(candidate)
             except UnfitError as error:
-                unfit = str(error)
-                done += 0 if fresh else 1
+                unfit, width = str(error), max(0.02, width * 0.9)
+                done += not fresh
                 continue
             done += 1
             self.tick(done, self.looks)
@@ -223,10 +221,12 @@ class _Search:
                 best, width = one, min(0.3, width * 1.2)
             elif not fresh:
                 width = max(0.01, width * 0.8)
-            if best.loss <= 1.0 or (done >= 2 * _STARTS and self._stuck(measured)):
+            if best.exact or (done >= starts + _STARTS and self._stuck(measured)):
                 break
         if best is None:
-            raise ArenaError(f"family {self.family.name}: no instance could be built: {unfit}")
+            raise ArenaError(
+                f"family {self.family.name}: no instance could be built; the last try: {unfit}"
+            )
         values = best.features.values
         made = {name: values.get(name) for name in self.asked}
         return Found(best.instance, self.asked, made, best.features)
@@ -237,17 +237,22 @@ class _Search:
         return min(one.loss for one in measured) > 0.99 * before
 
     def _first(self) -> list[_Candidate]:
+        """Draws in the order of what is claimed of them, from each paradigm in turn."""
         strata = [one for one in self.family.paradigms if self.paradigm in (None, one.name)]
         flips = (False, True) if self.family.variants.mirror else (False,)
-        each = max(_FIRST // len(strata), 40)
-        return [
-            self._candidate(
-                draw_parameters(self.family, stratum, self.rng, self.given),
-                flips[number % len(flips)],
+        each = max(_FIRST // len(strata), 20)
+        columns: list[list[_Candidate]] = []
+        for stratum in strata:
+            drawn = (
+                self._candidate(
+                    draw_parameters(self.family, stratum, self.rng, self.given),
+                    flips[number % len(flips)],
+                )
+                for number in range(each)
             )
-            for stratum in strata
-            for number in range(each)
-        ]
+            columns.append(sorted(drawn, key=self._claimed_loss))
+        columns.sort(key=lambda column: self._claimed_loss(column[0]))
+        return [column[k] for k in range(each) for column in columns]
 
     def _candidate(self, draw: Draw, flipped: bool) -> _Candidate:
         values = parameter_values(self.family, draw.paradigm, draw.shares, self.given)
@@ -292,13 +297,14 @@ class _Search:
         instance = FamilyInstance(
             name, arena, draw.paradigm.name, values, variant, name, part_of(base)
         )
-        return _Measured(candidate, instance, features, loss)
+        return _Measured(candidate, instance, features, loss, max(offs) <= 1.0)
 
     def _proposed(
         self, measured: Sequence[_Measured], best: _Measured | None, width: float
     ) -> _Candidate | None:
         """The change of the best instance from which most is hoped for."""
-        assert best is not None  # something was measured before
+        if best is None:
+            return None
         options: list[_Candidate] = []
         before = best.candidate
         for _ in range(_PROPOSED):
@@ -311,10 +317,16 @@ class _Search:
             draw = Draw(before.draw.paradigm, shares, before.draw.seed)
             if fits(self.family, draw, self.given):
                 options.append(self._candidate(draw, before.flipped))
-        if not options:
-            return None
         models = self._models(measured, best)
-        return min(options, key=lambda one: self._hoped(one, best, models))
+        options.sort(key=lambda one: self._hoped(one, best, models))
+        return next(filter(self._is_for_part, options), None)
+
+    def _is_for_part(self, candidate: _Candidate) -> bool:
+        try:
+            base = base_arena(self.family, candidate.draw, self.given)
+        except UnfitError:
+            return False
+        return self.part in (None, part_of(base))
 
     def _models(self, measured: Sequence[_Measured], best: _Measured) -> Mapping[str, Floats]:
         """Slopes of demands that are not claimed, from what was measured in this paradigm."""

@@ -19,8 +19,19 @@ from zlib import crc32
 
 import numpy as np
 
-from animalcat.arena_configs.families import generate
-from animalcat.arena_configs.features import FEATURES, Survey, measure_features
+from animalcat.arena_configs.families import (
+    Family,
+    FamilyInstance,
+    check_claims,
+    generate,
+    load_family,
+)
+from animalcat.arena_configs.features import (
+    FEATURES,
+    MeasuredFeatures,
+    Survey,
+    measure_features,
+)
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import STEPS_PER_UNIT, Arena, ArenaError
 from animalcat.arena_configs.outcome import MarkedPlace
@@ -156,13 +167,29 @@ def build_family(
 
     Raises:
         ValueError: There is no such family.
+        ClaimError: The family claims of an instance what is not so.
     """
     rng = np.random.default_rng([seed, crc32(family.encode())])
     drafts: list[Draft] = []
-    for made in generate(family, n, rng):
+    drawn = generate(family, n, rng)
+    for made in drawn:
         drafts.append(Draft(made.name, made.paradigm, made.arena, instance_seed(seed, made.name)))
         tick(len(drafts), n, "drawing arenas")
-    return _store(drafts, [], store, tick, processes)
+    battery = _store(drafts, [], store, tick, processes)
+    _check_claims(family, drawn, battery)
+    return battery
+
+
+def _check_claims(family: str, drawn: Sequence[FamilyInstance], battery: Battery) -> None:
+    """Compare what a family claims with what was measured on its instances."""
+    chosen = load_family(family)
+    if isinstance(chosen, Family):
+        measured = {
+            made.arena: MeasuredFeatures({**one.features}, {**one.missing})
+            for made in drawn
+            for one in [battery.instances[battery.index[made.name]]]
+        }
+        check_claims(chosen, drawn, measured.__getitem__, played=True)
 
 
 def load(digest: str, store: Path) -> Battery:

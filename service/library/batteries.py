@@ -98,14 +98,18 @@ class BatteryLibrary:
             tick: Told of progress; an exception that it raises ends the build.
 
         Raises:
-            ServiceError: There is no such family, or the number is out of range.
+            ServiceError: There is no such family, the number is out of range, or the family claims
+                of an instance what is not so.
         """
         check_family(family, n)
         tick(0, n, WAITING)
         async with self._building:
-            made = await asyncio.to_thread(
-                build_family, family, n, seed, self._folder, tick, os.cpu_count() or 1
-            )
+            try:
+                made = await asyncio.to_thread(
+                    build_family, family, n, seed, self._folder, tick, os.cpu_count() or 1
+                )
+            except ArenaError as error:
+                raise ServiceError(Code.INVALID_ARENA, _explained(error)) from error
             return await self._keep(battery, made)
 
     async def import_files(

@@ -1,0 +1,153 @@
+"""The families that come with the project: what they claim holds, and parts and demands work."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from animalcat.arena_configs.checks import check_arena
+from animalcat.arena_configs.families import (
+    FAMILIES,
+    POLAR,
+    Family,
+    FamilyInstance,
+    generate,
+    load_family,
+    measure_geometry,
+)
+from animalcat.arena_configs.families.search import search
+from animalcat.arena_configs.features import FEATURES
+from animalcat.arena_configs.loader import load_text
+from animalcat.arena_configs.model import ArenaConfig, ArenaError
+from animalcat.arena_configs.placement import place
+from animalcat.arena_configs.writer import to_yaml
+from animalcat.layouts.library import LAYOUTS, load_layout
+
+WRITTEN = [name for name in FAMILIES if name not in POLAR]
+PAPER = {
+    "introductory",
+    "y-maze",
+    "detour",
+    "radial-maze",
+    "spatial-elimination",
+    "delayed-gratification",
+}
+"""Categories a to f of the testbed paper."""
+
+
+def family(name: str) -> Family:
+    found = load_family(name)
+    assert isinstance(found, Family)
+    return found
+
+
+def test_the_first_categories_of_the_testbed_are_there() -> None:
+    assert set(WRITTEN) >= PAPER
+    assert all(family(name).name == name for name in WRITTEN)
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_claims_hold_and_arenas_are_explicit_and_clean(name: str) -> None:
+    one = family(name)
+    rng = np.random.default_rng(11)
+    number = max(6, 2 * len(one.paradigms))
+    made = generate(one, number, rng, controls=tuple(one.controls), measure=measure_geometry)
+    assert {instance.paradigm for instance in made} == {p.name for p in one.paradigms}
+    for instance in made:
+        placement = place(instance.arena, np.random.default_rng(0))
+        assert (placement.drawn, placement.skipped) == ({}, ()), instance.name
+        problems = check_arena(instance.arena, np.random.default_rng(0))
+        assert {problem.code for problem in problems} <= {*one.allow}, instance.name
+        loaded = load_text(to_yaml(instance.arena), instance.name, strict=True)
+        assert loaded.config == ArenaConfig(arenas={0: instance.arena})
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_each_part_has_instances(name: str) -> None:
+    practice, test = (
+        generate(name, 3, np.random.default_rng(5), part=part) for part in ("practice", "test")
+    )
+
+    def texts(made: list[FamilyInstance]) -> set[str]:
+        return {to_yaml(one.arena) for one in made}
+
+    assert (len(texts(practice)), len(texts(test))) == (3, 3)
+    assert not texts(practice) & texts(test)
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_nodes_are_in_their_layouts(name: str) -> None:
+    for layout, nodes in family(name).nodes.items():
+        assert layout in LAYOUTS
+        known = {node.name for node in load_layout(layout).latents}
+        assert set(nodes) <= known
+
+
+@pytest.mark.parametrize(
+    ("name", "demands"),
+    [
+        ("detour", {"distance": 17.0, "detour": 1.3}),
+        ("y-maze", {"way": 15.0, "choices": 2.0}),
+        ("radial-maze", {"rewards": 4.0, "wayLength": 13.0}),
+        ("introductory", {"rewardSize": 2.0, "lavaDetour": 1.0}),
+        ("delayed-gratification", {"gainByWaiting": 2.0, "distance": 5.0}),
+        ("navigation", {"distance": 27.0, "size": 1.5, "behind": 0.0}),
+    ],
+)
+def test_arenas_are_found_for_demands(name: str, demands: dict[str, float]) -> None:
+    found = search(name, demands, np.random.default_rng(1), measure_geometry)
+    assert found.exact, found.made
+    again = measure_geometry(found.instance.arena).values
+    for demand, asked in found.asked.items():
+        assert again[demand] == pytest.approx(asked, abs=0.01 * max(1.0, asked))
+
+
+def test_what_is_impossible_gives_the_nearest() -> None:
+    found = search(
+        "detour", {"distance": 90.0, "lava": 0.0}, np.random.default_rng(1), measure_geometry
+    )
+    assert not found.exact
+    made = found.made["rewardDistance"]
+    assert made is not None
+    assert made > 24.0  # the family's longest is 26 m
+    assert found.distance == pytest.approx((90 - made) / 90, abs=1e-6)
+    polar = search("navigation", {"distance": 90.0}, np.random.default_rng(1), measure_geometry)
+    assert polar.made["rewardDistance"] == pytest.approx(38.0, abs=0.05)
+    assert not polar.exact
+
+
+def test_parts_and_parameters_hold_for_demands_as_well() -> None:
+    rng = np.random.default_rng(2)
+    found = search(
+        "detour",
+        {"distance": 15.0},
+        rng,
+        measure_geometry,
+        part="practice",
+        paradigm="wall",
+        given={"size": 1.25},
+    )
+    assert found.exact
+    assert (found.instance.part, found.instance.paradigm) == ("practice", "wall")
+    assert found.measured.values["rewardSize"] == pytest.approx(1.25)
+
+
+@pytest.mark.parametrize(
+    ("name", "demands", "message"),
+    [
+        ("detour", {"distence": 3.0}, "no demand 'distence'.*short names are distance"),
+        ("navigation", {"lava": 3.0}, "cannot be made for lava; it can for rewardDistance"),
+        ("swimming", {"distance": 3.0}, "no family 'swimming'; there are: .*detour"),
+    ],
+)
+def test_demands_that_cannot_be_asked_for(
+    name: str, demands: dict[str, float], message: str
+) -> None:
+    with pytest.raises(ArenaError, match=message):
+        search(name, demands, np.random.default_rng(0), measure_geometry)
+
+
+def test_short_names_are_demands() -> None:
+    from animalcat.arena_configs.families.search import SHORT
+
+    assert set(SHORT.values()) <= set(FEATURES)

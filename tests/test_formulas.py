@@ -1,0 +1,93 @@
+"""The grammar that layouts and families share."""
+
+from __future__ import annotations
+
+import pytest
+
+from animalcat.arena_configs.families.scope import value_of
+from animalcat.formulas import FormulaError, names, parse_formula
+
+SCOPE = {"a": 3.0, "b": 0.5, "kind": "ramp", "ramp": "ramp", "wall": "wall"}
+
+
+@pytest.mark.parametrize(
+    ("formula", "value"),
+    [
+        ("a + 2 * b - 1", 3.0),
+        ("a / b ** 2", 12.0),
+        ("7 // 2 + 7 % 4 + 49 % 7", 6.0),
+        ("-7 % 4", 1.0),
+        ("a if b < 1 else 9", 3.0),
+        ("1 / 0 if a == 4 else 2", 2.0),
+        ("0 < b <= 0.5 < a", 1.0),
+        ("0.1 + 0.2 == 0.3", 1.0),
+        ("0.1 + 0.2 < 0.3 or 0.1 + 0.2 > 0.3", 0.0),
+        ("not (a > 2 and b > 2)", 1.0),
+        ("kind == ramp", 1.0),
+        ('kind != "ramp"', 0.0),
+        ("kind in (wall, ramp)", 1.0),
+        ("kind not in (wall, ramp)", 0.0),
+        ("pick(a - 1, 5, 6, 7)", 7.0),
+        ("floor(2.7) + ceil(2.1) + round(2.5) + floor(3 * (1 / 3))", 9.0),
+        ("sin(30) + cos(60)", 1.0),
+        ("heading(1, 0) + heading(0, 1)", 90.0),
+        ("hypot(3, 4) + sqrt(16) + abs(-1)", 10.0),
+        ("clip(a, 0, 1) + min(a, b) + max(a, b)", 4.5),
+    ],
+)
+def test_values(formula: str, value: float) -> None:
+    assert value_of(parse_formula(formula, deciding=True), SCOPE) == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    "formula",
+    ["a < b", "a if b else 2", "sin(a)", "a % 2", "a // 2", "'word'", "not a", "pick(a, 1, 2)"],
+)
+def test_layouts_do_not_decide(formula: str) -> None:
+    parse_formula(formula, deciding=True)
+    with pytest.raises(FormulaError, match="may hold numbers, names of nodes"):
+        parse_formula(formula)
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "a.b",
+        "[a]",
+        "lambda: 1",
+        "f(a)",
+        "a[0]",
+        "sin(a, b)",
+        "pick(1)",
+        "(a := 3)",
+        "a is b",
+        "True",
+    ],
+)
+def test_nothing_else_is_a_formula(formula: str) -> None:
+    with pytest.raises(FormulaError):
+        parse_formula(formula, deciding=True)
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("kind + 1", "kind is the word 'ramp'"),
+        ("pick(3, 1, 2)", "options 0 to 1, not 3"),
+        ("1 / (a - a)", "math|expected|zero"),
+        ("sqrt(-a)", "math|expected"),
+        ("log(0)", "math|expected"),
+    ],
+)
+def test_formulas_without_a_value(formula: str, message: str) -> None:
+    with pytest.raises((FormulaError, ArithmeticError, ValueError), match=message):
+        value_of(parse_formula(formula, deciding=True), SCOPE)
+
+
+def test_names_are_those_that_it_depends_on() -> None:
+    assert names(parse_formula("a + (b if kind == wall else a)", deciding=True)) == (
+        "a",
+        "kind",
+        "wall",
+        "b",
+    )
