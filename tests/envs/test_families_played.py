@@ -1,0 +1,40 @@
+"""What the shipped families claim of hiding holds when their arenas are played."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from animalcat.arena_configs.families import FAMILIES, POLAR, Family, generate, load_family
+from animalcat.arena_configs.features import FEATURES, MeasuredFeatures, Survey, measure_features
+from animalcat.arena_configs.model import Arena
+from animalcat.arena_configs.placement import place
+from animalcat.envs.measure import measure_playing
+
+
+def played(arena: Arena) -> MeasuredFeatures:
+    survey = Survey(place(arena, np.random.default_rng(0)))
+    return measure_features(survey, *measure_playing(survey))
+
+
+def takes_playing(name: str) -> bool:
+    family = load_family(name)
+    assert isinstance(family, Family)
+    claims = [claim for paradigm in family.paradigms for claim in family.claims_of(paradigm)]
+    return any(FEATURES[claim.demand].measured == "playing" for claim in claims)
+
+
+HIDING = [name for name in FAMILIES if name not in POLAR and takes_playing(name)]
+
+
+def test_object_permanence_is_played() -> None:
+    assert {"object-permanence", "cups", "grid-cups", "chick-task", "tunnel-effect"} <= {*HIDING}
+
+
+@pytest.mark.parametrize("name", HIDING)
+def test_claims_hold_when_played(name: str) -> None:
+    family = load_family(name)
+    assert isinstance(family, Family)
+    rng = np.random.default_rng(17)
+    made = generate(family, len(family.paradigms), rng, measure=played, played=True)
+    assert {one.paradigm for one in made} == {paradigm.name for paradigm in family.paradigms}
