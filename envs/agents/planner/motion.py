@@ -212,104 +212,107 @@ def advance(
         steps: How many.
         time: Seconds from now at which they begin.
     """
-    # Declared, since no checker infers what goes round in this loop.
-    x: float
-    y: float
-    z: float
-    vx: float
-    vy: float
-    vz: float
-    nx: float
-    nz: float
-    uneasy: float
-    grounded: bool
-    x, y, z, vx, vy, vz, yaw, place, grounded, state, uneasy = body
     for step in range(steps):
-        if state:
+        if body.state:
             break
-        if grounded:
-            if move:
-                angle = math.radians(yaw)
-                push = 1.0 if move == 1 else -1.0
-                vx += push * math.sin(angle)
-                vz += push * math.cos(angle)
-            else:
-                vx, vy, vz = vx * _STOP, vy * _STOP, vz * _STOP
-        if turn:
-            yaw += TURN if turn == 1 else -TURN
-        if grounded and place >= 0 and land.grade[place] > 0.0:
-            vx, vy, vz = _on_slope(
-                float(land.slope_x[place]), float(land.slope_z[place]), vx, vy, vz
-            )
-        elif grounded:
-            # As on a slope of 0; what it comes down with is lost, and rubs.
-            fall = (vy - _FALL) * _KEPT
-            vx, vy, vz = vx * _KEPT, max(fall, 0.0), vz * _KEPT
-            speed = math.sqrt(vx * vx + vz * vz)
-            rub = _MU * max(-fall, 0.0)
-            share = 1.0 - rub / speed if speed > rub else 0.0
-            vx, vz = vx * share, vz * share
+        body = _step(land, balls, body, move, turn, time + (step + 1) * DT)
+    return body
+
+
+@njit(cache=True)
+def _step(land: Land, balls: Floats, body: Body, move: int, turn: int, now: float) -> Body:
+    """Foresee one physics step, which ends at the time `now`."""
+    x, y, z, vx, vy, vz, yaw, place, grounded, state, uneasy = body
+    if grounded:
+        if move:
+            angle = math.radians(yaw)
+            push = 1.0 if move == 1 else -1.0
+            vx += push * math.sin(angle)
+            vz += push * math.cos(angle)
         else:
-            vx, vy, vz = vx * _KEPT, (vy - _FALL) * _KEPT, vz * _KEPT
-        nx, nz = x + vx * DT, z + vz * DT
-        if nx < _LOW or nx > _HIGH:
-            nx = min(max(nx, _LOW), _HIGH)
-            vz *= max(0.0, 1.0 - _MU * abs(vx) / max(abs(vz), 1e-6))
-            vx = 0.0
-        if nz < _LOW or nz > _HIGH:
-            nz = min(max(nz, _LOW), _HIGH)
+            vx, vy, vz = vx * _STOP, vy * _STOP, vz * _STOP
+    if turn:
+        yaw += TURN if turn == 1 else -TURN
+    if grounded and place >= 0 and land.grade[place] > 0.0:
+        vx, vy, vz = _on_slope(float(land.slope_x[place]), float(land.slope_z[place]), vx, vy, vz)
+    elif grounded:
+        # As on a slope of 0; what it comes down with is lost, and rubs.
+        fall = (vy - _FALL) * _KEPT
+        vx, vy, vz = vx * _KEPT, max(fall, 0.0), vz * _KEPT
+        speed = math.sqrt(vx * vx + vz * vz)
+        rub = _MU * max(-fall, 0.0)
+        share = 1.0 - rub / speed if speed > rub else 0.0
+        vx, vz = vx * share, vz * share
+    else:
+        vx, vy, vz = vx * _KEPT, (vy - _FALL) * _KEPT, vz * _KEPT
+    nx, nz = x + vx * DT, z + vz * DT
+    if nx < _LOW or nx > _HIGH:
+        nx = min(max(nx, _LOW), _HIGH)
+        vz *= max(0.0, 1.0 - _MU * abs(vx) / max(abs(vz), 1e-6))
+        vx = 0.0
+    if nz < _LOW or nz > _HIGH:
+        nz = min(max(nz, _LOW), _HIGH)
+        vx *= max(0.0, 1.0 - _MU * abs(vz) / max(abs(vx), 1e-6))
+        vz = 0.0
+    here = Body(x, y, z, vx, vy, vz, yaw, place, grounded, state, uneasy)
+    to = onward(land, here, nx, nz)
+    if to < 0:
+        along_x = onward(land, here, nx, z)
+        along_z = onward(land, here, x, nz)
+        if along_x >= 0 and (along_z < 0 or abs(vx) >= abs(vz)):
+            to, nz = along_x, z
             vx *= max(0.0, 1.0 - _MU * abs(vz) / max(abs(vx), 1e-6))
             vz = 0.0
-        here = Body(x, y, z, vx, vy, vz, yaw, place, grounded, state, uneasy)
-        to = onward(land, here, nx, nz)
-        if to < 0:
-            along_x = onward(land, here, nx, z)
-            along_z = onward(land, here, x, nz)
-            if along_x >= 0 and (along_z < 0 or abs(vx) >= abs(vz)):
-                to, nz = along_x, z
-                vx *= max(0.0, 1.0 - _MU * abs(vz) / max(abs(vx), 1e-6))
-                vz = 0.0
-            elif along_z >= 0:
-                to, nx = along_z, x
-                vz *= max(0.0, 1.0 - _MU * abs(vx) / max(abs(vz), 1e-6))
-                vx = 0.0
+        elif along_z >= 0:
+            to, nx = along_z, x
+            vz *= max(0.0, 1.0 - _MU * abs(vx) / max(abs(vz), 1e-6))
+            vx = 0.0
+        else:
+            to, nx, nz, vx, vz = place, x, z, 0.0, 0.0
+    x, z = nx, nz
+    if to >= 0:
+        place = to
+        floor = floor_at(land, place, x, z)
+        if grounded:
+            free = y + vy * DT
+            if free > floor + _OFF:
+                grounded, y = False, free
             else:
-                to, nx, nz, vx, vz = place, x, z, 0.0, 0.0
-        x, z = nx, nz
-        if to >= 0:
-            place = to
-            floor = floor_at(land, place, x, z)
-            if grounded:
-                free = y + vy * DT
-                if free > floor + _OFF:
-                    grounded, y = False, free
-                else:
-                    y = floor
-            else:
-                y += vy * DT
-                if y <= floor + 0.001:
-                    lost = _MU * abs(vy)
-                    speed = math.sqrt(vx * vx + vz * vz)
-                    share = max(0.0, 1.0 - lost / speed) if speed > 0.0 else 0.0
-                    vx, vz, vy, y, grounded = vx * share, vz * share, 0.0, floor, True
-            low = y - land.height[place] < 0.15
-            away = float(land.away[place])
-            if low and away == 0.0:
-                state = 2
-            elif low and away < SHY:
+                y = floor
+        else:
+            y += vy * DT
+            if y <= floor + 0.001:
+                lost = _MU * abs(vy)
                 speed = math.sqrt(vx * vx + vz * vz)
-                near = 1.0 - away / (_CLOSE + _CLOSER * speed)
-                uneasy += max(0.0, near) * speed * DT
-        now = time + (step + 1) * DT
-        for k in range(len(balls)):
-            dx = x - balls[k, 0] - balls[k, 4] * now
-            dy = y - balls[k, 1] - balls[k, 5] * now
-            dz = z - balls[k, 2] - balls[k, 6] * now
-            wanted = balls[k, 7] == WANTED
-            reach = AGENT_RADIUS + balls[k, 3] + (0.01 if wanted else 0.06)
-            if dx * dx + dy * dy + dz * dz <= reach * reach:
-                state = 1 if wanted else 2
+                share = max(0.0, 1.0 - lost / speed) if speed > 0.0 else 0.0
+                vx, vz, vy, y, grounded = vx * share, vz * share, 0.0, floor, True
+        low = y - land.height[place] < 0.15
+        away = float(land.away[place])
+        if low and away == 0.0:
+            state = 2
+        elif low and away < SHY:
+            speed = math.sqrt(vx * vx + vz * vz)
+            near = 1.0 - away / (_CLOSE + _CLOSER * speed)
+            uneasy += max(0.0, near) * speed * DT
+    touched = _touched(balls, x, y, z, now)
+    if touched:
+        state = touched
     return Body(x, y, z, vx, vy, vz, yaw, place, grounded, state, uneasy)
+
+
+@njit(cache=True)
+def _touched(balls: Floats, x: float, y: float, z: float, now: float) -> int:
+    """State of a body at a place: 1 where it touches what is wanted, 2 what is shunned, else 0."""
+    state = 0
+    for k in range(len(balls)):
+        dx = x - balls[k, 0] - balls[k, 4] * now
+        dy = y - balls[k, 1] - balls[k, 5] * now
+        dz = z - balls[k, 2] - balls[k, 6] * now
+        wanted = balls[k, 7] == WANTED
+        reach = AGENT_RADIUS + balls[k, 3] + (0.01 if wanted else 0.06)
+        if dx * dx + dy * dy + dz * dz <= reach * reach:
+            state = 1 if wanted else 2
+    return state
 
 
 @njit(cache=True)
