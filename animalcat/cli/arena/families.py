@@ -35,10 +35,10 @@ from animalcat.arena_configs.features import (
 from animalcat.arena_configs.model import Arena, ArenaError
 from animalcat.arena_configs.placement import place
 from animalcat.arena_configs.writer import to_yaml
+from animalcat.cli.arena.files import ENDINGS
 from animalcat.cli.shared.output import FAILED, complain, fail, print_json, print_rows, wrote
 from animalcat.cli.shared.progress import progress
 
-ENDINGS: Final = (".yaml", ".yml")
 MANIFEST: Final = "instances.json"
 """File that `make` writes beside the arenas: what each of them is."""
 

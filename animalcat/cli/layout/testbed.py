@@ -14,10 +14,11 @@ import typer
 from animalcat.arena_configs.builds import NEWEST
 from animalcat.arena_configs.draws import OWN
 from animalcat.arena_configs.outcome import success
-from animalcat.cli.arena.measuring import Plan, cache_folder, measure_files
+from animalcat.cli.arena.measuring import Plan, measure_files
 from animalcat.cli.shared.outcome_table import read_pass_marks, read_rewards
 from animalcat.cli.shared.output import fail, print_rows
 from animalcat.cli.shared.progress import Tell
+from animalcat.folders import cache_folder
 from animalcat.layouts.checking.baselines import MissingPackageError
 from animalcat.layouts.model.instances import Instances, OutcomeTable
 from animalcat.layouts.model.spec import Layout
@@ -150,7 +151,9 @@ def read_testbed(
         if tell is not None:
             tell("measuring arenas", done, total)
 
-    measured = measure_files(files, plan, processes=processes, cache=cache_folder(), tick=tick)
+    measured = measure_files(
+        files, plan, processes=processes, cache=cache_folder("features"), tick=tick
+    )
     names: list[str] = []
     values: list[list[float]] = []
     left: dict[str, list[str]] = {}
