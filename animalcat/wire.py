@@ -35,7 +35,9 @@ def given(message: Message, *fields: str) -> dict[str, Any]:
 
 def spec_to_proto(spec: ObservationSpec) -> types_pb2.ObservationSpec:
     """The wire form of an observation specification; angles become float32."""
-    message = types_pb2.ObservationSpec(decision_period=spec.decision_period)
+    message = types_pb2.ObservationSpec(
+        decision_period=spec.decision_period, privileged=spec.privileged
+    )
     if spec.camera is not None:
         message.camera.resolution = spec.camera.resolution
         message.camera.grayscale = spec.camera.grayscale
@@ -43,8 +45,6 @@ def spec_to_proto(spec: ObservationSpec) -> types_pb2.ObservationSpec:
         message.rays.per_side = spec.rays.per_side
         message.rays.max_degrees = spec.rays.max_degrees
         message.rays.tags = spec.rays.tags
-    if spec.privileged:
-        message.privileged = True
     return message
 
 

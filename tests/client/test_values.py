@@ -26,7 +26,7 @@ from animalcat.v1 import (
 )
 
 Field = FieldDescriptor
-SPEC = ObservationSpec(CameraSpec(4, grayscale=True), RaySpec(1))
+SPEC = ObservationSpec(CameraSpec(4, grayscale=True), RaySpec(1), privileged=True)
 
 TWO = {
     Field.CPPTYPE_BOOL: (True, False),
@@ -43,6 +43,7 @@ SPECIAL: dict[str, tuple[Any, Any]] = {
     "EpisodeSummary.name": ("sessions/x1/episodes/1-1", "sessions/x2/episodes/1-1"),
     "Observation.camera": (bytes(16), bytes(15) + b"1"),
     "Observation.rays": (bytes(168), bytes(164) + b"1111"),
+    "Observation.state": (bytes(92), bytes(88) + b"1111"),
     "Observation.position": ([1.0, 2.0, 3.0], [1.0, 2.0, 4.0]),
     "Observation.velocity": ([1.0, 2.0, 3.0], [1.0, 2.0, 4.0]),
     "Operation.name": ("operations/x1", "operations/x2"),

@@ -516,9 +516,9 @@ def test_recordings_from_before_the_enums_are_read(
     assert len(recording.steps) == steps
     if steps:
         # They were made under earlier rules of motion, which they do not name. A physics step was
-        # 0.02 s then, and is 4e-7 of it shorter now.
+        # 0.02 s then, and is 4e-7 of it shorter now; friction was a law, and is PhysX's own now.
         checked = verify(recording)
         assert checked.motion is not None
         assert checked.difference is None
         assert checked.comparison is not None
-        assert checked.comparison.metres < 1e-4
+        assert checked.comparison.metres < 3e-4
