@@ -169,7 +169,9 @@ async def test_certificates_count_at_their_episode(start: Start, tmp_path: Path)
 
 async def test_camera_sessions_show_images_and_record_digests(service: Any) -> None:
     spec = types_pb2.ObservationSpec(
-        decision_period=5, camera=types_pb2.CameraSpec(resolution=16, grayscale=False)
+        decision_period=5,
+        camera=types_pb2.CameraSpec(resolution=16, grayscale=False),
+        privileged=False,
     )
     session = await service.create(1, certify=False, observation_spec=spec)
     async with service.agent(session, observation_spec=spec) as stream:
