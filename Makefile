@@ -12,14 +12,15 @@ export ANIMALCAT_DATA ?= ../shared/data
 # What Python compiles is kept: servers, fits and simulators are processes that import much.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-slow unity-clients sb3-env pymc6 packages lint types proto proto-check readings proto-image bench lock clean
+.PHONY: help setup demo test test-slow unity-clients sb3-env viewers-env pymc6 packages lint types proto proto-check readings proto-image bench lock clean
 
 help:
 	@echo "make demo    set up and run the main job end to end"
 	@echo "make test    set up and run the tests, but for the slow ones"
-	@echo "make test-slow   the tests of 20 s or more, which .ci/run runs too"
+	@echo "make test-slow   the tests that take long, which .ci/run runs too"
 	@echo "make unity-clients   set up old and new animalai clients, which the tests then play with"
 	@echo "make sb3-env   set up Stable-Baselines3 with PyTorch for CPUs, which the tests then train"
+	@echo "make viewers-env   set up Rerun, inspect_ai and moviepy, with which the tests then read what we write"
 	@echo "make pymc6   test the fits on PyMC 6 (Python 3.12)"
 	@echo "make packages   install wheel and sdist afresh on Python 3.11 to 3.14, and run the README's commands there"
 	@echo "make readings   measure again the batteries whose meta-features come with the project"
@@ -96,6 +97,16 @@ $(CLIENTS)/sb3/.installed: requirements-clients/sb3.lock pyproject.toml | $(filt
 	$(UV) pip install --quiet --python $(@D)/bin/python --no-deps --editable .
 	@touch $@
 
+# What opens recordings and sessions elsewhere, and is large: Rerun, inspect_ai, and what Gymnasium's RecordVideo asks
+# for, in an environment of their own (tests/viewers). moviepy holds an older Pillow than ours.
+viewers-env: $(CLIENTS)/viewers/.installed
+
+$(CLIENTS)/viewers/.installed: requirements-clients/viewers.lock pyproject.toml | $(filter .tools/bin/uv,$(UV))
+	$(UV) venv --quiet --clear --python "$(PYTHON)" $(@D)
+	$(UV) pip install --quiet --python $(@D)/bin/python --require-hashes -r $<
+	$(UV) pip install --quiet --python $(@D)/bin/python --no-deps --editable .
+	@touch $@
+
 # Fits and both evaluators once more on Python 3.12, for which the lock has PyMC 6.
 PYTHON312 ?= $(call newest,3.12)
 
@@ -156,6 +167,7 @@ lock: | $(filter .tools/bin/uv,$(UV))
 	printf 'animalai==5.0.1\n' | $(CLIENT_LOCK) --python-version 3.10.12 - -o requirements-clients/animalai-5.0.1.lock
 	printf 'animalai==4.1.0\nmlagents-envs==0.30.0\nprotobuf==3.20.3\ngrpcio<1.49\n' | $(CLIENT_LOCK) --python-version 3.9 - -o requirements-clients/animalai-4.1.0.lock
 	printf 'stable-baselines3\ntorch==2.13.0+cpu\n' | $(CLIENT_LOCK) $(SB3_TORCH) --python-version 3.11 --extra server --constraint requirements.lock pyproject.toml - -o requirements-clients/sb3.lock
+	$(CLIENT_LOCK) --universal --python-version 3.11 --extra server --extra rerun --extra inspect --extra render pyproject.toml -o requirements-clients/viewers.lock
 
 clean:
 	rm -rf $(VENV) .clients .tools .pytest_cache .ruff_cache animalcat-demo

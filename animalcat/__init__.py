@@ -66,6 +66,7 @@ if TYPE_CHECKING:
         SessionEvent,
         SessionSpec,
         StoppingRule,
+        Verdict,
     )
     from animalcat.envs.agents.base import Agent, EpisodeInfo
     from animalcat.envs.types import CameraSpec, Observation, ObservationSpec, RaySpec
@@ -107,6 +108,7 @@ __all__ = [
     "SessionOver",
     "SessionSpec",
     "StoppingRule",
+    "Verdict",
     "aconnect",
     "connect",
 ]

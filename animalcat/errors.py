@@ -8,6 +8,8 @@ import grpc
 
 CODE_METADATA: Final = "animalcat-code"
 """Key of the trailing metadata in which the server sends the stable code of an error."""
+RETRY_METADATA: Final = "animalcat-retry-seconds"
+"""Key of the trailing metadata in which the server says when to come again."""
 
 _BROKEN: Final = (
     grpc.StatusCode.UNAVAILABLE,
@@ -23,11 +25,13 @@ class AnimalcatError(Exception):
     Attributes:
         code: Stable name of the kind of error, such as "UNKNOWN_SESSION"; the name of the gRPC
             status where the server gave no code of its own.
+        retry_seconds: When to try again, if the server said so; else None.
     """
 
-    def __init__(self, message: str, code: str = "") -> None:
+    def __init__(self, message: str, code: str = "", *, retry_seconds: float | None = None) -> None:
         super().__init__(message)
         self.code = code
+        self.retry_seconds = retry_seconds
 
 
 def from_rpc(error: grpc.aio.AioRpcError, address: str) -> AnimalcatError:
@@ -39,12 +43,20 @@ def from_rpc(error: grpc.aio.AioRpcError, address: str) -> AnimalcatError:
     """
     status = error.code()
     sentence = error.details() or status.name
-    code = dict(error.trailing_metadata() or ()).get(CODE_METADATA)
+    told = dict(error.trailing_metadata() or ())
+    code = told.get(CODE_METADATA)
     if isinstance(code, str):
-        return AnimalcatError(sentence, code)
+        return AnimalcatError(sentence, code, retry_seconds=_seconds(told.get(RETRY_METADATA)))
     # The server sends a code with every error of its own; this one is gRPC's.
     if status in _BROKEN:
         return AnimalcatError(f"lost the server at {address}: {sentence}", "UNAVAILABLE")
     if status is grpc.StatusCode.UNIMPLEMENTED:
         sentence = f"the server at {address} is not an animalcat server of this version: {sentence}"
     return AnimalcatError(sentence, status.name)
+
+
+def _seconds(text: str | bytes | None) -> float | None:
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return None

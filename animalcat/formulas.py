@@ -167,6 +167,10 @@ def parse_formula(formula: str, *, deciding: bool = False) -> Expression:
     return reader.read(tree.body, 0)
 
 
+def _cut(formula: str) -> str:
+    return repr(formula if len(formula) <= 80 else formula[:77] + "...")
+
+
 @dataclass(frozen=True, slots=True)
 class _Reader:
     formula: str
@@ -185,9 +189,7 @@ class _Reader:
 
         match node:
             case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
-                if not math.isfinite(value):
-                    raise FormulaError(f"{value} in {self.formula!r} is not finite")
-                return float(value)
+                return self._number(value)
             case ast.Name(id=name):
                 return name
             case ast.UnaryOp(op=ast.USub(), operand=operand):
@@ -211,6 +213,15 @@ class _Reader:
                 return self._decision(node, depth)
             case _:
                 raise self._misplaced(node)
+
+    def _number(self, value: float) -> float:
+        try:
+            number = float(value)
+        except OverflowError:  # an integer of more than 308 digits
+            number = math.inf
+        if not math.isfinite(number):
+            raise FormulaError(f"a number in {_cut(self.formula)} is too large; at most 1.8e308")
+        return number
 
     def _decision(self, node: ast.expr, depth: int) -> Expression:
         def inner(child: ast.expr) -> Expression:

@@ -32,7 +32,7 @@ STATES: Final[Mapping[str, sessions_pb2.SessionState.ValueType]] = {
 """Where sessions stand."""
 STATUSES: Final[Mapping[str, sessions_pb2.MeasuringStatus.ValueType]] = {
     "measuring": sessions_pb2.MEASURING_STATUS_MEASURING,
-    "measured": sessions_pb2.MEASURING_STATUS_MEASURED,
+    "precise, if the layout holds": sessions_pb2.MEASURING_STATUS_MEASURED,
     "budget": sessions_pb2.MEASURING_STATUS_BUDGET,
     "limited by the battery": sessions_pb2.MEASURING_STATUS_LIMITED_BY_BATTERY,
     "limited by noise": sessions_pb2.MEASURING_STATUS_LIMITED_BY_NOISE,
@@ -41,6 +41,11 @@ STATUSES: Final[Mapping[str, sessions_pb2.MeasuringStatus.ValueType]] = {
     "not to be read": sessions_pb2.MEASURING_STATUS_NOT_READ,
 }
 """Where measuring a capability stands."""
+CONTRADICTED: Final = "contradicted"
+NOT_CERTIFIED: Final = "not certified"
+"""Beginnings of two of the labels that a profile may have."""
+OLD_STATUSES: Final[Mapping[str, str]] = {"measured": "precise, if the layout holds"}
+"""Words that older versions stored for statuses."""
 REASONS: Final[Mapping[str, sessions_pb2.Reason.ValueType]] = {
     "informative": sessions_pb2.REASON_INFORMATIVE,
     "random": sessions_pb2.REASON_RANDOM,
@@ -50,6 +55,12 @@ REASONS: Final[Mapping[str, sessions_pb2.Reason.ValueType]] = {
     "person": sessions_pb2.REASON_PERSON,
 }
 """Why an instance was chosen."""
+MADE_AS: Final[Mapping[str, sessions_pb2.MadeAs.ValueType]] = {
+    "offer": sessions_pb2.MADE_AS_OFFER,
+    "twin": sessions_pb2.MADE_AS_TWIN,
+    "variation": sessions_pb2.MADE_AS_VARIATION,
+}
+"""What instances that are not in the battery were made as."""
 OUTCOMES: Final[Mapping[str, types_pb2.Outcome.ValueType]] = {
     "success": types_pb2.OUTCOME_SUCCESS,
     "failure": types_pb2.OUTCOME_FAILURE,
@@ -73,6 +84,7 @@ CAUSES: Final[Mapping[str, types_pb2.Cause.ValueType]] = {
     "cancelled": types_pb2.CAUSE_CANCELLED,
     "server_stopped": types_pb2.CAUSE_SERVER_STOPPED,
     "session_stopped": types_pb2.CAUSE_SESSION_STOPPED,
+    "server_failed": types_pb2.CAUSE_SERVER_FAILED,
 }
 """Why attempts did not come to their end."""
 MEASURED_BY: Final[Mapping[str, sessions_pb2.MeasuredBy.ValueType]] = {

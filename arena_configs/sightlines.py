@@ -98,7 +98,7 @@ class Sight:
         hiders: dict[int, PlacedObject] = {}
         glass: dict[int, PlacedObject] = {}
         for thing, solid in near:
-            met = _crossed(solid, origin, ends)
+            met = crossed(solid, origin, ends)
             if thing.kind.alpha >= 1.0 and met.any():
                 hidden |= met
                 hiders[id(thing)] = thing
@@ -146,8 +146,8 @@ def _facing(eye: Array, center: Array, radius: float) -> Array:
     return center + radius * (DISC[:, :1] * right + DISC[:, 1:] * up)
 
 
-def _crossed(solid: Solid, eye: Array, ends: Array) -> Mask:
-    """Which of the lines from the eye to the ends pass through a solid."""
+def crossed(solid: Solid, eye: Array, ends: Array) -> Mask:
+    """Which of the lines from the eye to the ends, (n, 3), pass through a solid, (n,)."""
     middle = np.array(solid.center)
     half = np.maximum(np.array(solid.half), 1e-6)
     reach = np.linalg.norm(half)

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from rich.progress import Progress
 
+from animalcat.benchmarks import adaptive_built
 from animalcat.benchmarks import adaptive_honesty as honesty
 from animalcat.benchmarks import adaptive_precision as precision
 from animalcat.benchmarks.adaptive_sessions import Task, Trajectory, World, run_tasks
@@ -27,7 +28,7 @@ from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances, OutcomeTable
 from animalcat.layouts.reproduce.olympics import INSTANCES
 from animalcat.layouts.simulation.synthetic import op_battery
-from animalcat.service.batteries.battery import paradigm_of
+from animalcat.service.batteries.naming import paradigm_of
 from animalcat.service.measuring.generation import ArenaSource
 
 Rows: TypeAlias = list[dict[str, Any]]
@@ -76,6 +77,8 @@ SECTIONS: Final[Mapping[str, Section]] = {
     "alarm": Section(60, 200, (6, 15)),
     "coverage": Section(1000, 700, (40, 25)),
 }
+BUILT: Final = Section(80, 600, (6, 40))
+"""The part on a battery of arenas, which runs where one is given."""
 WHOLE: Final = 1740.0
 """Seconds after which no session of any section begins: 29 minutes."""
 QUICKLY: Final = 165.0
@@ -136,6 +139,28 @@ def write(folder: Path, name: str, rounds: Rounds, rows: Rows, seconds: float) -
         "curves": _curves(rounds),
     }
     (folder / f"{name}.json").write_text(json.dumps(report, indent=1) + "\n", "utf-8")
+
+
+def of_battery(
+    battery: adaptive_built.BuiltBattery, quick: bool = False, keep: Path | None = None
+) -> Rows:
+    """What is saved on a battery of arenas, and on the demand vectors beside it.
+
+    Args:
+        battery: The battery.
+        quick: Few repetitions.
+        keep: A folder to write rows and mean curves to.
+    """
+    count, seconds = BUILT.quick if quick else (BUILT.rounds, BUILT.seconds)
+    start = time.monotonic()
+    tasks = adaptive_built.tasks(battery, count)
+    rounds = _rounds(battery.name, tasks, {"built": battery.world}, seconds)
+    if not rounds:
+        return [{"name": f"{battery.name}: no round of sessions was done in {seconds:g} s"}]
+    made = adaptive_built.rows(battery, rounds)
+    if keep is not None:
+        write(keep, "built", rounds, made, time.monotonic() - start)
+    return made + section("precision", quick, keep)
 
 
 def recorded(table: OutcomeTable, title: str, layout: str, quick: bool = False) -> Rows:

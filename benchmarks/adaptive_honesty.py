@@ -98,7 +98,7 @@ def misfit_rows(world: World, rounds: Sequence[Sequence[Trajectory]]) -> list[di
         ("hidden colour (agents 7, 8)", hidden, 0.8),
     ):
         hits = [_by(t) for t in ours if t.player in names]
-        made.append(row(f"alarm: {title} found by {BY}", share(hits), at_least=target))
+        made.append(row(f"alarm raised by {BY}: {title}", share(hits), at_least=target))
     for title, names, least, most in (
         ("context-specific agents", context, 0.95, None),
         ("hidden colour (agents 7, 8)", hidden, 0.8, None),
@@ -111,7 +111,7 @@ def misfit_rows(world: World, rounds: Sequence[Sequence[Trajectory]]) -> list[di
             each = ", ".join(f"{name.split()[1]} {sum(found)}" for name, found in hits.items())
             share_of = share([hit for found in hits.values() for hit in found])
             note = f"by agent, of {len(rounds)}: {each}"
-            name = f"alarm: stands at {n}, {title}"
+            name = f"alarm stands at {n}, {title}"
             made.append(row(name, share_of, at_least=least, at_most=most, note=note))
     worst = np.argsort(-by_agent[:, 1])[:5]
     names = [t.player for t in rounds[0][::2]]
@@ -148,12 +148,12 @@ def alarm_rows(rounds: Sequence[Sequence[Trajectory]]) -> list[dict[str, Any]]:
         if name in ("prior", "able"):
             who = "agents of the prior" if name == "prior" else "able agents"
             target = 0.05 if name == "prior" else None
-            made.append(row(f"alarm: false within {BY}, {who}", raised, at_most=target))
-            made.append(row(f"alarm: stands at {BY}, {who}", stands, at_most=0.05))
+            made.append(row(f"alarm raised within {BY}: {who}", raised, at_most=target))
+            made.append(row(f"alarm stands at {BY}, {who}", stands, at_most=0.05))
         else:
             note = "not used while tuning"
-            made.append(row(f"alarm: {name} found by {BY}", raised, at_least=0.8, note=note))
-            made.append(row(f"alarm: stands at {BY}, {name}", stands, at_least=0.8))
+            made.append(row(f"alarm raised by {BY}: {name}", raised, at_least=0.8, note=note))
+            made.append(row(f"alarm stands at {BY}, {name}", stands, at_least=0.8))
     return made
 
 

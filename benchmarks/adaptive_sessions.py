@@ -15,10 +15,12 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from animalcat.layouts.adaptive.alarm import MOST
 from animalcat.layouts.adaptive.bank import Bank
-from animalcat.layouts.adaptive.learner import Learner
+from animalcat.layouts.adaptive.learner import RULES, Learner
 from animalcat.layouts.adaptive.offers import InstanceGenerator, Offers
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
+from animalcat.layouts.explaining.session import prediction_of
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Bernoulli, Layout
@@ -81,6 +83,9 @@ class Player:
         after: (playable instances,): what it turns into; None: it stays what it is.
         start: Episode in which it begins to turn.
         episodes: How many episodes that takes.
+        days: Length of good and bad days in episodes, by which it is `before` and `after` in turn;
+            0: it turns once, as `start` and `episodes` say.
+        upset: Whether it is `after` in every episode that follows a failure, and `before` else.
         theta: (latents,): where it is as the layout says; counts and scores are drawn by it.
     """
 
@@ -90,11 +95,17 @@ class Player:
     start: int = 0
     episodes: int = 1
     theta: Floats | None = None
+    days: int = 0
+    upset: bool = False
 
-    def probability(self, episode: int) -> Floats:
-        """Probability of success in an episode, (instances,)."""
+    def probability(self, episode: int, failed: bool = False) -> Floats:
+        """Probability of success in an episode, (instances,), after a failure or not."""
         if self.after is None:
             return self.before
+        if self.upset:
+            return self.after if failed else self.before
+        if self.days:
+            return self.after if (episode - 1) // self.days % 2 else self.before
         share = min(max((episode - self.start) / self.episodes, 0.0), 1.0)
         return (1.0 - share) * self.before + share * self.after
 
@@ -113,6 +124,10 @@ class Task:
         held_out: Whether a fifth of the instances is kept for Brier scores.
         rule: When to stop; None: after the last checkpoint.
         fallback: Whether choices are random while an alarm stands.
+        rules: Version of the decision rules.
+        judged: Whether the end is judged: does the layout predict the agent, and what is misfit?
+        in_blocks: Whether a random order is told in blocks from checkpoint to checkpoint, without
+            an alarm: much sooner, and equal but for rounding.
     """
 
     world: str
@@ -123,6 +138,9 @@ class Task:
     held_out: bool = False
     rule: StoppingRule | None = None
     fallback: bool = True
+    rules: int = RULES
+    judged: bool = False
+    in_blocks: bool = False
 
 
 @dataclass(frozen=True)
@@ -156,6 +174,9 @@ class Trajectory:
         raised_at: After how many episodes the alarm went off; None: never.
         episodes: How many were played.
         inside: Per latent, whether its 90 % interval holds the truth at the end.
+        standing: Whether the layout predicts the agent better or worse than its average does, if
+            that was judged.
+        misfits: While an alarm stands at the end: what the worst strata are defined by.
     """
 
     player: str
@@ -165,6 +186,8 @@ class Trajectory:
     raised_at: int | None
     episodes: int
     inside: tuple[bool, ...] = ()
+    standing: str = ""
+    misfits: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,6 +239,7 @@ class _Luck:
     def __init__(self, task: Task, ready: _Ready) -> None:
         self._task, self._world = task, ready.world
         self._drawn: dict[int, Floats] = {}
+        self.failed = False
 
     def outcome(self, instance: int, count: int, episode: int) -> float:
         """Outcome of an instance that was played some number of times before."""
@@ -231,7 +255,11 @@ class _Luck:
                 drawn = agent.outcomes(player.before, self._world.playable, generator)
                 self._drawn[count] = drawn
         value = self._drawn[count][instance]
-        return float(value < player.probability(episode)[instance] if succeeds else value)
+        if not succeeds:
+            return float(value)
+        passed = bool(value < player.probability(episode, self.failed)[instance])
+        self.failed = not passed
+        return float(passed)
 
 
 def simulate(task: Task) -> Trajectory:
@@ -241,12 +269,21 @@ def simulate(task: Task) -> Trajectory:
     ready = _ready(task.world, task.seed % few if task.held_out else None)
     bank, luck = ready.bank, _Luck(task, ready)
     policy = task.policy or Policy("random")
-    learner = Learner(bank, policy, task.rule, task.seed, fallback=task.fallback)
+    learner = Learner(bank, policy, task.rule, task.seed, rules=task.rules, fallback=task.fallback)
     own = int(np.count_nonzero(~bank.offered))
     order = rng(task.seed, "order", 0).permutation(own)
     plays = np.zeros(len(bank), np.int64)
     points: list[Point] = []
     last = min(task.checkpoints[-1], own if _once(task) else task.checkpoints[-1])
+    if task.policy is None and task.in_blocks:
+        told = 0
+        for episode in (n for n in task.checkpoints if n <= last):
+            rows = order[told:episode]
+            outcomes = [luck.outcome(int(ready.rows[row]), 0, told) for row in rows]
+            learner.posterior.update_all(bank.features[rows], outcomes, told + 1)
+            told = episode
+            points.append(_point(task, ready, learner, episode))
+        return Trajectory(task.player.name, "random order", task.seed, tuple(points), None, told)
     for episode in range(1, last + 1):
         if task.policy is None:
             row = int(order[episode - 1])
@@ -256,7 +293,7 @@ def simulate(task: Task) -> Trajectory:
                 break
             row = choice.index
         outcome = luck.outcome(int(ready.rows[row]), int(plays[row]), episode)
-        learner.tell(bank.names[row], outcome, episode)
+        learner.tell(bank.names[row], outcome, episode, random=task.policy is None or None)
         plays[row] += 1
         if episode in task.checkpoints:
             points.append(_point(task, ready, learner, episode))
@@ -270,6 +307,8 @@ def simulate(task: Task) -> Trajectory:
         learner.raised_at,
         learner.n,
         _inside(task.player, learner),
+        prediction_of(learner).standing if task.judged else "",
+        tuple(one.stratification for one in learner.suspects[:MOST]),
     )
 
 
@@ -334,7 +373,7 @@ def _point(task: Task, ready: _Ready, learner: Learner, episode: int) -> Point:
     sd = np.sqrt(weights @ (theta - mean) ** 2)
     score = float("nan")
     if len(ready.test):
-        p = task.player.probability(episode)[ready.test]
+        p = task.player.probability(episode + 1)[ready.test]
         q = ready.bank.evaluator.by_instance(posterior.particles, ready.asked, np.float64) @ weights
         score = float(np.mean(p * (1.0 - p) + (p - q) ** 2))
     return Point(

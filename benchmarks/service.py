@@ -1,4 +1,4 @@
-"""How fast an agent is served: steps a second over loopback, beside a bare echo of equal sizes."""
+"""How fast agents are served over loopback, relayed or directly, beside bare echoes."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 import grpc
 
+from animalcat.arena_configs.loader import load_text
+from animalcat.benchmarks import crowd
 from animalcat.benchmarks.echo import METHOD
+from animalcat.client.evaluation import EvaluationStream
+from animalcat.envs.backends import make_environment
 from animalcat.protocol import PROTOCOL
 from animalcat.service.host.private import server_for
 from animalcat.v1 import (
@@ -27,6 +31,7 @@ from animalcat.v1 import (
     sessions_pb2_grpc,
     types_pb2,
 )
+from animalcat.wire import spec_from_proto
 
 CHUNK: Final = 250
 """Steps that one rate is taken over."""
@@ -54,6 +59,11 @@ SPECS: Final[dict[str, types_pb2.ObservationSpec]] = {
     ),
 }
 TARGETS: Final = {"rays": 1500.0}
+MOST_ECHOES: Final = 1.35
+"""Most bare echoes that a step may take besides its simulation."""
+LEAST_SHARE: Final = 0.6
+"""Least share of the rate of as many bare echoes that agents get who play at once."""
+CROWD: Final = 8
 
 
 def run(quick: bool) -> list[dict[str, Any]]:
@@ -61,7 +71,9 @@ def run(quick: bool) -> list[dict[str, Any]]:
     chunks = 8 if quick else 30
     with tempfile.TemporaryDirectory() as folder, server_for(None, Path(folder)) as address:
         asyncio.run(_warm(address))
-        return [asyncio.run(_measure(address, name, chunks)) for name in SPECS]
+        rows = [asyncio.run(_measure(address, name, chunks)) for name in SPECS]
+        rows += [asyncio.run(_measure_direct(address, name, chunks)) for name in SPECS]
+        return [*rows, *(_measure_crowd(address, name, quick) for name in SPECS)]
 
 
 async def _warm(address: str) -> None:
@@ -113,6 +125,83 @@ async def _measure(address: str, name: str, chunks: int) -> dict[str, Any]:
     return row | ({"target": TARGETS[name]} if name in TARGETS else {})
 
 
+async def _measure_direct(address: str, name: str, chunks: int) -> dict[str, Any]:
+    """What a step takes besides its simulation when the agent plays with the worker itself."""
+    async with grpc.aio.insecure_channel(address) as channel:
+        session = await _session(channel, name, "direct")
+        stream = EvaluationStream(channel, "1")
+        played = await crowd.playing(stream, session, "direct")
+        await played()
+        environment = make_environment("sim", spec_from_proto(SPECS[name]))
+        environment.load(load_text(ARENA.decode(), "bench").config.first, 0)
+
+        async def simulated() -> None:
+            environment.step(crowd.CIRCLE[0])
+
+        with _echo_server(_size(name)) as port:
+            async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as bare:
+                echoed = crowd.echoing(bare)
+                times: list[tuple[float, float, float]] = []
+                for chunk in range(chunks + 1):
+                    found = [1.0 / await _rate(one) for one in (played, simulated, echoed)]
+                    if chunk:
+                        times.append((found[0], found[1], found[2]))
+        environment.close()
+        stream.cancel()
+    step, alone, trip = (statistics.median(column) for column in zip(*times, strict=True))
+    ratio = (step - alone) / trip
+    return {
+        "name": f"a step played directly with {name}, less its simulation, in bare echoes",
+        "median": step * 1e6,
+        "unit": "us",
+        "simulation": alone * 1e6,
+        "baseline": trip * 1e6,
+        "ratio": ratio,
+        "target": f"at most {MOST_ECHOES:g}",
+        "met": ratio <= MOST_ECHOES,
+    }
+
+
+def _measure_crowd(address: str, name: str, quick: bool) -> dict[str, Any]:
+    """Several agents at once beside as many clients of as many bare echoes."""
+    members = [f"crowd {name} {k}" for k in range(2 if quick else CROWD)]
+    sessions = asyncio.run(_sessions(address, name, members))
+    agents = [
+        ("agent", address, session, member)
+        for session, member in zip(sessions, members, strict=True)
+    ]
+    with ExitStack() as stack:
+        ports = [stack.enter_context(_echo_server(_size(name))) for _ in members]
+        echoes = [("echo", f"127.0.0.1:{port}") for port in ports]
+        seconds = 0.5 if quick else crowd.SECONDS
+        pairs = [
+            (crowd.together(agents, seconds), crowd.together(echoes, seconds))
+            for _ in range(1 if quick else 3)
+        ]
+    rate, baseline = (statistics.median(column) for column in zip(*pairs, strict=True))
+    return {
+        "name": f"{len(members)} agents at once with {name}, beside as many bare echoes",
+        "median": rate,
+        "unit": "steps/s",
+        "baseline": baseline,
+        "ratio": rate / baseline,
+        "target": f"at least {LEAST_SHARE:g}",
+        "met": rate / baseline >= LEAST_SHARE,
+    }
+
+
+async def _sessions(address: str, name: str, agents: list[str]) -> list[str]:
+    async with grpc.aio.insecure_channel(address) as channel:
+        return [await _session(channel, name, agent) for agent in agents]
+
+
+def _size(name: str) -> int:
+    """Bytes of a frame that asks for an action."""
+    spec = spec_from_proto(SPECS[name])
+    pixels = spec.camera.resolution**2 * 3 if spec.camera else 0
+    return 60 + pixels + (4 * spec.rays.size if spec.rays else 0)
+
+
 async def _rate(step: Callable[[], Awaitable[None]]) -> float:
     start = time.perf_counter()
     for _ in range(CHUNK):
@@ -124,6 +213,19 @@ async def _open(
     channel: grpc.aio.Channel, name: str, arena: bytes = ARENA
 ) -> tuple[Any, gateway_pb2.EvaluateResponse]:
     """A session's stream at its first ask."""
+    session = await _session(channel, name, "bench", arena)
+    gateway: Any = gateway_pb2_grpc.AgentGatewayStub(channel)
+    stream = gateway.Evaluate()
+    hello = gateway_pb2.Hello(session=session, agent="bench", instance="1", protocol=PROTOCOL)
+    await stream.write(gateway_pb2.EvaluateRequest(hello=hello))
+    await _read(stream)
+    await _read(stream)
+    await stream.write(_action(0))
+    return stream, await _read(stream)
+
+
+async def _session(channel: grpc.aio.Channel, name: str, agent: str, arena: bytes = ARENA) -> str:
+    """A session of one episode, and its battery."""
     batteries: Any = sessions_pb2_grpc.BatteriesStub(channel)
     header = sessions_pb2.BatteryHeader(name="bench")
     file = sessions_pb2.ArenaFile(path="navigation-1.yaml", content=arena)
@@ -141,22 +243,14 @@ async def _open(
         pass
     sessions: Any = sessions_pb2_grpc.SessionsStub(channel)
     spec = sessions_pb2.SessionSpec(
-        agent="bench",
+        agent=agent,
         battery="batteries/bench",
         layout="one-capability",
         stop=sessions_pb2.StoppingRule(max_episodes=1),
         observation_spec=SPECS[name],
     )
     request = sessions_pb2.CreateSessionRequest(spec=spec)
-    session = (await sessions.CreateSession(request)).session
-    gateway: Any = gateway_pb2_grpc.AgentGatewayStub(channel)
-    stream = gateway.Evaluate()
-    hello = gateway_pb2.Hello(session=session.name, agent="bench", instance="1", protocol=PROTOCOL)
-    await stream.write(gateway_pb2.EvaluateRequest(hello=hello))
-    await _read(stream)
-    await _read(stream)
-    await stream.write(_action(0))
-    return stream, await _read(stream)
+    return (await sessions.CreateSession(request)).session.name
 
 
 async def _read(stream: Any) -> gateway_pb2.EvaluateResponse:

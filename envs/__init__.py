@@ -4,8 +4,10 @@
 conformance suite. `state` says what privileged agents are shown besides. `backends` makes an
 environment by name: `sim` is the embedded simulator, and `unity` drives a real Unity build.
 `worker` holds an environment in a process of its own, which `worker_client` drives by `messages`;
-`patience` decides when such a process is given up, and `bare` which environment variables it gets.
+`patience` decides when such a process is given up, `pulse` shows that it works, and `bare` says
+which environment variables it gets.
 `replay` and `snapshot` play episodes again, and `measure` measures what only playing an arena
-tells. `gym`, `spaces` and `register` offer the contract to Gymnasium. `mlagents` plays Unity's side
+tells. `gym`, `spaces` and `register` offer the contract to Gymnasium, and `window` shows it
+to people. `mlagents` plays Unity's side
 of ML-Agents' protocol over the simulator, and `agents` are the reference agents.
 """

@@ -24,7 +24,16 @@ from animalcat.envs.spaces import (
     to_action,
     to_gym,
 )
-from animalcat.envs.types import CameraSpec, EndedBy, ObservationSpec, Phase, RaySpec, Step
+from animalcat.envs.types import (
+    PHYSICS_STEP,
+    CameraSpec,
+    EndedBy,
+    ObservationSpec,
+    Phase,
+    RaySpec,
+    Step,
+)
+from animalcat.envs.window import Window
 
 if TYPE_CHECKING:
     from animalcat.arena_configs.draws import UnityDraws
@@ -61,7 +70,7 @@ class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
     a fault of the backend raises.
     """
 
-    metadata = {"render_modes": ["rgb_array"], "render_fps": 17}  # noqa: RUF012
+    metadata = {"render_modes": ["rgb_array", "human"], "render_fps": 17}  # noqa: RUF012
 
     def __init__(
         self,
@@ -108,7 +117,9 @@ class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
                 the backend "sim" can.
             build: Which build of Animal-AI is simulated: None for the newest, or 3.1.3 and others
                 that `build_named` knows; only the backend "sim" can.
-            render_mode: "rgb_array" or None.
+            render_mode: "rgb_array", with which `gymnasium.wrappers.RecordVideo` works; "human" for
+                a window that shows every step at the pace of play; or None. Both wrapper and window
+                need the extra `render`.
 
         Raises:
             ArenaError: The arena cannot be read.
@@ -136,6 +147,9 @@ class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
         self._begun = False
         self._load = self._loader(animalai_reset)
         self._frame: npt.NDArray[np.uint8] | None = None
+        rate = 1.0 / (PHYSICS_STEP * spec.decision_period)
+        self.metadata = {**self.metadata, "render_fps": round(rate)}
+        self._window = Window("animalcat", rate) if render_mode == "human" else None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -188,21 +202,24 @@ class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
         return self._seen(step), step.reward, terminated, truncated, info
 
     def render(self) -> npt.NDArray[np.uint8] | None:  # type: ignore[override]
-        """The latest camera image, (height, width, 3) uint8; None without a render mode.
+        """The latest camera image, (height, width, 3) uint8; None in the mode "human" and without.
+
+        In the mode "human" every step and reset has shown it already.
 
         Raises:
             RuntimeError: There is no observation yet.
         """
         if self.render_mode is None:
-            gymnasium.logger.warn('render() needs render_mode="rgb_array"')
+            gymnasium.logger.warn('render() needs render_mode="rgb_array" or "human"')
             return None
-        if self._frame is None:
-            raise RuntimeError("there is nothing to render: call reset() first")
-        return np.repeat(self._frame, 3, axis=2) if self._frame.shape[2] == 1 else self._frame
+        frame = self._picture()
+        return None if self._window is not None else frame
 
     def close(self) -> None:
-        """Release the backend; it may be called twice."""
+        """Release the backend and the window; it may be called twice."""
         self._backend.close()
+        if self._window is not None:
+            self._window.close()
 
     def _loader(self, animalai_reset: bool) -> Callable[[Arena, int], Step]:
         if not animalai_reset:
@@ -219,8 +236,15 @@ class ArenaEnv(gymnasium.Env[GymObservation, GymAction]):
 
         return self._backend.unity_draws if isinstance(self._backend, SimEnvironment) else None
 
+    def _picture(self) -> npt.NDArray[np.uint8]:
+        if self._frame is None:
+            raise RuntimeError("there is nothing to render: call reset() first")
+        return np.repeat(self._frame, 3, axis=2) if self._frame.shape[2] == 1 else self._frame
+
     def _seen(self, step: Step) -> GymObservation:
         self._frame = step.observation.camera
+        if self._window is not None:
+            self._window.show(self._picture())
         return to_gym(step.observation, self._sensors)
 
 

@@ -35,7 +35,7 @@ _ROWS: Final = struct.Struct("<I")
 
 
 class MessageKind(IntEnum):
-    """The kind of a message; the first three are requests, the others answers."""
+    """The kind of a message; those below 16 are requests, the others answers."""
 
     OPEN = 1
     """JSON {backend, spec}: make the environment; answered by DONE with its versions."""
@@ -43,10 +43,19 @@ class MessageKind(IntEnum):
     """JSON {arena, seed}: arena is YAML with one arena; answered by STEPS with one step."""
     STEP = 3
     """One byte an action; answered by STEPS, fewer than the actions where one is LAST."""
+    PLAY = 4
+    """JSON of `session.direct.Terms`: let the agent play on without the parent between; answered by
+    OFFERED at once, and by PLAYED when the agent has played or was taken off."""
+    RECALL = 5
+    """Nothing: take the agent off, whether it has come or not; PLAY's answer PLAYED follows."""
     DONE = 16
     """Nothing; upon OPEN, JSON of what else than this installation plays: name -> version."""
     STEPS = 17
     """Packed steps."""
+    OFFERED = 19
+    """Text: host and port where the worker waits for the agent."""
+    PLAYED = 20
+    """What `session.direct` packs of an episode that was played there."""
     ERROR = 18
     """JSON {arena: bool, message}: arena is true where the arena was at fault, not the backend."""
 

@@ -44,9 +44,12 @@ class Column(IntEnum):
     """By how much its reward changes in a physics step, once it changes."""
     WAIT = 22
     """Physics steps until it begins to change; of the agent, until it may move: 1 while frozen."""
+    HIDES = 23
+    """1 if it hides what is behind it, 0 for glass, zones and goals; of the agent, 1 while the
+    light is out."""
 
 
-assert Column.WAIT + 1 == STATE_COLUMNS
+assert Column.HIDES + 1 == STATE_COLUMNS
 
 AGENT: Final = 0
 """The agent's row."""

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -107,7 +106,7 @@ class EnvironmentSuite:
             wrong += [("camera", None), ("camera", made.camera.astype(np.float32))]
         for name, value in wrong:
             with pytest.raises(ValueError, match=name):
-                spec.validate(replace(made, **{name: value}))
+                spec.validate(made._replace(**{name: value}))
 
     def test_phases_run_from_first_over_mid_to_last(self, environment: Environment) -> None:
         steps = list(play_episode(environment, goal_arena(), 0, [FORWARD] * 100))

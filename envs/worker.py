@@ -15,12 +15,13 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.sequence import merged
 from animalcat.envs.messages import HEADER, MessageKind, pack_steps, spec_from_json
+from animalcat.envs.pulse import Pulse
 from animalcat.envs.types import Environment, ObservationSpec, Phase, Step
 
 GRACE_SECONDS: Final = 3.0
@@ -29,27 +30,59 @@ _SPIN_SECONDS: Final = 0.0005
 """How long to poll for the next request before sleeping."""
 
 
-def serve(connection: socket.socket, make: Callable[[str, ObservationSpec], Environment]) -> None:
+class PlayDirectly(Protocol):
+    """Lets the agent play on without the parent between; `animalcat.service` has it."""
+
+    def __call__(
+        self, connection: socket.socket, environment: Environment, last: Step, terms: bytes
+    ) -> bytes:
+        """Play until the episode ends, the agent leaves, or a message comes on the connection.
+
+        Args:
+            connection: To the parent; OFFERED is sent over it.
+            environment: In the middle of an episode.
+            last: The latest step of that.
+            terms: Body of the request.
+
+        Returns:
+            Body of the answer PLAYED.
+        """
+        ...
+
+
+def serve(
+    connection: socket.socket,
+    make: Callable[[str, ObservationSpec], Environment],
+    play: PlayDirectly | None = None,
+) -> None:
     """Answer requests until the other side closes.
 
     Args:
         connection: A connected stream socket.
         make: Makes the environment from a backend's name and a specification.
+        play: Answers PLAY; None where nobody asks for it.
     """
     environment: Environment | None = None
+    last: Step | None = None
     try:
-        while (frame := _receive(connection)) is not None:
+        while (frame := receive(connection)) is not None:
             kind, body = frame
+            if kind is MessageKind.RECALL:
+                continue  # the agent had left by itself, and PLAYED was on its way
             try:
                 if kind is MessageKind.OPEN:
                     request = json.loads(body)
                     if environment is not None:
                         environment.close()
                     environment = make(request["backend"], spec_from_json(request["spec"]))
-                answer = _answer(environment, kind, body)
+                if kind is MessageKind.PLAY and play and environment and last:
+                    answer = MessageKind.PLAYED, play(connection, environment, last, body)
+                else:
+                    answer, steps = _answer(environment, kind, body)
+                    last = steps[-1] if steps else None
             except Exception as error:  # noqa: BLE001  whatever a backend raises is the answer
                 answer = MessageKind.ERROR, _error(error)
-            connection.sendall(HEADER.pack(len(answer[1]), answer[0]) + answer[1])
+            send(connection, *answer)
     except (BrokenPipeError, ConnectionResetError):
         pass
     finally:
@@ -57,19 +90,27 @@ def serve(connection: socket.socket, make: Callable[[str, ObservationSpec], Envi
             environment.close()
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    """Serve the socket whose file descriptor is given on the command line."""
+def run(
+    make_play: Callable[[Pulse], PlayDirectly] | None = None, argv: Sequence[str] | None = None
+) -> None:
+    """Serve the socket whose file descriptor is given on the command line.
+
+    Args:
+        make_play: Makes what answers PLAY.
+        argv: Arguments; None for those of the program.
+    """
     # The simulator is imported only where it is played: not by who imports this module.
     from animalcat.envs.backends import make_environment
 
     parser = argparse.ArgumentParser(prog="animalcat.envs.worker", description=__doc__)
     parser.add_argument("--fd", type=int, required=True, help="file descriptor of the socket")
+    parser.add_argument("--pulse", type=int, required=True, help="file descriptor of the pulse")
     arguments = parser.parse_args(argv)
     # Ctrl-C in the terminal reaches the whole process group; the parent decides when to end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with socket.socket(fileno=arguments.fd) as connection:
         threading.Thread(target=_end_with_parent, args=[connection.fileno()], daemon=True).start()
-        serve(connection, make_environment)
+        serve(connection, make_environment, make_play and make_play(Pulse(arguments.pulse)))
 
 
 def _end_with_parent(fd: int) -> None:
@@ -83,22 +124,26 @@ def _end_with_parent(fd: int) -> None:
 
 def _answer(
     environment: Environment | None, kind: MessageKind, body: bytes
-) -> tuple[MessageKind, bytes]:
+) -> tuple[tuple[MessageKind, bytes], list[Step]]:
+    """The answer to a request, and the steps that it holds."""
     if environment is None:
         raise RuntimeError("no environment is open")
+    steps: list[Step] = []
     if kind is MessageKind.OPEN:
         # Only backends that use software outside this installation have versions of their own.
-        return MessageKind.DONE, json.dumps(getattr(environment, "versions", {})).encode()
+        return (MessageKind.DONE, json.dumps(getattr(environment, "versions", {})).encode()), []
     if kind is MessageKind.LOAD:
         request = json.loads(body)
         arena = merged(load_text(request["arena"], "worker").config)
-        return MessageKind.STEPS, pack_steps([environment.load(arena, request["seed"])])
-    steps: list[Step] = []
-    for action in body:
-        steps.append(environment.step(action))
-        if steps[-1].phase is Phase.LAST:
-            break
-    return MessageKind.STEPS, pack_steps(steps)
+        steps = [environment.load(arena, request["seed"])]
+    elif kind is MessageKind.STEP:
+        for action in body:
+            steps.append(environment.step(action))
+            if steps[-1].phase is Phase.LAST:
+                break
+    else:
+        raise RuntimeError(f"{kind.name} is not asked for here")
+    return (MessageKind.STEPS, pack_steps(steps)), steps
 
 
 def _error(error: Exception) -> bytes:
@@ -106,7 +151,12 @@ def _error(error: Exception) -> bytes:
     return json.dumps({"arena": isinstance(error, ArenaError), "message": message}).encode()
 
 
-def _receive(connection: socket.socket) -> tuple[MessageKind, bytes] | None:
+def send(connection: socket.socket, kind: MessageKind, body: bytes) -> None:
+    """Send a message."""
+    connection.sendall(HEADER.pack(len(body), kind) + body)
+
+
+def receive(connection: socket.socket) -> tuple[MessageKind, bytes] | None:
     """The next message; None when the other side has closed."""
     _await_a_moment(connection)
     header = _receive_exactly(connection, HEADER.size)
@@ -144,4 +194,4 @@ def _receive_exactly(connection: socket.socket, size: int) -> bytes | None:
 
 
 if __name__ == "__main__":
-    main()
+    run()

@@ -16,6 +16,7 @@ from animalcat.arena_configs.model import ArenaError
 from animalcat.envs.bare import bare_environment
 from animalcat.envs.messages import HEADER, MessageKind, spec_to_json, unpack_steps
 from animalcat.envs.patience import Patience, Watchdog
+from animalcat.envs.pulse import Pulse
 from animalcat.envs.types import ACTIONS, ObservationSpec, Step
 
 _UNITY_SECONDS: Final = 600.0
@@ -139,6 +140,45 @@ class WorkerClient:
             raise WorkerFault("no worker is running; load an arena first")
         return self._unpacked(await self._ask(MessageKind.STEP, actions))
 
+    async def offer(self, terms: bytes) -> str:
+        """Let the agent play the rest of the episode without this process between.
+
+        Only the worker of `animalcat.service` can do that. `played` must follow.
+
+        Args:
+            terms: Body of the request, for the worker.
+
+        Returns:
+            Host and port where the worker waits for the agent.
+
+        Raises:
+            WorkerFault: The worker failed, or no episode was open.
+        """
+        if self._process is None:
+            raise WorkerFault("no worker is running; load an arena first")
+        return (await self._ask(MessageKind.PLAY, terms)).decode()
+
+    async def played(self, waits: float) -> bytes:
+        """Wait until the agent has played what was offered, has left, or was taken off.
+
+        Args:
+            waits: Seconds for which the worker itself waits for the agent at most.
+
+        Raises:
+            WorkerFault: The worker failed.
+        """
+        assert self._process is not None, "offer first"
+        return await self._answered(self._process.expect(self._patience, waits))
+
+    def recall(self) -> None:
+        """Take the agent off: `played` returns at once, with what was played until now."""
+        if self._process is not None:
+            self._process.send(MessageKind.RECALL, b"")
+
+    def drop(self) -> None:
+        """End the process at once, because it has failed; the next `load` starts another."""
+        self._drop()
+
     async def close(self) -> None:
         """End the process; it may be called twice."""
         process, self._process = self._process, None
@@ -148,8 +188,12 @@ class WorkerClient:
     async def _ask(self, kind: MessageKind, body: bytes) -> bytes:
         """Send a request and return the body of the answer."""
         assert self._process is not None
+        return await self._answered(self._process.ask(kind, body, self._patience))
+
+    async def _answered(self, asked: asyncio.Future[tuple[MessageKind, bytes]]) -> bytes:
+        """Return the body of an answer."""
         try:
-            answer, data = await self._process.ask(kind, body, self._patience)
+            answer, data = await asked
         except asyncio.CancelledError:
             # The answer is still to come, and would be taken for the next request's.
             self._drop()
@@ -185,13 +229,15 @@ class _Process(asyncio.BufferedProtocol):
     trip.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], log: IO[bytes]) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], log: IO[bytes], pulse: Pulse) -> None:
         self._process = process
         self._log = log
+        self._pulse = pulse
         self._buffer = bytearray(1 << 16)
         self._filled = 0
         self._answer: asyncio.Future[tuple[MessageKind, bytes]] | None = None
         self._transport: asyncio.Transport | None = None
+        self._early: tuple[MessageKind, bytes] | None = None
         self._next_look: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
 
@@ -199,11 +245,12 @@ class _Process(asyncio.BufferedProtocol):
     async def start(cls, command: Sequence[str]) -> _Process:
         ours, theirs = socket.socketpair()
         log = tempfile.TemporaryFile()  # noqa: SIM115  closed with the process
+        pulse = Pulse()
         try:
             with theirs:
                 process = subprocess.Popen(
-                    [*command, "--fd", str(theirs.fileno())],
-                    pass_fds=[theirs.fileno()],
+                    [*command, "--fd", str(theirs.fileno()), "--pulse", str(pulse.fd)],
+                    pass_fds=[theirs.fileno(), pulse.fd],
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
@@ -212,8 +259,9 @@ class _Process(asyncio.BufferedProtocol):
         except OSError as error:
             ours.close()
             log.close()
+            pulse.close()
             raise WorkerFault(f"worker: could not be started: {error}") from error
-        self = cls(process, log)
+        self = cls(process, log, pulse)
         ours.setblocking(False)
         await self._loop.create_connection(lambda: self, sock=ours)
         return self
@@ -231,14 +279,40 @@ class _Process(asyncio.BufferedProtocol):
         self, kind: MessageKind, body: bytes, patience: Patience
     ) -> asyncio.Future[tuple[MessageKind, bytes]]:
         """Send a request; returns a future with its answer, or a WorkerFault."""
+        answer = self._await_answer()
+        if not answer.done():
+            self._look_again(Watchdog(patience, self._process.pid), patience.interval)
+            self.send(kind, body)
+        return answer
+
+    def expect(self, patience: Patience, waits: float) -> asyncio.Future[tuple[MessageKind, bytes]]:
+        """Expect one more answer to the last request, while the worker answers somebody else.
+
+        Args:
+            patience: How long it may take for one answer to that one.
+            waits: Seconds for which it waits for that one.
+        """
+        answer = self._await_answer()
+        if not answer.done():
+            self._look_at_pulse(patience, waits, None, -1, 0.0)
+        return answer
+
+    def send(self, kind: MessageKind, body: bytes) -> None:
+        """Send a message; nothing happens if the process is gone."""
+        if self._transport is not None:
+            self._transport.write(HEADER.pack(len(body), kind) + body)
+
+    def _await_answer(self) -> asyncio.Future[tuple[MessageKind, bytes]]:
         assert self._answer is None, "one request at a time"
         answer = self._answer = self._loop.create_future()
-        if self._transport is None:
+        if self._early is not None:
+            self._answer = None
+            answer.set_result(self._early)
+            self._early = None
+        elif self._transport is None:
             self._fail(self._epitaph())
-            return answer
-        self._look_again(Watchdog(patience, self._process.pid), patience.interval)
-        answer.add_done_callback(self._stop_looking)
-        self._transport.write(HEADER.pack(len(body), kind) + body)
+        else:
+            answer.add_done_callback(self._stop_looking)
         return answer
 
     def kill(self) -> None:
@@ -247,6 +321,7 @@ class _Process(asyncio.BufferedProtocol):
         self._process.kill()
         self._process.wait()
         self._log.close()
+        self._pulse.close()
 
     async def close(self) -> None:
         """Close the socket, which ends the worker; kill it if that does not."""
@@ -268,19 +343,25 @@ class _Process(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         self._filled += nbytes
-        if self._filled < HEADER.size:
-            return
-        length, kind = HEADER.unpack_from(self._buffer)
-        end = HEADER.size + length
-        if end > len(self._buffer):
-            self._buffer = self._buffer[: self._filled] + bytes(end - self._filled)
-        if self._filled < end:
-            return
-        body = bytes(memoryview(self._buffer)[HEADER.size : end])
-        self._filled = 0
+        while self._filled >= HEADER.size:  # OFFERED and PLAYED may come together
+            length, kind = HEADER.unpack_from(self._buffer)
+            end = HEADER.size + length
+            if end > len(self._buffer):
+                self._buffer = self._buffer[: self._filled] + bytes(end - self._filled)
+            if self._filled < end:
+                return
+            body = bytes(memoryview(self._buffer)[HEADER.size : end])
+            self._filled -= end
+            if self._filled:
+                self._buffer[: self._filled] = self._buffer[end : end + self._filled]
+            self._take(MessageKind(kind), body)
+
+    def _take(self, kind: MessageKind, body: bytes) -> None:
         answer, self._answer = self._answer, None
-        if answer is not None and not answer.done():
-            answer.set_result((MessageKind(kind), body))
+        if answer is None:
+            self._early = kind, body
+        elif not answer.done():
+            answer.set_result((kind, body))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
@@ -295,6 +376,26 @@ class _Process(asyncio.BufferedProtocol):
             self._fail(reason)
         else:
             self._look_again(watch, interval)
+
+    def _look_at_pulse(
+        self, patience: Patience, waits: float, watch: Watchdog | None, seen: int, since: float
+    ) -> None:
+        """Watch one decision after another, and the waiting in between."""
+        count, now = self._pulse.read(), self._loop.time()
+        if count != seen:
+            since = now
+            watch = Watchdog(patience, self._process.pid) if count % 2 else None
+        reason = ""
+        if watch is not None:
+            reason = watch.look()
+        elif now - since > waits + patience.quiet_seconds:
+            reason = f"no answer for {now - since:.0f} s, longer than it waits for its agent"
+        if reason:
+            self._fail(reason)
+            return
+        self._next_look = self._loop.call_later(
+            patience.interval, self._look_at_pulse, patience, waits, watch, count, since
+        )
 
     def _stop_looking(self, _: object) -> None:
         if self._next_look is not None:

@@ -12,6 +12,7 @@ from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.protocol import PROTOCOL
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.instance import Instance
+from animalcat.service.batteries.naming import task_of, variant_of
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.model import (
     BatteryRecord,
@@ -20,6 +21,7 @@ from animalcat.service.model import (
     Decision,
     Episode,
     Made,
+    Opponent,
     Outcome,
     Session,
     SessionSpec,
@@ -28,7 +30,7 @@ from animalcat.service.model import (
 from animalcat.service.operations import Operation
 from animalcat.v1 import operations_pb2, results_pb2, sessions_pb2, types_pb2
 from animalcat.wire import ended_by_to_proto, given, spec_from_proto, spec_to_proto
-from animalcat.words import COMBINES, POLICIES, REASONS, STATUSES, word
+from animalcat.words import COMBINES, MADE_AS, OLD_STATUSES, POLICIES, REASONS, STATUSES, word
 
 _MEASURED: Final[Mapping[str, sessions_pb2.MeasuredBy.ValueType]] = {
     "placement": sessions_pb2.MEASURED_BY_PLACEMENT,
@@ -42,6 +44,7 @@ _CAUSES: Final[Mapping[Cause, types_pb2.Cause.ValueType]] = {
     Cause.CANCELLED: types_pb2.CAUSE_CANCELLED,
     Cause.SERVER_STOPPED: types_pb2.CAUSE_SERVER_STOPPED,
     Cause.SESSION_STOPPED: types_pb2.CAUSE_SESSION_STOPPED,
+    Cause.SERVER_FAILED: types_pb2.CAUSE_SERVER_FAILED,
 }
 
 MAX_EPISODES = 100_000
@@ -120,6 +123,17 @@ def spec_of_session_to_proto(spec: SessionSpec) -> sessions_pb2.SessionSpec:
         slots=spec.slots,
         layout_digest=spec.layout_digest,
         rules=spec.rules,
+        fresh=spec.fresh,
+        twins_of=spec.twins_of,
+        against=None if spec.against is None else _opponent_to_proto(spec.against),
+    )
+
+
+def _opponent_to_proto(opponent: Opponent) -> sessions_pb2.Opponent:
+    return sessions_pb2.Opponent(
+        session=names.session_name(opponent.session),
+        agent=opponent.agent,
+        outcomes=opponent.outcomes,
     )
 
 
@@ -136,10 +150,17 @@ def spec_of_session_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec
     if not 1 <= len(message.agent) <= 200:
         raise _bad("agent", "1 to 200 characters")
     fields = given(
-        message, "seed", "action_timeout_seconds", "record_pixels", "certify", "slots", "rules"
+        message,
+        "seed",
+        "action_timeout_seconds",
+        "record_pixels",
+        "certify",
+        "slots",
+        "rules",
+        "fresh",
     )
     # An empty text means that the field was left out.
-    texts = ("battery_digest", "layout", "layout_variant", "backend", "layout_digest")
+    texts = ("battery_digest", "layout", "layout_variant", "backend", "layout_digest", "twins_of")
     fields |= {name: text for name in texts if (text := getattr(message, name))}
     if message.HasField("policy"):
         fields["policy"] = _policy_from_proto(message.policy)
@@ -150,6 +171,10 @@ def spec_of_session_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec
             fields["observation_spec"] = spec_from_proto(message.observation_spec)
         except ValueError as error:
             raise ServiceError(Code.INVALID_REQUEST, f"observation_spec: {error}") from error
+    if message.HasField("against"):
+        other = message.against
+        session = names.parse_session(other.session)
+        fields["against"] = Opponent(session, other.agent, dict(other.outcomes))
     spec = SessionSpec(message.agent, names.parse_battery(message.battery), **fields)
     if not 1 <= spec.stop.max_episodes <= MAX_EPISODES:
         raise _bad("stop.max_episodes", f"1 to {MAX_EPISODES}")
@@ -175,7 +200,10 @@ def capability_to_proto(status: CapabilityStatus) -> sessions_pb2.CapabilityStat
         mean=status.mean,
         sd=status.sd,
         unit=status.unit,
-        status=STATUSES.get(status.status, sessions_pb2.MEASURING_STATUS_UNSPECIFIED),
+        status=STATUSES.get(
+            OLD_STATUSES.get(status.status, status.status),
+            sessions_pb2.MEASURING_STATUS_UNSPECIFIED,
+        ),
         episodes_needed=status.episodes_needed,
         best_sd=status.best_sd,
         limit=status.limit,
@@ -251,8 +279,16 @@ def features_to_proto(battery: Battery) -> list[sessions_pb2.Feature]:
     ]
 
 
-def instance_to_proto(instance: Instance, arena_yaml: str = "") -> sessions_pb2.Instance:
-    """Convert an instance to its message, with its arena if the caller asked for arenas."""
+def instance_to_proto(
+    instance: Instance, group: str = "", arena_yaml: str = ""
+) -> sessions_pb2.Instance:
+    """Convert an instance to its message.
+
+    Args:
+        instance: The instance.
+        group: Its group of variants.
+        arena_yaml: Its arena; empty unless the caller asked for arenas.
+    """
     return sessions_pb2.Instance(
         name=instance.name,
         paradigm=instance.paradigm,
@@ -262,6 +298,11 @@ def instance_to_proto(instance: Instance, arena_yaml: str = "") -> sessions_pb2.
         time_limit_steps=instance.time_limit_steps,
         places=_places_to_proto(instance),
         arena_yaml=arena_yaml,
+        origin=None if instance.origin is None else sessions_pb2.Origin(**asdict(instance.origin)),
+        suite=instance.suite,
+        task=task_of(instance),
+        variant=variant_of(instance),
+        group=group,
     )
 
 
@@ -326,6 +367,9 @@ def _made_to_proto(made: Made) -> sessions_pb2.MadeInstance:
         arena_yaml=made.arena_yaml,
         missing=instance.missing,
         places=_places_to_proto(instance),
+        made_as=MADE_AS[made.made_as],
+        distance=made.distance,
+        note=made.note,
     )
 
 

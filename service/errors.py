@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
 import logging
-from collections.abc import Awaitable, Callable
+import math
+import os
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
 import grpc
+from google.protobuf.message import DecodeError
 from grpc import StatusCode
+from sqlalchemy.exc import DBAPIError, OperationalError
 
-from animalcat.errors import CODE_METADATA
+from animalcat.errors import CODE_METADATA, RETRY_METADATA
 from animalcat.names import BadNameError
 from animalcat.service.storage.base import InUseError, UnreadableError
+from animalcat.service.storage.claims import NotOwnerError
 from animalcat.service.storage.listing import BadPageError
 
 log = logging.getLogger(__name__)
@@ -60,6 +66,19 @@ class Code(StrEnum):
     NOTE_TOO_LONG = "NOTE_TOO_LONG"
     TOO_MANY_BAD_FRAMES = "TOO_MANY_BAD_FRAMES"
     TOO_LARGE = "TOO_LARGE"
+    SERVED_ELSEWHERE = "SERVED_ELSEWHERE"
+    BAD_MESSAGE = "BAD_MESSAGE"
+    NO_TOKEN = "NO_TOKEN"
+    BAD_TOKEN = "BAD_TOKEN"
+    FORBIDDEN = "FORBIDDEN"
+    ACCESS_CLOSED = "ACCESS_CLOSED"
+    TOO_MANY_CALLS = "TOO_MANY_CALLS"
+    QUOTA_USED = "QUOTA_USED"
+    BUSY = "BUSY"
+    DISK_FULL = "DISK_FULL"
+    STORE_BUSY = "STORE_BUSY"
+    NO_DESCRIPTORS = "NO_DESCRIPTORS"
+    NO_MEMORY = "NO_MEMORY"
     SHUTTING_DOWN = "SHUTTING_DOWN"
     INTERNAL = "INTERNAL"
 
@@ -127,6 +146,43 @@ CATALOGUE: Final[dict[Code, Public]] = {
         StatusCode.INVALID_ARGUMENT, "Too many bad frames came in a row."
     ),
     Code.TOO_LARGE: Public(StatusCode.RESOURCE_EXHAUSTED, "The request is too large."),
+    Code.SERVED_ELSEWHERE: Public(
+        StatusCode.FAILED_PRECONDITION, "Another server of the same store has the session."
+    ),
+    Code.BAD_MESSAGE: Public(
+        StatusCode.INVALID_ARGUMENT,
+        "The message is not the protobuf message of this call; use the protos of this version.",
+    ),
+    Code.NO_TOKEN: Public(StatusCode.UNAUTHENTICATED, "This server asks for a token."),
+    Code.BAD_TOKEN: Public(StatusCode.UNAUTHENTICATED, "The token is not good."),
+    Code.FORBIDDEN: Public(StatusCode.PERMISSION_DENIED, "The token does not permit this call."),
+    Code.ACCESS_CLOSED: Public(
+        StatusCode.UNAVAILABLE,
+        "The server cannot read its tokens and admits nobody by one; its log says why.",
+    ),
+    Code.TOO_MANY_CALLS: Public(StatusCode.RESOURCE_EXHAUSTED, "Too many calls."),
+    Code.QUOTA_USED: Public(StatusCode.RESOURCE_EXHAUSTED, "The token's quota is used up."),
+    Code.BUSY: Public(StatusCode.RESOURCE_EXHAUSTED, "The server is at its limit."),
+    Code.DISK_FULL: Public(
+        StatusCode.RESOURCE_EXHAUSTED,
+        "The server's disk is full. Nothing that was acknowledged is lost: free space on it, then "
+        "try again.",
+    ),
+    Code.STORE_BUSY: Public(
+        StatusCode.UNAVAILABLE,
+        "The server's database does not answer: another program holds its lock, or it is out of "
+        "reach. Nothing that was acknowledged is lost: try again.",
+    ),
+    Code.NO_DESCRIPTORS: Public(
+        StatusCode.RESOURCE_EXHAUSTED,
+        "The server has no file descriptors left. Nothing that was acknowledged is lost: try again "
+        "when fewer agents play, or start it with a higher limit (ulimit -n).",
+    ),
+    Code.NO_MEMORY: Public(
+        StatusCode.RESOURCE_EXHAUSTED,
+        "The server has no memory left for this. Nothing that was acknowledged is lost: try again "
+        "when fewer agents play.",
+    ),
     Code.SHUTTING_DOWN: Public(StatusCode.UNAVAILABLE, "The server is shutting down."),
     Code.INTERNAL: Public(
         StatusCode.INTERNAL, "The server failed; its log says how. Nothing stored was lost."
@@ -139,8 +195,20 @@ _CODES: Final[dict[type[Exception], Code]] = {
     BadPageError: Code.BAD_PAGE,
     InUseError: Code.IN_USE,
     UnreadableError: Code.UNREADABLE,
+    NotOwnerError: Code.SERVED_ELSEWHERE,
 }
 """Codes of exceptions from other modules whose text was written for the caller."""
+
+_SYSTEM: Final = {
+    errno.ENOSPC: Code.DISK_FULL,
+    errno.EDQUOT: Code.DISK_FULL,
+    errno.EMFILE: Code.NO_DESCRIPTORS,
+    errno.ENFILE: Code.NO_DESCRIPTORS,
+    errno.ENOMEM: Code.NO_MEMORY,
+}
+"""Codes of the operating system's errors that pass when their cause does."""
+RETRY_SECONDS: Final = 10.0
+"""When to come again after such an error."""
 
 
 class ServiceError(Exception):
@@ -149,11 +217,18 @@ class ServiceError(Exception):
     Attributes:
         code: The kind of error.
         message: What was wrong, where, and what to do.
+        retry_seconds: When it is worth to try again; None if the same call would fail again.
     """
 
-    def __init__(self, code: Code, message: str = "") -> None:
+    def __init__(
+        self, code: Code, message: str = "", *, retry_seconds: float | None = None
+    ) -> None:
         self.code = code
         self.message = (message or CATALOGUE[code].text)[:MAX_DETAIL]
+        self.retry_seconds = retry_seconds
+        if retry_seconds is not None and message:
+            # Rounded up: who comes at the time that was said is not refused again.
+            self.message += f"; try again in {math.ceil(retry_seconds * 10) / 10:g} s"
         super().__init__(self.message)
 
     @property
@@ -178,19 +253,68 @@ def unknown(code: Code, what: str, name: str, valid: list[str]) -> ServiceError:
 
 def public(error: Exception) -> ServiceError:
     """Return what a caller may see of an exception; log unforeseen ones and make them INTERNAL."""
+    if isinstance(error, ServiceError) and error.code is not Code.SESSION_FAILED:
+        return error
+    code = system_code(error)
+    if code is not None:
+        log.warning("%s: %s", code.value, error)
+        return ServiceError(code, retry_seconds=RETRY_SECONDS)
     if isinstance(error, ServiceError):
         return error
-    for kind, code in _CODES.items():
+    for kind, known in _CODES.items():
         if isinstance(error, kind):
-            return ServiceError(code, str(error))
+            return ServiceError(known, str(error))
     log.error("a request failed", exc_info=error)
     return ServiceError(Code.INTERNAL)
+
+
+def system_code(error: BaseException) -> Code | None:
+    """Return the code of what the machine lacks, if that is why something failed; else None."""
+    for one in _causes(error):
+        if isinstance(one, MemoryError):
+            return Code.NO_MEMORY
+        if isinstance(one, OSError) and one.errno in _SYSTEM:
+            return _SYSTEM[one.errno]
+        if isinstance(one, DBAPIError):
+            return _code_of_database(one)
+    return None
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an exception and those that led to it."""
+    one: BaseException | None = error
+    for _ in range(20):
+        if one is None:
+            return
+        yield one
+        one = one.__cause__ or one.__context__
+
+
+def _code_of_database(error: DBAPIError) -> Code | None:
+    text = str(error.orig).lower()
+    if "disk is full" in text or "no space left" in text or "could not extend" in text:
+        return Code.DISK_FULL
+    if "too many open files" in text or ("unable to open" in text and not _descriptors_left()):
+        return Code.NO_DESCRIPTORS
+    if isinstance(error, OperationalError) or error.connection_invalidated:
+        return Code.STORE_BUSY
+    return None
+
+
+def _descriptors_left() -> bool:
+    """Return whether a file can be opened: SQLite says only that one of its own could not be."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError:
+        return False
+    return True
 
 
 class ErrorInterceptor(grpc.aio.ServerInterceptor):
     """Turns exceptions of servicers into gRPC statuses; internal details never travel.
 
-    It guards only methods that are coroutines, as all of ours are.
+    It guards only methods that are coroutines, as all of ours are. A message that is no message of
+    the call becomes an error of the catalogue as well.
     """
 
     async def intercept_service(
@@ -204,31 +328,57 @@ class ErrorInterceptor(grpc.aio.ServerInterceptor):
         handler = await continuation(handler_call_details)
         if handler is None:  # gRPC itself answers calls of unknown methods
             return None
-        for kind, make in _KINDS.items():
+        for kind, make in KINDS.items():
             method: Any = getattr(handler, kind)
             if inspect.iscoroutinefunction(method):
-                return make(
-                    _guard(method), handler.request_deserializer, handler.response_serializer
-                )
+                reads = _tolerant(handler.request_deserializer, stream=kind.startswith("stream"))
+                return make(_guard(method), reads, handler.response_serializer)
         return handler
 
 
-_KINDS: Final[dict[str, Callable[..., grpc.RpcMethodHandler[Any, Any]]]] = {
+KINDS: Final[dict[str, Callable[..., grpc.RpcMethodHandler[Any, Any]]]] = {
     "unary_unary": grpc.unary_unary_rpc_method_handler,
     "unary_stream": grpc.unary_stream_rpc_method_handler,
     "stream_unary": grpc.stream_unary_rpc_method_handler,
     "stream_stream": grpc.stream_stream_rpc_method_handler,
 }
+"""What makes a handler of each of gRPC's kinds."""
+
+
+class _Malformed:
+    """Stands for a request that could not be read."""
+
+
+def _tolerant(reads: Callable[[bytes], Any] | None, *, stream: bool) -> Callable[[bytes], Any]:
+    """Return a reader that raises nothing: gRPC would log a traceback and hide the reason.
+
+    A frame of a stream that cannot be read becomes an empty one, which no servicer takes.
+    """
+
+    def read(data: bytes) -> Any:
+        if reads is None:
+            return data
+        try:
+            return reads(data)
+        except DecodeError:
+            return reads(b"") if stream else _Malformed()
+
+    return read
 
 
 def _guard(method: Callable[[Any, Any], Awaitable[Any]]) -> Callable[[Any, Any], Awaitable[Any]]:
     async def guarded(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
         try:
+            if isinstance(request, _Malformed):
+                raise ServiceError(Code.BAD_MESSAGE)
             return await method(request, context)
         except grpc.aio.AbortError:
             raise
         except Exception as error:  # noqa: BLE001 - the last place where one can become a status
             shown = public(error)
-            await context.abort(shown.status, shown.message, ((CODE_METADATA, shown.code.value),))
+            trailers = [(CODE_METADATA, shown.code.value)]
+            if shown.retry_seconds is not None:
+                trailers.append((RETRY_METADATA, f"{shown.retry_seconds:.3f}"))
+            await context.abort(shown.status, shown.message, tuple(trailers))
 
     return guarded

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum, StrEnum
-from typing import Any
+from typing import Any, Final
 
 from animalcat.envs.types import EndedBy, ObservationSpec
 from animalcat.layouts.adaptive.peers import Peers
@@ -46,6 +46,22 @@ class Outcome(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Opponent:
+    """Another agent's outcomes, with which a session is compared.
+
+    Attributes:
+        session: Id of the other agent's session.
+        agent: Name of the other agent.
+        outcomes: 1 for success and 0 for failure, by instance, as they stood when the session was
+            created.
+    """
+
+    session: str = ""
+    agent: str = ""
+    outcomes: Mapping[str, float] = field(default_factory=dict[str, float])
+
+
+@dataclass(frozen=True, slots=True)
 class SessionSpec:
     """Everything that defines a session; it never changes afterwards.
 
@@ -67,6 +83,12 @@ class SessionSpec:
         layout_digest: SHA-256 of the layout as the store keeps it; empty in sessions older than
             stored layouts.
         rules: Version of the decision rules that the session follows.
+        fresh: Whether every instance is played as a twin, an arena of the session's own with the
+            same demands.
+        twins_of: What the twins are drawn for: the campaign, whose sessions share them; empty for
+            the session alone.
+        against: Another agent's outcomes, from which the session is to tell its agent apart; None
+            for a session that only measures.
     """
 
     agent: str
@@ -85,6 +107,9 @@ class SessionSpec:
     slots: int = 1
     layout_digest: str = ""
     rules: int = 1
+    fresh: bool = False
+    twins_of: str = ""
+    against: Opponent | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,19 +158,38 @@ class CapabilityStatus:
     limit: str = ""
 
 
+class MadeAs(StrEnum):
+    """What an instance that is not in the battery was made as."""
+
+    OFFER = "offer"
+    """For demands that the session wanted and the battery lacks."""
+    TWIN = "twin"
+    """A new arena of the same family, in the place of an instance of the battery."""
+    VARIATION = "variation"
+    """The same arena turned, shifted, mirrored or in other colours, in the place of an instance."""
+
+
 @dataclass(frozen=True, slots=True)
 class Made:
-    """An instance made on demand, stored complete so that nobody needs to make it again.
+    """An instance that a session made, stored complete so that nobody needs to make it again.
 
     Attributes:
-        offer: Name of the offer that it was made for.
+        offer: Name of the offer that it was made for, or of the battery's instance in whose place
+            it is.
         instance: The instance, with the features that its arena has.
         arena_yaml: Its fixed arena, as YAML.
+        made_as: What it was made as.
+        distance: How far its demands are from those that were wanted: the root of the summed
+            squares of the shares by which they differ.
+        note: How it differs from what was wanted, in words; empty if it does not.
     """
 
     offer: str
     instance: Instance
     arena_yaml: str
+    made_as: MadeAs = MadeAs.OFFER
+    distance: float = 0.0
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +205,7 @@ class Decision:
         reason: The kind of reason, in a word.
         alternatives: The best instances that could have been played instead, with their scores.
         because: Why this instance and no other, in words; empty if there is no more to say.
-        made: The instance if it was made on demand, and so is not in the battery.
+        made: The instance if the session made it, and so is not in the battery.
         pending: Number of earlier episodes whose outcome was not known; the choice allows for them.
         peers: The instances of its paradigm that could then have been played for the first time,
             itself among them. None for a repeat, for an instance made on demand, and if the choice
@@ -191,11 +235,16 @@ class Cause(StrEnum):
     CANCELLED = "the session was cancelled"
     SERVER_STOPPED = "the server stopped"
     SESSION_STOPPED = "the session stopped, since another of its slots failed"
+    SERVER_FAILED = "the server failed, without having stopped"
 
     @property
     def blameless(self) -> bool:
         """Whether it counts neither against the agent nor against the backend."""
-        return self in (Cause.SERVER_STOPPED, Cause.SESSION_STOPPED)
+        return self in _SERVERS
+
+
+_SERVERS: Final = (Cause.SERVER_STOPPED, Cause.SESSION_STOPPED, Cause.SERVER_FAILED)
+"""Causes that lie with the server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,10 +297,7 @@ class Episode:
     @property
     def backend_fault(self) -> bool:
         """Whether the backend failed."""
-        return self.outcome is Outcome.FAULT and self.cause not in (
-            Cause.SERVER_STOPPED,
-            Cause.SESSION_STOPPED,
-        )
+        return self.outcome is Outcome.FAULT and self.cause not in _SERVERS
 
     @property
     def agents_void(self) -> bool:

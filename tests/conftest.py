@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import tempfile
 from collections.abc import Generator, Iterator
@@ -65,8 +66,11 @@ def pytest_deselected(items: list[pytest.Item]) -> None:
             item.config.stash[LEFT] = item.config.stash.get(LEFT, 0) + 1
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
     session.config.stash[LEFT] = 0
+    if getattr(session.config.option, "numprocesses", None):  # the process that starts workers
+        subprocess.run([sys.executable, "-m", "tests.warm"], cwd=ROOT, check=True)
 
 
 @pytest.hookimpl(tryfirst=True)

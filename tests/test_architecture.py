@@ -7,6 +7,7 @@ import graphlib
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,9 @@ HOUSES = ("layouts", "service", "animalcat/cli")
 """Folders of packages that have arrows between them."""
 
 
-def imports(path: Path) -> set[str]:
+@cache
+def imports(path: Path) -> frozenset[str]:
+    """What a module imports; parsed once, since most tests here ask about every module."""
     found = set[str]()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -32,7 +35,7 @@ def imports(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             found.add(node.module)
             found.update(f"{node.module}.{alias.name}" for alias in node.names)
-    return found
+    return frozenset(found)
 
 
 def modules(folder: str) -> list[Path]:
@@ -85,7 +88,7 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
     """Imports for the type checker alone count as well."""
     places = (*FOLDERS, "animalcat", "benchmarks")
     known = {module_name(path): path for place in places for path in modules(place)}
-    arrows = {name: imports(path) & known.keys() - {name} for name, path in known.items()}
+    arrows = {name: set(imports(path) & known.keys() - {name}) for name, path in known.items()}
     # A package's own page is imported with any of its modules; that is no arrow.
     packages = {name for name, path in known.items() if path.name == "__init__.py"}
     assert circle({name: to - packages for name, to in arrows.items()}) == []

@@ -1,8 +1,6 @@
 """`animalcat bench`: every part runs to its end and prints its rows, with less of the same work.
 
-The parts `simulator`, `twin`, `demands` and `adaptive` have tests of their own, beside what they
-measure (`tests/envs/test_fidelity.py`, `tests/envs/test_twin.py`, `tests/envs/test_agreement.py`,
-`tests/layouts/adaptive/test_bench.py`).
+The parts in `ELSEWHERE` have tests of their own, beside what they measure.
 """
 
 from __future__ import annotations
@@ -16,12 +14,15 @@ from typing import Any, Final
 import pytest
 from typer.testing import CliRunner
 
+from animalcat.benchmarks import fresh
 from animalcat.benchmarks.layouts import OTHERS
 from animalcat.cli.bench import PARTS
 from animalcat.cli.main import build
 
 LESS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
     "sensors": {},
+    "recording": {"recording": {"STEPS": 30, "REPEATS": 1}},
+    "agents": {"agents": {"FAMILIES": ("introductory",), "DRAWS": 2}},
     "service": {"service": {"CHUNK": 20}},
     "unity": {"unity": {"STEPS": 2}},
     "commands": {
@@ -31,6 +32,8 @@ LESS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
         }
     },
     "slots": {"slots": {"SLOTS": (1, 2), "EPISODES": 4, "THINKING": 0.0}},
+    "report": {"report": {"EPISODES": 20}},
+    "verdicts": {"verdicts": {"RUNS": (("drawn", 150, 21), ("drawn", 150, 22)), "QUICK": 3}},
     "layouts": {
         "layouts": {"SIZES": ((69, None, 5),), "OTHERS": (OTHERS[0],), "DRAWS": 50},
         "inference": {"NUTS": (("aaio", 6.0, 1, 1),), "DRAWS": 50},
@@ -39,15 +42,25 @@ LESS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
 """By part: by module, constants that say how much is measured, and less than they say."""
 
 
+ELSEWHERE: Final = {
+    *("simulator", "against", "twin", "fresh", "demands", "adaptive", "recovery", "trust"),
+}
+"""Parts whose tests are those of test_fidelity, test_paired, test_twin, test_agreement, test_bench
+of layouts, and test_recovery; `fresh` has one below."""
+
+
 def test_every_part_is_tried() -> None:
-    assert set(LESS) | {"simulator", "twin", "demands", "adaptive"} == set(PARTS)
+    assert set(LESS) | ELSEWHERE == set(PARTS)
 
 
 @pytest.mark.parametrize(
     "part",
     [
         pytest.param(
-            part, marks=pytest.mark.slow if part in ("layouts", "service", "slots") else ()
+            part,
+            marks=pytest.mark.slow
+            if part in ("commands", "layouts", "service", "slots", "unity", "report")
+            else (),
         )
         for part in LESS
     ],
@@ -62,5 +75,17 @@ def test_a_part_runs_to_its_end(part: str, monkeypatch: pytest.MonkeyPatch) -> N
     assert done.exit_code == 0, done.output
     rows = json.loads(done.stdout)[part]
     figures = [row[key] for row in rows for key in ("median", "value") if key in row]
-    assert len(figures) == len(rows) > 1
+    assert len(figures) == len(rows) > 0
     assert all(isfinite(figure) and figure > 0.0 for figure in figures)
+
+
+def test_fresh_sessions_run_to_their_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By itself, since its figures may be 0, as the share of arenas in common is."""
+    monkeypatch.setattr(fresh, "SETTINGS", (fresh.Setting("navigation", 24, "aaio", ""),))
+    monkeypatch.setattr(fresh, "EPISODES", 4)
+    done = CliRunner().invoke(build(["bench"]), ["bench", "fresh", "--quick", "--json"])
+    assert done.exit_code == 0, done.output
+    rows = json.loads(done.stdout)["fresh"]
+    assert rows
+    assert all(isfinite(row["value"]) for row in rows)
+    assert [row["value"] for row in rows if "both played" in row["name"]] == [0.0]

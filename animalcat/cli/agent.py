@@ -1,8 +1,9 @@
-"""`animalcat agent`: run an agent against a server; needs nothing but the base install."""
+"""`animalcat agent`: agents, their limits, and running one; needs nothing but the base install."""
 
 from __future__ import annotations
 
 import traceback
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Annotated
 
@@ -14,19 +15,20 @@ from animalcat.cli.shared.output import (
     UNREACHABLE,
     fail,
     print_json,
+    print_rows,
     progress_console,
 )
 from animalcat.client import connect
 from animalcat.client.evaluation import PlayedEpisode
-from animalcat.envs.agents import AgentLoadError, load_agent
+from animalcat.envs.agents import BUILTIN, AgentLoadError, load_agent
+from animalcat.envs.agents.limits import LIMITS, limits_of, read_reference
+from animalcat.envs.agents.load import ABOUT, check_name
 from animalcat.errors import AnimalcatError
 
-app = typer.Typer(help="Run an agent against a server.", no_args_is_help=True)
-
-
-@app.callback()
-def agent() -> None:
-    """Run an agent against a server."""
+app = typer.Typer(
+    help="Run an agent against a server, and list agents and their limits.", no_args_is_help=True
+)
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
 @app.command()
@@ -39,8 +41,8 @@ def run(
         typer.Option(
             "--agent",
             metavar="REFERENCE",
-            help="The agent: builtin:NAME, or path/to/file.py:Class. The file is run, so name "
-            "only one that you trust.",
+            help="The agent: builtin:NAME, or path/to/file.py:Class, with +LIMIT=STRENGTH. The "
+            "file is run, so name only one that you trust.",
         ),
     ],
     session: Annotated[
@@ -59,7 +61,7 @@ def run(
             show_default="what --agent says",
         ),
     ] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Play a session to its end, on a server that runs already."""
     progress = progress_console()
@@ -91,3 +93,63 @@ def run(
         )
     if summary.state != "finished":
         raise typer.Exit(FAILED)
+
+
+@app.command("list")
+def list_agents(as_json: AsJson = False) -> None:
+    """List the agents that come with animalcat."""
+    rows = [
+        {
+            "agent": f"builtin:{name}",
+            "about": ABOUT[name],
+            "privileged": read_reference(f"builtin:{name}").privileged,
+            "limits": list(limits_of(name)),
+        }
+        for name in BUILTIN
+    ]
+    print_rows(rows, ["agent", "privileged", "about"], as_json=as_json)
+
+
+@app.command("limits")
+def list_limits(
+    reference: Annotated[
+        str,
+        typer.Argument(
+            metavar="[AGENT]",
+            help="List those that this agent takes: builtin:NAME, or path/to/file.py:Class.",
+            show_default="all limits",
+        ),
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """List the limits of known strength that an agent can be given.
+
+    They are added to its reference and compose, as in builtin:planner+memory=2+lapses=0.1.
+    """
+    names: Iterable[str] = LIMITS
+    if reference:
+        try:
+            names = limits_of(check_name(reference).builtin)
+        except AgentLoadError as error:
+            fail(str(error))
+    rows = [
+        {
+            "limit": name,
+            "takes": limit.range,
+            "unit": limit.unit,
+            "about": limit.about,
+            "otherwise": limit.otherwise,
+            "agents": _agents_with(name),
+            "example": f"{name}={limit.example}",
+        }
+        for name, limit in LIMITS.items()
+        if name in names
+    ]
+    print_rows(rows, ["limit", "takes", "unit", "agents", "about"], as_json=as_json)
+
+
+def _agents_with(limit: str) -> str:
+    """The agents that take a limit, in words."""
+    if limit in limits_of(""):
+        return "any"
+    return ", ".join(name for name in BUILTIN if limit in limits_of(name))

@@ -1,4 +1,4 @@
-"""`animalcat battery`: list, build and import batteries, show what is in them, report on them."""
+"""`animalcat battery`: list, build, import, show and export batteries, and report on them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,21 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from animalcat.cli.calibrate import calibrate
 from animalcat.cli.shared.output import fail, print_json, print_rows, wrote
 from animalcat.cli.shared.progress import operation_progress, progress
 from animalcat.cli.shared.remote import AsJson, Data, Server, client_for
 from animalcat.cli.shared.tables import headed, there
-from animalcat.client.values import Battery, Feature, Instance
+from animalcat.client.values import Battery, Feature, Instance, RecipeText
 
-app = typer.Typer(
-    help="List, build and import batteries, and show their features.", no_args_is_help=True
-)
+app = typer.Typer(help="List, build, import, show and export batteries.", no_args_is_help=True)
+app.command()(calibrate)
 
 CHOICES: Final = "choices"
 """The column of a table that says which places are choices."""
+
+KINDS: Final = ("suite", "paradigm", "task", "variant")
+"""The columns of a table that say what kind of task an arena is."""
 
 Seed = Annotated[
     int,
@@ -35,9 +38,13 @@ BatteryArgument = Annotated[
 
 @app.command("list")
 def list_batteries(server: Server = None, data: Data = None, as_json: AsJson = False) -> None:
-    """List batteries by name."""
+    """List batteries by name; with --json also how many instances each suite has."""
     with client_for(server, data) as client:
-        rows = [_row(battery) for battery in client.list_batteries()]
+        batteries = list(client.list_batteries())
+        rows = [_row(battery) for battery in batteries]
+        if as_json:
+            for row, battery in zip(rows, batteries, strict=True):
+                row["suites"] = _suites(client.get_battery(battery.id).manifest)
     if not as_json:
         rows = [{**row, "problems": len(row["problems"])} for row in rows]
     print_rows(rows, ["battery", "instances", "problems", "digest"], as_json=as_json)
@@ -45,30 +52,134 @@ def list_batteries(server: Server = None, data: Data = None, as_json: AsJson = F
 
 @app.command()
 def build(
-    family: Annotated[
+    source: Annotated[
         str,
-        typer.Argument(metavar="FAMILY", help="A family of arenas, for example navigation."),
+        typer.Argument(
+            metavar="NAME_OR_FILE",
+            help="A recipe by its name (see `battery recipes`), the file of a recipe of your own, "
+            "or a family of arenas, for example navigation.",
+        ),
     ],
-    instances: Annotated[
+    size: Annotated[
         int | None,
-        typer.Option(metavar="NUMBER", min=1, help="How many arenas to make.", show_default="450"),
+        typer.Option(
+            "--size",
+            "--instances",
+            metavar="NUMBER",
+            min=1,
+            help="How many arenas to make. The counts of a recipe are scaled in proportion, and "
+            "every entry keeps at least one.",
+            show_default="what the recipe says; 450 of a family",
+        ),
     ] = None,
-    seed: Seed = 0,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            min=0,
+            help="The seed of everything that is left to chance.",
+            show_default="that of the recipe; 0 for a family",
+        ),
+    ] = None,
     name: Annotated[
         str,
         typer.Option(
-            metavar="NAME", help="The name of the battery.", show_default="that of the family"
+            metavar="NAME",
+            help="The name of the battery.",
+            show_default="that of the recipe or family",
         ),
     ] = "",
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a battery of arenas that are drawn from a family."""
+    """Make a battery from a recipe, or from a family of arenas.
+
+    A recipe says which families give how many arenas. Where a recipe and a family have the same
+    name, the recipe is meant. The planner plays every arena of a recipe, and those that it does not
+    solve are named.
+    """
+    asked = _recipe(source)
     with client_for(server, data) as client:
-        with operation_progress(f"building {name or family}") as tell:
-            made = client.build_battery(family, instances, seed=seed, name=name, on_progress=tell)
+        with operation_progress(f"building {name or source}") as tell:
+            made = client.build_battery(asked, size, seed=seed, name=name, on_progress=tell)
         _show(made, as_json)
+
+
+def _recipe(source: str) -> str | RecipeText:
+    """What to build: a name as it is, or the texts of a file."""
+    if not source.endswith((".yaml", ".yml")):
+        return source
+    from animalcat.arena_configs.batteries import recipe_files
+    from animalcat.arena_configs.model import ArenaError
+
+    try:
+        found = recipe_files(Path(source))
+    except ArenaError as error:
+        fail(str(error))
+    return RecipeText(found.file, found.text, found.families)
+
+
+@app.command()
+def recipes(as_json: AsJson = False) -> None:
+    """List the recipes that come with animalcat."""
+    from animalcat.arena_configs.batteries import RECIPES, full_size, load_recipe
+
+    rows = [
+        {
+            "recipe": one.name,
+            "instances": full_size(one),
+            "about": one.about,
+            "licence": one.licence,
+        }
+        for one in map(load_recipe, RECIPES)
+    ]
+    print_rows(rows, ["recipe", "instances", "about"], as_json=as_json)
+
+
+@app.command()
+def show(
+    name: BatteryArgument,
+    server: Server = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what is in a battery: counts, licence, what is measured and what was not solved.
+
+    With --json it is the manifest, as documented by the schema `battery_manifest`. The server extra
+    is needed on this machine too.
+    """
+    from animalcat.cli.battery_contents import show as shown
+
+    with client_for(server, data) as client:
+        manifest = client.get_battery(name).manifest
+    if as_json:
+        print_json(manifest)
+    else:
+        shown(manifest)
+
+
+@app.command()
+def export(
+    name: BatteryArgument,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FOLDER", help="Write into this folder."),
+    ],
+    server: Server = None,
+    data: Data = None,
+) -> None:
+    """Write a battery: its manifest, the table of its instances, and its arenas.
+
+    The folder gets manifest.json, table.csv, table.parquet and arenas/. The tables have one row for
+    each instance and one column for each demand, with its unit. The same battery gives the same
+    bytes. The server extra is needed on this machine too.
+    """
+    from animalcat.cli.battery_contents import export as exported
+
+    with client_for(server, data) as client, progress(f"exporting {name}") as tell:
+        number = exported(client, name, output, tell)
+    wrote(f"{number} instances", output)
 
 
 @app.command("import")
@@ -83,13 +194,26 @@ def import_(
         ),
     ] = "",
     seed: Seed = 0,
-    features: Annotated[
+    names: Annotated[
+        str,
+        typer.Option(
+            metavar="PATTERN",
+            help="What the names of the files say: {suite}, {paradigm}, {task} and {variant} where "
+            "they stand, {_} for what does not matter, and the text between them, as in "
+            "'{suite}/{paradigm}-{task}-{variant}'.",
+            show_default="the paradigm is what stands first",
+        ),
+    ] = "",
+    table: Annotated[
         Path | None,
         typer.Option(
+            "--table",
+            "--features",
             metavar="TABLE.csv",
-            help="A table with meta-features of your own. It has a column `instance` and one "
-            "column for each feature, with the unit in brackets as in `noise [dB]`. A column "
-            "`choices` says which places are choices.",
+            help="A table that says more of the arenas. It has a column `instance`, any of "
+            "`suite`, `paradigm`, `task` and `variant`, and one column for each meta-feature of "
+            "your own, with the unit in brackets as in `noise [dB]`. A column `choices` says which "
+            "places are choices. The table goes before the names.",
         ),
     ] = None,
     server: Server = None,
@@ -98,14 +222,15 @@ def import_(
 ) -> None:
     """Make a battery of your own arena files.
 
-    The same content always gives the same battery.
+    The same content always gives the same battery. Arenas of the same suite, paradigm and task that
+    have equal demands are kept together as a group of variants.
     """
     if not path.exists():
         fail(f"{path}: no such file or folder")
     with client_for(server, data) as client:
         with operation_progress(f"importing {path}") as tell:
             made = client.import_battery(
-                path, name or None, seed=seed, features=features, on_progress=tell
+                path, name or None, seed=seed, features=table, pattern=names, on_progress=tell
             )
         _show(made, as_json)
 
@@ -216,7 +341,11 @@ def _features_json(
         "instances": [
             {
                 "instance": one.name,
+                "suite": one.suite,
                 "paradigm": one.paradigm,
+                "task": one.task,
+                "variant": one.variant,
+                "group": one.group,
                 "features": dict(sorted(one.features.items())),
                 "missing": dict(sorted(one.missing.items())),
                 "choices": [
@@ -232,16 +361,18 @@ def _features_json(
 def _write(
     path: Path,
     heads: Mapping[str, str],
-    instances: Iterable[Instance],
+    instances: Sequence[Instance],
     chosen: Sequence[str],
 ) -> None:
+    kinds = [kind for kind in KINDS if any(getattr(one, kind) for one in instances)]
     try:
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(["instance", *heads.values(), *chosen])
+            writer.writerow(["instance", *kinds, *heads.values(), *chosen])
             for one in instances:
                 values = [one.features.get(key, "") for key in heads]
-                writer.writerow([one.name, *values, *(_choices(one) for _ in chosen)])
+                said = [getattr(one, kind) for kind in kinds]
+                writer.writerow([one.name, *said, *values, *(_choices(one) for _ in chosen)])
     except OSError as error:
         fail(f"{path}: cannot be written: {error.strerror}")
 
@@ -264,6 +395,15 @@ def _row(battery: Battery) -> dict[str, Any]:
     }
 
 
+def _suites(manifest: Mapping[str, Any]) -> dict[str, int]:
+    """Numbers of instances by suite; empty where no instance has one."""
+    found: dict[str, int] = {}
+    for part in manifest.get("parts", ()):
+        if part["suite"]:
+            found[part["suite"]] = found.get(part["suite"], 0) + part["instances"]
+    return found
+
+
 def _show(battery: Battery, as_json: bool) -> None:
     row = _row(battery)
     if as_json:
@@ -271,4 +411,13 @@ def _show(battery: Battery, as_json: bool) -> None:
         return
     for problem in row["problems"]:
         typer.echo(f"note: {problem}", err=True)
+    validity: Mapping[str, Any] = battery.manifest.get("validity") or {}
+    unsolved: Mapping[str, str] = validity.get("unsolved", {})
+    if unsolved:
+        few = ", ".join(list(unsolved)[:5]) + " and others" * (len(unsolved) > 5)
+        typer.echo(
+            f"note: the planner does not solve {len(unsolved)} of {row['instances']} instances: "
+            f"{few}. `animalcat battery show {row['battery']}` says why.",
+            err=True,
+        )
     typer.echo(f"battery {row['battery']}: {row['instances']} instances, digest {row['digest']}")

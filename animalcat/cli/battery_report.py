@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
+from animalcat.arena_configs.batteries import RECIPES
 from animalcat.arena_configs.families import FAMILIES
+from animalcat.arena_configs.origin import Origin
 from animalcat.cli.shared.output import fail
 from animalcat.cli.shared.progress import operation_progress
 from animalcat.client import Client
 from animalcat.client import values as client_values
 from animalcat.errors import AnimalcatError
+from animalcat.files import write_whole
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.spec import Layout
@@ -31,7 +36,7 @@ def reported(
 
     Args:
         client: Of the server.
-        name: Name of the battery; that of a family builds it if it is not there.
+        name: Name of the battery; that of a recipe or family builds it if it is not there.
         layout: Name or file of the layout; empty for none.
         variant: Its variant; empty for the default.
         maps: Most maps.
@@ -42,9 +47,7 @@ def reported(
         The report and its page; the page is empty unless it is wanted.
     """
     chosen = _layout(layout, variant)
-    if name in FAMILIES and name not in {one.id for one in client.list_batteries()}:
-        with operation_progress(f"building {name}") as watch:
-            client.build_battery(name, on_progress=watch)
+    build_if_missing(client, name)
     known = client.get_battery(name)
     received: list[client_values.Instance] = []
     for one in client.instances(name, arenas=page):
@@ -54,7 +57,7 @@ def reported(
     try:
         report = battery_report(
             name,
-            _battery(known, received),
+            battery_of(known, received),
             chosen,
             maps,
             lambda done, total: tell("simulating agents", done, total),
@@ -67,15 +70,27 @@ def reported(
     return report, html_page(report, arenas, lambda done, total: tell("drawing maps", done, total))
 
 
+def build_if_missing(client: Client, name: str) -> None:
+    """Build the battery of a recipe or a family if a server does not have it."""
+    if name in (*RECIPES, *FAMILIES) and name not in {one.id for one in client.list_batteries()}:
+        with operation_progress(f"building {name}") as watch:
+            client.build_battery(name, on_progress=watch)
+
+
+def received(client: Client, name: str) -> Battery:
+    """A battery of a server, without its arenas; it is built if it can be and is not there."""
+    build_if_missing(client, name)
+    return battery_of(client.get_battery(name), client.instances(name))
+
+
 def write(text: str, path: Path) -> None:
-    """Write a page as a whole.
+    """Write a page, either completely or not at all.
 
     Raises:
         AnimalcatError: The file cannot be written.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, "utf-8")
+        write_whole(path, text.encode())
     except OSError as error:
         raise AnimalcatError(f"{path}: cannot be written: {error.strerror}") from error
 
@@ -91,8 +106,9 @@ def _layout(name: str, variant: str) -> Layout | None:
         fail(str(error))
 
 
-def _battery(known: client_values.Battery, received: Iterable[client_values.Instance]) -> Battery:
+def battery_of(known: client_values.Battery, received: Iterable[client_values.Instance]) -> Battery:
     """A battery as the server has it, without the arenas' folder and the episodes' seeds."""
+    validity: Mapping[str, Any] = known.manifest.get("validity") or {}
     return Battery(
         digest=known.digest,
         units={feature.name: feature.unit for feature in known.features},
@@ -107,10 +123,16 @@ def _battery(known: client_values.Battery, received: Iterable[client_values.Inst
                 arena="",
                 missing=one.missing,
                 places=one.places,
+                origin=None if one.origin is None else Origin(**asdict(one.origin)),
+                suite=one.suite,
+                task_name=one.task,
+                variant=one.variant,
             )
             for one in received
         ),
         problems=known.problems,
         folder=Path(),
         versions={f.name: f.version for f in known.features if f.version},
+        recipe=known.manifest.get("recipe") or {},
+        unsolved=validity.get("unsolved"),
     )

@@ -10,9 +10,16 @@ from typing import Annotated, Any, Final
 import typer
 
 from animalcat.cli.shared.output import fail, print_json, print_rows, status
+from animalcat.cli.shared.remote import Data, client_for
 
-SPEED: Final = ("simulator", "sensors", "layouts", "service", "commands", "unity")
-PARTS: Final = (*SPEED, "slots", "twin", "demands", "adaptive")
+SPEED: Final = ("simulator", "sensors", "recording", "layouts", "service", "commands", "unity")
+PARTS: Final = (
+    *SPEED,
+    *("slots", "against", "report", "twin", "agents", "verdicts"),
+    *("fresh", "demands", "adaptive", "recovery", "trust"),
+)
+KEPT: Final = ("adaptive", "recovery", "trust")
+"""Parts that can write what they found to a folder."""
 COLUMNS: Final = (
     *("name", "median", "p99", "unit", "baseline", "ratio"),
     *("value", "low", "high", "target", "aim", "met", "note"),
@@ -24,9 +31,10 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="PART",
-            help=f"What to measure: {', '.join(PARTS)}. Without a name, all but the last four "
-            "are measured: slots and twin take some minutes, demands ten minutes, and adaptive "
-            "half an hour (3 minutes with --quick).",
+            help=f"What to measure: {', '.join(PARTS)}. Without a name, all but the last eleven "
+            "are measured: report takes a minute; slots, against, twin, agents and verdicts some "
+            "minutes; fresh and demands ten; and adaptive, recovery and trust half an hour each (3 "
+            "minutes with --quick).",
             show_default=False,
         ),
     ] = None,
@@ -49,29 +57,56 @@ def command(
             help="With --outcomes: the column of an agent's outcomes. Repeat it for several.",
         ),
     ] = None,
+    battery: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME_OR_PATH",
+            help="With the part adaptive: measure what is saved on this battery, beside the demand "
+            "vectors of the paper. It is a name from `battery list`, the folder of a stored "
+            "battery, or a table that `battery features -o` wrote.",
+        ),
+    ] = None,
     layout: Annotated[
-        str, typer.Option(metavar="NAME_OR_FILE", help="With --outcomes: the measurement layout.")
-    ] = "aaio",
+        str | None,
+        typer.Option(
+            metavar="NAME_OR_FILE",
+            help="With --outcomes or --battery: the measurement layout.",
+            show_default="aaio with --outcomes, object-permanence with --battery",
+        ),
+    ] = None,
+    variant: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="With --battery: the variant of the layout.",
+            show_default="measured for object-permanence, else the first",
+        ),
+    ] = None,
+    data: Data = None,
     keep: Annotated[
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="With the part adaptive: write all rows, seeds and curves to this folder.",
+            help="With the parts adaptive, recovery and trust: write all rows, seeds, and curves "
+            "or sessions to this folder.",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Measure how fast each part is, beside what it is compared with."""
+    """Measure how fast each part is, or how well it does, beside what it is compared with."""
     unknown = set(parts or ()) - set(PARTS)
     if unknown:
         fail(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
-    if keep is not None and (outcomes is not None or "adaptive" not in (parts or ())):
-        fail("--keep goes with `bench adaptive`, without --outcomes")
+    if keep is not None and (outcomes is not None or not {*KEPT} & {*(parts or ())}):
+        fail("--keep goes with the parts adaptive, recovery and trust, without --outcomes")
     results: dict[str, list[dict[str, Any]]] = {}
-    if outcomes is not None:
-        if parts != ["adaptive"]:
-            fail("--outcomes goes with `bench adaptive`")
-        results["adaptive"] = _recorded(outcomes, agent or [], layout, quick)
+    if outcomes is not None or battery is not None:
+        if parts != ["adaptive"] or (outcomes is not None and battery is not None):
+            fail("--outcomes and --battery go with `bench adaptive`, one of the two")
+        if battery is not None:
+            results["adaptive"] = _built(battery, layout, variant, data, quick, keep)
+        elif outcomes is not None:
+            results["adaptive"] = _recorded(outcomes, agent or [], layout or "aaio", quick)
         parts = []
         if not as_json:
             _print("adaptive", results["adaptive"])
@@ -80,7 +115,7 @@ def command(
             run: Callable[..., list[dict[str, Any]]] = importlib.import_module(
                 f"animalcat.benchmarks.{part}"
             ).run
-            results[part] = run(quick, keep) if part == "adaptive" else run(quick)
+            results[part] = run(quick, keep) if part in KEPT else run(quick)
         if not as_json:
             _print(part, results[part])
     if as_json:
@@ -96,6 +131,38 @@ def _recorded(outcomes: Path, agents: list[str], layout: str, quick: bool) -> li
         return recorded(table, outcomes.stem, layout, quick)
     except ValueError as error:
         fail(f"{outcomes}: {error}")
+
+
+def _built(
+    battery: str,
+    layout: str | None,
+    variant: str | None,
+    data: Path | None,
+    quick: bool,
+    keep: Path | None,
+) -> list[dict[str, Any]]:
+    from animalcat.benchmarks.adaptive import of_battery
+    from animalcat.benchmarks.adaptive_built import built, stored
+    from animalcat.cli.battery_report import received
+    from animalcat.layouts.library import load_layout
+    from animalcat.service.errors import ServiceError
+
+    name = layout or "object-permanence"
+    if variant is None:
+        variant = "measured" if name == "object-permanence" else ""
+    path = Path(battery)
+    try:
+        chosen = load_layout(name, variant)
+        if path.is_dir() or path.is_file():
+            title, found = path.stem, stored(path)
+        elif "/" in battery or path.suffix == ".csv":
+            fail(f"{battery}: no such file or folder")
+        else:
+            with client_for(None, data) as client:
+                title, found = battery, received(client, battery)
+        return of_battery(built(title, found, chosen), quick, keep)
+    except (OSError, ValueError, ServiceError) as error:
+        fail(f"{battery}: {error}")
 
 
 def _print(part: str, rows: list[dict[str, Any]]) -> None:

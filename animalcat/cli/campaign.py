@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
 from animalcat.cli.session.options import (
+    SPEC,
     ActionTimeout,
     Backend,
     Battery,
@@ -15,17 +17,25 @@ from animalcat.cli.session.options import (
     Certify,
     DecisionPeriod,
     Features,
+    Fresh,
     Layout,
     PolicyName,
     RandomShare,
     Seed,
     Variant,
+    arena_folders,
     find_battery,
     observation,
     parse_backend,
 )
 from animalcat.cli.session.plan import policy_name
-from animalcat.cli.shared.agent_process import GRACE_SECONDS, AgentProcess, check_reference
+from animalcat.cli.shared.agent_process import (
+    GRACE_SECONDS,
+    AgentProcess,
+    Bounds,
+    check_reference,
+)
+from animalcat.cli.shared.apart import AgentMay, Permission
 from animalcat.cli.shared.command_help import AGENT
 from animalcat.cli.shared.output import (
     FAILED,
@@ -47,7 +57,7 @@ from animalcat.cli.shared.remote import (
 )
 from animalcat.client import Client
 from animalcat.client.values import Campaign, Session
-from animalcat.envs.agents.load import PRIVILEGED
+from animalcat.envs.agents.limits import is_privileged
 from animalcat.errors import AnimalcatError
 from animalcat.layouts.adaptive.plan import Allocation
 
@@ -72,8 +82,8 @@ def run(
         list[str],
         typer.Option(
             metavar="REFERENCE",
-            help="An agent to measure: builtin:NAME, or path/to/file.py:Class. Give it twice or "
-            "more.",
+            help="An agent to measure: builtin:NAME, or path/to/file.py:Class, with "
+            "+LIMIT=STRENGTH. Give it twice or more.",
             rich_help_panel=AGENT,
         ),
     ],
@@ -140,6 +150,8 @@ def run(
     backend: Backend = "",
     seed: Seed = None,
     certify: Certify = None,
+    fresh: Fresh = None,
+    agent_may: AgentMay = Permission.PLAY,
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -150,9 +162,10 @@ def run(
     random arenas first. After that, episodes go to the agents whose profiles still overlap. The
     same command again goes on with the same campaign.
     """
+    shown = observation(camera, decision_period) or SPEC.observation_spec
     for reference in agent:
-        check_reference(reference)
-        if reference in PRIVILEGED:
+        check_reference(reference, shown)
+        if is_privileged(reference):
             fail(
                 f"{reference} is shown the arena's true state, and no agent of a campaign is; let "
                 f"it play a session of its own: animalcat session run --agent {reference}"
@@ -178,13 +191,16 @@ def run(
                 observation_spec=observation(camera, decision_period),
                 action_timeout_seconds=action_timeout,
                 certify=certify,
+                fresh=fresh,
             )
-        _show(client, _play(client, campaign), as_json)
+        bounds = Bounds(agent_may, arena_folders(battery, features))
+        _show(client, _play(client, campaign, bounds), as_json)
 
 
 @app.command()
 def resume(
     campaign: CampaignArgument,
+    agent_may: AgentMay = Permission.PLAY,
     allow_build: AllowBuild = None,
     server: Server = None,
     data: Data = None,
@@ -199,7 +215,7 @@ def resume(
         found = client.get_campaign(campaign)
         for reference in found.spec.agents:
             check_reference(reference)
-        _show(client, _play(client, found), as_json)
+        _show(client, _play(client, found, Bounds(agent_may)), as_json)
 
 
 @app.command("list")
@@ -223,6 +239,52 @@ def show(
 
 
 @app.command()
+def report(
+    campaign: CampaignArgument,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FILE.html", help="Write the page to this file."),
+    ] = Path("campaign.html"),
+    mixed: Annotated[
+        bool,
+        typer.Option(
+            "--mixed",
+            help="Compare agents that were measured with different layouts, backends or "
+            "observations all the same.",
+        ),
+    ] = False,
+    server: Server = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a page that compares the agents, from the draws of their posteriors.
+
+    An agent that has not played yet is left out, and the page says so.
+    """
+    from animalcat.cli.shared.comparing import show_comparison, side_by_side, write_comparison
+    from animalcat.cli.shared.pictures import read_sessions
+
+    with client_for(server, data) as client:
+        found = client.get_campaign(campaign)
+        played = [session for session in found.sessions if session.episodes]
+        if len(played) < 2:
+            fail(f"{len(played)} of {len(found.sessions)} agents have played; two are needed")
+        common = _common(client, found)
+        results = read_sessions([session.id for session in played], client.address, None)
+    row = _row(found)
+    idle = [session.spec.agent for session in found.sessions if not session.episodes]
+    intro = [
+        f"Battery {row['battery']}, layout {row['layout']}. {row['episodes']} of {row['budget']} "
+        f"episodes were played; {row['reason'] or 'the campaign goes on'}.",
+        *([f"Nothing was played yet by {', '.join(idle)}."] if idle else []),
+    ]
+    known = side_by_side(results, mixed=mixed)
+    write_comparison(known, output, f"Campaign {row['campaign']}", intro, common)
+    if as_json:
+        show_comparison(known, as_json=True)
+
+
+@app.command()
 def end(
     campaign: CampaignArgument, server: Server = None, data: Data = None, as_json: AsJson = False
 ) -> None:
@@ -236,17 +298,17 @@ def end(
         _show(client, found, as_json)
 
 
-def _play(client: Client, campaign: Campaign) -> Campaign:
+def _play(client: Client, campaign: Campaign, bounds: Bounds) -> Campaign:
     """Run every agent whose session is not over in a process of its own, until all are."""
     name = campaign.id
     typer.echo(f"campaign {name}", err=True)
     processes = {
-        session.name: AgentProcess(
-            client.address, session.name, session.spec.agent, session.spec.agent
-        )
+        session.name: AgentProcess(client, session, session.spec.agent, bounds)
         for session in campaign.sessions
         if not session.over
     }
+    for note in dict.fromkeys(process.note for process in processes.values() if process.note):
+        typer.echo(f"note: {note}", err=True)
     try:
         return _followed(client, name, processes)
     except AnimalcatError as error:
@@ -262,7 +324,7 @@ def _play(client: Client, campaign: Campaign) -> Campaign:
 def _followed(client: Client, name: str, processes: dict[str, AgentProcess]) -> Campaign:
     """The campaign once it is over; its progress is shown until then."""
     with bar() as progress:
-        lines = PipeLines(progress)
+        lines = PipeLines(progress.console.quiet)
         task = progress.add_task("starting", total=None)
         grace = GRACE_SECONDS
         while True:

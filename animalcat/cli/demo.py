@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import typer
 from rich.progress import track
 
 from animalcat.cli.session.commands import run_agent
-from animalcat.cli.shared.output import FAILED, fail, progress_console
+from animalcat.cli.shared.output import FAILED, fail, progress_console, status
 from animalcat.cli.shared.remote import client_for, session_row
-from animalcat.cli.shared.tables import print_profile
+from animalcat.cli.shared.tables import print_profile, print_verdict
+from animalcat.client.values import Episode
+from animalcat.files import write_whole
 from animalcat.service.recording import read_episode, verify
+from animalcat.service.recording.film import film
+from animalcat.service.recording.video import write_video
 
 AGENT: Final = "builtin:braitenberg"
+FILES: Final[Mapping[str, Literal["json", "html", "csv"]]] = {
+    "profile.json": "json",
+    "profile.html": "html",
+    "outcomes.csv": "csv",
+}
+RATE: Final = 10.0
+"""Steps a second of the video, unless it would be too long."""
+MOST_SECONDS: Final = 30.0
+"""Longest video."""
 
 
 def command(
@@ -33,8 +50,9 @@ def command(
 ) -> None:
     """Measure a simple agent from start to end: the quickest way to see what animalcat does.
 
-    A server is started and an agent connected. Its profile is written to a file, and its episodes
-    are played again.
+    A server is started and an agent connected. Its episodes are played again, its profile is
+    written to files, with a report as a page, and the episode that tells most becomes a video. The
+    verdict on the agent is printed last, and how to open the report and the video.
     """
     with client_for(None, data) as client:
         typer.echo(f"server {client.address}, data in {data}/")
@@ -51,19 +69,49 @@ def command(
         profile = client.profile(session)
         home = data / "profiles" / str(row["session"])
         home.mkdir(parents=True, exist_ok=True)
-        (home / "profile.json").write_bytes(client.export_profile(session, "json"))
-        (home / "profile.html").write_bytes(client.export_profile(session, "html"))
-        (home / "outcomes.csv").write_bytes(client.export_profile(session, "csv"))
+        with status("drawing the report"):
+            for name, form in FILES.items():
+                write_whole(home / name, client.export_profile(session, form))
+        shown = _worth_seeing(client.episodes(session))
     print_profile(
         profile,
         f"{AGENT}: {row['successes']} of {row['episodes']} episodes passed; {row['reason']}",
+        verdict=False,
     )
     recordings = data / "recordings" / session.id
     _replay(recordings)
     typer.echo(f"profile   {home / 'profile.json'}")
-    typer.echo(f"page      {home / 'profile.html'}")
     typer.echo(f"outcomes  {home / 'outcomes.csv'}")
     typer.echo(f"episodes  {recordings}/")
+    video = shown and _video(recordings / f"{shown.number}-{shown.attempt}.mcap", home)
+    print_verdict(profile)
+    opener = "open" if sys.platform == "darwin" else "xdg-open"
+    typer.echo("\nOpen these in a browser, or with the commands:")
+    typer.echo(f"  report  {opener} {shlex.quote(str(home / 'profile.html'))}")
+    if shown and video:
+        typer.echo(f"  video   {opener} {shlex.quote(str(video))}  (episode {shown.number})")
+
+
+def _worth_seeing(episodes: Sequence[Episode]) -> Episode | None:
+    """The episode whose outcome surprised most, a failure if there is one; None if none counts."""
+    counted = [one for one in episodes if one.outcome in ("success", "failure")]
+    failed = [one for one in counted if one.outcome == "failure"]
+
+    def surprise(one: Episode) -> float:
+        predicted = one.decision.predicted
+        return predicted if one.outcome == "failure" else 1.0 - predicted
+
+    return max(failed or counted, key=surprise, default=None)
+
+
+def _video(recording: Path, home: Path) -> Path:
+    """A short film of an episode: MP4 where the extra `video` is there, else GIF."""
+    read = read_episode(recording)
+    path = home / ("episode.mp4" if find_spec("av") else "episode.gif")
+    count = len(read.steps)
+    with status("drawing the video"):
+        write_video(path, film(read), max(RATE, count / MOST_SECONDS))
+    return path
 
 
 def _replay(recordings: Path) -> None:

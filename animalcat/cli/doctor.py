@@ -15,6 +15,8 @@ from typing import Annotated, Final, Literal
 
 import typer
 
+from animalcat.cli.shared.apart import way
+from animalcat.cli.shared.confine import NAMESPACES
 from animalcat.cli.shared.output import MISSING, fail, print_json, print_rows
 from animalcat.cli.shared.progress import progress
 
@@ -48,6 +50,7 @@ def examine() -> Iterator[Finding]:
     yield from server
     if all(finding.status == "absent" for finding in server):
         return  # A client only: what follows serves the simulator.
+    yield _agents()
     yield _x11()
     yield _works("simulator", _import_physics, f"{SERVER_EXTRA}; and libX11 (see above)")
     yield from _unity()
@@ -134,6 +137,21 @@ def _version(package: str) -> str:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return ""
+
+
+def _agents() -> Finding:
+    """Whether agents that a command starts are kept apart from the evaluator."""
+    item, found = "agents apart", way()
+    if found.name == NAMESPACES:
+        seen = "in namespaces: without the server's files, its memory, other processes and network"
+        return Finding(item, "ok", seen)
+    remedy = "optional; allow user namespaces (sysctl user.max_user_namespaces)"
+    if found.name:
+        seen = f"as another user: without the server's files and memory ({found.why})"
+        return Finding(item, "ok", seen, remedy)
+    return Finding(
+        item, "absent", f"agents could look into the server's files: {found.why}", remedy
+    )
 
 
 def _x11() -> Finding:

@@ -25,6 +25,11 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "Look for everything that animalcat needs, and say how to get it.",
     ),
     "serve": ("animalcat.cli.serve", "Serve a data directory to agents, operators and viewers."),
+    "server": ("animalcat.cli.server", "Say how a server is, and what it does."),
+    "token": (
+        "animalcat.cli.token",
+        "Make, list and revoke tokens, by which callers of a server prove who they are.",
+    ),
     "session": (
         "animalcat.cli.session.commands",
         "Measure an agent, and list, show, resume and cancel sessions.",
@@ -33,9 +38,19 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "animalcat.cli.campaign",
         "Measure several agents on one battery and compare them.",
     ),
-    "profile": ("animalcat.cli.profile", "Show and export what sessions have found out."),
-    "episode": ("animalcat.cli.episode.commands", "List and replay recorded episodes."),
-    "agent": ("animalcat.cli.agent", "Run an agent against a server elsewhere."),
+    "profile": ("animalcat.cli.profile", "Show, draw and export what sessions have found out."),
+    "outcomes": (
+        "animalcat.cli.outcomes",
+        "Export, import and list tables of outcomes, one row an episode.",
+    ),
+    "episode": (
+        "animalcat.cli.episode.commands",
+        "List, explain, replay and export recorded episodes.",
+    ),
+    "agent": (
+        "animalcat.cli.agent",
+        "Run an agent against a server elsewhere, and list agents and their limits.",
+    ),
     "arena": ("animalcat.cli.arena.commands", "Check, measure, draw and play arena files."),
     "battery": (
         "animalcat.cli.battery",

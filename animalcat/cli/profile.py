@@ -1,19 +1,21 @@
-"""`animalcat profile`: show and export cognitive profiles."""
+"""`animalcat profile`: show, draw and export cognitive profiles."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import typer
 
-from animalcat.cli.shared.output import print_json, status, wrote
+from animalcat.cli.shared.output import print_json, status, to_standard_output, wrote
 from animalcat.cli.shared.remote import AsJson, Data, Server, SessionArgument, client_for
 from animalcat.cli.shared.tables import print_profile
+from animalcat.files import write_whole
 
+_WHAT: Final = {"csv": "outcomes", "parquet": "outcomes", "netcdf": "posterior"}
+"""What is in the file, where that is not the profile."""
 app = typer.Typer(
-    help="Show and export what sessions have found out: cognitive profiles and outcomes.",
+    help="Show, draw and export what sessions have found out: cognitive profiles and outcomes.",
     no_args_is_help=True,
 )
 
@@ -44,11 +46,12 @@ def show(
 def export(
     session: SessionArgument,
     form: Annotated[
-        Literal["json", "html", "csv", "reanalysis"],
+        Literal["json", "html", "csv", "parquet", "netcdf", "reanalysis"],
         typer.Option(
             "--format",
-            help="json and html are the profile. csv is the table of outcomes, and reanalysis "
-            "what `session reanalyse --json` prints.",
+            help="json and html are the profile. csv and parquet are the table of outcomes, netcdf "
+            "is the posterior with its draws for ArviZ, and reanalysis what "
+            "`session reanalyse --json` prints.",
         ),
     ] = "json",
     output: Annotated[
@@ -65,8 +68,149 @@ def export(
         with status("writing it"):
             content = client.export_profile(session, form)
         if output is not None:
-            output.parent.mkdir(parents=True, exist_ok=True)
-            output.write_bytes(content)
-            wrote("outcomes" if form == "csv" else "profile", output)
+            write_whole(output, content)
+            wrote(_WHAT.get(form, "profile"), output)
             return
-    sys.stdout.buffer.write(content)
+    to_standard_output(content, form)
+
+
+@app.command()
+def plot(
+    sessions: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SESSION|FILE.nc...",
+            help="Ids of sessions, or files that `profile export --format netcdf` wrote. Pictures "
+            "of several agents take several.",
+        ),
+    ],
+    kind: Annotated[
+        Literal[
+            "forest",
+            "densities",
+            "trajectory",
+            "characteristic",
+            "grid",
+            "reliability",
+            "coverage",
+            "graph",
+            "comparison",
+            "population",
+            "heat",
+            "brier",
+            "generality",
+            "categories",
+            "radar",
+        ],
+        typer.Option(
+            help="What to draw. The first eight are of one agent; comparison, population, heat and "
+            "generality are of several; brier, categories and radar of one or more."
+        ),
+    ] = "forest",
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FILE", help="The picture: .svg, .png or .pdf."),
+    ] = Path("profile.svg"),
+    demand: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A demand of the grid. Give it twice.",
+            show_default="the first two that vary",
+        ),
+    ] = None,
+    server: Server = None,
+    data: Data = None,
+) -> None:
+    """Draw a profile as a picture."""
+    from animalcat.cli.shared.pictures import draw_profiles
+
+    draw_profiles(sessions, kind, output, demand or [], server=server, data=data)
+
+
+@app.command()
+def compare(
+    sessions: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SESSION|FILE.nc...",
+            help="Ids of two or more sessions, or files that `profile export --format netcdf` "
+            "wrote.",
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE.html", help="Write the comparison as a page as well."
+        ),
+    ] = None,
+    mixed: Annotated[
+        bool,
+        typer.Option(
+            "--mixed",
+            help="Compare agents that were measured with different layouts, backends or "
+            "observations all the same. Of different layouts, the nodes are compared that are the "
+            "same in all.",
+        ),
+    ] = False,
+    server: Server = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare agents: intervals, ranks and differences, from the draws of their posteriors.
+
+    What was different when they were measured is said. Different layouts, backends or observations
+    are compared only with --mixed.
+    """
+    from animalcat.cli.shared.comparing import show_comparison, side_by_side, write_comparison
+    from animalcat.cli.shared.pictures import read_sessions
+
+    known = side_by_side(read_sessions(sessions, server, data), mixed=mixed)
+    if output is not None:
+        write_comparison(known, output, f"Comparison of {' and '.join(known.results)}")
+    if output is None or as_json:
+        show_comparison(known, as_json=as_json)
+
+
+@app.command()
+def predict(
+    session: Annotated[
+        str,
+        typer.Argument(
+            metavar="SESSION|FILE.nc",
+            help="The id of a session, or a file that `profile export --format netcdf` wrote.",
+        ),
+    ],
+    battery: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="Predict this battery.", show_default="the session's own"
+        ),
+    ] = "",
+    top: Annotated[
+        int,
+        typer.Option(
+            metavar="NUMBER", min=0, help="Name so many arenas that would tell most of the agent."
+        ),
+    ] = 5,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write the prediction of every arena to this file: .csv or .json.",
+        ),
+    ] = None,
+    server: Server = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Predict which arenas of a battery the agent passes, and which few would tell most of it.
+
+    Intervals of an arena say how well the agent is known; those of numbers of arenas allow for luck
+    as well.
+    """
+    from animalcat.cli.profile_prediction import predict_battery
+
+    predict_battery(session, battery, top, output, server=server, data=data, as_json=as_json)

@@ -4,22 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import sys
+from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
 from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE, fail
 from animalcat.cli.shared.remote import AllowBuild, Data
+from animalcat.service.access.certificates import CertificateError, self_signed
 from animalcat.service.host.lock import DirectoryInUseError
 from animalcat.service.host.settings import ExposureError, Settings
+from animalcat.service.logs import configure
+from animalcat.service.rpc.metrics import MetricsError
 from animalcat.service.rpc.server import PortInUseError, serve
-from animalcat.service.storage.migrate import StoreTooNewError
+from animalcat.service.storage.migrate import StoreTooNewError, StoreUnreachableError
 
 LISTENING: Final = "Where it listens"
+WATCHING: Final = "What it shows of itself"
+SAFETY: Final = "Who may call"
+MOST: Final = "How much it takes on"
 LIMITS: Final = "What it waits for"
 """Groups of options."""
+
+
+class LogStyle(StrEnum):
+    """How the log is written."""
+
+    plain = "plain"
+    json = "json"
 
 
 def command(
@@ -38,13 +52,138 @@ def command(
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="The address to listen at. Only addresses of this machine are allowed.",
+            help="The address to listen at. One that other machines can reach, such as 0.0.0.0, "
+            "needs TLS: --self-signed, or a certificate of your own.",
             show_default="127.0.0.1",
             rich_help_panel=LISTENING,
         ),
     ] = None,
+    self_signed: Annotated[
+        bool | None,
+        typer.Option(
+            "--self-signed",
+            help="Speak TLS with a certificate that the server makes for itself and keeps. Callers "
+            "know it by the fingerprint that is printed.",
+            rich_help_panel=SAFETY,
+        ),
+    ] = None,
+    name: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="HOST",
+            help="With --self-signed: a name or an address under which callers reach the server, "
+            "besides those that this machine knows of itself. Repeat it for several.",
+            rich_help_panel=SAFETY,
+        ),
+    ] = None,
+    tls_certificate: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Speak TLS with this certificate (PEM), followed by those that signed it.",
+            rich_help_panel=SAFETY,
+        ),
+    ] = None,
+    tls_key: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="The private key of the certificate.", rich_help_panel=SAFETY
+        ),
+    ] = None,
+    client_ca: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Mutual TLS: admit only callers with a certificate that one of these signed "
+            "(`animalcat token certificate` makes them).",
+            rich_help_panel=SAFETY,
+        ),
+    ] = None,
+    require_token: Annotated[
+        bool | None,
+        typer.Option(
+            "--require-token",
+            help="Ask callers of this machine for a token as well. Others need one in any case.",
+            rich_help_panel=SAFETY,
+        ),
+    ] = None,
     data: Data = None,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Keep sessions in this PostgreSQL database, which several servers may share: "
+            "postgresql://USER:PASSWORD@HOST/DATABASE. They share the data directory too. Better "
+            "given as ANIMALCAT_STORE, as a command line can be seen by others.",
+            show_default="SQLite in the data directory",
+        ),
+    ] = None,
     allow_build: AllowBuild = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PORT",
+            help="Offer measurements to Prometheus at this port of this machine, or at HOST:PORT.",
+            rich_help_panel=WATCHING,
+        ),
+    ] = None,
+    log: Annotated[
+        LogStyle,
+        typer.Option(
+            help="Write the log for people, or as JSON lines with session and episode.",
+            rich_help_panel=WATCHING,
+        ),
+    ] = LogStyle.plain,
+    max_agents: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            min=1,
+            help="The most agents that play at once. Each takes a simulator process.",
+            show_default="256",
+            rich_help_panel=MOST,
+        ),
+    ] = None,
+    max_streams: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            min=1,
+            help="The most other streams at once, such as those that watch sessions.",
+            show_default="1000",
+            rich_help_panel=MOST,
+        ),
+    ] = None,
+    max_open_sessions: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            min=1,
+            help="The most sessions that are not over.",
+            show_default="10000",
+            rich_help_panel=MOST,
+        ),
+    ] = None,
+    max_operations: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            min=1,
+            help="The most batteries that are uploaded or made at once.",
+            show_default="8",
+            rich_help_panel=MOST,
+        ),
+    ] = None,
+    spare_memory: Annotated[
+        int | None,
+        typer.Option(
+            metavar="MIB",
+            min=0,
+            help="Begin nothing that needs much memory when less than this is free, in MiB.",
+            show_default="256",
+            rich_help_panel=MOST,
+        ),
+    ] = None,
     worker_quiet_seconds: Annotated[
         float | None,
         typer.Option(
@@ -94,11 +233,24 @@ def command(
     ] = False,
 ) -> None:
     """Serve a data directory to agents, operators and viewers, until SIGTERM or Ctrl-C."""
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+    configure(log.value)
     given: dict[str, Any] = {
         "port": port,
         "host": host,
+        "self_signed": self_signed,
+        "host_names": name or None,
+        "tls_certificate": tls_certificate,
+        "tls_key": tls_key,
+        "client_ca": client_ca,
+        "require_token": require_token,
+        "max_agents": max_agents,
+        "max_streams": max_streams,
+        "max_open_sessions": max_open_sessions,
+        "max_operations": max_operations,
+        "spare_memory_bytes": None if spare_memory is None else spare_memory << 20,
         "home": data,
+        "store": store,
+        "metrics": metrics,
         "allowed_builds": allow_build,
         "worker_quiet_seconds": worker_quiet_seconds,
         "worker_cpu_seconds": worker_cpu_seconds,
@@ -108,19 +260,43 @@ def command(
     settings = Settings(**{key: value for key, value in given.items() if value is not None})
 
     def ready(address: str) -> None:
+        told = _told(settings, address)
         if as_json or private:
-            typer.echo(json.dumps({"address": address, "data": str(settings.home.absolute())}))
+            typer.echo(json.dumps(told))
         else:
             typer.echo(f"animalcat serves {settings.home} at {address}; Ctrl-C stops it")
+            if "ca" in told:
+                typer.echo(f"callers know it by: --ca {told['ca']}")
+            if told["token"]:
+                typer.echo("callers need a token, from: animalcat token create" + _where(settings))
         sys.stdout.flush()
 
     try:
         asyncio.run(serve(settings, ready, with_stdin=private))
-    except ExposureError as error:
+    except (ExposureError, CertificateError) as error:
         fail(str(error), BAD_INPUT)
-    except StoreTooNewError as error:
+    except (StoreTooNewError, StoreUnreachableError, MetricsError) as error:
         fail(str(error), BAD_INPUT)
     except (DirectoryInUseError, PortInUseError) as error:
         fail(str(error), UNREACHABLE)
     except OSError as error:
         fail(f"{error.filename or settings.home}: {error.strerror or error}", UNREACHABLE)
+
+
+def _told(settings: Settings, address: str) -> dict[str, Any]:
+    """What is said once the server listens."""
+    told: dict[str, Any] = {
+        "address": address,
+        "data": str(settings.home.absolute()),
+        "tls": settings.tls,
+        "token": not settings.open_to_machine,
+    }
+    if settings.self_signed:
+        made = self_signed(settings.home, settings.host_names)
+        told |= {"ca": made.fingerprint, "certificate": str(made.certificate.absolute())}
+    return told
+
+
+def _where(settings: Settings) -> str:
+    """The option that names the data directory again, where it is not the usual one."""
+    return f" --data {settings.home}" if settings.home != Settings().home else ""

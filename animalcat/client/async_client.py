@@ -17,13 +17,14 @@ from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Literal, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, TypeVar
 
 import grpc
 
 from animalcat import names
 from animalcat.client import converters
 from animalcat.client.connection import open_channel, translated_errors
+from animalcat.client.credentials import Credentials, credentials
 from animalcat.client.evaluation import (
     AnyAgent,
     EvaluationSummary,
@@ -41,18 +42,25 @@ from animalcat.client.values import (
     Layout,
     Operation,
     OperationState,
+    Opponent,
     Policy,
     PolicyName,
+    RecipeText,
     RecordedStep,
     Session,
     SessionEvent,
     SessionSpec,
     SessionState,
     StoppingRule,
+    Ticket,
+    Verdict,
+    Verified,
 )
 from animalcat.envs.types import ObservationSpec
 from animalcat.errors import AnimalcatError
 from animalcat.v1 import (
+    access_pb2,
+    access_pb2_grpc,
     campaigns_pb2,
     campaigns_pb2_grpc,
     layouts_pb2,
@@ -64,10 +72,15 @@ from animalcat.v1 import (
     sessions_pb2,
     sessions_pb2_grpc,
 )
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 from animalcat.words import OPERATIONS, STATES
 
 SessionLike: TypeAlias = str | Session
 """A session, its id or its resource name."""
+CertificateFiles: TypeAlias = tuple[str | os.PathLike[str], str | os.PathLike[str]]
+"""The file of a certificate and that of its private key."""
 OnProgress: TypeAlias = Callable[[Operation], None]
 """Is told of an operation as it goes on."""
 Recorded: TypeAlias = EpisodeHeader | RecordedStep | EpisodeFooter
@@ -87,10 +100,19 @@ _FORMATS: Final = {
     "html": results_pb2.PROFILE_FORMAT_HTML,
     "csv": results_pb2.PROFILE_FORMAT_OUTCOMES_CSV,
     "reanalysis": results_pb2.PROFILE_FORMAT_REANALYSIS_JSON,
+    "parquet": results_pb2.PROFILE_FORMAT_OUTCOMES_PARQUET,
+    "netcdf": results_pb2.PROFILE_FORMAT_NETCDF,
 }
 
 
-def aconnect(address: str, *, wait_seconds: float = 0.0) -> Connecting:
+def aconnect(
+    address: str,
+    *,
+    token: str | None = None,
+    ca: str | os.PathLike[str] | None = None,
+    certificate: CertificateFiles | None = None,
+    wait_seconds: float = 0.0,
+) -> Connecting:
     """Connect to a server from asynchronous code.
 
     In a program, the connection closes with the block:
@@ -104,20 +126,28 @@ def aconnect(address: str, *, wait_seconds: float = 0.0) -> Connecting:
 
     Args:
         address: "host:port".
+        token: What proves who you are, or "@FILE" to read it from; a server of this machine needs
+            none as a rule. None: `ANIMALCAT_TOKEN` of the environment.
+        ca: How the server is known, where it speaks TLS: a file with its certificate, or the
+            fingerprint "sha256:..." that it prints. None: `ANIMALCAT_CA`, or else the certificates
+            that this machine trusts.
+        certificate: Files of your own certificate and its key, where the server asks for one. None:
+            `ANIMALCAT_CERTIFICATE` and `ANIMALCAT_KEY`.
         wait_seconds: How long to wait for a server that is still starting.
 
     Raises:
         AnimalcatError: The address is malformed, or (when awaited) no animalcat server answers
             there.
     """
-    return Connecting(checked_address(address), wait_seconds)
+    shown = credentials(token, ca, certificate)
+    return Connecting(checked_address(address), wait_seconds, shown)
 
 
 class Connecting:
     """A connection that is about to be made: `await` it, or enter it with `async with`."""
 
-    def __init__(self, address: str, wait_seconds: float) -> None:
-        self._address, self._wait_seconds = address, wait_seconds
+    def __init__(self, address: str, wait_seconds: float, shown: Credentials) -> None:
+        self._address, self._wait_seconds, self._shown = address, wait_seconds, shown
 
     def __await__(self) -> Generator[Any, None, AsyncClient]:
         return self._open().__await__()
@@ -135,7 +165,8 @@ class Connecting:
         await self._client.close()
 
     async def _open(self) -> AsyncClient:
-        return AsyncClient(self._address, await open_channel(self._address, self._wait_seconds))
+        channel = await open_channel(self._address, self._wait_seconds, self._shown)
+        return AsyncClient(self._address, channel)
 
 
 class AsyncClient:
@@ -156,6 +187,7 @@ class AsyncClient:
         """Use a channel of the running event loop, which `close` closes; see `aconnect`."""
         self.address: Final = address
         self.channel: Final = channel
+        self._access = access_pb2_grpc.AccessStub(channel)
         self._batteries = sessions_pb2_grpc.BatteriesStub(channel)
         self._sessions = sessions_pb2_grpc.SessionsStub(channel)
         self._campaigns = campaigns_pb2_grpc.CampaignsStub(channel)
@@ -239,6 +271,8 @@ class AsyncClient:
         record_pixels: bool | None = None,
         certify: bool | None = None,
         slots: int | None = None,
+        fresh: bool | None = None,
+        against: SessionLike = "",
         request_id: str = "",
     ) -> Session:
         """Create a session that waits for its agent.
@@ -269,6 +303,10 @@ class AsyncClient:
             record_pixels: Keep camera images in the recordings.
             certify: Let NUTS refits certify the live posterior, as by default.
             slots: How many episodes may be played at once; 1 by default.
+            fresh: Play a twin of every instance, an arena of the session's own with the same
+                demands, so that the battery cannot be learnt by heart.
+            against: Another agent's session: play the arenas that it has played, in random order,
+                until the two agents are told apart.
             request_id: The same id again gives the same session.
 
         Raises:
@@ -291,6 +329,8 @@ class AsyncClient:
             record_pixels=record_pixels,
             certify=certify,
             slots=slots,
+            fresh=fresh,
+            against=Opponent(names.parse_session(session_name(against))) if against else None,
         )
         request = sessions_pb2.CreateSessionRequest(
             spec=converters.session_spec_to_proto(spec), request_id=request_id
@@ -303,6 +343,12 @@ class AsyncClient:
         request = sessions_pb2.GetSessionRequest(name=session_name(session))
         answer = await self._call(self._sessions.GetSession, request)
         return converters.session_from_proto(answer.session)
+
+    async def get_ticket(self, session: SessionLike) -> Ticket:
+        """A ticket with which the process of an agent plays one session and does nothing else."""
+        request = access_pb2.GetTicketRequest(session=session_name(session))
+        answer = await self._call(self._access.GetTicket, request)
+        return converters.ticket_from_proto(answer)
 
     async def find_session(self, session: SessionLike = "") -> Session:
         """The session that is meant; where none is named, the one that waits for an agent.
@@ -370,6 +416,12 @@ class AsyncClient:
         answer = await self._call(self._sessions.CancelSession, request)
         return converters.session_from_proto(answer.session)
 
+    async def verify_session(self, session: SessionLike) -> Verified:
+        """Look whether a session's records and recordings are as they were stored."""
+        request = sessions_pb2.VerifySessionRequest(name=session_name(session))
+        found = await self._call(self._sessions.VerifySession, request)
+        return Verified(tuple(found.problems), found.links, found.head, found.uncovered)
+
     async def pause_session(self, session: SessionLike) -> Session:
         """Begin no further episode of a session; what is being played is played to its end."""
         request = sessions_pb2.PauseSessionRequest(name=session_name(session))
@@ -425,6 +477,7 @@ class AsyncClient:
         action_timeout_seconds: float | None = None,
         record_pixels: bool | None = None,
         certify: bool | None = None,
+        fresh: bool | None = None,
         request_id: str = "",
     ) -> Campaign:
         """Create a campaign of several agents, whose sessions wait for them.
@@ -453,6 +506,7 @@ class AsyncClient:
             action_timeout_seconds: How long one action may take.
             record_pixels: Keep camera images in the recordings.
             certify: Let NUTS refits certify the live posteriors.
+            fresh: Play twins of the instances; all agents play the same twins.
             request_id: The same id again gives the same campaign.
 
         Raises:
@@ -472,6 +526,7 @@ class AsyncClient:
             action_timeout_seconds=action_timeout_seconds,
             record_pixels=record_pixels,
             certify=certify,
+            fresh=fresh,
         )
         spec = CampaignSpec(
             tuple(agents), session, budget, common, block, at_once, alike, confidence
@@ -586,17 +641,29 @@ class AsyncClient:
         return json.loads((await self._call(self._profiles.GetProfile, request)).profile_json)
 
     async def export_profile(
-        self, session: SessionLike, form: Literal["json", "html", "csv", "reanalysis"] = "json"
+        self,
+        session: SessionLike,
+        form: Literal["json", "html", "csv", "parquet", "netcdf", "reanalysis"] = "json",
     ) -> bytes:
         """The profile as a file's content.
 
-        "csv" is the table of outcomes, "reanalysis" success on the whole battery and the
-        calibration of predictions, both weighted by propensities, as JSON.
+        "csv" and "parquet" are the table of outcomes, which `animalcat.outcomes` reads. "netcdf" is
+        the posterior with its draws, for ArviZ. "reanalysis" is success on the whole battery and
+        the calibration of predictions, both weighted by propensities, as JSON.
         """
         request = results_pb2.ExportProfileRequest(
             name=_profile_name(session), format=converters.number(form, _FORMATS, "format")
         )
         return (await self._call(self._profiles.ExportProfile, request)).content
+
+    async def outcomes(self, session: SessionLike) -> DataFrame:
+        """The table of outcomes as a pandas frame, with the columns of `animalcat.outcomes`.
+
+        It needs pandas and pyarrow, which the extra `server` brings.
+        """
+        from animalcat.outcomes import read_outcomes
+
+        return read_outcomes(await self.export_profile(session, "parquet"), "parquet")
 
     async def episodes(self, session: SessionLike | None = None) -> list[Episode]:
         """The episodes of a session in the order they were played, all attempts.
@@ -610,6 +677,25 @@ class AsyncClient:
             self._episodes.ListEpisodes, request, "episodes", converters.episode_from_proto
         )
         return [episode async for episode in pages]
+
+    async def explain_episode(
+        self, session: SessionLike, episode: int, attempt: int | None = None
+    ) -> dict[str, Any]:
+        """Why an episode ended as it did, by the schema "episode_explain".
+
+        Args:
+            session: Which.
+            episode: Its number.
+            attempt: Which try at it; None for the one that counts.
+        """
+        name = names.episode_name(names.parse_session(session_name(session)), episode, attempt)
+        request = results_pb2.ExplainEpisodeRequest(name=name)
+        answer = await self._call(self._episodes.ExplainEpisode, request)
+        return json.loads(answer.explanation_json)
+
+    async def verdict(self, session: SessionLike) -> Verdict | None:
+        """The verdict that ends the profile; None in profiles that older versions made."""
+        return converters.verdict_from_profile(await self.profile(session))
 
     def stream_episode(
         self, session: SessionLike, episode: int, attempt: int | None = None
@@ -649,6 +735,7 @@ class AsyncClient:
         *,
         seed: int = 0,
         features: str | os.PathLike[str] | None = None,
+        pattern: str = "",
         on_progress: OnProgress | None = None,
     ) -> Battery:
         """Store arena files as a battery; the same content again gives the same battery.
@@ -657,8 +744,11 @@ class AsyncClient:
             path: A YAML file, or a folder of them.
             name: Of the battery; by default made from the path.
             seed: For values that the files leave to chance.
-            features: A CSV file with meta-features of one's own: a column `instance`, and one for
-                each feature, its unit in brackets where it has one.
+            features: A CSV file that says more of the instances: a column `instance`, any of
+                `suite`, `paradigm`, `task` and `variant`, and one for each meta-feature of one's
+                own, its unit in brackets where it has one.
+            pattern: What the names of the instances say, as in `{paradigm}-{task}-{variant}`; by
+                default the paradigm is what stands first.
             on_progress: Is told how far it is.
 
         Raises:
@@ -670,7 +760,7 @@ class AsyncClient:
 
         async def frames() -> AsyncGenerator[sessions_pb2.ImportBatteryRequest]:
             header = sessions_pb2.BatteryHeader(
-                name=name or names.to_component(source.resolve().stem), seed=seed
+                name=name or names.to_component(source.resolve().stem), seed=seed, names=pattern
             )
             yield sessions_pb2.ImportBatteryRequest(header=header)
             for relative, file in files:
@@ -686,24 +776,40 @@ class AsyncClient:
 
     async def build_battery(
         self,
-        family: str,
+        family: str | RecipeText,
         instances: int | None = None,
         *,
-        seed: int = 0,
+        seed: int | None = None,
         name: str = "",
         on_progress: OnProgress | None = None,
     ) -> Battery:
-        """Build a battery from a family of arenas.
+        """Build a battery from a recipe or a family of arenas.
 
         Args:
-            family: Name of the family, for example "navigation".
-            instances: How many; 450 by default.
-            seed: For the drawing.
-            name: Of the battery; the family's where empty.
+            family: Name of a recipe or of a family that the server knows, for example
+                "navigation"; the recipe where both have this name. Or a recipe of one's own.
+            instances: How many. By default 450 of a family, and of a recipe what it asks for; its
+                counts are scaled.
+            seed: For the drawing. By default 0 for a family, and the recipe's for a recipe.
+            name: Of the battery; that of the recipe or family where empty.
             on_progress: Is told how far it is.
+
+        Raises:
+            AnimalcatError: There is no such recipe or family, or the recipe is wrong; the message
+                names the place.
         """
+        own = None
+        if isinstance(family, RecipeText):
+            own = sessions_pb2.Recipe(
+                file=family.file, text=family.text, families=dict(family.families)
+            )
         request = sessions_pb2.BuildBatteryRequest(
-            family=family, instances=instances, seed=seed, name=name
+            family="" if isinstance(family, RecipeText) else family,
+            recipe=own,
+            instances=instances,
+            seed=seed or 0,
+            recipe_seed=seed is None,
+            name=name,
         )
         begun = await self._call(self._batteries.BuildBattery, request)
         return await self._made(begun.operation, on_progress)
@@ -733,8 +839,11 @@ class AsyncClient:
         """
         request = sessions_pb2.GetBatteryRequest(name=converters.battery_name(battery))
         answer = await self._call(self._batteries.GetBattery, request)
-        features = tuple(map(converters.feature_from_proto, answer.features))
-        return replace(converters.battery_from_proto(answer.battery), features=features)
+        return replace(
+            converters.battery_from_proto(answer.battery),
+            features=tuple(map(converters.feature_from_proto, answer.features)),
+            manifest=json.loads(answer.manifest_json or "{}"),
+        )
 
     def instances(self, battery: str, *, arenas: bool = False) -> AsyncGenerator[Instance]:
         """The instances of a battery with their meta-features, by name.
@@ -818,11 +927,13 @@ class AsyncClient:
 
 
 def checked_address(address: str) -> str:
-    """The address of a server, if it is "host:port".
+    """The address of a server, if it is "host:port" or "unix:PATH".
 
     Raises:
         AnimalcatError: It is not.
     """
+    if address.startswith("unix:/"):
+        return address
     host, colon, port = address.rpartition(":")
     if not (colon and host and port.isascii() and port.isdigit() and 0 < int(port) < 65536):
         raise AnimalcatError(f"address {address!r} is not HOST:PORT, such as localhost:50051")

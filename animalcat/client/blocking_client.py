@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from functools import wraps
 from types import TracebackType
 from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 
-from animalcat.client.async_client import AsyncClient, SessionLike, aconnect
+from animalcat.client.async_client import (
+    AsyncClient,
+    CertificateFiles,
+    Connecting,
+    SessionLike,
+    aconnect,
+)
 from animalcat.client.connection import PrivateLoop
 from animalcat.client.evaluation import AnyAgent, EvaluationSummary, PlayedEpisode
 from animalcat.envs.types import ObservationSpec
@@ -17,7 +24,14 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
-def connect(address: str, *, wait_seconds: float = 0.0) -> Client:
+def connect(
+    address: str,
+    *,
+    token: str | None = None,
+    ca: str | os.PathLike[str] | None = None,
+    certificate: CertificateFiles | None = None,
+    wait_seconds: float = 0.0,
+) -> Client:
     """Connect to a server.
 
         with animalcat.connect("localhost:50051") as client:
@@ -27,12 +41,19 @@ def connect(address: str, *, wait_seconds: float = 0.0) -> Client:
 
     Args:
         address: "host:port".
+        token: What proves who you are, or "@FILE" to read it from; a server of this machine needs
+            none as a rule. None: `ANIMALCAT_TOKEN` of the environment.
+        ca: How the server is known, where it speaks TLS: a file with its certificate, or the
+            fingerprint "sha256:..." that it prints. None: `ANIMALCAT_CA`, or else the certificates
+            that this machine trusts.
+        certificate: Files of your own certificate and its key, where the server asks for one. None:
+            `ANIMALCAT_CERTIFICATE` and `ANIMALCAT_KEY`.
         wait_seconds: How long to wait for a server that is still starting.
 
     Raises:
         AnimalcatError: The address is malformed, or no animalcat server answers there.
     """
-    return Client(address, wait_seconds=wait_seconds)
+    return Client(address, token=token, ca=ca, certificate=certificate, wait_seconds=wait_seconds)
 
 
 def _blocking(
@@ -80,11 +101,22 @@ class Client:
         aio: The same client for coroutines that `run` is given.
     """
 
-    def __init__(self, address: str, *, wait_seconds: float = 0.0) -> None:
+    def __init__(
+        self,
+        address: str,
+        *,
+        token: str | None = None,
+        ca: str | os.PathLike[str] | None = None,
+        certificate: CertificateFiles | None = None,
+        wait_seconds: float = 0.0,
+    ) -> None:
         """Connect; see `connect`."""
+        connecting = aconnect(
+            address, token=token, ca=ca, certificate=certificate, wait_seconds=wait_seconds
+        )
         self._loop = PrivateLoop()
         try:
-            self.aio: Final = self._loop.run(_connected(address, wait_seconds))
+            self.aio: Final = self._loop.run(_connected(connecting))
         except BaseException:
             self._loop.close()
             raise
@@ -158,6 +190,7 @@ class Client:
         )
 
     create_session = _blocking(AsyncClient.create_session)
+    get_ticket = _blocking(AsyncClient.get_ticket)
     get_session = _blocking(AsyncClient.get_session)
     find_session = _blocking(AsyncClient.find_session)
     list_sessions = _blocking(AsyncClient.list_sessions)
@@ -165,13 +198,17 @@ class Client:
     watch_session = _iterating(AsyncClient.watch_session)
     cancel_session = _blocking(AsyncClient.cancel_session)
     pause_session = _blocking(AsyncClient.pause_session)
+    verify_session = _blocking(AsyncClient.verify_session)
     resume_session = _blocking(AsyncClient.resume_session)
     delete_session = _blocking(AsyncClient.delete_session)
     invalidate_episode = _blocking(AsyncClient.invalidate_episode)
     episodes = _blocking(AsyncClient.episodes)
     stream_episode = _iterating(AsyncClient.stream_episode)
     profile = _blocking(AsyncClient.profile)
+    verdict = _blocking(AsyncClient.verdict)
+    explain_episode = _blocking(AsyncClient.explain_episode)
     export_profile = _blocking(AsyncClient.export_profile)
+    outcomes = _blocking(AsyncClient.outcomes)
     create_campaign = _blocking(AsyncClient.create_campaign)
     get_campaign = _blocking(AsyncClient.get_campaign)
     list_campaigns = _blocking(AsyncClient.list_campaigns)
@@ -190,5 +227,5 @@ class Client:
     cancel_operation = _blocking(AsyncClient.cancel_operation)
 
 
-async def _connected(address: str, wait_seconds: float) -> AsyncClient:
-    return await aconnect(address, wait_seconds=wait_seconds)
+async def _connected(connecting: Connecting) -> AsyncClient:
+    return await connecting

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine, Generator, Iterator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator
 from concurrent import futures
 from contextlib import contextmanager, suppress
-from typing import Any, Final, TypeVar
+from functools import partial
+from typing import Any, Final, Self, TypeVar
 
 import grpc
 
+from animalcat.client.credentials import Credentials, credentials, is_local
 from animalcat.errors import AnimalcatError, from_rpc
 
 _T = TypeVar("_T")
@@ -22,12 +24,15 @@ _SERVING: Final = b"\x08\x01"
 # HealthCheckResponse{status: SERVING}; by hand, because its package is not in the base install.
 
 
-async def open_channel(address: str, wait_seconds: float = 0.0) -> grpc.aio.Channel:
+async def open_channel(
+    address: str, wait_seconds: float = 0.0, shown: Credentials | None = None
+) -> grpc.aio.Channel:
     """A channel to a server that says that it is well; it lives in the running event loop.
 
     Args:
-        address: "host:port".
+        address: "host:port", or "unix:PATH".
         wait_seconds: How long to wait for a server that is still starting.
+        shown: What to show to the server, and how it is known; None: what the environment says.
 
     Raises:
         AnimalcatError: Nothing listens there, or what listens is no animalcat server.
@@ -36,16 +41,81 @@ async def open_channel(address: str, wait_seconds: float = 0.0) -> grpc.aio.Chan
         ("grpc.max_receive_message_length", _MAX_MESSAGE),
         ("grpc.max_send_message_length", _MAX_MESSAGE),
     ]
-    host = address.rpartition(":")[0].strip("[]")
-    if host in ("localhost", "::1") or host.startswith("127."):
+    if is_local(address):
         options.append(("grpc.enable_http_proxy", 0))
-    channel = grpc.aio.insecure_channel(address, options=options)
+    shown = credentials() if shown is None else shown
+    if shown.speaks_tls(address):
+        # In a thread: it may ask the server for its certificate.
+        secured = await asyncio.to_thread(shown.channel, address)
+        channel = grpc.aio.secure_channel(address, secured, options=options)
+    else:
+        channel = grpc.aio.insecure_channel(address, options=options)
+    if metadata := shown.metadata():
+        channel = AuthorisedChannel(channel, metadata)
     try:
         await _check(channel, address, wait_seconds)
     except BaseException:
         await channel.close()
         raise
     return channel
+
+
+class AuthorisedChannel(grpc.aio.Channel):
+    """A channel that sends the same metadata with every call.
+
+    gRPC's own interceptors would do it, but they stand between the frames of a stream as well.
+    """
+
+    def __init__(self, channel: grpc.aio.Channel, metadata: tuple[tuple[str, str], ...]) -> None:
+        """Wrap a channel.
+
+        Args:
+            channel: The channel; closed with this one.
+            metadata: What to send.
+        """
+        self._channel: Any = channel
+        self._metadata = metadata
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
+    async def close(self, grace: float | None = None) -> None:
+        """Close the channel."""
+        await self._channel.close(grace)
+
+    def get_state(self, try_to_connect: bool = False) -> grpc.ChannelConnectivity:
+        """See `grpc.aio.Channel`."""
+        return self._channel.get_state(try_to_connect)
+
+    async def wait_for_state_change(self, last_observed_state: grpc.ChannelConnectivity) -> None:
+        """See `grpc.aio.Channel`."""
+        await self._channel.wait_for_state_change(last_observed_state)
+
+    async def channel_ready(self) -> None:
+        """See `grpc.aio.Channel`."""
+        await self._channel.channel_ready()
+
+    def unary_unary(self, *arguments: Any, **named: Any) -> Any:
+        """See `grpc.aio.Channel`."""
+        return self._with(self._channel.unary_unary(*arguments, **named))
+
+    def unary_stream(self, *arguments: Any, **named: Any) -> Any:
+        """See `grpc.aio.Channel`."""
+        return self._with(self._channel.unary_stream(*arguments, **named))
+
+    def stream_unary(self, *arguments: Any, **named: Any) -> Any:
+        """See `grpc.aio.Channel`."""
+        return self._with(self._channel.stream_unary(*arguments, **named))
+
+    def stream_stream(self, *arguments: Any, **named: Any) -> Any:
+        """See `grpc.aio.Channel`."""
+        return self._with(self._channel.stream_stream(*arguments, **named))
+
+    def _with(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        return partial(call, metadata=self._metadata)
 
 
 @contextmanager
@@ -166,16 +236,39 @@ async def _check(channel: grpc.aio.Channel, address: str, wait_seconds: float) -
             raise AnimalcatError(
                 f"what listens at {address} is no animalcat server", "UNIMPLEMENTED"
             ) from None
-        port = address.rpartition(":")[2]
-        raise AnimalcatError(
-            f"no animalcat server answers at {address}; start one there with "
-            f"`animalcat serve --port {port}`, or name another address",
-            "UNAVAILABLE",
-        ) from None
+        told = from_rpc(error, address)
+        if error.code() is grpc.StatusCode.UNAUTHENTICATED:
+            raise told from None
+        raise AnimalcatError(_unreachable(address, error.details() or ""), "UNAVAILABLE") from None
     if answer != _SERVING:
         raise AnimalcatError(
             f"the server at {address} is starting or shutting down; try again", "UNAVAILABLE"
         )
+
+
+def _unreachable(address: str, details: str) -> str:
+    """What to say where no server answered, by what gRPC says of the handshake."""
+    port = address.rpartition(":")[2]
+    if "CERTIFICATE_VERIFY_FAILED" in details or "Hostname" in details or "Peer name" in details:
+        return (
+            f"the certificate of the server at {address} is not one that you trust: give ca= or "
+            "--ca (or ANIMALCAT_CA) with the server's certificate or its fingerprint, as the "
+            f"server prints them ({details[:200]})"
+        )
+    if "handshake" in details.lower() or "SSL" in details or "TSI" in details:
+        return (
+            f"no TLS connection to {address} could be made: either the server there does not speak "
+            "TLS, or it asks for a certificate of yours (ANIMALCAT_CERTIFICATE and ANIMALCAT_KEY) "
+            f"({details[:200]})"
+        )
+    return (
+        f"no animalcat server answers at {address}; start one there with "
+        f"`animalcat serve --port {port}`, or name another address. One that speaks TLS needs ca= "
+        "or --ca (or ANIMALCAT_CA)"
+        if is_local(address)
+        else f"no animalcat server answers at {address}; start one there with "
+        f"`animalcat serve --host ADDRESS --port {port} --self-signed`, or name another address"
+    )
 
 
 class _Exhausted(Exception):  # noqa: N818  no error: StopAsyncIteration may not leave a coroutine

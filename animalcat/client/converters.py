@@ -26,6 +26,8 @@ from animalcat.client.values import (
     MadeInstance,
     Note,
     Operation,
+    Opponent,
+    Origin,
     Peers,
     Policy,
     RecordedStep,
@@ -33,10 +35,13 @@ from animalcat.client.values import (
     SessionEvent,
     SessionSpec,
     StoppingRule,
+    Ticket,
+    Verdict,
 )
 from animalcat.envs.types import ObservationSpec
 from animalcat.errors import AnimalcatError
 from animalcat.v1 import (
+    access_pb2,
     campaigns_pb2,
     layouts_pb2,
     operations_pb2,
@@ -50,6 +55,7 @@ from animalcat.words import (
     COMBINES,
     ENDED_BY,
     KINDS,
+    MADE_AS,
     MEASURED_BY,
     OPERATIONS,
     OUTCOMES,
@@ -79,6 +85,17 @@ def session_from_proto(message: sessions_pb2.Session) -> Session:
     )
 
 
+def ticket_from_proto(message: access_pb2.GetTicketResponse) -> Ticket:
+    """A ticket."""
+    return Ticket(
+        text=message.ticket,
+        expires=_time(message.expire_time),
+        local_address=message.local_address,
+        open=message.open,
+        folder=message.folder,
+    )
+
+
 def session_spec_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec:
     """What defines a session."""
     return SessionSpec(
@@ -95,8 +112,23 @@ def session_spec_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec:
         observation_spec=spec_from_proto(message.observation_spec)
         if message.HasField("observation_spec")
         else None,
+        twins_of=message.twins_of,
+        against=Opponent(
+            names.parse_session(message.against.session),
+            message.against.agent,
+            dict(message.against.outcomes),
+        )
+        if message.HasField("against")
+        else None,
         **given(
-            message, "seed", "action_timeout_seconds", "record_pixels", "certify", "slots", "rules"
+            message,
+            "seed",
+            "action_timeout_seconds",
+            "record_pixels",
+            "certify",
+            "slots",
+            "rules",
+            "fresh",
         ),
     )
 
@@ -148,6 +180,15 @@ def session_spec_to_proto(spec: SessionSpec) -> sessions_pb2.SessionSpec:
         certify=spec.certify,
         slots=spec.slots,
         rules=spec.rules,
+        fresh=spec.fresh,
+        twins_of=spec.twins_of,
+        against=None
+        if spec.against is None
+        else sessions_pb2.Opponent(
+            session=names.session_name(spec.against.session),
+            agent=spec.against.agent,
+            outcomes=spec.against.outcomes,
+        ),
     )
 
 
@@ -243,6 +284,24 @@ def instance_from_proto(message: sessions_pb2.Instance) -> Instance:
         time_limit_steps=message.time_limit_steps,
         places=_places(message.places),
         arena_yaml=message.arena_yaml,
+        origin=_origin(message.origin) if message.HasField("origin") else None,
+        suite=message.suite,
+        task=message.task,
+        variant=message.variant,
+        group=message.group,
+    )
+
+
+def _origin(message: sessions_pb2.Origin) -> Origin:
+    return Origin(
+        entry=message.entry,
+        family=message.family,
+        paradigm=message.paradigm,
+        part=message.part,
+        task=message.task,
+        variant=message.variant,
+        control=message.control,
+        control_of=message.control_of,
     )
 
 
@@ -444,6 +503,9 @@ def _made_from_proto(message: sessions_pb2.MadeInstance) -> MadeInstance:
         seed=message.seed,
         arena_yaml=message.arena_yaml,
         places=_places(message.places),
+        made_as=_word(message.made_as, MADE_AS) or "offer",
+        distance=message.distance,
+        note=message.note,
     )
 
 
@@ -462,3 +524,26 @@ def _time(message: Timestamp) -> datetime:
 def _word(value: int, words: Mapping[str, int]) -> Any:
     """The word for a number; None where it is not set, or is a newer server's."""
     return word(value, words) or None
+
+
+def verdict_from_profile(profile: Mapping[str, Any]) -> Verdict | None:
+    """The verdict of a profile; None where it has none.
+
+    Args:
+        profile: By the schema "profile".
+    """
+    found: Mapping[str, Any] | None = profile.get("verdict")
+    if found is None:
+        return None
+    fails = found["fails"]
+    return Verdict(
+        tuple(found["sentences"]),
+        found["kind"],
+        found["probability"],
+        found["probabilities"],
+        found["why_unclear"],
+        found["weakness"],
+        fails["share"],
+        fails["by"],
+        fails["without"],
+    )

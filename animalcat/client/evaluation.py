@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol, TypeAlias, cast
 
 import grpc
 
+from animalcat.client.direct import DirectError, DirectPlay
 from animalcat.client.values import Session
 from animalcat.envs.agents.base import Agent, EpisodeInfo
 from animalcat.envs.types import ACTIONS, Observation, ObservationSpec
@@ -119,6 +120,10 @@ class EvaluationStream:
         """
         self._stub = gateway_pb2_grpc.AgentGatewayStub(channel)
         self._process = process
+        self._offer: gateway_pb2.Direct | None = None
+        self._direct: DirectPlay | None = None
+        self._takes_offers = True
+        self._answered: gateway_pb2.EvaluateRequest | None = None
 
     async def open(self, session: str, agent: str, spec: ObservationSpec | None) -> Welcome:
         """Say hello.
@@ -164,19 +169,25 @@ class EvaluationStream:
         )
 
     async def receive(self) -> gateway_pb2.EvaluateResponse:
-        """The next frame.
+        """The next frame, from the service or from the worker that plays an episode directly.
 
         Raises:
             AnimalcatError: The service reports an error, or closed the stream.
         """
-        # gRPC ends a call whose read is cancelled, and who is interrupted may want to withdraw.
-        frame = await asyncio.shield(self._incoming)
-        if not isinstance(frame, gateway_pb2.EvaluateResponse):
-            raise AnimalcatError("the server closed the stream before the session's end")
-        if frame.HasField("error"):
-            raise AnimalcatError(frame.error.message, frame.error.code)
-        self._read_on()
-        return frame
+        while True:
+            frame = await self._next()
+            if frame.HasField("error"):
+                raise AnimalcatError(frame.error.message, frame.error.code)
+            if frame.HasField("episode_start"):
+                wanted = self._takes_offers and frame.episode_start.HasField("direct")
+                self._offer = frame.episode_start.direct if wanted else None
+                self._answered = None
+            elif frame.HasField("ask") and self._answered is not None:
+                answer, self._answered = self._answered, None
+                if answer.action.step == frame.ask.step:  # it was lost on a broken connection
+                    await self._write(answer)
+                    continue
+            return frame
 
     async def act(self, slot: int, step: int, actions: bytes) -> None:
         """Answer an observation.
@@ -188,7 +199,18 @@ class EvaluationStream:
         """
         taken = gateway_pb2.ActionList(actions=actions)
         action = gateway_pb2.Action(slot=slot, step=step, list=taken)
-        await self._write(gateway_pb2.EvaluateRequest(action=action))
+        frame = gateway_pb2.EvaluateRequest(action=action)
+        if self._offer is not None:
+            offer, self._offer = self._offer, None
+            try:
+                self._direct = await DirectPlay.open(offer)
+            except DirectError:  # ports are closed between here and there: the service relays
+                self._takes_offers = False
+        if self._direct is None:
+            await self._write(frame)
+        else:
+            self._answered = frame
+            self._direct.send(frame)
 
     def observation(self, message: types_pb2.Observation) -> Observation:
         """An observation of this stream."""
@@ -219,7 +241,22 @@ class EvaluationStream:
 
     def cancel(self) -> None:
         """Leave; does nothing to a stream that is over."""
+        if self._direct is not None:
+            self._direct.close()
         self._call.cancel()
+
+    async def _next(self) -> gateway_pb2.EvaluateResponse:
+        if self._direct is not None:
+            if (frame := await self._direct.receive()) is not None:
+                return frame
+            self._direct = None  # what comes next comes over the stream
+        # gRPC ends a call whose read is cancelled, and who is interrupted may want to withdraw.
+        frame = await asyncio.shield(self._incoming)
+        if not isinstance(frame, gateway_pb2.EvaluateResponse):
+            raise AnimalcatError("the server closed the stream before the session's end")
+        if not frame.HasField("error"):
+            self._read_on()
+        return frame
 
     def _read_on(self) -> None:
         """Read ahead: once a write has failed, gRPC gives nothing but what was being read."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
 
-from animalcat.client.async_client import SessionLike
+from animalcat.client.async_client import CertificateFiles, SessionLike
 from animalcat.client.evaluation import Welcome
 from animalcat.client.remote_episodes import RemoteEpisodes
 from animalcat.envs.spaces import (
@@ -52,6 +53,9 @@ class RemoteEnv(gymnasium.Env[GymObservation, GymAction]):
         agent: str | None = None,
         sensors: Sequence[str] | None = None,
         flat_actions: bool = False,
+        token: str | None = None,
+        ca: str | os.PathLike[str] | None = None,
+        certificate: CertificateFiles | None = None,
     ) -> None:
         """Connect and take the session's seat.
 
@@ -62,13 +66,18 @@ class RemoteEnv(gymnasium.Env[GymObservation, GymAction]):
             sensors: Which sensors to show; None for all of the session's. With one, observations
                 are its plain array.
             flat_actions: Discrete(9) instead of MultiDiscrete([3, 3]).
+            token: What proves who you are; see `connect`.
+            ca: How the server is known; see `connect`.
+            certificate: Your own certificate and its key; see `connect`.
 
         Raises:
             AnimalcatError: No server answers, or it refuses; the session plays several episodes
                 at once.
             ValueError: The session has no such sensor.
         """
-        self._episodes = RemoteEpisodes(address, session, agent=agent)
+        self._episodes = RemoteEpisodes(
+            address, session, agent=agent, token=token, ca=ca, certificate=certificate
+        )
         spec = self.welcome.observation_spec
         try:
             self._sensors = choose_sensors(spec, sensors)

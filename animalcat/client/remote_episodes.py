@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Coroutine
 from typing import Any, Final, NamedTuple, TypeVar
 
-from animalcat.client.async_client import SessionLike
+from animalcat.client.async_client import CertificateFiles, SessionLike
 from animalcat.client.blocking_client import connect
 from animalcat.client.connection import translated_errors
 from animalcat.client.evaluation import EvaluationStream
@@ -72,6 +73,9 @@ class RemoteEpisodes:
         *,
         agent: str | None = None,
         observation_spec: ObservationSpec | None = None,
+        token: str | None = None,
+        ca: str | os.PathLike[str] | None = None,
+        certificate: CertificateFiles | None = None,
     ) -> None:
         """Connect and take the seat.
 
@@ -80,12 +84,15 @@ class RemoteEpisodes:
             session: Which; may be empty where exactly one session waits for an agent.
             agent: Name of the agent; by default the one that the session is for.
             observation_spec: What the agent needs to see; None: whatever the session shows.
+            token: What proves who you are; see `connect`.
+            ca: How the server is known; see `connect`.
+            certificate: Your own certificate and its key; see `connect`.
 
         Raises:
             AnimalcatError: No server answers, or it refuses; the session plays several episodes
                 at once.
         """
-        self._client = connect(address)
+        self._client = connect(address, token=token, ca=ca, certificate=certificate)
         try:
             self._stream = EvaluationStream(self._client.aio.channel, uuid.uuid4().hex)
             target = self._client.find_session(session)

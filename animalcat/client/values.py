@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from animalcat import names
 from animalcat.arena_configs.outcome import MarkedPlace
@@ -27,7 +27,7 @@ SessionState: TypeAlias = Literal[
 """Where a session stands."""
 MeasuringStatus: TypeAlias = Literal[
     "measuring",
-    "measured",
+    "precise, if the layout holds",
     "budget",
     "limited by the battery",
     "limited by noise",
@@ -36,6 +36,10 @@ MeasuringStatus: TypeAlias = Literal[
     "not to be read",
 ]
 """Where measuring a capability stands."""
+MadeAs: TypeAlias = Literal["offer", "twin", "variation"]
+"""How an arena was made in the session: for an offer, as a twin, or as a variation."""
+AgentKind: TypeAlias = Literal["able", "single weakness", "fraudster", "context", "unclear"]
+"""Kinds of agents, as verdicts name them."""
 Reason: TypeAlias = Literal["informative", "random", "listed", "generated", "probe", "person"]
 """Why an instance was chosen."""
 Outcome: TypeAlias = Literal["success", "failure", "void", "fault"]
@@ -51,6 +55,7 @@ Cause: TypeAlias = Literal[
     "cancelled",
     "server_stopped",
     "session_stopped",
+    "server_failed",
 ]
 """Why an attempt did not come to its end, or is a failure without having done so."""
 MeasuredBy: TypeAlias = Literal["placement", "playing", "caller"]
@@ -133,6 +138,22 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
+class Opponent:
+    """Another agent's outcomes, with which a session is compared.
+
+    Attributes:
+        session: Id of the other agent's session.
+        agent: Name of the other agent; set by the service.
+        outcomes: 1 for success and 0 for failure, by instance, as they stood when the session was
+            created; set by the service.
+    """
+
+    session: str
+    agent: str = ""
+    outcomes: Mapping[str, float] = field(default_factory=dict[str, float])
+
+
+@dataclass(frozen=True, slots=True)
 class SessionSpec:
     """All that defines a session. Nothing of it changes afterwards.
 
@@ -154,6 +175,12 @@ class SessionSpec:
         certify: Whether NUTS refits certify the live posterior at checkpoints.
         slots: How many episodes may be played at once.
         rules: Version of the rules of decision that the session goes by.
+        fresh: Whether every instance is played as a twin, an arena of the session's own with the
+            same demands.
+        twins_of: What the twins are drawn for, set by the service: the campaign, whose sessions
+            share them; empty for the session alone.
+        against: The other agent from whom the session tells its agent apart; None for a session
+            that only measures.
     """
 
     agent: str = ""
@@ -173,6 +200,9 @@ class SessionSpec:
     certify: bool | None = None
     slots: int | None = None
     rules: int | None = None
+    fresh: bool | None = None
+    twins_of: str = ""
+    against: Opponent | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +230,40 @@ class Capability:
     episodes_needed: int | None
     best_sd: float | None
     limit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a profile says about its agent, in words.
+
+        print(client.verdict(session).text)
+
+    Attributes:
+        sentences: Two to five sentences.
+        kind: The kind of agent, "unclear" where none is likely enough.
+        probability: Probability of the kind.
+        probabilities: Of all kinds; they sum to 1.
+        why_unclear: Why the kind is unclear; else empty.
+        weakness: The node that is most likely the single weakness; else empty.
+        fails: Expected share of the battery that the agent fails.
+        fails_by: The node whose limit costs most; empty if none matters.
+        fails_without: Expected share that it would fail without that limit.
+    """
+
+    sentences: tuple[str, ...]
+    kind: AgentKind
+    probability: float
+    probabilities: Mapping[str, float]
+    why_unclear: str
+    weakness: str
+    fails: float
+    fails_by: str
+    fails_without: float
+
+    @property
+    def text(self) -> str:
+        """The sentences as one paragraph."""
+        return " ".join(self.sentences)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +312,26 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
+class Ticket:
+    """What the process of an agent shows to play one session and do nothing else.
+
+    Attributes:
+        text: The ticket, to be given as a token.
+        expires: When it ends.
+        local_address: Where agents of the server's machine can play without a network; empty for
+            nowhere.
+        open: Whether whoever reaches the server's own address needs no token there.
+        folder: The server's data directory, where it serves its own machine alone; else empty.
+    """
+
+    text: str
+    expires: datetime
+    local_address: str
+    open: bool
+    folder: str
+
+
+@dataclass(frozen=True, slots=True)
 class Alternative:
     """An instance that was not chosen, and the selector's score for it."""
 
@@ -257,10 +341,11 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class MadeInstance:
-    """An instance that was made on demand.
+    """An instance that a session made.
 
     Attributes:
-        offer: What it was made for: name of the offer.
+        offer: What it was made for: name of the offer, or of the battery's instance in whose place
+            it is.
         paradigm: What kind of task it is.
         features: Meta-features, in the units of the battery's.
         missing: Why any other feature does not apply, by feature.
@@ -269,6 +354,11 @@ class MadeInstance:
         seed: Of its episodes.
         arena_yaml: Its arena, YAML with every value fixed.
         places: Places that are choices.
+        made_as: "offer": for demands that the battery lacks; "twin": a new arena in the place of an
+            instance; "variation": the same arena turned, shifted, mirrored or in other colours.
+        distance: How far its demands are from those that were wanted: the root of the summed
+            squares of the shares by which they differ.
+        note: How it differs from what was wanted, in words; empty if it does not.
     """
 
     offer: str
@@ -280,6 +370,9 @@ class MadeInstance:
     seed: int
     arena_yaml: str
     places: tuple[MarkedPlace, ...]
+    made_as: MadeAs
+    distance: float
+    note: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -419,6 +512,8 @@ class Battery:
         instances: How many instances it has.
         problems: Problems that were found in its files, one sentence each.
         features: Meta-features that its instances may have, by name; empty in lists.
+        manifest: What is in it, where it comes from and what was not solved, as the schema
+            `battery_manifest` has it; empty in lists.
     """
 
     id: str
@@ -426,11 +521,52 @@ class Battery:
     instances: int
     problems: tuple[str, ...]
     features: tuple[Feature, ...] = ()
+    manifest: Mapping[str, Any] = field(default_factory=dict[str, Any], compare=False)
 
     @property
     def name(self) -> str:
         """Resource name, "batteries/{id}"."""
         return names.battery_name(self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeText:
+    """The texts that a recipe of one's own consists of.
+
+    Attributes:
+        file: Name of its file, for messages.
+        text: The recipe, YAML.
+        families: Texts of families of one's own, by the name that the recipe gives their files.
+    """
+
+    file: str
+    text: str
+    families: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where an instance of a battery comes from.
+
+    Attributes:
+        entry: Entry of the recipe; "" in a battery of one family.
+        family: Family that it was drawn from.
+        paradigm: Paradigm of that family.
+        part: practice or test.
+        task: Name of the first instance of the same draw; its variants share it.
+        variant: Which variant of the draw it is, such as `mirror-turn90`; "" for the plain one.
+        control: The control that made it of another instance; "" for none.
+        control_of: Name of that instance; "" where it is not in the battery.
+    """
+
+    entry: str
+    family: str
+    paradigm: str
+    part: str
+    task: str = ""
+    variant: str = ""
+    control: str = ""
+    control_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -446,6 +582,12 @@ class Instance:
         time_limit_steps: Physics steps until the time limit; 0: none.
         places: Places that are choices.
         arena_yaml: Its arena, YAML with every value fixed; empty unless it was asked for.
+        origin: Where it comes from; None for an arena file.
+        suite: The suite of tasks that it belongs to; empty where nothing says it.
+        task: The task of which it is a variant; empty where nothing says it.
+        variant: Which variant of its task it is; empty where nothing says it.
+        group: Its group of variants, called after the first of them: of the same suite, paradigm
+            and task, and with equal demands.
     """
 
     name: str
@@ -456,6 +598,11 @@ class Instance:
     time_limit_steps: int
     places: tuple[MarkedPlace, ...]
     arena_yaml: str = ""
+    origin: Origin | None = None
+    suite: str = ""
+    task: str = ""
+    variant: str = ""
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -674,3 +821,20 @@ class EpisodeFooter:
     steps: int
     ended_by: EndedBy | None
     outcomes: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """Whether a session is as it was stored.
+
+    Attributes:
+        problems: What was changed, one sentence each; empty where nothing was.
+        links: Number of links in its chain of digests.
+        head: The last link; note it elsewhere, as who may write the whole store can forge a chain.
+        uncovered: Number of records from before there were chains.
+    """
+
+    problems: tuple[str, ...]
+    links: int
+    head: str
+    uncovered: int

@@ -28,6 +28,8 @@ class EvaluateRequest(_message.Message):
     ACTION_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
     WITHDRAW_FIELD_NUMBER: _builtins.int
+    TICKET_FIELD_NUMBER: _builtins.int
+    LEAVE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def hello(self) -> Global___Hello:
         """First frame, and only the first."""
@@ -44,6 +46,14 @@ class EvaluateRequest(_message.Message):
     def withdraw(self) -> Global___Withdraw:
         """Answers the first observation of an episode: the agent leaves without having looked at it."""
 
+    @_builtins.property
+    def ticket(self) -> Global___Ticket:
+        """First frame at a direct address, and only there: what the service handed out."""
+
+    @_builtins.property
+    def leave(self) -> Global___Leave:
+        """The agent leaves for good, and an open episode is void."""
+
     def __init__(
         self,
         *,
@@ -51,12 +61,14 @@ class EvaluateRequest(_message.Message):
         action: Global___Action | None = ...,
         note: _types_pb2.Note | None = ...,
         withdraw: Global___Withdraw | None = ...,
+        ticket: Global___Ticket | None = ...,
+        leave: Global___Leave | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "frame", b"frame", "hello", b"hello", "note", b"note", "withdraw", b"withdraw"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "frame", b"frame", "hello", b"hello", "leave", b"leave", "note", b"note", "ticket", b"ticket", "withdraw", b"withdraw"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "frame", b"frame", "hello", b"hello", "note", b"note", "withdraw", b"withdraw"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "frame", b"frame", "hello", b"hello", "leave", b"leave", "note", b"note", "ticket", b"ticket", "withdraw", b"withdraw"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_frame: _TypeAlias = _typing.Literal["hello", "action", "note", "withdraw"]  # noqa: Y015
+    _WhichOneofReturnType_frame: _TypeAlias = _typing.Literal["hello", "action", "note", "withdraw", "ticket", "leave"]  # noqa: Y015
     _WhichOneofArgType_frame: _TypeAlias = _typing.Literal["frame", b"frame"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_frame) -> _WhichOneofReturnType_frame | None: ...
 
@@ -263,7 +275,7 @@ class EpisodeStart(_message.Message):
     @_builtins.property
     def direct(self) -> Global___Direct:
         """Where this episode can be played without the server between, for clients that like to; who
-        ignores it plays over this stream. Servers of this version never set it.
+        ignores it plays over this stream.
         """
 
     def __init__(
@@ -293,16 +305,25 @@ Global___EpisodeStart: _TypeAlias = EpisodeStart  # noqa: Y015
 
 @_typing.final
 class Direct(_message.Message):
-    """Another way to play an episode: the worker that simulates speaks to the agent itself."""
+    """Another way to play an episode: the worker that simulates speaks to the agent itself.
+
+    At the address is a plain stream socket. In both directions every frame is its length in four bytes,
+    big-endian, and the serialised EvaluateRequest or EvaluateResponse. The agent sends the ticket, and
+    the worker answers with an ask for step 0, which holds the first observation again. From then on
+    actions, notes, asks and errors are those of the stream. The worker closes the connection when the
+    episode is over or was taken from it; what became of it comes over the stream.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
     ADDRESS_FIELD_NUMBER: _builtins.int
     TICKET_FIELD_NUMBER: _builtins.int
     address: _builtins.str
-    """Host and port of the worker."""
+    """Host and port of the worker; or "unix:" and the path of a unix socket, for an agent that came to
+    the service by one.
+    """
     ticket: _builtins.bytes
-    """What the agent shows there; good for this episode and nothing else."""
+    """What the agent shows there; a secret, good once and for this episode alone."""
     def __init__(
         self,
         *,
@@ -316,6 +337,28 @@ class Direct(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Direct: _TypeAlias = Direct  # noqa: Y015
+
+@_typing.final
+class Ticket(_message.Message):
+    """What an agent shows at a direct address."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TICKET_FIELD_NUMBER: _builtins.int
+    ticket: _builtins.bytes
+    """The ticket of the episode's start."""
+    def __init__(
+        self,
+        *,
+        ticket: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ticket", b"ticket"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Ticket: _TypeAlias = Ticket  # noqa: Y015
 
 @_typing.final
 class Ask(_message.Message):
@@ -438,6 +481,23 @@ class Withdraw(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Withdraw: _TypeAlias = Withdraw  # noqa: Y015
+
+@_typing.final
+class Leave(_message.Message):
+    """The agent leaves, now and for good. An open episode is void. The service closes the stream."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Leave: _TypeAlias = Leave  # noqa: Y015
 
 @_typing.final
 class EpisodeEnd(_message.Message):

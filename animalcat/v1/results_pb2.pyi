@@ -37,6 +37,10 @@ class _ProfileFormatEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Profile
     """The table of outcomes, CSV."""
     PROFILE_FORMAT_REANALYSIS_JSON: _ProfileFormat.ValueType  # 4
     """Success on the whole battery and calibration, weighted by propensities, JSON."""
+    PROFILE_FORMAT_OUTCOMES_PARQUET: _ProfileFormat.ValueType  # 5
+    """The table of outcomes, Parquet."""
+    PROFILE_FORMAT_NETCDF: _ProfileFormat.ValueType  # 6
+    """The posterior with its draws, netCDF as ArviZ reads it."""
 
 class ProfileFormat(_ProfileFormat, metaclass=_ProfileFormatEnumTypeWrapper):
     """Form of an exported profile."""
@@ -51,6 +55,10 @@ PROFILE_FORMAT_OUTCOMES_CSV: ProfileFormat.ValueType  # 3
 """The table of outcomes, CSV."""
 PROFILE_FORMAT_REANALYSIS_JSON: ProfileFormat.ValueType  # 4
 """Success on the whole battery and calibration, weighted by propensities, JSON."""
+PROFILE_FORMAT_OUTCOMES_PARQUET: ProfileFormat.ValueType  # 5
+"""The table of outcomes, Parquet."""
+PROFILE_FORMAT_NETCDF: ProfileFormat.ValueType  # 6
+"""The posterior with its draws, netCDF as ArviZ reads it."""
 Global___ProfileFormat: _TypeAlias = ProfileFormat  # noqa: Y015
 
 @_typing.final
@@ -148,6 +156,50 @@ class ExportProfileResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ExportProfileResponse: _TypeAlias = ExportProfileResponse  # noqa: Y015
+
+@_typing.final
+class ExplainEpisodeRequest(_message.Message):
+    """Asks why an episode ended as it did."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Resource name "sessions/{session}/episodes/{episode}"."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExplainEpisodeRequest: _TypeAlias = ExplainEpisodeRequest  # noqa: Y015
+
+@_typing.final
+class ExplainEpisodeResponse(_message.Message):
+    """Says why an episode ended as it did."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EXPLANATION_JSON_FIELD_NUMBER: _builtins.int
+    explanation_json: _builtins.str
+    """JSON as the schema "episode_explain" of the package documents it."""
+    def __init__(
+        self,
+        *,
+        explanation_json: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["explanation_json", b"explanation_json"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExplainEpisodeResponse: _TypeAlias = ExplainEpisodeResponse  # noqa: Y015
 
 @_typing.final
 class ListEpisodesRequest(_message.Message):

@@ -165,6 +165,11 @@ class EpisodesStub:
                 request_serializer=animalcat_dot_v1_dot_results__pb2.StreamEpisodeRequest.SerializeToString,
                 response_deserializer=animalcat_dot_v1_dot_results__pb2.StreamEpisodeResponse.FromString,
                 _registered_method=True)
+        self.ExplainEpisode = channel.unary_unary(
+                '/animalcat.v1.Episodes/ExplainEpisode',
+                request_serializer=animalcat_dot_v1_dot_results__pb2.ExplainEpisodeRequest.SerializeToString,
+                response_deserializer=animalcat_dot_v1_dot_results__pb2.ExplainEpisodeResponse.FromString,
+                _registered_method=True)
 
 
 class EpisodesServicer:
@@ -185,6 +190,13 @@ class EpisodesServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ExplainEpisode(self, request, context):
+        """Why an episode ended as it did: demands, margins, what decided, what would tell more.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_EpisodesServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -197,6 +209,11 @@ def add_EpisodesServicer_to_server(servicer, server):
                     servicer.StreamEpisode,
                     request_deserializer=animalcat_dot_v1_dot_results__pb2.StreamEpisodeRequest.FromString,
                     response_serializer=animalcat_dot_v1_dot_results__pb2.StreamEpisodeResponse.SerializeToString,
+            ),
+            'ExplainEpisode': grpc.unary_unary_rpc_method_handler(
+                    servicer.ExplainEpisode,
+                    request_deserializer=animalcat_dot_v1_dot_results__pb2.ExplainEpisodeRequest.FromString,
+                    response_serializer=animalcat_dot_v1_dot_results__pb2.ExplainEpisodeResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -254,6 +271,33 @@ class Episodes:
             '/animalcat.v1.Episodes/StreamEpisode',
             animalcat_dot_v1_dot_results__pb2.StreamEpisodeRequest.SerializeToString,
             animalcat_dot_v1_dot_results__pb2.StreamEpisodeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ExplainEpisode(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/animalcat.v1.Episodes/ExplainEpisode',
+            animalcat_dot_v1_dot_results__pb2.ExplainEpisodeRequest.SerializeToString,
+            animalcat_dot_v1_dot_results__pb2.ExplainEpisodeResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -80,6 +80,8 @@ class EpisodesStub:
     """The episodes of a session, in order, all attempts, page by page."""
     StreamEpisode: _grpc.UnaryStreamMultiCallable[_results_pb2.StreamEpisodeRequest, _results_pb2.StreamEpisodeResponse]
     """The steps of one recorded episode."""
+    ExplainEpisode: _grpc.UnaryUnaryMultiCallable[_results_pb2.ExplainEpisodeRequest, _results_pb2.ExplainEpisodeResponse]
+    """Why an episode ended as it did: demands, margins, what decided, what would tell more."""
 
 @_typing.type_check_only
 class EpisodesAsyncStub(EpisodesStub):
@@ -90,6 +92,8 @@ class EpisodesAsyncStub(EpisodesStub):
     """The episodes of a session, in order, all attempts, page by page."""
     StreamEpisode: _aio.UnaryStreamMultiCallable[_results_pb2.StreamEpisodeRequest, _results_pb2.StreamEpisodeResponse]  # type: ignore[assignment]
     """The steps of one recorded episode."""
+    ExplainEpisode: _aio.UnaryUnaryMultiCallable[_results_pb2.ExplainEpisodeRequest, _results_pb2.ExplainEpisodeResponse]  # type: ignore[assignment]
+    """Why an episode ended as it did: demands, margins, what decided, what would tell more."""
 
 class EpisodesServicer(metaclass=_abc_1.ABCMeta):
     """Recorded episodes."""
@@ -109,5 +113,13 @@ class EpisodesServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_results_pb2.StreamEpisodeResponse], _abc.AsyncIterator[_results_pb2.StreamEpisodeResponse]]:
         """The steps of one recorded episode."""
+
+    @_abc_1.abstractmethod
+    def ExplainEpisode(
+        self,
+        request: _results_pb2.ExplainEpisodeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_results_pb2.ExplainEpisodeResponse, _abc.Awaitable[_results_pb2.ExplainEpisodeResponse]]:
+        """Why an episode ended as it did: demands, margins, what decided, what would tell more."""
 
 def add_EpisodesServicer_to_server(servicer: EpisodesServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -165,9 +165,9 @@ class _MeasuringStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Measu
     MEASURING_STATUS_MEASURING: _MeasuringStatus.ValueType  # 1
     """It goes on."""
     MEASURING_STATUS_MEASURED: _MeasuringStatus.ValueType  # 2
-    """Its target is met."""
+    """Its target is met: it is precise, if the layout holds."""
     MEASURING_STATUS_BUDGET: _MeasuringStatus.ValueType  # 3
-    """The budget was used up before its target was met."""
+    """The session ended before its target was met."""
     MEASURING_STATUS_LIMITED_BY_BATTERY: _MeasuringStatus.ValueType  # 4
     """The battery cannot tell more of it."""
     MEASURING_STATUS_LIMITED_BY_NOISE: _MeasuringStatus.ValueType  # 5
@@ -187,9 +187,9 @@ MEASURING_STATUS_UNSPECIFIED: MeasuringStatus.ValueType  # 0
 MEASURING_STATUS_MEASURING: MeasuringStatus.ValueType  # 1
 """It goes on."""
 MEASURING_STATUS_MEASURED: MeasuringStatus.ValueType  # 2
-"""Its target is met."""
+"""Its target is met: it is precise, if the layout holds."""
 MEASURING_STATUS_BUDGET: MeasuringStatus.ValueType  # 3
-"""The budget was used up before its target was met."""
+"""The session ended before its target was met."""
 MEASURING_STATUS_LIMITED_BY_BATTERY: MeasuringStatus.ValueType  # 4
 """The battery cannot tell more of it."""
 MEASURING_STATUS_LIMITED_BY_NOISE: MeasuringStatus.ValueType  # 5
@@ -242,6 +242,34 @@ REASON_PERSON: Reason.ValueType  # 6
 """A person chose it and played it."""
 Global___Reason: _TypeAlias = Reason  # noqa: Y015
 
+class _MadeAs:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _MadeAsEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_MadeAs.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    MADE_AS_UNSPECIFIED: _MadeAs.ValueType  # 0
+    """Not said: for an offer."""
+    MADE_AS_OFFER: _MadeAs.ValueType  # 1
+    """For demands that the session wanted and the battery lacks."""
+    MADE_AS_TWIN: _MadeAs.ValueType  # 2
+    """A new arena of the same family, in the place of an instance of the battery."""
+    MADE_AS_VARIATION: _MadeAs.ValueType  # 3
+    """The same arena turned, shifted, mirrored or in other colours, in the place of an instance."""
+
+class MadeAs(_MadeAs, metaclass=_MadeAsEnumTypeWrapper):
+    """What an instance that is not in the battery was made as."""
+
+MADE_AS_UNSPECIFIED: MadeAs.ValueType  # 0
+"""Not said: for an offer."""
+MADE_AS_OFFER: MadeAs.ValueType  # 1
+"""For demands that the session wanted and the battery lacks."""
+MADE_AS_TWIN: MadeAs.ValueType  # 2
+"""A new arena of the same family, in the place of an instance of the battery."""
+MADE_AS_VARIATION: MadeAs.ValueType  # 3
+"""The same arena turned, shifted, mirrored or in other colours, in the place of an instance."""
+Global___MadeAs: _TypeAlias = MadeAs  # noqa: Y015
+
 @_typing.final
 class ImportBatteryRequest(_message.Message):
     """One file of a battery, the header, or a table of meta-features."""
@@ -289,6 +317,7 @@ class BatteryHeader(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     SEED_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
+    NAMES_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Name, 1 to 100 of letters, digits, '.', '_' and '-'."""
     seed: _builtins.int
@@ -297,16 +326,22 @@ class BatteryHeader(_message.Message):
     """Chosen by the caller, at most 200 characters; the same id again gives the same operation. May be
     empty.
     """
+    names: _builtins.str
+    """What the instances' names say: parts in braces and the text between them, as in
+    "{suite}/{paradigm}-{task}-{variant}"; "{_}" is a part that does not matter. Empty: the paradigm
+    is what stands first in a name.
+    """
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         seed: _builtins.int = ...,
         request_id: _builtins.str = ...,
+        names: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "request_id", b"request_id", "seed", b"seed"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "names", b"names", "request_id", b"request_id", "seed", b"seed"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -340,14 +375,15 @@ Global___ArenaFile: _TypeAlias = ArenaFile  # noqa: Y015
 
 @_typing.final
 class FeatureTable(_message.Message):
-    """Meta-features of the caller's own, joined to the instances by their names."""
+    """What the caller says of the instances, joined to them by their names."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     CONTENT_FIELD_NUMBER: _builtins.int
     content: _builtins.bytes
-    """CSV, UTF-8, with a header: a column "instance", and one for each feature, its unit in brackets
-    where it has one, such as "noise [dB]". An empty cell: the feature does not apply.
+    """CSV, UTF-8, with a header: a column "instance"; any of "suite", "paradigm", "task" and "variant",
+    which go before what names say; and one for each feature, its unit in brackets where it has one,
+    such as "noise [dB]". An empty cell: the feature does not apply, or nothing is said.
     """
     def __init__(
         self,
@@ -424,7 +460,7 @@ Global___ImportBatteryResponse: _TypeAlias = ImportBatteryResponse  # noqa: Y015
 
 @_typing.final
 class BuildBatteryRequest(_message.Message):
-    """Asks for a battery from a family."""
+    """Asks for a battery from a family or a recipe."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -433,18 +469,28 @@ class BuildBatteryRequest(_message.Message):
     SEED_FIELD_NUMBER: _builtins.int
     NAME_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
+    RECIPE_FIELD_NUMBER: _builtins.int
+    RECIPE_SEED_FIELD_NUMBER: _builtins.int
     family: _builtins.str
-    """Name of the family."""
+    """Name of a recipe or of a family that the server knows; the recipe where both have this name.
+    Empty where a recipe is sent.
+    """
     instances: _builtins.int
-    """How many instances, 1 to 100,000; 450 if not set."""
+    """How many instances, 1 to 100,000. If not set, 450 of a family, and of a recipe what it asks for."""
     seed: _builtins.int
     """Seed for the drawing."""
     name: _builtins.str
-    """Name of the battery; the family's where empty."""
+    """Name of the battery; that of the recipe or family where empty."""
     request_id: _builtins.str
     """Chosen by the caller, at most 200 characters; the same id again gives the same operation. May be
     empty.
     """
+    recipe_seed: _builtins.bool
+    """True: the seed is the one that the recipe gives."""
+    @_builtins.property
+    def recipe(self) -> Global___Recipe:
+        """A recipe of the caller's own."""
+
     def __init__(
         self,
         *,
@@ -453,16 +499,70 @@ class BuildBatteryRequest(_message.Message):
         seed: _builtins.int = ...,
         name: _builtins.str = ...,
         request_id: _builtins.str = ...,
+        recipe: Global___Recipe | None = ...,
+        recipe_seed: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_instances", b"_instances", "instances", b"instances"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_instances", b"_instances", "instances", b"instances", "recipe", b"recipe"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_instances", b"_instances", "family", b"family", "instances", b"instances", "name", b"name", "request_id", b"request_id", "seed", b"seed"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_instances", b"_instances", "family", b"family", "instances", b"instances", "name", b"name", "recipe", b"recipe", "recipe_seed", b"recipe_seed", "request_id", b"request_id", "seed", b"seed"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__instances: _TypeAlias = _typing.Literal["instances"]  # noqa: Y015
     _WhichOneofArgType__instances: _TypeAlias = _typing.Literal["_instances", b"_instances"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType__instances) -> _WhichOneofReturnType__instances | None: ...
 
 Global___BuildBatteryRequest: _TypeAlias = BuildBatteryRequest  # noqa: Y015
+
+@_typing.final
+class Recipe(_message.Message):
+    """The recipe of a battery: which families give how many instances."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class FamiliesEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    FILE_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    FAMILIES_FIELD_NUMBER: _builtins.int
+    file: _builtins.str
+    """Name of its file, for messages."""
+    text: _builtins.str
+    """YAML, UTF-8."""
+    @_builtins.property
+    def families(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Texts of families of the caller's own, by the name that the recipe gives their files."""
+
+    def __init__(
+        self,
+        *,
+        file: _builtins.str = ...,
+        text: _builtins.str = ...,
+        families: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["families", b"families", "file", b"file", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Recipe: _TypeAlias = Recipe  # noqa: Y015
 
 @_typing.final
 class BuildBatteryResponse(_message.Message):
@@ -518,6 +618,9 @@ class GetBatteryResponse(_message.Message):
 
     BATTERY_FIELD_NUMBER: _builtins.int
     FEATURES_FIELD_NUMBER: _builtins.int
+    MANIFEST_JSON_FIELD_NUMBER: _builtins.int
+    manifest_json: _builtins.str
+    """What is in it, where it comes from and what was not solved: JSON."""
     @_builtins.property
     def battery(self) -> Global___Battery:
         """The battery."""
@@ -531,10 +634,11 @@ class GetBatteryResponse(_message.Message):
         *,
         battery: Global___Battery | None = ...,
         features: _abc.Iterable[Global___Feature] | None = ...,
+        manifest_json: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["battery", b"battery"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["battery", b"battery", "features", b"features"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["battery", b"battery", "features", b"features", "manifest_json", b"manifest_json"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -694,6 +798,11 @@ class Instance(_message.Message):
     TIME_LIMIT_STEPS_FIELD_NUMBER: _builtins.int
     PLACES_FIELD_NUMBER: _builtins.int
     ARENA_YAML_FIELD_NUMBER: _builtins.int
+    ORIGIN_FIELD_NUMBER: _builtins.int
+    SUITE_FIELD_NUMBER: _builtins.int
+    TASK_FIELD_NUMBER: _builtins.int
+    VARIANT_FIELD_NUMBER: _builtins.int
+    GROUP_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name within the battery."""
     paradigm: _builtins.str
@@ -704,6 +813,16 @@ class Instance(_message.Message):
     """Physics steps until the time limit; 0: none."""
     arena_yaml: _builtins.str
     """Its arena with every value fixed, YAML in the current grammar; empty unless it was asked for."""
+    suite: _builtins.str
+    """The suite of tasks that it belongs to; empty where nothing says it."""
+    task: _builtins.str
+    """The task of which it is a variant; empty where nothing says it."""
+    variant: _builtins.str
+    """Which variant of its task it is; empty where nothing says it."""
+    group: _builtins.str
+    """Its group of variants, called after the first instance of it: of the same suite, paradigm and
+    task, and with equal demands.
+    """
     @_builtins.property
     def features(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
         """Its meta-features, in their units."""
@@ -716,6 +835,10 @@ class Instance(_message.Message):
     def places(self) -> _containers.RepeatedCompositeFieldContainer[Global___MarkedPlace]:
         """Places that are choices; none where the caller's table marks none."""
 
+    @_builtins.property
+    def origin(self) -> Global___Origin:
+        """Where it comes from; not set for an arena file."""
+
     def __init__(
         self,
         *,
@@ -727,14 +850,69 @@ class Instance(_message.Message):
         time_limit_steps: _builtins.int = ...,
         places: _abc.Iterable[Global___MarkedPlace] | None = ...,
         arena_yaml: _builtins.str = ...,
+        origin: Global___Origin | None = ...,
+        suite: _builtins.str = ...,
+        task: _builtins.str = ...,
+        variant: _builtins.str = ...,
+        group: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["origin", b"origin"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["arena_yaml", b"arena_yaml", "features", b"features", "missing", b"missing", "name", b"name", "paradigm", b"paradigm", "pass_mark", b"pass_mark", "places", b"places", "time_limit_steps", b"time_limit_steps"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arena_yaml", b"arena_yaml", "features", b"features", "group", b"group", "missing", b"missing", "name", b"name", "origin", b"origin", "paradigm", b"paradigm", "pass_mark", b"pass_mark", "places", b"places", "suite", b"suite", "task", b"task", "time_limit_steps", b"time_limit_steps", "variant", b"variant"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Instance: _TypeAlias = Instance  # noqa: Y015
+
+@_typing.final
+class Origin(_message.Message):
+    """Where an instance comes from."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ENTRY_FIELD_NUMBER: _builtins.int
+    FAMILY_FIELD_NUMBER: _builtins.int
+    PARADIGM_FIELD_NUMBER: _builtins.int
+    PART_FIELD_NUMBER: _builtins.int
+    TASK_FIELD_NUMBER: _builtins.int
+    VARIANT_FIELD_NUMBER: _builtins.int
+    CONTROL_FIELD_NUMBER: _builtins.int
+    CONTROL_OF_FIELD_NUMBER: _builtins.int
+    entry: _builtins.str
+    """Entry of the recipe; empty in a battery of one family."""
+    family: _builtins.str
+    """Family that it was drawn from."""
+    paradigm: _builtins.str
+    """Paradigm of that family."""
+    part: _builtins.str
+    """"practice" or "test"."""
+    task: _builtins.str
+    """Name of the first instance of the same draw, whose variants share it."""
+    variant: _builtins.str
+    """Which variant of the draw it is, such as "mirror-turn90"; empty for the plain one."""
+    control: _builtins.str
+    """Control that made it of another instance; empty for none."""
+    control_of: _builtins.str
+    """Name of that instance; empty where it is not in the battery."""
+    def __init__(
+        self,
+        *,
+        entry: _builtins.str = ...,
+        family: _builtins.str = ...,
+        paradigm: _builtins.str = ...,
+        part: _builtins.str = ...,
+        task: _builtins.str = ...,
+        variant: _builtins.str = ...,
+        control: _builtins.str = ...,
+        control_of: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["control", b"control", "control_of", b"control_of", "entry", b"entry", "family", b"family", "paradigm", b"paradigm", "part", b"part", "task", b"task", "variant", b"variant"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Origin: _TypeAlias = Origin  # noqa: Y015
 
 @_typing.final
 class MarkedPlace(_message.Message):
@@ -1114,6 +1292,9 @@ class SessionSpec(_message.Message):
     LAYOUT_DEFINITION_FIELD_NUMBER: _builtins.int
     LAYOUT_DIGEST_FIELD_NUMBER: _builtins.int
     RULES_FIELD_NUMBER: _builtins.int
+    FRESH_FIELD_NUMBER: _builtins.int
+    TWINS_OF_FIELD_NUMBER: _builtins.int
+    AGAINST_FIELD_NUMBER: _builtins.int
     agent: _builtins.str
     """Name of the agent, for example "builtin:braitenberg" or "path.py:Class"."""
     battery: _builtins.str
@@ -1145,6 +1326,14 @@ class SessionSpec(_message.Message):
     """SHA-256 of the layout in hexadecimal; set by the service."""
     rules: _builtins.int
     """Version of the rules of decision that the session goes by; set by the service."""
+    fresh: _builtins.bool
+    """True: every instance is played as a twin, an arena of the session's own with the same demands, so
+    that a battery cannot be learnt by heart. False if not set.
+    """
+    twins_of: _builtins.str
+    """What the twins are drawn for: the campaign, whose sessions share them; empty: the session alone.
+    Set by the service.
+    """
     @_builtins.property
     def policy(self) -> Global___SelectionPolicy:
         """How to choose."""
@@ -1156,6 +1345,12 @@ class SessionSpec(_message.Message):
     @_builtins.property
     def observation_spec(self) -> _types_pb2.ObservationSpec:
         """What the agent sees; rays of their defaults if not set."""
+
+    @_builtins.property
+    def against(self) -> Global___Opponent:
+        """Another agent's session: the arenas that it has played are played, in random order, until the
+        two agents are told apart. Not set: the session only measures.
+        """
 
     def __init__(
         self,
@@ -1177,15 +1372,20 @@ class SessionSpec(_message.Message):
         layout_definition: _builtins.str = ...,
         layout_digest: _builtins.str = ...,
         rules: _builtins.int | None = ...,
+        fresh: _builtins.bool | None = ...,
+        twins_of: _builtins.str = ...,
+        against: Global___Opponent | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_record_pixels", b"_record_pixels", "_rules", b"_rules", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "certify", b"certify", "observation_spec", b"observation_spec", "policy", b"policy", "record_pixels", b"record_pixels", "rules", b"rules", "seed", b"seed", "slots", b"slots", "stop", b"stop"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_record_pixels", b"_record_pixels", "_rules", b"_rules", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "certify", b"certify", "fresh", b"fresh", "observation_spec", b"observation_spec", "policy", b"policy", "record_pixels", b"record_pixels", "rules", b"rules", "seed", b"seed", "slots", b"slots", "stop", b"stop"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_record_pixels", b"_record_pixels", "_rules", b"_rules", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "agent", b"agent", "backend", b"backend", "battery", b"battery", "battery_digest", b"battery_digest", "certify", b"certify", "layout", b"layout", "layout_definition", b"layout_definition", "layout_digest", b"layout_digest", "layout_variant", b"layout_variant", "observation_spec", b"observation_spec", "policy", b"policy", "record_pixels", b"record_pixels", "rules", b"rules", "seed", b"seed", "slots", b"slots", "stop", b"stop"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_record_pixels", b"_record_pixels", "_rules", b"_rules", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "agent", b"agent", "backend", b"backend", "battery", b"battery", "battery_digest", b"battery_digest", "certify", b"certify", "fresh", b"fresh", "layout", b"layout", "layout_definition", b"layout_definition", "layout_digest", b"layout_digest", "layout_variant", b"layout_variant", "observation_spec", b"observation_spec", "policy", b"policy", "record_pixels", b"record_pixels", "rules", b"rules", "seed", b"seed", "slots", b"slots", "stop", b"stop", "twins_of", b"twins_of"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__action_timeout_seconds: _TypeAlias = _typing.Literal["action_timeout_seconds"]  # noqa: Y015
     _WhichOneofArgType__action_timeout_seconds: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds"]  # noqa: Y015
     _WhichOneofReturnType__certify: _TypeAlias = _typing.Literal["certify"]  # noqa: Y015
     _WhichOneofArgType__certify: _TypeAlias = _typing.Literal["_certify", b"_certify"]  # noqa: Y015
+    _WhichOneofReturnType__fresh: _TypeAlias = _typing.Literal["fresh"]  # noqa: Y015
+    _WhichOneofArgType__fresh: _TypeAlias = _typing.Literal["_fresh", b"_fresh"]  # noqa: Y015
     _WhichOneofReturnType__record_pixels: _TypeAlias = _typing.Literal["record_pixels"]  # noqa: Y015
     _WhichOneofArgType__record_pixels: _TypeAlias = _typing.Literal["_record_pixels", b"_record_pixels"]  # noqa: Y015
     _WhichOneofReturnType__rules: _TypeAlias = _typing.Literal["rules"]  # noqa: Y015
@@ -1199,6 +1399,8 @@ class SessionSpec(_message.Message):
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__certify) -> _WhichOneofReturnType__certify | None: ...
     @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__fresh) -> _WhichOneofReturnType__fresh | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__record_pixels) -> _WhichOneofReturnType__record_pixels | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__rules) -> _WhichOneofReturnType__rules | None: ...
@@ -1208,6 +1410,60 @@ class SessionSpec(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__slots) -> _WhichOneofReturnType__slots | None: ...
 
 Global___SessionSpec: _TypeAlias = SessionSpec  # noqa: Y015
+
+@_typing.final
+class Opponent(_message.Message):
+    """Another agent's outcomes, with which a session is compared."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class OutcomesEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.float
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.float = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    SESSION_FIELD_NUMBER: _builtins.int
+    AGENT_FIELD_NUMBER: _builtins.int
+    OUTCOMES_FIELD_NUMBER: _builtins.int
+    session: _builtins.str
+    """Resource name "sessions/{session}" of the other agent's session."""
+    agent: _builtins.str
+    """Name of the other agent; set by the service."""
+    @_builtins.property
+    def outcomes(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
+        """1 for success and 0 for failure, by instance, as they stood when the session was created; set
+        by the service.
+        """
+
+    def __init__(
+        self,
+        *,
+        session: _builtins.str = ...,
+        agent: _builtins.str = ...,
+        outcomes: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "outcomes", b"outcomes", "session", b"session"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Opponent: _TypeAlias = Opponent  # noqa: Y015
 
 @_typing.final
 class CapabilityStatus(_message.Message):
@@ -1627,8 +1883,68 @@ class CancelSessionResponse(_message.Message):
 Global___CancelSessionResponse: _TypeAlias = CancelSessionResponse  # noqa: Y015
 
 @_typing.final
-class PauseSessionRequest(_message.Message):
+class VerifySessionRequest(_message.Message):
     """Asks to begin no further episode for now."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Resource name "sessions/{session}"."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___VerifySessionRequest: _TypeAlias = VerifySessionRequest  # noqa: Y015
+
+@_typing.final
+class VerifySessionResponse(_message.Message):
+    """Answers with what was found."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROBLEMS_FIELD_NUMBER: _builtins.int
+    LINKS_FIELD_NUMBER: _builtins.int
+    HEAD_FIELD_NUMBER: _builtins.int
+    UNCOVERED_FIELD_NUMBER: _builtins.int
+    links: _builtins.int
+    """Number of links in the chain of digests."""
+    head: _builtins.str
+    """SHA-256 of the last link, in hexadecimal digits; note it elsewhere, as whoever may write the whole
+    store can make another chain.
+    """
+    uncovered: _builtins.int
+    """Number of records that were stored before there were chains, and cannot be looked at."""
+    @_builtins.property
+    def problems(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What was changed, one sentence each; empty where nothing was."""
+
+    def __init__(
+        self,
+        *,
+        problems: _abc.Iterable[_builtins.str] | None = ...,
+        links: _builtins.int = ...,
+        head: _builtins.str = ...,
+        uncovered: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["head", b"head", "links", b"links", "problems", b"problems", "uncovered", b"uncovered"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___VerifySessionResponse: _TypeAlias = VerifySessionResponse  # noqa: Y015
+
+@_typing.final
+class PauseSessionRequest(_message.Message):
+    """Names the session."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -2024,7 +2340,7 @@ class Decision(_message.Message):
 
     @_builtins.property
     def made(self) -> Global___MadeInstance:
-        """The instance, where it was made on demand and is not in the battery."""
+        """The instance, where the session made it and it is not in the battery."""
 
     @_builtins.property
     def peers(self) -> Global___Peers:
@@ -2065,7 +2381,7 @@ Global___Decision: _TypeAlias = Decision  # noqa: Y015
 
 @_typing.final
 class MadeInstance(_message.Message):
-    """An instance that was made on demand."""
+    """An instance that a session made."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -2118,8 +2434,11 @@ class MadeInstance(_message.Message):
     ARENA_YAML_FIELD_NUMBER: _builtins.int
     MISSING_FIELD_NUMBER: _builtins.int
     PLACES_FIELD_NUMBER: _builtins.int
+    MADE_AS_FIELD_NUMBER: _builtins.int
+    DISTANCE_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
     offer: _builtins.str
-    """What it was made for: name of the offer."""
+    """What it was made for: name of the offer, or of the battery's instance in whose place it is."""
     paradigm: _builtins.str
     """What kind of task it is."""
     pass_mark: _builtins.float
@@ -2130,6 +2449,14 @@ class MadeInstance(_message.Message):
     """Seed of its episodes."""
     arena_yaml: _builtins.str
     """Its arena, YAML with every value fixed."""
+    made_as: Global___MadeAs.ValueType
+    """What it was made as."""
+    distance: _builtins.float
+    """How far its demands are from those that were wanted: the root of the summed squares of the
+    shares by which they differ.
+    """
+    note: _builtins.str
+    """How it differs from what was wanted, in words; empty if it does not."""
     @_builtins.property
     def features(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
         """Its meta-features, in the units of the battery's."""
@@ -2154,10 +2481,13 @@ class MadeInstance(_message.Message):
         arena_yaml: _builtins.str = ...,
         missing: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         places: _abc.Iterable[Global___MarkedPlace] | None = ...,
+        made_as: Global___MadeAs.ValueType = ...,
+        distance: _builtins.float = ...,
+        note: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["arena_yaml", b"arena_yaml", "features", b"features", "missing", b"missing", "offer", b"offer", "paradigm", b"paradigm", "pass_mark", b"pass_mark", "places", b"places", "seed", b"seed", "time_limit_steps", b"time_limit_steps"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arena_yaml", b"arena_yaml", "distance", b"distance", "features", b"features", "made_as", b"made_as", "missing", b"missing", "note", b"note", "offer", b"offer", "paradigm", b"paradigm", "pass_mark", b"pass_mark", "places", b"places", "seed", b"seed", "time_limit_steps", b"time_limit_steps"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

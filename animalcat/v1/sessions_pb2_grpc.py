@@ -81,7 +81,7 @@ class BatteriesServicer:
         raise NotImplementedError('Method not implemented!')
 
     def BuildBattery(self, request, context):
-        """Builds a battery from a family of arenas that the server knows, for example "navigation": an
+        """Builds a battery from a recipe, or from a family of arenas that the server knows: an
         operation.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -359,6 +359,11 @@ class SessionsStub:
                 request_serializer=animalcat_dot_v1_dot_sessions__pb2.CancelSessionRequest.SerializeToString,
                 response_deserializer=animalcat_dot_v1_dot_sessions__pb2.CancelSessionResponse.FromString,
                 _registered_method=True)
+        self.VerifySession = channel.unary_unary(
+                '/animalcat.v1.Sessions/VerifySession',
+                request_serializer=animalcat_dot_v1_dot_sessions__pb2.VerifySessionRequest.SerializeToString,
+                response_deserializer=animalcat_dot_v1_dot_sessions__pb2.VerifySessionResponse.FromString,
+                _registered_method=True)
         self.PauseSession = channel.unary_unary(
                 '/animalcat.v1.Sessions/PauseSession',
                 request_serializer=animalcat_dot_v1_dot_sessions__pb2.PauseSessionRequest.SerializeToString,
@@ -416,6 +421,13 @@ class SessionsServicer:
 
     def CancelSession(self, request, context):
         """Ends a session; what it learnt stays.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def VerifySession(self, request, context):
+        """Looks whether records and recordings of a session are as they were stored.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -480,6 +492,11 @@ def add_SessionsServicer_to_server(servicer, server):
                     servicer.CancelSession,
                     request_deserializer=animalcat_dot_v1_dot_sessions__pb2.CancelSessionRequest.FromString,
                     response_serializer=animalcat_dot_v1_dot_sessions__pb2.CancelSessionResponse.SerializeToString,
+            ),
+            'VerifySession': grpc.unary_unary_rpc_method_handler(
+                    servicer.VerifySession,
+                    request_deserializer=animalcat_dot_v1_dot_sessions__pb2.VerifySessionRequest.FromString,
+                    response_serializer=animalcat_dot_v1_dot_sessions__pb2.VerifySessionResponse.SerializeToString,
             ),
             'PauseSession': grpc.unary_unary_rpc_method_handler(
                     servicer.PauseSession,
@@ -638,6 +655,33 @@ class Sessions:
             '/animalcat.v1.Sessions/CancelSession',
             animalcat_dot_v1_dot_sessions__pb2.CancelSessionRequest.SerializeToString,
             animalcat_dot_v1_dot_sessions__pb2.CancelSessionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def VerifySession(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/animalcat.v1.Sessions/VerifySession',
+            animalcat_dot_v1_dot_sessions__pb2.VerifySessionRequest.SerializeToString,
+            animalcat_dot_v1_dot_sessions__pb2.VerifySessionResponse.FromString,
             options,
             channel_credentials,
             insecure,

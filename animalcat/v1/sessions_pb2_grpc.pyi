@@ -39,7 +39,7 @@ class BatteriesStub:
     an operation, which does not end with the call.
     """
     BuildBattery: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.BuildBatteryRequest, _sessions_pb2.BuildBatteryResponse]
-    """Builds a battery from a family of arenas that the server knows, for example "navigation": an
+    """Builds a battery from a recipe, or from a family of arenas that the server knows: an
     operation.
     """
     GetBattery: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.GetBatteryRequest, _sessions_pb2.GetBatteryResponse]
@@ -62,7 +62,7 @@ class BatteriesAsyncStub(BatteriesStub):
     an operation, which does not end with the call.
     """
     BuildBattery: _aio.UnaryUnaryMultiCallable[_sessions_pb2.BuildBatteryRequest, _sessions_pb2.BuildBatteryResponse]  # type: ignore[assignment]
-    """Builds a battery from a family of arenas that the server knows, for example "navigation": an
+    """Builds a battery from a recipe, or from a family of arenas that the server knows: an
     operation.
     """
     GetBattery: _aio.UnaryUnaryMultiCallable[_sessions_pb2.GetBatteryRequest, _sessions_pb2.GetBatteryResponse]  # type: ignore[assignment]
@@ -94,7 +94,7 @@ class BatteriesServicer(metaclass=_abc_1.ABCMeta):
         request: _sessions_pb2.BuildBatteryRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_sessions_pb2.BuildBatteryResponse, _abc.Awaitable[_sessions_pb2.BuildBatteryResponse]]:
-        """Builds a battery from a family of arenas that the server knows, for example "navigation": an
+        """Builds a battery from a recipe, or from a family of arenas that the server knows: an
         operation.
         """
 
@@ -151,6 +151,8 @@ class SessionsStub:
     """
     CancelSession: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.CancelSessionRequest, _sessions_pb2.CancelSessionResponse]
     """Ends a session; what it learnt stays."""
+    VerifySession: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.VerifySessionRequest, _sessions_pb2.VerifySessionResponse]
+    """Looks whether records and recordings of a session are as they were stored."""
     PauseSession: _grpc.UnaryUnaryMultiCallable[_sessions_pb2.PauseSessionRequest, _sessions_pb2.PauseSessionResponse]
     """Begins no further episode until the session is resumed; what is being played is played to its
     end, and agents wait in their seats.
@@ -184,6 +186,8 @@ class SessionsAsyncStub(SessionsStub):
     """
     CancelSession: _aio.UnaryUnaryMultiCallable[_sessions_pb2.CancelSessionRequest, _sessions_pb2.CancelSessionResponse]  # type: ignore[assignment]
     """Ends a session; what it learnt stays."""
+    VerifySession: _aio.UnaryUnaryMultiCallable[_sessions_pb2.VerifySessionRequest, _sessions_pb2.VerifySessionResponse]  # type: ignore[assignment]
+    """Looks whether records and recordings of a session are as they were stored."""
     PauseSession: _aio.UnaryUnaryMultiCallable[_sessions_pb2.PauseSessionRequest, _sessions_pb2.PauseSessionResponse]  # type: ignore[assignment]
     """Begins no further episode until the session is resumed; what is being played is played to its
     end, and agents wait in their seats.
@@ -244,6 +248,14 @@ class SessionsServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_sessions_pb2.CancelSessionResponse, _abc.Awaitable[_sessions_pb2.CancelSessionResponse]]:
         """Ends a session; what it learnt stays."""
+
+    @_abc_1.abstractmethod
+    def VerifySession(
+        self,
+        request: _sessions_pb2.VerifySessionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_sessions_pb2.VerifySessionResponse, _abc.Awaitable[_sessions_pb2.VerifySessionResponse]]:
+        """Looks whether records and recordings of a session are as they were stored."""
 
     @_abc_1.abstractmethod
     def PauseSession(

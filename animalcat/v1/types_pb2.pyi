@@ -107,6 +107,8 @@ class _CauseEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Cause.ValueType
     """The server stopped."""
     CAUSE_SESSION_STOPPED: _Cause.ValueType  # 8
     """The session stopped, since another of its slots failed."""
+    CAUSE_SERVER_FAILED: _Cause.ValueType  # 9
+    """The server failed, for example because its disk was full; it did not stop."""
 
 class Cause(_Cause, metaclass=_CauseEnumTypeWrapper):
     """Why an attempt did not come to its end, or is a failure without having done so."""
@@ -129,6 +131,8 @@ CAUSE_SERVER_STOPPED: Cause.ValueType  # 7
 """The server stopped."""
 CAUSE_SESSION_STOPPED: Cause.ValueType  # 8
 """The session stopped, since another of its slots failed."""
+CAUSE_SERVER_FAILED: Cause.ValueType  # 9
+"""The server failed, for example because its disk was full; it did not stop."""
 Global___Cause: _TypeAlias = Cause  # noqa: Y015
 
 @_typing.final
@@ -287,7 +291,7 @@ class Observation(_message.Message):
     health: _builtins.float
     """0 to 100."""
     state: _builtins.bytes
-    """float32, the arena's true state: rows of 23 numbers, the agent first, as animalcat.envs.state
+    """float32, the arena's true state: rows of 24 numbers, the agent first, as animalcat.envs.state
     names them; empty unless the session is privileged, and in recordings.
     """
     @_builtins.property

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from animalcat.arena_configs.families.language import Claim
+from animalcat.arena_configs.families.build import scope_of
+from animalcat.arena_configs.families.instance import FamilyInstance, variant_of
+from animalcat.arena_configs.families.language import Claim, Control, Family
 from animalcat.arena_configs.families.scope import Scope
 from animalcat.arena_configs.features import FEATURES, MeasuredFeatures, measure_features
 from animalcat.arena_configs.model import Arena, ArenaError
@@ -123,3 +125,77 @@ def _told(claim: Claim, scope: Mapping[str, float | str]) -> str:
     parts = [f"at least {low:.6g}"] if math.isfinite(low) else []
     parts += [f"at most {high:.6g}"] if math.isfinite(high) else []
     return " and ".join(parts)
+
+
+def check_claims(
+    family: Family, instances: Sequence[FamilyInstance], measure: Measure, *, played: bool
+) -> None:
+    """Compare what a family claims with what is measured on its instances.
+
+    Args:
+        family: The family.
+        instances: Instances of it.
+        measure: Measures the demands of an arena.
+        played: Whether it plays the arena. If not, claims that take playing are not compared.
+
+    Raises:
+        ClaimError: A claim does not hold; the message names instance, demand, claim and measure.
+    """
+    lines = [*claim_errors(family, instances, measure, played=played)]
+    if lines:
+        raise ClaimError("\n".join(lines))
+
+
+def claim_errors(
+    family: Family, instances: Sequence[FamilyInstance], measure: Measure, *, played: bool
+) -> Iterator[str]:
+    """Say which claims do not hold, one instance after the other.
+
+    Args:
+        family: The family.
+        instances: Instances of it; a control comes after the instance that it is of.
+        measure: Measures the demands of an arena.
+        played: Whether it plays the arena.
+    """
+    measured: dict[str, Mapping[str, float]] = {}
+    for one in instances:
+        paradigm = family.paradigm(one.paradigm)
+        control = family.controls[one.control] if one.control else None
+        features = measure(one.arena)
+        measured[one.name] = features.values
+        scope = scope_of(family, paradigm, one.parameters, variant_of(one.variant)[0])
+        name = f"family {family.name}, instance {one.name} ({one.paradigm})"
+        wrong = differences(family.claims_of(paradigm, control), scope, features, played=played)
+        if wrong:
+            yield told(name, wrong)
+        if control is not None and one.control_of in measured:
+            yield from _unpaired(name, control, measured[one.control_of], features.values, played)
+
+
+def _unpaired(
+    name: str,
+    control: Control,
+    before: Mapping[str, float],
+    after: Mapping[str, float],
+    played: bool,
+) -> Iterator[str]:
+    """What keeps an instance and its control from differing in what the control takes alone."""
+    for demand, differs in [(d, True) for d in control.takes] + [(d, False) for d in control.keeps]:
+        values = before.get(demand), after.get(demand)
+        if not played and values == (None, None):
+            continue
+        first, second = values
+        same = first == second or (
+            first is not None and second is not None and math.isclose(first, second, abs_tol=0.005)
+        )
+        if same == differs:
+            what = "is the same" if same else "is not the same"
+            word = "takes" if differs else "keeps"
+            yield (
+                f"{name}: control {control.name} {word} {demand}, but it {what} without it: "
+                f"{_shown(first)} and {_shown(second)}"
+            )
+
+
+def _shown(value: float | None) -> str:
+    return "none" if value is None else f"{value:.6g}"

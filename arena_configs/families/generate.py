@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache
-from importlib.resources import files
-from itertools import combinations
-from pathlib import Path
+from dataclasses import replace
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -24,126 +19,25 @@ from animalcat.arena_configs.families.build import (
     parameter_values,
     scope_of,
 )
-from animalcat.arena_configs.families.claims import (
-    ClaimError,
-    Measure,
-    differences,
-    told,
-)
-from animalcat.arena_configs.families.language import PARTS, Control, Family, Paradigm, Part
-from animalcat.arena_configs.families.polar import (
-    POLAR,
-    PolarArena,
-    load_polar,
-    polar_arenas,
-    shares,
-)
+from animalcat.arena_configs.families.claims import Measure, check_claims
+from animalcat.arena_configs.families.instance import FamilyInstance, variant_name, variant_of
+from animalcat.arena_configs.families.language import PARTS, Family, Paradigm, Part
+from animalcat.arena_configs.families.library import AnyFamily, load_family
+from animalcat.arena_configs.families.polar import PolarArena, polar_arenas, shares
 from animalcat.arena_configs.families.polar_template import PolarFamily
-from animalcat.arena_configs.families.reader import read_family
+from animalcat.arena_configs.families.sampling import DRAWS, Draw, draw_parameters
 from animalcat.arena_configs.families.scope import Value
 from animalcat.arena_configs.families.variants import mirrored, turned
 from animalcat.arena_configs.model import Arena, ArenaError
 from animalcat.arena_configs.placement import fix, place
 from animalcat.arena_configs.writer import to_yaml
 
-AnyFamily: TypeAlias = Family | PolarFamily
-
-DRAWS: Final = 2000
-"""Draws of the parameters for one instance, before its constraints are said to contradict."""
 TRIES: Final = 100
 """Arenas that are built for one instance, before the family is said to leave no room."""
 _SEEDS: Final[int] = 2**62
 """Seeds that an instance may be drawn from."""
 _PRACTICE: Final = 4
 """One in so many of all arenas is for practice."""
-
-
-@dataclass(frozen=True, slots=True)
-class FamilyInstance:
-    """An arena of a family.
-
-    Attributes:
-        name: Its name, unique in the family for this seed.
-        arena: The arena; every value is explicit.
-        paradigm: The stratum it was drawn for.
-        parameters: Its parameters and derived values.
-        variant: Which variant of its task it is: mirrored or not, and how it is turned.
-        task: The draw of parameters that its variants share.
-        part: The part that it belongs to, whatever the seed.
-        control: The control that made it of another instance; "" for none.
-        control_of: Name of that instance.
-    """
-
-    name: str
-    arena: Arena
-    paradigm: str
-    parameters: Mapping[str, Value] = field(default_factory=dict[str, Value])
-    variant: str = ""
-    task: str = ""
-    part: Part = "test"
-    control: str = ""
-    control_of: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Draw:
-    """One draw of a family's parameters.
-
-    Attributes:
-        paradigm: The paradigm.
-        shares: By parameter, which share of all draws are below its value.
-        seed: Seed of colours that are drawn at random.
-    """
-
-    paradigm: Paradigm
-    shares: Mapping[str, float]
-    seed: int
-
-
-def _shipped() -> tuple[str, ...]:
-    folder = files("animalcat.arena_configs").joinpath("families")
-    found = (Path(one.name) for one in folder.iterdir())
-    return tuple(sorted(path.stem for path in found if path.suffix == ".yaml"))
-
-
-FAMILIES: Final = _shipped()
-"""Names of the families that come with the project, one for each file."""
-
-
-@cache
-def load_family(name: str) -> AnyFamily:
-    """Load a family that comes with the project.
-
-    Args:
-        name: One of `FAMILIES`.
-
-    Raises:
-        ArenaError: There is no such family, or its file is wrong.
-    """
-    if name in POLAR:
-        return load_polar(name)
-    if name not in FAMILIES:
-        raise ArenaError(f"no family {name!r}; there are: {', '.join(FAMILIES)}")
-    text = files("animalcat.arena_configs").joinpath(f"families/{name}.yaml").read_text("utf-8")
-    return read_family(text, f"{name}.yaml")
-
-
-def load_family_file(path: Path) -> Family:
-    """Load a family of one's own.
-
-    Args:
-        path: A YAML file.
-
-    Raises:
-        ArenaError: It cannot be read, or is no family; the message says line and key.
-    """
-    try:
-        text = path.read_text("utf-8-sig")
-    except OSError as error:
-        raise ArenaError(f"{path}: {error.strerror or 'not readable'}") from None
-    except UnicodeDecodeError:
-        raise ArenaError(f"{path}: the file is not UTF-8 text") from None
-    return read_family(text, str(path))
 
 
 def generate(
@@ -157,6 +51,7 @@ def generate(
     given: Mapping[str, Value] = MappingProxyType({}),
     measure: Measure | None = None,
     played: bool = False,
+    seen: set[str] | None = None,
 ) -> list[FamilyInstance]:
     """Draw instances of a family.
 
@@ -171,6 +66,8 @@ def generate(
         measure: Measures the demands of every instance, to compare them with what the family
             claims; None to compare nothing.
         played: Whether it plays the arenas. If not, claims that take playing are not compared.
+        seen: Texts of arenas that are not to be drawn again, as controls neither; those drawn here
+            are added. By default no instance is drawn again, but two may have the same control.
 
     Raises:
         ArenaError: There is no such family, part, paradigm or control; nothing satisfies its
@@ -178,97 +75,29 @@ def generate(
         ClaimError: A claim does not hold.
     """
     chosen = load_family(family) if isinstance(family, str) else family
+    wanted = _Wanted(part, paradigm, tuple(controls), given, seen is not None)
     if isinstance(chosen, PolarFamily):
-        return _polar(chosen, n, rng, part, paradigm, controls, given)
-    made = [*_instances(chosen, n, rng, part, paradigm, controls, given)]
+        return _polar(chosen, n, rng, wanted)
+    made = [*_instances(chosen, n, rng, wanted, set() if seen is None else seen)]
     if measure is not None:
         check_claims(chosen, made, measure, played=played)
     return made
 
 
-def check_claims(
-    family: Family, instances: Sequence[FamilyInstance], measure: Measure, *, played: bool
-) -> None:
-    """Compare what a family claims with what is measured on its instances.
+class _Wanted(NamedTuple):
+    """Which instances are drawn; the fields are arguments of `generate`."""
 
-    Args:
-        family: The family.
-        instances: Instances of it.
-        measure: Measures the demands of an arena.
-        played: Whether it plays the arena. If not, claims that take playing are not compared.
-
-    Raises:
-        ClaimError: A claim does not hold; the message names instance, demand, claim and measure.
-    """
-    lines = [*claim_errors(family, instances, measure, played=played)]
-    if lines:
-        raise ClaimError("\n".join(lines))
-
-
-def claim_errors(
-    family: Family, instances: Sequence[FamilyInstance], measure: Measure, *, played: bool
-) -> Iterator[str]:
-    """Say which claims do not hold, one instance after the other.
-
-    Args:
-        family: The family.
-        instances: Instances of it; a control comes after the instance that it is of.
-        measure: Measures the demands of an arena.
-        played: Whether it plays the arena.
-    """
-    measured: dict[str, Mapping[str, float]] = {}
-    for one in instances:
-        paradigm = family.paradigm(one.paradigm)
-        control = family.controls[one.control] if one.control else None
-        features = measure(one.arena)
-        measured[one.name] = features.values
-        scope = scope_of(family, paradigm, one.parameters, variant_of(one.variant)[0])
-        name = f"family {family.name}, instance {one.name} ({one.paradigm})"
-        wrong = differences(family.claims_of(paradigm, control), scope, features, played=played)
-        if wrong:
-            yield told(name, wrong)
-        if control is not None and one.control_of in measured:
-            yield from _unpaired(name, control, measured[one.control_of], features.values, played)
-
-
-def _unpaired(
-    name: str,
-    control: Control,
-    before: Mapping[str, float],
-    after: Mapping[str, float],
-    played: bool,
-) -> Iterator[str]:
-    """What keeps an instance and its control from differing in what the control takes alone."""
-    for demand, differs in [(d, True) for d in control.takes] + [(d, False) for d in control.keeps]:
-        values = before.get(demand), after.get(demand)
-        if not played and values == (None, None):
-            continue
-        first, second = values
-        same = first == second or (
-            first is not None and second is not None and math.isclose(first, second, abs_tol=0.005)
-        )
-        if same == differs:
-            what = "is the same" if same else "is not the same"
-            word = "takes" if differs else "keeps"
-            yield (
-                f"{name}: control {control.name} {word} {demand}, but it {what} without it: "
-                f"{_shown(first)} and {_shown(second)}"
-            )
-
-
-def _shown(value: float | None) -> str:
-    return "none" if value is None else f"{value:.6g}"
+    part: Part | None
+    paradigm: str | None
+    controls: tuple[str, ...]
+    given: Mapping[str, Value]
+    fresh_controls: bool
 
 
 def _polar(
-    family: PolarFamily,
-    n: int,
-    rng: np.random.Generator,
-    part: Part | None,
-    paradigm: str | None,
-    controls: Sequence[str],
-    given: Mapping[str, Value],
+    family: PolarFamily, n: int, rng: np.random.Generator, wanted: _Wanted
 ) -> list[FamilyInstance]:
+    part, paradigm, controls, given, _ = wanted
     if controls:
         raise ArenaError(f"family {family.name} has no control {controls[0]!r}; it has none")
     if given:
@@ -297,14 +126,9 @@ def _polar(
 
 
 def _instances(
-    family: Family,
-    n: int,
-    rng: np.random.Generator,
-    part: Part | None,
-    paradigm: str | None,
-    controls: Sequence[str],
-    given: Mapping[str, Value],
+    family: Family, n: int, rng: np.random.Generator, wanted: _Wanted, seen: set[str]
 ) -> Iterator[FamilyInstance]:
+    part, paradigm, controls, given, _ = wanted
     where = f"family {family.name}"
     if part is not None and part not in PARTS:
         raise ArenaError(f"{where} has no part {part!r}; it has {' and '.join(PARTS)}")
@@ -316,14 +140,14 @@ def _instances(
     if paradigm is not None:
         _one_of(strata, paradigm, where, "paradigm")
         strata = {paradigm: strata[paradigm]}
-    width, index, seen = len(str(n)), 0, set[str]()
+    width, index = len(str(n)), 0
     counts = shares([one.weight for one in strata.values()], n)
     for stratum, count in zip(strata.values(), counts, strict=True):
         made = 0
         while made < count:
             seed = int(rng.integers(_SEEDS))
             each = min(family.variants.each, count - made)
-            task = _task(family, stratum, seed, made, each, part, controls, given, seen)
+            task = _task(family, stratum, seed, made, each, wanted, seen)
             first = index + 1
             for one, others in task:
                 index += 1
@@ -351,12 +175,11 @@ def _task(
     seed: int,
     made: int,
     each: int,
-    part: Part | None,
-    controls: Sequence[str],
-    given: Mapping[str, Value],
+    wanted: _Wanted,
     seen: set[str],
 ) -> _Variants:
     """Draw the variants of one task, each with its controls."""
+    part, _, controls, given, fresh_controls = wanted
     rng = np.random.default_rng(seed)
     reasons = Counter[str]()
     for _ in range(DRAWS):
@@ -370,12 +193,11 @@ def _task(
             fresh = set[str]()
             for number in range(made, made + each):
                 one = _variant(family, draw, number, rng, given, part_of(base))
-                text = to_yaml(one.arena)
-                if text in seen or text in fresh:
-                    raise UnfitError("the arena was drawn before")
-                fresh.add(text)
+                _add(one, seen, fresh)
                 here = [name for name in controls if family.controls[name].is_of(paradigm)]
                 others = [_control(family, one, draw, name) for name in here]
+                for other in others if fresh_controls else ():
+                    _add(other, seen, fresh)
                 found.append((one, others))
         except UnfitError as error:
             reasons[str(error)] += 1
@@ -386,89 +208,19 @@ def _task(
         seen |= fresh
         return found
     why, times = reasons.most_common(1)[0]
-    raise ArenaError(
+    raise paradigm.place.error(
         f"family {family.name}, paradigm {paradigm.name}: no arena in "
-        f"{reasons.total()} draws; {times} times because {why}"
+        f"{reasons.total()} draws; {times} times because {why}",
+        "no-arena",
     )
 
 
-def draw_parameters(
-    family: Family,
-    paradigm: Paradigm,
-    rng: np.random.Generator,
-    given: Mapping[str, Value] = MappingProxyType({}),
-) -> Draw:
-    """Draw parameters until every constraint holds.
-
-    Args:
-        family: The family.
-        paradigm: The paradigm.
-        rng: Source of all randomness.
-        given: Parameters that are set.
-
-    Raises:
-        ArenaError: No draw satisfies them; the message names those that contradict each other.
-    """
-    for _ in range(DRAWS):
-        draw = _drawn(family, paradigm, rng)
-        if _holds(family, draw, given):
-            return draw
-    raise _contradiction(family, paradigm, rng, given)
-
-
-def _drawn(family: Family, paradigm: Paradigm, rng: np.random.Generator) -> Draw:
-    names = family.ranges_of(paradigm)
-    shares_ = dict(zip(names, rng.random(len(names)).tolist(), strict=True))
-    return Draw(paradigm, shares_, int(rng.integers(2**31)))
-
-
-def _holds(family: Family, draw: Draw, given: Mapping[str, Value]) -> bool:
-    try:
-        values = parameter_values(family, draw.paradigm, draw.shares, given)
-    except UnfitError:
-        return False
-    scope = scope_of(family, draw.paradigm, values)
-    return all(constraint.holds(scope) for constraint in family.constraints)
-
-
-def fits(family: Family, draw: Draw, given: Mapping[str, Value] = MappingProxyType({})) -> bool:
-    """Whether every constraint holds for a draw of the parameters."""
-    return _holds(family, draw, given)
-
-
-def _contradiction(
-    family: Family, paradigm: Paradigm, rng: np.random.Generator, given: Mapping[str, Value]
-) -> ArenaError:
-    """Say which constraints never hold together: the fewest that tell it."""
-    where = f"family {family.name}, paradigm {paradigm.name}"
-    rows: list[list[bool]] = []
-    reasons = Counter[str]()
-    for _ in range(DRAWS):
-        draw = _drawn(family, paradigm, rng)
-        try:
-            values = parameter_values(family, paradigm, draw.shares, given)
-        except UnfitError as error:
-            reasons[str(error).partition(" is ")[0]] += 1
-            continue
-        scope = scope_of(family, paradigm, values)
-        rows.append([one.holds(scope) for one in family.constraints])
-    if not rows:
-        why, _times = reasons.most_common(1)[0]
-        return ArenaError(f"{where}: a range never has a value: {why}")
-    held = np.array(rows)
-    for size in range(1, len(family.constraints) + 1):
-        for few in combinations(range(len(family.constraints)), size):
-            if held[:, list(few)].all(axis=1).any():
-                continue
-            first = family.constraints[few[0]].place
-            listed = " and ".join(
-                f"{family.constraints[k].place.path} (`{family.constraints[k].text}`, line "
-                f"{family.constraints[k].place.line})"
-                for k in few
-            )
-            never = "never holds" if size == 1 else "never hold together"
-            return first.error(f"{where}: {listed} {never} in {len(rows)} draws", "contradiction")
-    raise AssertionError("some draw satisfies all constraints")
+def _add(one: FamilyInstance, seen: set[str], fresh: set[str]) -> None:
+    """Add an arena to those that are new, unless it was drawn before."""
+    text = to_yaml(one.arena)
+    if text in seen or text in fresh:
+        raise UnfitError(f"the arena{' of a control' * bool(one.control)} was drawn before")
+    fresh.add(text)
 
 
 def base_arena(
@@ -543,17 +295,6 @@ def _variant(
     return FamilyInstance(
         "", arena, draw.paradigm.name, values, variant_name(flipped, quarters), part=part
     )
-
-
-def variant_name(flipped: bool, quarters: int) -> str:
-    """The name of a variant; "" for the arena as it is built."""
-    parts = ["mirror"] * flipped + [f"turn{90 * quarters}"] * (quarters > 0)
-    return "-".join(parts)
-
-
-def variant_of(name: str) -> tuple[bool, int]:
-    """Whether a variant is a mirror image, and the quarters by which it is turned."""
-    return name.startswith("mirror"), int(name.partition("turn")[2] or 0) // 90
 
 
 def _control(family: Family, one: FamilyInstance, draw: Draw, name: str) -> FamilyInstance:

@@ -203,6 +203,7 @@ class Paradigm:
         parameters: What parameters are drawn from here, where that is not what the family says.
         claims: Claims that are made here, beside those of the family or in their place.
         order: All parameters and derived values, each after those that it depends on.
+        place: Where it is; the family's name where the family has no paradigms.
     """
 
     name: str
@@ -210,6 +211,7 @@ class Paradigm:
     parameters: Mapping[str, Range]
     claims: Mapping[str, Claim | None]
     order: tuple[str, ...]
+    place: Place = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.resources import files
 from typing import Final, NamedTuple
 
@@ -108,7 +108,7 @@ def polar_arenas(family: PolarFamily, n: int, rng: np.random.Generator) -> Itera
     for paradigm, count in zip(family.paradigms, shares(weights, n), strict=True):
         for index in range(count):
             mirrored = family.mirror and index % 2 == 1
-            arena = _instance(family, paradigm, mirrored, rng)
+            arena = polar_arena(family, paradigm, mirrored, rng)
             yield PolarArena(paradigm.name, arena, mirrored)
 
 
@@ -121,12 +121,28 @@ def shares(weights: Sequence[float], n: int) -> Sequence[int]:
     return [int(count) for count in counts]
 
 
-def _instance(
-    family: PolarFamily, paradigm: Paradigm, mirrored: bool, rng: np.random.Generator
+def polar_arena(
+    family: PolarFamily,
+    paradigm: Paradigm,
+    mirrored: bool,
+    rng: np.random.Generator,
+    suits: Callable[[Arena], bool] = lambda arena: True,
 ) -> Arena:
+    """Draw one arena of a family that goes to one goal.
+
+    Args:
+        family: The template.
+        paradigm: The paradigm.
+        mirrored: Whether left and right are exchanged.
+        rng: Source of all randomness.
+        suits: Whether an arena is wanted; asked before the checks, which take longer.
+
+    Raises:
+        ArenaError: No arena was found.
+    """
     for _ in range(TRIES):
         arena = _candidate(family, paradigm, mirrored, rng)
-        if arena is None:
+        if arena is None or not suits(arena):
             continue
         arena = fix(arena, rng)
         placement = place(arena, rng)

@@ -103,7 +103,7 @@ def solve(
             f"rewardDistance {distance:g} is out of the range of family {template.name} for a "
             f"reward of {size:g} m: {nearest:.3f} to {farthest:.3f} m"
         )
-    way = math.sqrt(distance**2 - _rise(template.goal, size) ** 2)
+    way = math.sqrt(distance**2 - rise(template.goal, size) ** 2)
     sign = side or (float(rng.choice([-1.0, 1.0])) if template.mirror else 1.0)
     angle = sign * rng.uniform(*spot.angles)
     paradigm = next(p for p in template.paradigms if p.name == spot.paradigm)
@@ -137,12 +137,12 @@ def distances(family: PolarFamily, size: float) -> tuple[float, float]:
     arena.
     """
     low, high = range_limits(family.distance)
-    rise = _rise(family.goal, size)
+    above = rise(family.goal, size)
     touching = AGENT_RADIUS + size / 2 + GAP
     across = ARENA_SIDE - (AGENT_RADIUS + GAP) - (size / 2 + GAP)
     # A millimetre off both, for what rounding takes.
-    nearest = math.hypot(max(touching, low) + 1e-3, rise)
-    farthest = math.hypot(min(across * math.sqrt(2.0), high) - 1e-3, rise)
+    nearest = math.hypot(max(touching, low) + 1e-3, above)
+    farthest = math.hypot(min(across * math.sqrt(2.0), high) - 1e-3, above)
     return nearest, farthest
 
 
@@ -189,7 +189,7 @@ def _span(step: Floats, start: float, end: float) -> tuple[Floats, Floats]:
 
 
 @cache
-def _rise(goal: str, size: float) -> float:
+def rise(goal: str, size: float) -> float:
     """Metres by which the reward's centre is above (or below) the agent's."""
     agent = Item(name="Agent", positions=(Vector3(x=10.0, z=10.0),))
     ball = Item(name=goal, positions=(Vector3(x=30.0, z=30.0),), sizes=(cube(size),))

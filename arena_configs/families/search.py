@@ -22,20 +22,13 @@ from animalcat.arena_configs.families.build import (
     scope_of,
 )
 from animalcat.arena_configs.families.claims import Measure, bounds
-from animalcat.arena_configs.families.generate import (
-    Draw,
-    FamilyInstance,
-    base_arena,
-    checked,
-    draw_parameters,
-    fits,
-    load_family,
-    part_of,
-    variant_name,
-)
+from animalcat.arena_configs.families.generate import base_arena, checked, part_of
+from animalcat.arena_configs.families.instance import FamilyInstance, variant_name
 from animalcat.arena_configs.families.language import Claim, Family, Part
+from animalcat.arena_configs.families.library import load_family
 from animalcat.arena_configs.families.polar_solve import distances, places, sizes, solve
 from animalcat.arena_configs.families.polar_template import PolarFamily
+from animalcat.arena_configs.families.sampling import Draw, draw_parameters, fits
 from animalcat.arena_configs.families.scope import Value
 from animalcat.arena_configs.features import FEATURES, MeasuredFeatures
 from animalcat.arena_configs.model import ArenaError

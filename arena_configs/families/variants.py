@@ -1,13 +1,15 @@
-"""Mirror images and quarter turns of arenas."""
+"""Mirror images, turns and shifts of arenas, and other colours of their walls."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from animalcat.arena_configs.catalogue import canonical_name
+from animalcat.arena_configs.geometry import rotate
 from animalcat.arena_configs.model import (
     ARENA_SIDE,
+    RGB,
     Arena,
     Item,
     LimitedInvocations,
@@ -24,6 +26,9 @@ _FACING_X: Final = (
     "SpawnerContainerShort",
 )
 """Objects whose front is on their x axis."""
+PAINTED: Final = ("Wall", "Ramp")
+"""Objects that may have any colour; the colours of others say what they are."""
+
 _SWAPPED: Final = {"LBlock": "JBlock", "JBlock": "LBlock"}
 """Blocks that are each other's mirror images."""
 _SYMBOLS: Final = {"left-arrow": "right-arrow", "right-arrow": "left-arrow"}
@@ -51,6 +56,64 @@ def turned(arena: Arena, quarters: int) -> Arena:
     for _ in range(quarters % 4):
         items = tuple(map(_turned, items))
     return arena.model_copy(update={"items": items})
+
+
+def shifted(arena: Arena, degrees: float, dx: float, dz: float) -> Arena:
+    """The arena's contents turned about its middle, then shifted; its outer walls stay.
+
+    Args:
+        arena: An arena with every position and rotation explicit.
+        degrees: By how much it is turned, clockwise.
+        dx: Metres by which it is shifted along x.
+        dz: Metres by which it is shifted along z.
+    """
+    return arena.model_copy(
+        update={"items": tuple(_shifted(item, degrees, dx, dz) for item in arena.items)}
+    )
+
+
+def shifted_point(x: float, z: float, degrees: float, dx: float, dz: float) -> tuple[float, float]:
+    """Where `shifted` puts a point of the floor."""
+    middle = ARENA_SIDE / 2
+    off_x, off_z = rotate(x - middle, z - middle, degrees)
+    return middle + off_x + dx, middle + off_z + dz
+
+
+def repainted(arena: Arena, paint: Mapping[RGB, RGB]) -> Arena:
+    """The arena with other colours of what may have any colour.
+
+    Args:
+        arena: An arena with every colour explicit.
+        paint: The new colour of each old one.
+    """
+    return arena.model_copy(
+        update={
+            "items": tuple(
+                item.model_copy(update={"colors": tuple(paint.get(c, c) for c in item.colors)})
+                if canonical_name(item.name) in PAINTED
+                else item
+                for item in arena.items
+            )
+        }
+    )
+
+
+def colours(arena: Arena) -> list[RGB]:
+    """The colours of what may have any colour, each once, in order of appearance."""
+    found = (c for item in arena.items if canonical_name(item.name) in PAINTED for c in item.colors)
+    return [*dict.fromkeys(found)]
+
+
+def _shifted(item: Item, degrees: float, dx: float, dz: float) -> Item:
+    def move(at: Vector3) -> Vector3:
+        x, z = shifted_point(at.x, at.z, degrees, dx, dz)
+        return at.model_copy(update={"x": _rounded(x), "z": _rounded(z)})
+
+    def change(other: Item) -> Item:
+        return _shifted(other, degrees, dx, dz)
+
+    changes = {"rotations": tuple(_rounded((one + degrees) % 360.0) for one in item.rotations)}
+    return _moved(item, move, change, changes)
 
 
 def _mirrored(item: Item) -> Item:

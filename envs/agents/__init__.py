@@ -1,8 +1,8 @@
-"""Reference agents, and loading an agent from `builtin:NAME` or `path.py:Class`.
+"""Reference agents, and loading an agent from `builtin:NAME` or `path.py:Class`, with limits.
 
 `base` is the contract of an agent and `load` loads one. `simple` has two agents that ignore
-observations, `braitenberg` one that steers by its rays, and `planner` one that is shown the arena's
-true state.
+observations, `braitenberg` one that steers by its rays, `scout` one with a map and a memory, and
+`planner` one that is shown the arena's true state. `limits` takes abilities away from any of them.
 """
 
 from animalcat.envs.agents.base import Agent, EpisodeInfo

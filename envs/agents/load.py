@@ -1,13 +1,17 @@
-"""Loads an agent from `builtin:NAME` or `path/to/file.py:ClassName`."""
+"""Loads an agent from `builtin:NAME` or `path/to/file.py:ClassName`, with `+limit=strength` ..."""
 
 from __future__ import annotations
 
 import importlib.util
 import sys
+from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from animalcat.envs.agents.braitenberg import BraitenbergAgent
+from animalcat.envs.agents.limits import AgentLoadError, Reference, limited, read_reference
+from animalcat.envs.agents.limits.limited import SwitchedAgent
+from animalcat.envs.agents.limits.reference import FORMS
 from animalcat.envs.agents.simple import ForwardAgent, RandomAgent
 
 if TYPE_CHECKING:
@@ -16,20 +20,41 @@ if TYPE_CHECKING:
     from animalcat.envs.agents.base import Agent
 
 
-class AgentLoadError(ValueError):
-    """The agent cannot be loaded; the message says why and what to do."""
-
-
 def _planner() -> Agent:
     """The planner, which needs more than the base install."""
     try:
         from animalcat.envs.agents.planner import PlannerAgent
     except ModuleNotFoundError as error:
-        raise AgentLoadError(
-            f"agent 'builtin:planner' needs {error.name}, which is missing: "
-            'pip install "animalcat[server]"'
-        ) from error
+        raise _lacking("planner", error) from error
     return PlannerAgent()
+
+
+def _scout() -> Agent:
+    """The scout, which needs more than the base install."""
+    try:
+        from animalcat.envs.agents.scout import ScoutAgent
+    except ModuleNotFoundError as error:
+        raise _lacking("scout", error) from error
+    return ScoutAgent()
+
+
+def _lacking(name: str, error: ModuleNotFoundError) -> AgentLoadError:
+    return AgentLoadError(
+        f"agent 'builtin:{name}' needs {error.name}, which is missing: "
+        'pip install "animalcat[server]"'
+    )
+
+
+def _planner_settings(**given: Any) -> object:
+    from animalcat.envs.agents.planner import PlannerSettings
+
+    return PlannerSettings(**given)
+
+
+def _scout_settings(**given: Any) -> object:
+    from animalcat.envs.agents.scout import ScoutSettings
+
+    return ScoutSettings(**given)
 
 
 BUILTIN: Final[Mapping[str, Callable[[], Agent]]] = {
@@ -37,13 +62,24 @@ BUILTIN: Final[Mapping[str, Callable[[], Agent]]] = {
     "forward": ForwardAgent,
     "planner": _planner,
     "random": RandomAgent,
+    "scout": _scout,
 }
 """The agents that come with the package."""
 
-PRIVILEGED: Final = frozenset({"builtin:planner"})
-"""Agents that play only where they are shown the arena's true state."""
+ABOUT: Final[Mapping[str, str]] = {
+    "braitenberg": "steers to goals and away from hazards, by its rays alone",
+    "forward": "runs straight ahead",
+    "planner": "is shown the true state and solves what it can; it serves to check arenas",
+    "random": "acts at random",
+    "scout": "maps what it senses, remembers goals and searches for them",
+}
+"""What each of them does."""
 
-_FORMS: Final = "expected builtin:NAME or path/to/file.py:ClassName"
+_SETTINGS: Final[Mapping[str, Callable[..., object]]] = {
+    "planner": _planner_settings,
+    "scout": _scout_settings,
+}
+"""Built-in agents with switches of their own -> what makes their settings."""
 
 
 def load_agent(reference: str) -> Agent:
@@ -53,26 +89,44 @@ def load_agent(reference: str) -> Agent:
     can import its neighbours. The file's code is run: load only what you trust.
 
     Args:
-        reference: `builtin:NAME` or `path/to/file.py:ClassName`.
+        reference: `builtin:NAME` or `path/to/file.py:ClassName`, and behind it any number of
+            `+limit=strength` (`animalcat agent limits` lists them).
 
     Raises:
         AgentLoadError: The name, file or class does not exist, the file or the class's constructor
-            fails, or the class lacks `reset` or `act`.
+            fails, the class lacks `reset` or `act`, or it cannot have these limits.
     """
-    where, separator, name = reference.rpartition(":")
-    if not separator or not where or not name:
-        raise AgentLoadError(f"agent {reference!r}: {_FORMS}")
-    if where == "builtin":
-        if name not in BUILTIN:
-            known = ", ".join(sorted(BUILTIN))
-            raise AgentLoadError(f"agent {reference!r}: no such builtin; there are: {known}")
-        return BUILTIN[name]()
-    return _from_file(Path(where), name)
+    check_name(reference)
+    read = read_reference(reference)
+    agent = BUILTIN[read.name]() if read.builtin else _from_file(Path(read.where), read.name)
+    if not read.limits:
+        return agent
+    if not read.builtin and iscoroutinefunction(agent.act):
+        raise AgentLoadError(
+            f"agent {reference!r}: its `act` is a coroutine, and limits need one that is not: "
+            "leave the limits out, or wrap what it awaits"
+        )
+    if read.builtin in _SETTINGS:
+        agent = SwitchedAgent(agent, _SETTINGS[read.builtin], read)
+    return limited(agent, read)
+
+
+def check_name(reference: str) -> Reference:
+    """Read a reference, check its limits, and that there is such a built-in agent.
+
+    Raises:
+        AgentLoadError: It cannot be loaded.
+    """
+    where, _, rest = reference.rpartition(":")
+    if where == "builtin" and rest.partition("+")[0] not in ("", *BUILTIN):
+        known = ", ".join(sorted(BUILTIN))
+        raise AgentLoadError(f"agent {reference!r}: no such builtin; there are: {known}")
+    return read_reference(reference)
 
 
 def _from_file(path: Path, name: str) -> Agent:
     if path.suffix != ".py":
-        raise AgentLoadError(f"agent {path}:{name}: {_FORMS}")
+        raise AgentLoadError(f"agent {path}:{name}: {FORMS}")
     if not path.is_file():
         raise AgentLoadError(f"agent {path}:{name}: there is no file {path}")
     spec = importlib.util.spec_from_file_location(f"animalcat_agent_{path.stem}", path)

@@ -29,10 +29,12 @@ def state_of(world: World) -> State:
     things[:, Column.CENTER : Column.CENTER + 3] = scene.center[rows]
     things[:, Column.HALF : Column.HALF + 3] = scene.half[rows]
     things[:, Column.ROTATION : Column.ROTATION + 9] = scene.rotation[rows].reshape(-1, 9)
+    things[:, Column.HIDES] = (scene.color[rows, 3] >= 1.0) & ~scene.overlap_ok[rows]
     place = {row: k + 1 for k, row in enumerate(rows.tolist())}
     for row, pickup in stage.pickups():
         if row in place:
             ends = pickup.ends or pickup.needs == 1.0
+            state[place[row], Column.HIDES] = 0.0
             state[place[row], Column.REWARD : Column.FINAL + 1] = (
                 pickup.reward,
                 ends,
@@ -57,4 +59,5 @@ def state_of(world: World) -> State:
     about[Column.HALF : Column.HALF + 3] = AGENT_RADIUS
     about[Column.ROTATION : Column.ROTATION + 9] = (cos, 0, sin, 0, 1, 0, -sin, 0, cos)
     about[Column.WAIT] = world.episode.frozen_next
+    about[Column.HIDES] = world.dark
     return state

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -219,7 +218,7 @@ class UnityEnvironment:
         )
 
     def _asked_for(self, observation: Observation) -> Observation:
-        return observation if self._spec.rays else replace(observation, rays=None)
+        return observation if self._spec.rays else observation._replace(rays=None)
 
     def _ended_by(self, health: float, reward: float) -> EndedBy:
         """Infer why an episode is over from health and the last decision's reward.

@@ -5,6 +5,7 @@ chooses from a `bank` of instances and `offers` that could be made. `information
 instance would tell, `selectors` turn that into probabilities, `policy` combines selectors, and
 `peers` records the alternatives to a choice. `outcomes` weights what was told, with repeats
 weighted by `retest`. `stopping` gives the verdict, and `bound` how much a battery can tell at most.
-`alarm` notices agents that the layout does not describe, `hindsight` confirms it, and `widening`
-extends the layout for them. `campaign` shares episodes among several agents.
+`strata` divides instances, `alarm` notices agents that the layout does not describe, `hindsight`
+confirms it, and `widening` extends the layout for them. `campaign` shares episodes among
+several agents, and `paired` tells two of them apart.
 """

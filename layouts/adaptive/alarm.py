@@ -11,16 +11,17 @@ they are bet on one after another, each predicted with what the ones before it h
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr, betainc, expit, logit
 
-from animalcat.layouts.adaptive.hindsight import fails
+from animalcat.layouts.adaptive.hindsight import LATER_LEVEL, fails
+from animalcat.layouts.adaptive.strata import Group, Stratification
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.randomness import rng
@@ -41,51 +42,50 @@ QUIET: Final = 8
 """The first outcomes, on which no stake is laid. They are predicted from the prior, and an agent
 that surprises the prior does not make the layout wrong. With 24 the alarm found 32 of 37
 context-specific sessions within 200 episodes instead of 35."""
-_RESTARTS: Final = (16, 48, 112, 240)
-"""Episodes after which new stakes on all instances together are laid, to notice agents that change.
-"""
-PARADIGM: Final = "paradigm"
-"""Name of the stratification by paradigm."""
-FEW: Final = 6
-"""A meta-feature with at most this many values has a stratum for each value; the range of any other
-is cut into three."""
 MOST: Final = 3
 """Greatest number of suspects that are named."""
-_COMMON: Final = 0.2
-"""Share of the instances from which a single value of a many-valued meta-feature has its own
-stratum. Such a value often means that the thing which has the feature is absent."""
+_BETS_ON_LESS: Final = 2
+"""How many of the bets are that the agent succeeds less often than predicted; they come first."""
+_CAUTION: Final = 3.0
+"""Power of the mean stake by which doubt falls."""
+_DOUBTED: Final = 0.4
+"""Logarithm of the mean stake from which on the layout is in full doubt."""
+_UNKNOWN: Final = 12
+"""Number of outcomes before which the layout is in full doubt."""
+_LEAST_DOUBT: Final = 1.0 / 3.0
+"""Doubt that is always left, so that some draws stay random."""
+_LEAST_EVIDENCE: Final = 3.0
+"""Least stake of a stratum that is a suspect."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Stratification:
-    """One way to divide the instances into strata.
+@dataclass(frozen=True)
+class Watch:
+    """What bets are laid on, and how they are weighted. It belongs to a version of the rules.
 
     Attributes:
-        name: What the strata are defined by: `PARADIGM`, or a meta-feature.
-        strata: Names of the strata.
-        labels: (instances,): the stratum of each instance, as an index into `strata`.
+        shares: Weight of each group of stratifications; those of absent groups go to the others.
+        restarts: Numbers of episodes after which new stakes on all instances together are laid, to
+            notice agents that change.
+        timed: Whether bets are also laid on what went before: on episodes after a failure or a
+            success, and on good and bad days.
     """
 
-    name: str
-    strata: tuple[str, ...]
-    labels: Ints
+    shares: Mapping[Group, float]
+    restarts: tuple[int, ...]
+    timed: bool = False
 
 
-def stratifications(
-    paradigms: Sequence[str], outside: Mapping[str, npt.ArrayLike]
-) -> tuple[Stratification, ...]:
-    """Stratify instances by paradigm, and by every meta-feature that the layout does not use.
-
-    A stratification with a single stratum is left out.
-
-    Args:
-        paradigms: The paradigm of each instance.
-        outside: Meta-features that are not in the layout, each (instances,); NaN where unknown.
-    """
-    names, labels = np.unique(np.array(paradigms), return_inverse=True)
-    made = [Stratification(PARADIGM, tuple(map(str, names)), np.ravel(labels).astype(np.int64))]
-    made += [_by_feature(name, np.asarray(v, dtype=np.float64)) for name, v in outside.items()]
-    return tuple(scheme for scheme in made if len(scheme.strata) > 1)
+WATCHES: Final[Mapping[int, Watch]] = {
+    1: Watch({"time": 0.25, "paradigm": 0.5, "outside": 0.25}, (16, 48, 112, 240)),
+    2: Watch(
+        {"time": 0.25, "paradigm": 0.15, "outside": 0.15, "feature": 0.15, "pair": 0.3},
+        (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384),
+        timed=True,
+    ),
+}
+"""What the alarm watches, by version of the decision rules."""
+_TIMED: Final = (("the outcome before", ("after a failure", "after a success")),)
+"""Stratifications by what went before, with the strata in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +96,33 @@ class Suspect:
         stratification: What the strata are defined by.
         stratum: Name of the stratum.
         more: Whether the agent succeeds more often than predicted there.
-        evidence: The largest stake on the stratum.
+        evidence: The stake on the stratum, which is an e-value: under rules of version 1 that of
+            the best bet, later the mean of its bets.
+        group: The kind of stratification.
+        where: The stratum in words.
+        episodes: How many episodes were in it.
+        observed: What was observed there, summed, as shares of the outcomes' maxima.
+        predicted: What was predicted there, each before its outcome.
+        corrected: The stake times its weight among all stakes. Their sum is the alarm's evidence.
     """
 
     stratification: str
     stratum: str
     more: bool
     evidence: float
+    group: Group = "outside"
+    where: str = ""
+    episodes: int = 0
+    observed: float = 0.0
+    predicted: float = 0.0
+    corrected: float = 0.0
+
+
+class Seen(NamedTuple):
+    """A prediction and what came of it, as shares of the outcome's maximum."""
+
+    predicted: float
+    observed: float
 
 
 class Alarm:
@@ -111,22 +131,70 @@ class Alarm:
     Once raised, the alarm stays raised; `stands` says whether hindsight confirms it.
     """
 
-    def __init__(self, ways: Sequence[Stratification] = ()) -> None:
+    def __init__(self, ways: Sequence[Stratification] = (), rules: int = 1) -> None:
         """Start with every stake at 1.
 
         Args:
             ways: The stratifications to bet on, as `stratifications` returned them.
+            rules: Version of the decision rules, by which stakes are weighted.
         """
         self.stratifications = tuple(ways)
-        self._logs = [np.zeros((len(way.strata), len(SHIFTS))) for way in ways]
-        self._restarts = np.zeros((len(_RESTARTS), len(SHIFTS)))
+        self._watch = WATCHES[rules]
+        self._rules = rules
+        names = [list(way.strata) for way in ways]
+        self._timed = _TIMED if self._watch.timed else ()
+        names += [list(strata) for _, strata in self._timed]
+        self._sizes = np.array([len(one) for one in names], np.int64)
+        self._starts = np.concatenate([[0], np.cumsum(self._sizes)])[:-1].astype(np.int64)
+        rows = len(ways[0].labels) if ways else 1
+        self._labels = np.array([way.labels for way in ways], np.int64).reshape(-1, rows)
+        groups: list[Group] = [way.group for way in ways]
+        groups.extend("time" for _ in self._timed)
+        self._groups = groups
+        cells = int(self._sizes.sum())
+        self._logs = np.zeros((cells, len(SHIFTS)))
+        self._sums = np.zeros((cells, 3))
+        self._whole = np.zeros(3)
+        self._restarts = np.zeros((len(self._watch.restarts), len(SHIFTS)))
+        self._restart_sums = np.zeros((len(self._watch.restarts), 3))
+        self._weights, self._restart_weight = self._shared()
+        self._moments: list[tuple[int, ...]] = []
+        self._before: Seen | None = None
         self._episodes = 0
         self._raised_at: int | None = None
+        self._log_evidence = 0.0
+        self._log_lacking = 0.0
+        self._log_settled = 0.0
+        self._settled = np.zeros_like(self._logs)
+        self._single = np.zeros_like(self._logs)
+        self._parents = self._found_parents()
+        self._settled_restarts = np.zeros_like(self._restarts)
+        self._shift = RunningShift(_FADING, sloped=True)
+        self._less = np.zeros((cells, _BETS_ON_LESS))
+        self._less_restarts = np.zeros((len(self._watch.restarts), _BETS_ON_LESS))
+        self._days = RunningShift(_QUICK)
+        self._streak = 0.0
+        self._settled_streak = 0.0
+        self._streak_sums = np.zeros(3)
 
     @property
     def evidence(self) -> float:
         """The mean stake, which is the e-value against the layout."""
-        return float(np.exp(min(self._log_evidence(), 700.0)))
+        return float(np.exp(min(self._log_evidence, 700.0)))
+
+    @property
+    def doubt(self) -> float:
+        """How far the layout is still in doubt, from a third to 1.
+
+        While the layout is right, bets lose, and the mean stake falls. Its inverse is the Bayes
+        factor for the layout against all that is bet on. Doubt follows a power of the mean stake,
+        of the larger one of the two that an agent does not win for being rare in the prior (see
+        `stands`).
+        """
+        if self._episodes < _UNKNOWN:
+            return 1.0
+        log = max(self._log_lacking, self._log_settled) - _DOUBTED
+        return float(np.exp(np.clip(_CAUTION * log, np.log(_LEAST_DOUBT), 0.0)))
 
     @property
     def raised(self) -> bool:
@@ -138,41 +206,164 @@ class Alarm:
         """Number of outcomes after which the alarm was raised; None if it was not."""
         return self._raised_at
 
-    def update(self, row: int, log_factors: Floats) -> None:
+    def update(self, row: int, log_factors: Floats, seen: Seen | None = None) -> None:
         """Take in one episode.
 
         Args:
             row: Row of the instance that was played.
             log_factors: (bets,), as `log_factors` returned them before the posterior knew the
                 outcome.
+            seen: What was predicted and observed. Without it nothing is known of what went before.
         """
         self._episodes += 1
-        if self._episodes <= QUIET:
+        moments = self._moment()
+        self._moments.append(moments)
+        quiet = self._episodes <= QUIET
+        settled: Floats | None = None
+        less: Floats | None = None
+        if seen is not None and self._watch.timed:
+            sharper = self._shift.sharpened(seen.predicted)
+            less = _share_factors(sharper, seen.observed)[:_BETS_ON_LESS]
+            slow, quick = (one.applied(seen.predicted) for one in (self._shift, self._days))
+            settled = _share_factors(slow, seen.observed)
+            if not quiet:
+                self._streak += _log_ratio(quick, seen.predicted, seen.observed)
+                self._settled_streak += _log_ratio(quick, slow, seen.observed)
+                self._streak_sums += (quick < seen.predicted) * _counted(seen)
+            self._shift.update(seen)
+            self._days.update(seen)
+        self._before = seen
+        if quiet:
             return
-        for way, logs in zip(self.stratifications, self._logs, strict=True):
-            logs[way.labels[row]] += log_factors
-        self._restarts[np.array(_RESTARTS) < self._episodes] += log_factors
-        if self._raised_at is None and self._log_evidence() > np.log(LEVEL):
+        places = self._starts[: len(self._labels)]
+        if places.size:
+            places = places + self._labels[:, row]
+        if any(one >= 0 for one in moments):
+            starts = self._starts[len(self._labels) :]
+            extra = [start + one for start, one in zip(starts, moments, strict=True) if one >= 0]
+            places = np.concatenate([places, np.array(extra, np.int64)])
+        self._logs[places] += log_factors
+        begun = np.array(self._watch.restarts) < self._episodes
+        self._restarts[begun] += log_factors
+        if settled is not None and less is not None and seen is not None:
+            self._less[places] += less
+            self._less_restarts[begun] += less
+            self._settle(places, settled, seen)
+            self._settled_restarts[begun] += settled
+        if seen is not None:
+            self._whole += _counted(seen)
+            self._sums[places] += _counted(seen)
+            self._restart_sums[begun] += _counted(seen)
+        self._log_evidence = self._weighted_mean(self._logs, self._restarts, self._streak)
+        if self._watch.timed:
+            self._log_lacking = self._weighted_mean(self._less, self._less_restarts, 0.0)
+            self._log_settled = self._weighted_mean(
+                self._beyond_single(), self._settled_restarts, self._settled_streak
+            )
+        if self._raised_at is None and self._log_evidence > np.log(LEVEL):
             self._raised_at = self._episodes
 
-    def suspects(self, least: float = 3.0) -> list[Suspect]:
-        """Find the strata whose largest stake is above `least`, the largest first."""
+    def _settle(self, places: Ints, factors: Floats, seen: Seen) -> None:
+        """Let bets against the shifted predictions win or lose.
+
+        In strata of a single known feature only bets count by which the agent is less sharp than
+        the layout, or the other way round: less success where success was predicted, more where it
+        was not. All of them are kept beside, for the pairs.
+        """
+        self._settled[places] += factors
+        alone = places[: len(self._labels)][self._of("feature")]
+        if not alone.size:
+            return
+        self._single[alone] += factors
+        ready = self._sums[alone, 0] > 0.0
+        mean = self._sums[alone, 2] / np.maximum(self._sums[alone, 0], 1.0)
+        high = np.where(ready, mean, seen.predicted) >= self._mean_predicted
+        bets = np.where(high[:, np.newaxis], SHIFTS < 0.0, SHIFTS > 0.0)
+        self._settled[alone] -= np.where(bets, 0.0, factors)
+
+    def _beyond_single(self) -> Floats:
+        """The settled stakes; those of pairs are divided by what a single stratum explains.
+
+        A pair counts as far as the same bet wins more in it than in either of its features alone.
+        """
+        if not self._parents.size:
+            return self._settled
+        cells, first, second = self._parents.T
+        explained = np.maximum(self._single[first], self._single[second])
+        made = self._settled.copy()
+        made[cells] -= np.maximum(explained, 0.0)
+        return made
+
+    def _found_parents(self) -> Ints:
+        """(pair cells, 3): each cell of a pair, and those of its two features."""
+        starts = {way.name: int(start) for way, start in self._placed if way.group == "feature"}
+        made = [
+            (int(start) + k, starts[way.parents[0]] + i, starts[way.parents[1]] + j)
+            for way, start in self._placed
+            if way.group == "pair"
+            for k, (i, j) in enumerate(way.places)
+        ]
+        return np.array(made, np.int64).reshape(-1, 3)
+
+    @property
+    def _placed(self) -> list[tuple[Stratification, int]]:
+        """Each stratification of instances, with the place of its first stratum."""
+        return [
+            (way, int(start))
+            for way, start in zip(self.stratifications, self._starts.tolist(), strict=False)
+        ]
+
+    def _of(self, group: Group) -> npt.NDArray[np.bool_]:
+        """Which of the stratifications of instances are of a group."""
+        return np.array(self._groups[: len(self._labels)]) == group
+
+    @property
+    def _mean_predicted(self) -> float:
+        """Mean of all predictions so far."""
+        number, _, predicted = self._whole
+        return float(predicted / max(number, 1.0))
+
+    def suspects(self, least: float = _LEAST_EVIDENCE) -> list[Suspect]:
+        """Find the strata whose stake is above `least`, those with the most evidence first.
+
+        Evidence is compared after each stake was multiplied by its weight among all stakes, so that
+        one of many strata needs more (rules of version 1 compare the stakes alone).
+        """
+        old = self._rules == 1
         found: list[Suspect] = []
-        for way, logs in zip(self.stratifications, self._logs, strict=True):
-            for stratum, row in zip(way.strata, logs, strict=True):
-                best = int(np.argmax(row))
-                if row[best] > np.log(least):
-                    evidence = float(np.exp(min(row[best], 700.0)))
-                    found.append(Suspect(way.name, stratum, bool(SHIFTS[best] > 0), evidence))
-        return sorted(found, key=lambda suspect: -suspect.evidence)
+        logs, restarts, streak = self._deciding()
+        names = [(way.name, way.strata) for way in self.stratifications] + list(self._timed)
+        for k, (name, strata) in enumerate(names):
+            for i, stratum in enumerate(strata):
+                place = int(self._starts[k]) + i
+                way = self.stratifications[k] if k < len(self.stratifications) else None
+                where = stratum if way is None else f"where {way.phrase(i)}"
+                one = self._suspect(
+                    (name, stratum, self._groups[k], where),
+                    logs[place],
+                    self._sums[place],
+                    float(self._weights[k]) / (2 * len(strata)),
+                )
+                found.append(one)
+        if not old:
+            for k, start in enumerate(self._watch.restarts):
+                about = ("time", str(start), "time", f"after episode {start}")
+                share = self._restart_weight / len(self._watch.restarts)
+                found.append(self._suspect(about, restarts[k], self._restart_sums[k], share))
+            about = ("time", "days", "time", "on bad days, which earlier outcomes give away")
+            one = self._suspect(about, np.array([streak]), self._streak_sums, self._restart_weight)
+            if 2.0 * max(map(_log_mean, restarts)) < streak:  # else it changed once
+                found.append(one)
+        kept = [one for one in found if one.evidence > least]
+        return sorted(kept, key=lambda one: -(one.evidence if old else one.corrected))
 
     def contradicted(self) -> tuple[Suspect, ...]:
         """Choose the strata in which to widen the layout.
 
         They are those of the strongest suspects that err in the same direction as the strongest
-        one.
+        one. Strata of time are left out: a widened layout knows instances only.
         """
-        strongest = self.suspects()[:MOST]
+        strongest = [one for one in self.suspects() if one.group != "time"][:MOST]
         return tuple(suspect for suspect in strongest if suspect.more == strongest[0].more)
 
     def inside(self, suspects: Sequence[Suspect]) -> npt.NDArray[np.bool_]:
@@ -194,6 +385,13 @@ class Alarm:
     ) -> bool:
         """Whether the alarm is raised and the layout also fails in hindsight.
 
+        An able agent is predicted badly at first because it succeeds more often than predicted,
+        everywhere. So from version 2 of the rules a raised alarm also stands where either of two
+        kinds of stakes exceeds `LEVEL` that such an agent does not win: the bets on less success
+        alone, and bets against predictions that were shifted, all alike, to the agent's recent
+        successes. Both leave it to the agent to be sharper than the layout's slopes, which makes no
+        capability wrong.
+
         Args:
             posterior: The posterior after all of these episodes.
             evaluator: Evaluator of the same layout.
@@ -203,32 +401,179 @@ class Alarm:
                 where one is missing.
             rows: (episodes,): the rows of the instances.
         """
-        ways = [way.labels[rows] for way in self.stratifications]
-        return self.raised and fails(posterior, evaluator, columns, outcomes, ways)
+        if not self.raised:
+            return False
+        groups: dict[Group, list[Ints]] = {}
+        for way in self.stratifications:
+            if way.group in ("feature", "pair"):
+                continue  # the settled bets are about these
+            groups.setdefault(way.group, []).append(way.labels[rows])
+        if self._rules == 1:  # all strata are corrected for together
+            return fails(
+                posterior, evaluator, columns, outcomes, [[w for g in groups.values() for w in g]]
+            )
+        if max(self._log_lacking, self._log_settled) > np.log(LEVEL):
+            return True
+        moments = np.array(self._moments, np.int64).reshape(len(rows), len(self._timed))
+        time = [1 + moments[:, k] for k in range(len(self._timed))]
+        numbers = np.arange(len(rows))
+        cuts = [start for start in self._watch.restarts if start < len(rows)]
+        time += [(numbers >= start).astype(np.int64) for start in cuts]
+        return fails(
+            posterior,
+            evaluator,
+            columns,
+            outcomes,
+            [time, *groups.values()],
+            level=LATER_LEVEL,
+            sharper=True,
+        )
 
-    def _log_evidence(self) -> float:
-        """Logarithm of the weighted mean stake.
+    def _deciding(self) -> tuple[Floats, Floats, float]:
+        """The stakes of strata, restarts and days by which the alarm stands, so they name it."""
+        if self._log_settled > np.log(LEVEL) and self._log_settled >= self._log_lacking:
+            return self._beyond_single(), self._settled_restarts, self._settled_streak
+        if self._log_lacking > np.log(LEVEL):
+            return self._less, self._less_restarts, 0.0
+        return self._logs, self._restarts, self._streak
 
-        Half of the weight is on paradigms, a quarter on all meta-features together, and a quarter
-        on all instances together; the share of a part that does not exist goes to the others.
-        Within one stratification, half is on single strata and half on sets of strata. Strata do
-        not overlap, so the product over them of (1 + stake) / 2 is a stake too: the mean, over all
-        sets of strata, of the stake that predictions err in every stratum of the set.
+    def _moment(self) -> tuple[int, ...]:
+        """The stratum by what went before, for each such stratification; -1 where there is none."""
+        if not self._timed:
+            return ()
+        if self._before is None:
+            return (-1,)
+        return (int(self._before.observed >= 0.5),)
+
+    def _suspect(
+        self, about: tuple[str, str, Group, str], logs: Floats, sums: Floats, weight: float
+    ) -> Suspect:
+        name, stratum, group, where = about
+        best = int(np.argmax(logs))
+        log = float(logs[best]) if self._rules == 1 else _log_mean(logs)
+        evidence = float(np.exp(min(log, 700.0)))
+        episodes, observed, predicted = sums.tolist()
+        return Suspect(
+            *(name, stratum, bool(SHIFTS[best] > 0), evidence, group, where),
+            *(round(episodes), observed, predicted, evidence * weight),
+        )
+
+    def _shared(self) -> tuple[Floats, float]:
+        """The weight of each stratification, and that of the restarts; all sum to 1."""
+        shares = self._watch.shares
+        number = {group: self._groups.count(group) for group in shares}
+        number["time"] += 1 + self._watch.timed  # the restarts, and good and bad days
+        there = {group: share for group, share in shares.items() if number[group]}
+        whole = sum(there.values())
+        weights = np.array([there[g] / whole / number[g] for g in self._groups])
+        return weights.reshape(-1), there["time"] / whole / number["time"]
+
+    def _weighted_mean(self, logs: Floats, again: Floats, streak: float) -> float:
+        """Logarithm of the weighted mean stake, by those of the cells, the restarts and the days.
+
+        Each group of stratifications has its share of the weight, and the stratifications of a
+        group have equal parts. Stakes on all instances together belong to the group "time". Within
+        one stratification, half is on single strata and half on sets of strata. Strata do not
+        overlap, so the product over them of (1 + stake) / 2 is a stake too: the mean, over all sets
+        of strata, of the stake that predictions err in every stratum of the set.
         """
-        parts = [(0.25, _log_mean(self._restarts.ravel()))]
-        outside: list[float] = []
-        for way, scheme_logs in zip(self.stratifications, self._logs, strict=True):
-            each = np.logaddexp.reduce(scheme_logs, axis=1) - np.log(len(SHIFTS))
-            sets = float(np.sum(np.logaddexp(0.0, each) - np.log(2.0)))
-            whole = _log_mean(np.array([_log_mean(each), sets]))
-            if way.name == PARADIGM:
-                parts.append((0.5, whole))
-            else:
-                outside.append(whole)
-        if outside:
-            parts.append((0.25, _log_mean(np.array(outside))))
-        shares, logs = np.array(parts).T
-        return float(np.logaddexp.reduce(logs + np.log(shares / shares.sum())))
+        restarts = _log_mean(again.ravel()) + float(np.log(self._restart_weight))
+        if self._watch.timed:
+            restarts = float(np.logaddexp(restarts, streak + np.log(self._restart_weight)))
+        if not self._sizes.size:
+            return restarts
+        each = np.logaddexp.reduce(logs, axis=1) - np.log(logs.shape[1])
+        single = np.logaddexp.reduceat(each, self._starts) - np.log(self._sizes)
+        sets = np.add.reduceat(np.logaddexp(0.0, each) - np.log(2.0), self._starts)
+        whole = np.logaddexp(single, sets) - np.log(2.0) + np.log(self._weights)
+        return float(np.logaddexp(np.logaddexp.reduce(whole), restarts))
+
+
+class RunningShift:
+    """How the agent's recent successes lie to the predictions, all alike: a shift and a slope.
+
+    A shift of all logits says that it succeeds more often than predicted, a slope above 1 that its
+    successes and failures are sharper apart. Both are the mode of the posterior, with normal
+    priors; older outcomes count less.
+
+    Attributes:
+        value: The shift.
+        slope: The slope; 1 if it is not looked for.
+    """
+
+    def __init__(self, fading: float, *, sloped: bool = False) -> None:
+        """Start without a shift.
+
+        Args:
+            fading: Weight of an outcome, as a share of that of the next one.
+            sloped: Whether a slope is looked for too.
+        """
+        self._fading = fading
+        self._sloped = sloped
+        self._logits: deque[float] = deque(maxlen=_MEMORY)
+        self._observed: deque[float] = deque(maxlen=_MEMORY)
+        self.value = 0.0
+        self.slope = 1.0
+
+    def applied(self, predicted: float) -> float:
+        """The prediction with shift and slope, as they are known so far."""
+        return float(expit(self.slope * _logit(predicted) + self.value))
+
+    def sharpened(self, predicted: float) -> float:
+        """The prediction with the slope alone, if that makes it sharper."""
+        return float(expit(max(self.slope, 1.0) * _logit(predicted)))
+
+    def update(self, seen: Seen) -> None:
+        """Take in a prediction and what came of it."""
+        self._logits.append(_logit(seen.predicted))
+        self._observed.append(seen.observed)
+        logits, observed = np.array(self._logits), np.array(self._observed)
+        weights = self._fading ** np.arange(len(logits) - 1, -1, -1)
+        for _ in range(3):
+            p = expit(self.slope * logits + self.value)
+            apart, spread = weights * (observed - p), weights * p * (1.0 - p)
+            step = (float(apart.sum()) - self.value) / (float(spread.sum()) + 1.0)
+            self.value += float(np.clip(step, -1.0, 1.0))
+            if self._sloped:
+                precision = _SLOPE_SD**-2
+                up = float(apart @ logits) - (self.slope - 1.0) * precision
+                step = up / (float(spread @ logits**2) + precision)
+                self.slope = float(np.clip(self.slope + step, *_SLOPES))
+
+
+_SLOPE_SD: Final = 0.75
+"""Prior standard deviation of a slope."""
+_SLOPES: Final = (0.5, 4.0)
+"""Least and greatest slope."""
+_MEMORY: Final = 200
+"""Most outcomes that a running shift remembers."""
+_FADING: Final = 0.98
+"""Fading of the shift to the agent's recent successes."""
+_QUICK: Final = 0.7
+"""Fading of the shift by which good and bad days are known."""
+
+
+def _counted(seen: Seen) -> Floats:
+    """What a stratum counts: an episode, what was observed, and what was predicted."""
+    return np.array([1.0, seen.observed, seen.predicted])
+
+
+def _log_ratio(better: float, predicted: float, observed: float) -> float:
+    """Logarithm of the factor for the bet that another prediction is right, on a share."""
+    p = min(max(predicted, 0.005), 0.995)
+    return float(np.log(observed * better / p + (1.0 - observed) * (1.0 - better) / (1.0 - p)))
+
+
+def _logit(p: float) -> float:
+    return float(logit(min(max(p, 0.005), 0.995)))
+
+
+def _share_factors(predicted: float, observed: float) -> Floats:
+    """Logarithms of the factors for bets on a share in [0, 1], (bets,)."""
+    shifted = expit(logit(predicted) + SHIFTS)
+    return np.log(
+        observed * shifted / predicted + (1.0 - observed) * (1.0 - shifted) / (1.0 - predicted)
+    )
 
 
 def log_factors(
@@ -309,32 +654,6 @@ def _ends(
     # Scores nearer to 0 or 1 than the edge were moved to the edge.
     less = np.zeros_like(at) if outcome <= edge else at
     return less, np.ones_like(at) if outcome >= 1.0 - edge else at
-
-
-def _by_feature(name: str, values: Floats) -> Stratification:
-    known = values[np.isfinite(values)]
-    levels, counts = np.unique(known, return_counts=True)
-    if len(levels) <= FEW:
-        own, cuts = levels, np.empty(0)
-    else:
-        own = levels[counts >= _COMMON * len(known)]
-        rest = known[~np.isin(known, own)]
-        cuts = np.unique(np.quantile(rest, [1 / 3, 2 / 3])) if len(rest) else np.empty(0)
-    strata = [f"{level:g}" for level in own]
-    labels = np.full(len(values), len(strata))
-    for i, level in enumerate(own):
-        labels[values == level] = i
-    if len(cuts):
-        common = np.isin(values, own)
-        labels[~common] = len(strata) + np.digitize(values[~common], cuts)
-        ends = [f"{cut:g}" for cut in cuts]
-        inner = [f"{low} to {high}" for low, high in pairwise(ends)]
-        strata += [f"below {ends[0]}", *inner, f"from {ends[-1]}"]
-    unknown = ~np.isfinite(values)
-    if unknown.any():
-        labels = np.where(unknown, len(strata), labels)
-        strata.append("unknown")
-    return Stratification(name, tuple(strata), labels.astype(np.int64))
 
 
 def _log_mean(logs: Floats) -> float:

@@ -11,9 +11,13 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.adaptive.alarm import Stratification, stratifications
 from animalcat.layouts.adaptive.offers import Offers
 from animalcat.layouts.adaptive.retest import Retest
+from animalcat.layouts.adaptive.strata import (
+    Stratification,
+    known_stratifications,
+    stratifications,
+)
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout
@@ -197,6 +201,12 @@ class Bank:
     def stratifications(self) -> tuple[Stratification, ...]:
         """Stratifications of the instances by paradigm and by each meta-feature in `outside`."""
         return stratifications(self.paradigms, self.outside)
+
+    @cached_property
+    def known_stratifications(self) -> tuple[Stratification, ...]:
+        """Stratifications of the instances by each feature of the layout, and by pairs of them."""
+        names = self.layout.feature_names
+        return known_stratifications({name: self.features[:, i] for i, name in enumerate(names)})
 
     @cached_property
     def members(self) -> dict[str, Ints]:

@@ -182,8 +182,7 @@ def _slope(evaluator: Evaluator, columns: Floats, z: Floats, latent: int, outcom
 
 def _expected(evaluator: Evaluator, columns: Floats, z: Floats, outcome: int) -> Floats:
     """P(success) or mean score, and the sample size of scores: (1 or 2, instances, agents)."""
-    latents = evaluator.layout.latents
-    theta = np.stack([n.prior.from_standard(z[:, i]) for i, n in enumerate(latents)], axis=1)
+    theta = evaluator.layout.from_standard(z)
     p = evaluator.by_instance(theta, columns, np.float64, outcome)
     size = evaluator.sample_sizes(theta, columns, outcome)
     return np.stack([p] if size is None else [p, size])

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr
+from scipy.special import expit, log_expit, logit, ndtr
 
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
@@ -26,10 +26,18 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 
 LEVEL: Final = 0.1
 """P-value, corrected for the number of strata (Bonferroni), below which a layout fails."""
+LATER_LEVEL: Final = 0.02
+"""The same under rules of version 2, where settled bets find most of what hindsight did."""
 _MATTERS: Final = 0.1
 """Least mean residual of a stratum that counts, as a share of an outcome's maximum. An agent that
 never fails is predicted at 0.97 at best, which 400 episodes distinguish from 1; that is no reason
 to distrust its profile."""
+_SLOPES: Final = np.linspace(1.0, 4.0, 31)
+"""Slopes that an agent may have, as multiples of the layout's."""
+_SLOPE_SD: Final = 0.75
+"""Standard deviation of that slope's prior."""
+_EDGE: Final = 0.005
+"""Predictions are kept this far from 0 and 1 where a slope is looked for."""
 PARTS: Final = 3
 """Number of parts into which the session is divided; each is tested like a stratum, to notice
 agents that change."""
@@ -40,7 +48,10 @@ def fails(
     evaluator: Evaluator,
     columns: Floats,
     outcomes: Floats,
-    ways: Sequence[Ints],
+    groups: Sequence[Sequence[Ints]],
+    *,
+    level: float = LEVEL,
+    sharper: bool = False,
 ) -> bool:
     """Test whether the layout fails on outcomes that its posterior already knows.
 
@@ -50,16 +61,31 @@ def fails(
         columns: (episodes, columns): the instances played, as `evaluator.columns` returned them.
         outcomes: (episodes,) or (episodes, outcomes), in the order played; NaN where one is
             missing.
-        ways: Stratifications of the episodes, each (episodes,): the index of the stratum.
+        groups: Groups of stratifications of the episodes, each stratification (episodes,): the
+            index of the stratum. Every group has an equal part of the level, so that a group of
+            many strata does not take what others need. Parts of the session belong to the first.
+        level: P-value, corrected for the number of strata, below which the layout fails.
+        sharper: Whether the agent may be sharper than the layout's slopes: successes and failures
+            are then compared with predictions of the slope that suits them best.
     """
     parts = np.arange(len(outcomes)) * PARTS // max(1, len(outcomes))
-    found: list[Floats] = []
+    found: list[list[Floats]] = [[] for _ in groups] or [[]]
     for k, y in enumerate(outcomes.reshape(len(outcomes), len(evaluator.layout.outcomes)).T):
         there = np.flatnonzero(~np.isnan(y))
-        apart, variance = _residuals(posterior, evaluator, columns[there], y[there], k)
-        found += [_by_stratum(apart, variance, way[there]) for way in (parts, *ways)]
-    z = np.concatenate(found)
-    return bool(2.0 * ndtr(-np.abs(z).max(initial=0.0)) * max(1, z.size) < LEVEL)
+        apart, variance = _residuals(
+            posterior, evaluator, columns[there], y[there], k, sharper=sharper
+        )
+        for g, ways in enumerate(groups or [[]]):
+            found[g] += [
+                _by_stratum(apart, variance, way[there])
+                for way in ((parts, *ways) if not g else ways)
+            ]
+    return any(_corrected(np.concatenate(z)) * len(found) < level for z in found if z)
+
+
+def _corrected(z: Floats) -> float:
+    """P-value of the largest of these residuals, corrected for their number."""
+    return 2.0 * float(ndtr(-np.abs(z).max(initial=0.0))) * max(1, z.size)
 
 
 def _by_stratum(apart: Floats, variance: Floats, strata: Ints) -> Floats:
@@ -76,7 +102,13 @@ def _by_stratum(apart: Floats, variance: Floats, strata: Ints) -> Floats:
 
 
 def _residuals(
-    posterior: LivePosterior, evaluator: Evaluator, columns: Floats, outcomes: Floats, outcome: int
+    posterior: LivePosterior,
+    evaluator: Evaluator,
+    columns: Floats,
+    outcomes: Floats,
+    outcome: int,
+    *,
+    sharper: bool,
 ) -> tuple[Floats, Floats]:
     """Residuals of one outcome and their variances, both (episodes,), as shares of its maximum."""
     layout, theta, weights = evaluator.layout, posterior.particles, posterior.weights
@@ -85,9 +117,23 @@ def _residuals(
     p = evaluator.by_instance(theta, columns, np.float64, outcome)
     mean = p @ weights
     if isinstance(likelihood, Bernoulli):
+        if sharper and len(mean):
+            mean = _sharpened(mean, outcomes)
         return outcomes - mean, np.maximum(mean * (1.0 - mean), 0.0)
     size = evaluator.sample_sizes(theta, columns, outcome)
     attempts = most[:, np.newaxis] if size is None else 1.0 + size
     within = (p * (1.0 - p) / attempts) @ weights
     between = p**2 @ weights - mean**2
     return outcomes / most - mean, np.maximum(within + between, 0.0)
+
+
+def _sharpened(mean: Floats, outcomes: Floats) -> Floats:
+    """Predictions with the slope of their logits, 1 at least, under which outcomes are likeliest.
+
+    The slope has a normal prior about 1, as that of a running shift has.
+    """
+    z = logit(np.clip(mean, _EDGE, 1.0 - _EDGE))
+    signed = np.where(outcomes > 0.5, z, -z)
+    likelihood = log_expit(_SLOPES[:, np.newaxis] * signed).sum(axis=1)
+    best = np.argmax(likelihood - 0.5 * ((_SLOPES - 1.0) / _SLOPE_SD) ** 2)
+    return np.asarray(expit(_SLOPES[best] * z), np.float64)

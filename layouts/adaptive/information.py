@@ -527,6 +527,29 @@ def _sums(p: npt.NDArray[np.float32], weightings: Floats) -> Floats:
     return out
 
 
+def told_apart(bank: Bank, theta: Floats, groups: Sequence[Mask]) -> tuple[Floats, Floats]:
+    """How well each instance tells groups of draws apart, such as candidate explanations.
+
+    Scores and counts are taken as successes with the probability of their mean share, which is a
+    little less than they tell.
+
+    Args:
+        bank: The instances.
+        theta: (draws, latents), which weigh the same.
+        groups: Masks of the draws, each (draws,), which do not overlap and are not empty.
+
+    Returns:
+        Expected information about the group in bits, (instances,), and success predicted by each
+        group, (groups, instances).
+    """
+    shares = np.array([mask.sum() for mask in groups], np.float64)
+    shares /= shares.sum()
+    p = bank.evaluator.by_instance(theta, bank.distinct, np.float64)
+    each = np.stack([p[:, mask].mean(axis=1) for mask in groups])
+    nats = _entropy(shares @ each) - shares @ _entropy(each)
+    return (np.maximum(nats, 0.0) / np.log(2.0))[bank.place], each[:, bank.place]
+
+
 def _bins(ability: Floats, weights: Floats) -> list[Floats]:
     """Masks of the quantile bins of an ability; empty bins are left out."""
     order = np.argsort(ability, kind="stable")

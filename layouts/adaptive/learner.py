@@ -13,26 +13,29 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.adaptive import widening
-from animalcat.layouts.adaptive.alarm import MOST, Alarm, Suspect, log_factors
+from animalcat.layouts.adaptive.alarm import MOST, Alarm, Seen, Suspect, log_factors
 from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.bound import InformationBound, information_bounds
 from animalcat.layouts.adaptive.outcomes import Outcome, WeightedOutcomes
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
-from animalcat.layouts.adaptive.policy import Choice, Chooser
+from animalcat.layouts.adaptive.policy import RANDOM, Choice, Chooser
+from animalcat.layouts.adaptive.retest import UNKNOWN, DeterminismPrior
 from animalcat.layouts.adaptive.stopping import Stopper, Verdict
 from animalcat.layouts.inference import messages
 from animalcat.layouts.inference.live import LivePosterior, TellError
 from animalcat.layouts.inference.summary import NodeSummary
+from animalcat.layouts.model.likelihood import trials_of
 from animalcat.layouts.model.spec import Bernoulli, Beta, Layout
 from animalcat.layouts.reporting.profile import Profile
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-RULES: Final = 1
+RULES: Final = 2
 """Version of the decision rules. Under one version, the same questions and answers in the same
 order give the same choices. It grows when a change to selection, posterior, alarm or stopping
-changes any choice."""
-_KNOWN_RULES: Final = (1,)
+changes any choice. Version 2 watches known features, pairs of them and time as well, and shrinks
+the share of random draws where the layout does well."""
+_KNOWN_RULES: Final = (1, 2)
 """Versions of the decision rules that this code can follow."""
 
 
@@ -67,12 +70,36 @@ class Widened(NamedTuple):
     where: str
 
 
+class Forecast(NamedTuple):
+    """What was predicted of an episode before its outcome was known, and the outcome.
+
+    Attributes:
+        features: (features,), in the layout's order and units.
+        predicted: For each outcome of the layout, its expected value as a share of its maximum.
+        observed: What was observed, the same way; NaN where it is missing.
+        random: Whether the instance was drawn at random, and not for what it tells.
+    """
+
+    features: Floats
+    predicted: tuple[float, ...]
+    observed: tuple[float, ...]
+    random: bool
+
+
 class _Told(NamedTuple):
-    """One outcome that was told: its episode, instance and values, NaN where one is missing."""
+    """One outcome that was told.
+
+    Attributes:
+        episode: Its episode.
+        instance: Its instance.
+        values: Its values, NaN where one is missing.
+        random: Whether the instance was drawn at random.
+    """
 
     episode: int
     instance: str
     values: tuple[float, ...]
+    random: bool = False
 
 
 class _Reseed(NamedTuple):
@@ -173,11 +200,34 @@ class Learner:
         """
         number = self.n + len(pending) if episode is None else episode
         distrust = self._fallback and self._contradicted
-        return self._chooser.choose(
-            self._posterior, self._history(pending), number, distrust=distrust
+        choice = self._chooser.choose(
+            self._posterior,
+            self._history(pending),
+            number,
+            distrust=distrust,
+            doubt=self.doubt,
         )
+        if choice is not None:
+            self._drawn[number, choice.instance] = choice.reason == RANDOM
+        return choice
 
-    def tell(self, instance: str, outcome: Given, episode: int | None = None) -> None:
+    @property
+    def doubt(self) -> float:
+        """How far the layout is in doubt, from a third to 1, by what the session shows of it.
+
+        Random draws are rarer, and choices sharper, the less it is in doubt. Under rules of version
+        1 it is always 1.
+        """
+        return 1.0 if self.rules == 1 else self._alarm.doubt
+
+    def tell(
+        self,
+        instance: str,
+        outcome: Given,
+        episode: int | None = None,
+        *,
+        random: bool | None = None,
+    ) -> None:
         """Take in the outcome of an episode.
 
         If nothing was observed (every outcome is missing), the instance counts as played and the
@@ -190,6 +240,7 @@ class Learner:
                 layout's order with NaN where one is missing.
             episode: Number of the episode; each can be told once. By default the number of outcomes
                 told.
+            random: Whether the instance was drawn at random; by default as `ask` chose it.
 
         Raises:
             TellError: The instance is unknown, or the episode was told already.
@@ -204,12 +255,14 @@ class Learner:
         values = self._values(outcome)
         observed = bool(np.isfinite(values).any())
         y = self._checked(values if observed else self._nothing, features)
-        chance = self._weigh_in(instance, y, number) if observed else 1.0
+        drawn = self._drawn.get((number, self._offer_of.get(instance, instance)), False)
+        drawn = drawn if random is None else random
+        chance = self._weigh_in(instance, y, number, drawn) if observed else 1.0
         self._evidence.tell(instance, y, chance, observed)
         weights = self._evidence.weights
         self._posterior.update(features[0], y, number, weights[-1])
         self._posterior.reweigh(weights)
-        self._told.append(_Told(number, instance, tuple(values.tolist())))
+        self._told.append(_Told(number, instance, tuple(values.tolist()), drawn))
         self._contradicted = self._alarm.raised and self._fails_in_hindsight()
 
     def learn(self, instance: str, offer: str, features: npt.ArrayLike) -> None:
@@ -295,6 +348,19 @@ class Learner:
         features = np.array(rows, np.float64).reshape(len(rows), len(self.layout.features))
         return Data(features, self._evidence.outcomes, self._evidence.weights)
 
+    def features_of(self, instance: str) -> Floats:
+        """Features of an instance of the bank, or of one that was made, (features,).
+
+        Raises:
+            KeyError: There is no such instance.
+        """
+        return self._features(instance)[0]
+
+    @property
+    def played(self) -> list[int]:
+        """Rows in the bank of the instances told, in the order of `data`."""
+        return [self._row(instance) for instance in self._evidence.instances]
+
     def reseed(self, draws: npt.ArrayLike, n: int) -> None:
         """Restart the posterior from draws given the first n outcomes.
 
@@ -325,8 +391,25 @@ class Learner:
         """
         if not self._contradicted:
             return ""
-        where = _named(self._alarm.suspects()[:MOST]) or "predictions fail, in no stratum above all"
+        suspects = self._alarm.suspects()[:MOST]
+        if self.rules == 1:
+            where = _named(suspects) or "predictions fail, in no stratum above all"
+            return f"since episode {self._alarm.raised_at}: {where}"
+        where = "; ".join(map(_described, suspects)) or "predictions fail, in no stratum above all"
         return f"since episode {self._alarm.raised_at}: {where}"
+
+    @property
+    def suspects(self) -> list[Suspect]:
+        """Strata in which predictions fail, those with the most evidence first.
+
+        It is empty if the alarm was not raised, or does not stand in hindsight.
+        """
+        return self._alarm.suspects() if self._contradicted else []
+
+    @property
+    def forecasts(self) -> Sequence[Forecast]:
+        """What was predicted one step ahead, without repeats, in the order told."""
+        return tuple(self._forecasts)
 
     @property
     def contradicted(self) -> bool:
@@ -375,9 +458,8 @@ class Learner:
         if not suspects:
             return None
         inside = self._alarm.inside(suspects)
-        rows = [self._row(instance) for instance in self._evidence.instances]
         data = self.data()
-        features = widening.with_strata(data.features, inside[rows])
+        features = widening.with_strata(data.features, inside[self.played])
         return Widened(self.widened_layout, data._replace(features=features), _named(suspects))
 
     def save(self) -> bytes:
@@ -419,7 +501,10 @@ class Learner:
         self._choose_from(self.bank.without(self._aside))
         self._begin()
         self._replay(
-            [_Told(episode, name, tuple(values)) for episode, name, values in message["told"]],
+            [
+                _Told(episode, name, tuple(values), *rest)
+                for episode, name, values, *rest in message["told"]
+            ],
             [
                 _Reseed(arrays[f"reseed{i}"], n, told)
                 for i, (n, told) in enumerate(message["reseeds"])
@@ -428,8 +513,17 @@ class Learner:
 
     def _begin(self) -> None:
         self._posterior = LivePosterior(self.layout, self.seed)
-        self._alarm = Alarm(self.bank.stratifications)
-        self._evidence: WeightedOutcomes[str] = WeightedOutcomes()
+        made = self.layout.calibration
+        known = UNKNOWN
+        if made is not None and made.determinism is not None:
+            known = DeterminismPrior(*made.determinism)
+        ways = self.bank.stratifications
+        if self.rules > 1:
+            ways += self.bank.known_stratifications
+        self._alarm = Alarm(ways, self.rules)
+        self._forecasts: list[Forecast] = []
+        self._drawn: dict[tuple[int, str], bool] = {}
+        self._evidence: WeightedOutcomes[str] = WeightedOutcomes(known)
         self._told: list[_Told] = []
         self._reseeds: list[_Reseed] = []
         self._contradicted = False
@@ -441,7 +535,8 @@ class Learner:
                 one = waiting.pop(0)
                 self.reseed(one.draws, one.n)
             if count < len(told):
-                self.tell(told[count].instance, told[count].values, told[count].episode)
+                one = told[count]
+                self.tell(one.instance, one.values, one.episode, random=one.random)
 
     def _values(self, outcome: Given) -> Floats:
         """Values of all outcomes, (outcomes,); NaN where one is missing."""
@@ -470,13 +565,17 @@ class Learner:
         rest = [np.nan] * (len(self.layout.outcomes) - 1)
         return np.array([0.5 if isinstance(first, Beta) else 0.0, *rest])
 
-    def _weigh_in(self, instance: str, y: Outcome, number: int) -> float:
+    def _weigh_in(self, instance: str, y: Outcome, number: int, drawn: bool) -> float:
         """Let the alarm bet on an outcome, and return the probability that was predicted for it."""
         evaluator, posterior = self.bank.evaluator, self._posterior
         columns = evaluator.columns(self._features(instance))
         if instance not in self._evidence:  # the layout does not predict repeats
             bets = log_factors(posterior, evaluator, columns, y, number)
-            self._alarm.update(self._row(instance), bets)
+            one = self._forecast(instance, columns, y, drawn)
+            self._forecasts.append(one)
+            there = np.isfinite(one.observed)
+            means = (float(np.mean(np.array(v)[there])) for v in (one.predicted, one.observed))
+            self._alarm.update(self._row(instance), bets, Seen(*means))
         if isinstance(self.layout.outcome, Bernoulli) and len(self.layout.outcomes) == 1:
             p = evaluator.by_instance(posterior.particles, columns, np.float64)[0]
             predicted = float(posterior.weights @ p)
@@ -487,6 +586,18 @@ class Learner:
                 return 0.0  # a score inside the ends never recurs by chance
         each = evaluator.pointwise(posterior.particles, columns, np.array([y]))
         return float(posterior.weights @ np.exp(each[0]))
+
+    def _forecast(self, instance: str, columns: Floats, y: Outcome, drawn: bool) -> Forecast:
+        """What the posterior predicts of an episode whose outcome it does not know yet."""
+        layout, posterior = self.layout, self._posterior
+        predicted: list[float] = []
+        observed: list[float] = []
+        for k, (one, value) in enumerate(zip(layout.outcomes, np.atleast_1d(y), strict=True)):
+            p = self.bank.evaluator.by_instance(posterior.particles, columns, np.float64, k)[0]
+            predicted.append(float(posterior.weights @ p))
+            observed.append(float(value / trials_of(layout, one.likelihood, columns)[0]))
+        features = self._features(instance)[0]
+        return Forecast(features, tuple(predicted), tuple(observed), drawn)
 
     def _choose_from(self, bank: Bank) -> None:
         self._places = {name: row for row, name in enumerate(bank.names)}
@@ -545,4 +656,13 @@ def _named(suspects: Sequence[Suspect]) -> str:
         f"{'more' if s.more else 'less'} success than predicted "
         f"where {s.stratification} is {s.stratum}"
         for s in suspects
+    )
+
+
+def _described(suspect: Suspect) -> str:
+    """A suspect in words, with its figures."""
+    return (
+        f"{'more' if suspect.more else 'less'} success than predicted {suspect.where} "
+        f"({suspect.observed:.3g} of {suspect.episodes}, predicted {suspect.predicted:.1f}; "
+        f"e-value {suspect.evidence:.3g})"
     )

@@ -9,7 +9,7 @@ from typing import Generic, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from animalcat.layouts.adaptive.retest import Retest
+from animalcat.layouts.adaptive.retest import UNKNOWN, DeterminismPrior, Retest
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Outcome: TypeAlias = float | tuple[float, ...]
@@ -25,8 +25,10 @@ class WeightedOutcomes(Generic[Instance]):
     count in full.
     """
 
-    def __init__(self) -> None:
-        self.retest = Retest()
+    def __init__(self, prior: DeterminismPrior = UNKNOWN) -> None:
+        """Begin with what is known of an agent's determinism."""
+        self.retest = Retest(prior)
+        self._prior = prior
         self._instances: list[Instance] = []
         self._outcomes: list[Outcome] = []
         self._chances: list[float] = []
@@ -58,7 +60,7 @@ class WeightedOutcomes(Generic[Instance]):
 
     def first(self, n: int) -> WeightedOutcomes[Instance]:
         """Copy the state as it was after the first n outcomes."""
-        made: WeightedOutcomes[Instance] = WeightedOutcomes()
+        made: WeightedOutcomes[Instance] = WeightedOutcomes(self._prior)
         for i in range(min(n, len(self))):
             made.tell(self._instances[i], self._outcomes[i], self._chances[i], self._observed[i])
         return made

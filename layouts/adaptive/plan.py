@@ -18,7 +18,7 @@ POLICIES: Final[Mapping[Name, str]] = {
 """Names of policies, and what each chooses."""
 
 
-_MOST_SHARPNESS: Final = 100.0
+MOST_SHARPNESS: Final = 100.0
 """Greatest sharpness of a policy; with this power, choices are in effect always the most
 informative."""
 
@@ -30,7 +30,8 @@ class Policy:
     Attributes:
         name: One of `POLICIES`.
         random_share: Share of stratified random draws under the first three policies, so that a
-            wrong layout shows.
+            wrong layout shows. It is the most: the share shrinks to a third of it as the session's
+            own evidence for the layout grows (rules of version 2), and choices grow sharper.
         sharpness: How strongly "variance" and "information" prefer informative instances: the
             probability of an instance is proportional to this power of what it tells. With 0 the
             most informative one is always chosen.
@@ -74,8 +75,8 @@ class Policy:
         for what in ("balance", "exposures", "cool_down"):
             if (getattr(self, what) or 0) < 0:
                 raise ValueError(f"{what} {getattr(self, what)} is below 0")
-        if not 0.0 <= self.sharpness <= _MOST_SHARPNESS:
-            raise ValueError(f"sharpness {self.sharpness} is not in [0, {_MOST_SHARPNESS:g}]")
+        if not 0.0 <= self.sharpness <= MOST_SHARPNESS:
+            raise ValueError(f"sharpness {self.sharpness} is not in [0, {MOST_SHARPNESS:g}]")
         if self.about and self.name != "information":
             raise ValueError('"about" goes with the policy "information" alone')
         if self.generate and self.name not in ("variance", "information"):

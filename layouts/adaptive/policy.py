@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Final, TypeAlias
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.information import ExpectedGains, GainEstimator
 from animalcat.layouts.adaptive.peers import Peers
-from animalcat.layouts.adaptive.plan import Policy
+from animalcat.layouts.adaptive.plan import MOST_SHARPNESS, Policy
 from animalcat.layouts.adaptive.selectors import (
     Balanced,
     Best,
@@ -44,6 +44,10 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 
+RANDOM: Final = "random"
+"""The reason of a random draw."""
+_SHARPER: Final = 5.0
+"""Factor of the sharpness of choices where the layout is in no doubt."""
 WORTHWHILE: Final = 0.05
 """A repeat that counts as less of an outcome than this is only played as a probe."""
 
@@ -93,11 +97,17 @@ class Chooser:
         self.bank = bank
         self.policy = policy or Policy()
         self.gains = GainEstimator(bank)
-        self._selector = _selector_of(self.policy, bank)
+        self._selectors = {1.0: _selector_of(self.policy, bank)}
         self._fallback = stratified_random()
 
     def choose(
-        self, posterior: LivePosterior, history: History, episode: int, *, distrust: bool = False
+        self,
+        posterior: LivePosterior,
+        history: History,
+        episode: int,
+        *,
+        distrust: bool = False,
+        doubt: float = 1.0,
     ) -> Choice | None:
         """Choose the next instance.
 
@@ -107,11 +117,13 @@ class Chooser:
             episode: Number of the episode to come; it keys the randomness.
             distrust: Whether the layout is contradicted. What instances would tell is then unknown,
                 so the choice is stratified random.
+            doubt: How far the layout is in doubt, from 0 to 1. It is a factor of the share of
+                random draws; with 0 choices are `_SHARPER` times as sharp.
 
         Returns:
             The choice, or None if no instance is left.
         """
-        branches = self._branches(posterior, history, distrust)
+        branches = self._branches(posterior, history, distrust, doubt)
         if not branches:
             return None
         generator = rng(posterior.seed, "select", episode)
@@ -164,13 +176,32 @@ class Chooser:
         return possible
 
     def _branches(
-        self, posterior: LivePosterior, history: History, distrust: bool
+        self,
+        posterior: LivePosterior,
+        history: History,
+        distrust: bool,
+        doubt: float = 1.0,
     ) -> tuple[Branch, ...]:
         allowed = self.available(history, distrust=distrust)
         if not allowed.any():
             return ()
         context = SelectionContext(posterior, self.bank, history, self.gains)
-        return (self._fallback if distrust else self._selector).branches(context, allowed)
+        if distrust:
+            return self._fallback.branches(context, allowed)
+        return self._selector(doubt).branches(context, allowed)
+
+    def _selector(self, doubt: float) -> Selector:
+        """The policy's selector, as it is while the layout is so far in doubt."""
+        if doubt not in self._selectors:
+            policy = replace(
+                self.policy,
+                random_share=doubt * self.policy.random_share,
+                sharpness=min(
+                    self.policy.sharpness * (1.0 + (_SHARPER - 1.0) * (1.0 - doubt)), MOST_SHARPNESS
+                ),
+            )
+            self._selectors = {doubt: _selector_of(policy, self.bank)}
+        return self._selectors[doubt]
 
     def _peers(
         self, history: History, index: int, chances: Floats, predicted: Floats

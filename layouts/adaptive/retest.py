@@ -14,6 +14,8 @@ the pairs so far.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -21,23 +23,64 @@ import numpy.typing as npt
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-_ALTOGETHER: Final = 1.0 / 3.0
-"""Prior probability that an agent is fully deterministic, and also that it is fully random, like
-agents that always take the best action or that sample their actions. The rest is uniform between.
-"""
 GRID: Final = 201
 """Number of grid points for the posterior of determinism."""
 LEAST: Final = 1e-6
 """Least probability of an outcome drawn anew, so that nothing is ever ruled out by a prediction."""
 
 
+_SHARES: Final = 101
+"""Grid points of each share when a prior is learnt."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeterminismPrior:
+    """What is known of an agent's determinism before it repeats anything.
+
+    Attributes:
+        random: Share of agents that are fully random, like those that sample their actions.
+        deterministic: Share of agents that are fully deterministic, like those that always take the
+            best action. The determinism of the rest is uniform between.
+    """
+
+    random: float = 1.0 / 3.0
+    deterministic: float = 1.0 / 3.0
+
+    def __post_init__(self) -> None:
+        if not (self.random >= 0.0 <= self.deterministic):
+            raise ValueError(
+                f"shares {self.random:g} and {self.deterministic:g} must be at least 0"
+            )
+        if not self.random + self.deterministic <= 1.0 + 1e-9:
+            raise ValueError(
+                f"shares {self.random:g} and {self.deterministic:g} are together more than 1"
+            )
+
+    def on_grid(self) -> Floats:
+        """Probability of every determinism on the grid from 0 to 1; nowhere quite 0."""
+        rest = max(1.0 - (self.random + self.deterministic), 0.0)
+        shares = np.full(GRID, rest / (GRID - 2))
+        shares[0], shares[-1] = self.random, self.deterministic
+        return np.maximum(shares, _LEAST_SHARE)
+
+
+_LEAST_SHARE: Final = 1e-9
+"""Least prior probability of a grid point, so that evidence can always outweigh a prior."""
+UNKNOWN: Final = DeterminismPrior()
+"""The prior where no earlier agents are known: a third each."""
+
+
 class Retest:
     """What pairs of plays say about an agent, as a posterior over its determinism."""
 
-    def __init__(self) -> None:
+    def __init__(self, prior: DeterminismPrior = UNKNOWN) -> None:
+        """Begin with what is known of agents before this one.
+
+        Args:
+            prior: Shares of agents that are fully random and fully deterministic.
+        """
         self._values: Floats = np.linspace(0.0, 1.0, GRID)
-        self._logs: Floats = np.full(GRID, np.log((1.0 - 2.0 * _ALTOGETHER) / (GRID - 2)))
-        self._logs[[0, -1]] = np.log(_ALTOGETHER)
+        self._logs: Floats = np.log(prior.on_grid())
         self.pairs = 0
         """Repeats so far."""
         self.agreements = 0
@@ -75,8 +118,7 @@ class Retest:
             chance: Predicted probability of its outcome if it was drawn anew. An agreement that was
                 likely anyway tells little.
         """
-        anew = min(max(chance, LEAST), 1.0)
-        self._logs += np.log(np.maximum((1.0 - self._values) * anew + self._values * same, 1e-300))
+        self._logs += np.log(_likelihood(self._values, same, chance))
         self.pairs += 1
         self.agreements += same
 
@@ -84,6 +126,41 @@ class Retest:
     def _shares(self) -> Floats:
         shares = np.exp(self._logs - self._logs.max())
         return shares / shares.sum()
+
+
+def learnt_prior(agents: Iterable[Sequence[tuple[bool, float]]]) -> DeterminismPrior:
+    """Learn from the repeats of earlier agents how many agents are random and deterministic.
+
+    The shares of fully random agents, fully deterministic ones and those between have a uniform
+    Dirichlet prior. So without repeats they are a third each. Their posterior mean is computed on a
+    grid.
+
+    Args:
+        agents: For each agent its repeats: whether the outcome equalled that of the play before,
+            and the probability of the outcome if it was drawn anew.
+    """
+    values = np.linspace(0.0, 1.0, GRID)
+    steps = np.linspace(0.0, 1.0, _SHARES)
+    random, fixed = (axis.ravel() for axis in np.meshgrid(steps, steps))
+    possible = random + fixed <= 1.0 + 1e-9
+    random, fixed = random[possible], fixed[possible]
+    between = np.maximum(1.0 - random - fixed, 0.0)
+    logs = np.zeros(len(random))
+    for pairs in agents:
+        each = np.zeros(GRID)
+        for same, chance in pairs:
+            each += np.log(_likelihood(values, same, chance))
+        seen = np.exp(each - each.max())
+        logs += np.log(random * seen[0] + fixed * seen[-1] + between * seen[1:-1].mean() + 1e-300)
+    shares = np.exp(logs - logs.max())
+    shares /= shares.sum()
+    return DeterminismPrior(float(shares @ random), float(shares @ fixed))
+
+
+def _likelihood(values: Floats, same: bool, chance: float) -> Floats:
+    """Probability of a repeat's outcome for every determinism, at least a tiny bit above 0."""
+    anew = min(max(chance, LEAST), 1.0)
+    return np.maximum((1.0 - values) * anew + values * same, 1e-300)
 
 
 def _worth(plays: Floats, determinism: Floats) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol, TypeAlias
 
@@ -15,20 +15,22 @@ from animalcat.layouts.adaptive.information import ExpectedGains, GainEstimator
 from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.layouts.adaptive.policy import Chooser
 from animalcat.layouts.inference.live import LivePosterior
-from animalcat.layouts.inference.summary import hdi
+from animalcat.layouts.inference.summary import NodeSummary, hdi
 from animalcat.layouts.model.spec import Layout
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 Status: TypeAlias = Literal[
     "measuring",
-    "measured",
+    "precise, if the layout holds",
     "budget",
     "limited by the battery",
     "limited by noise",
     "layout contradicted",
 ]
 
+PRECISE: Final[Status] = "precise, if the layout holds"
+"""Status of a capability whose target is reached: as good as the layout is."""
 _HORIZON: Final = 25
 """Number of episodes that futility looks ahead."""
 
@@ -156,13 +158,55 @@ class Stopper:
         elif reason and not state.measured.all():
             rest = _limits(posterior, gains)
         return {
-            name: "measured" if state.measured[k] else rest[k] for k, name in enumerate(self._names)
+            name: PRECISE if state.measured[k] else rest[k] for k, name in enumerate(self._names)
         }
+
+
+def precise(layout: Layout, rule: StoppingRule, nodes: Sequence[NodeSummary]) -> dict[str, bool]:
+    """Whether each capability reaches its target by given summaries, as those of a fit.
+
+    Args:
+        layout: The layout.
+        rule: The stopping rule, with the targets.
+        nodes: Summaries of the nodes, in the layout's order.
+    """
+    found: dict[str, bool] = {}
+    for i in layout.capabilities:
+        node, span = nodes[i], layout.latents[i].prior.span
+        width = node.hdi[1] - node.hdi[0]
+        narrow = not rule.target_width or width <= rule.target_width * span
+        found[node.name] = node.sd <= rule.target(node.name) * span and narrow
+    return found
+
+
+def settled_status(
+    status: Mapping[str, str],
+    layout: Layout,
+    rule: StoppingRule,
+    nodes: Sequence[NodeSummary],
+    contradicted: bool,
+) -> dict[str, str]:
+    """Statuses of capabilities, by a fit where its precision decides.
+
+    Args:
+        status: The statuses by the live posterior.
+        layout: The layout.
+        rule: The stopping rule, with the targets.
+        nodes: Summaries of the fit's nodes, in the layout's order.
+        contradicted: Whether an alarm stands; then no precision decides.
+    """
+    if contradicted:
+        return dict(status)
+    reached = precise(layout, rule, nodes)
+    return {
+        name: PRECISE if reached[name] else "budget" if word == PRECISE else word
+        for name, word in status.items()
+    }
 
 
 def _settled(state: _State) -> str:
     if state.measured.all():
-        return "every capability is measured"
+        return "every capability is precise, if the layout holds"
     if (state.measured | state.futile).all():
         return (
             f"{_HORIZON} more episodes are expected to lower no standard deviation that is "

@@ -231,7 +231,7 @@ def calibrate(
     for agent in range(agents):
         generator = rng(seed, f"calibration of {layout.digest}", agent)
         z = generator.standard_normal((1, len(layout.latents)))
-        truth = np.array([n.prior.from_standard(z[:, i])[0] for i, n in enumerate(layout.latents)])
+        truth = layout.from_standard(z)[0]
         rows = features[generator.permutation(len(features))[:outcomes]]
         y = evaluator.simulate(truth[np.newaxis], evaluator.columns(rows), generator)[:, 0]
         if y.ndim == 2:

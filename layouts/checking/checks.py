@@ -103,7 +103,7 @@ def prior_predictive(
         statistics: The statistics to check, by name.
     """
     z = rng(seed, "prior predictive", 0).standard_normal((_REPLICATES, len(layout.latents)))
-    theta = np.stack([n.prior.from_standard(z[:, i]) for i, n in enumerate(layout.latents)], axis=1)
+    theta = layout.from_standard(z)
     return posterior_predictive(layout, theta, features, outcomes, seed, statistics)
 
 

@@ -290,8 +290,28 @@ def _more(a: Floats, b: Floats) -> float:
 
 
 def _standing_for(node: Mapping[str, Any], generator: np.random.Generator) -> Floats:
-    mean, sd = float(node["mean"]), float(node["sd"])
     low, high = node["range"]
+    return drawn_for(float(node["mean"]), float(node["sd"]), low, high, generator)
+
+
+def drawn_for(
+    mean: float, sd: float, low: float | None, high: float | None, generator: np.random.Generator
+) -> Floats:
+    """Draw from the distribution that stands for a mean and a standard deviation, (draws,).
+
+    It is a Beta distribution on a range, a gamma distribution without an upper end, and a normal
+    distribution without ends.
+
+    Args:
+        mean: The mean.
+        sd: The standard deviation.
+        low: Lower end of the range; None if there is none.
+        high: Upper end of the range; None if there is none.
+        generator: Source of randomness.
+
+    Raises:
+        ValueError: Mean and standard deviation do not fit the range.
+    """
     if low is None:
         return generator.normal(mean, sd, _DRAWS)
     if high is None:

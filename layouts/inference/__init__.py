@@ -5,5 +5,6 @@ a profile rests, `fitter` runs it in a process of its own, and `certificate` com
 `evaluator` computes a layout's predictions for many draws and instances at once, by means of
 `program` and `kernels`. `summary` gives mean, SD and interval of draws. `backend` is the PyMC
 graph, which nothing on the path of an episode imports. `randomness` makes keyed random generators.
-`messages` is the format in which the fitting process is addressed and posteriors are saved.
+`arviz_data` gives a posterior the form that ArviZ and netCDF have. `messages` is the format in
+which the fitting process is addressed and posteriors are saved.
 """

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,8 @@ from animalcat.layouts.inference.summary import NodeSummary, summarise
 from animalcat.layouts.model.spec import Layout
 
 if TYPE_CHECKING:
+    from xarray import Dataset
+
     from animalcat.layouts.inference.backend.engine import Engine, Trace
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -78,6 +80,22 @@ class FitRequest:
             raise ValueError(f"sampler {self.sampler!r} is unknown; valid: nutpie, pymc")
 
 
+class FitData(NamedTuple):
+    """What a posterior was fitted to.
+
+    Attributes:
+        features: (instances, features), in the layout's order and units.
+        outcomes: (instances,) or (instances, outcomes), NaN where one is missing.
+        weights: (instances,): how many outcomes each counts as; None for one each.
+        episodes: Number of each instance's episode; empty where they have none.
+    """
+
+    features: Floats
+    outcomes: Floats
+    weights: Floats | None = None
+    episodes: tuple[int, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class FitResult:
     """The posterior of a fit.
@@ -90,17 +108,57 @@ class FitResult:
             bear in mind), `outcomes` (how many episodes), `prior_only`, `rhat`, `ess_bulk`,
             `ess_tail`, `ebfmi` (worst over nodes or chains), `divergences`, `chains`, `draws`,
             `tune`, `attempts`.
+        data: What was fitted; None if that is not known.
+        statistics: (chains, draws) each: the sampler's statistics, by ArviZ's names for them.
     """
 
     layout: Layout
     draws: Floats
     nodes: list[NodeSummary]
     diagnostics: Mapping[str, Any]
+    data: FitData | None = None
+    statistics: Mapping[str, Floats] = field(default_factory=dict[str, Floats])
 
     @property
     def flat_draws(self) -> Floats:
         """All chains one after another, (draws, latents)."""
         return self.draws.reshape(-1, self.draws.shape[-1])
+
+    def to_arviz(self) -> Any:
+        """Return the fit as ArviZ has it: an `InferenceData`, or a `DataTree` from ArviZ 1 on.
+
+        It holds prior and posterior with their predictions, log likelihood, sample statistics,
+        observed outcomes, and features and weights as constant data.
+        """
+        from animalcat.layouts.inference.arviz_data import to_arviz
+
+        return to_arviz(self.datasets())
+
+    def datasets(
+        self,
+        constants: Mapping[str, Sequence[Any]] | None = None,
+        attributes: Mapping[str, str] | None = None,
+    ) -> dict[str, Dataset]:
+        """Return the groups of `to_arviz`, as xarray has them.
+
+        Args:
+            constants: What else is known of each episode, by name.
+            attributes: Facts about the whole, as text.
+        """
+        from animalcat.layouts.inference.arviz_data import datasets
+
+        data = self.data or FitData(np.empty((0, len(self.layout.features))), np.empty(0))
+        return datasets(
+            self.layout,
+            self.draws,
+            data.features,
+            data.outcomes,
+            data.weights,
+            self.statistics,
+            episodes=data.episodes or None,
+            constants=constants,
+            attributes=attributes,
+        )
 
     @property
     def converged(self) -> bool:
@@ -128,7 +186,7 @@ def fit(request: FitRequest, engine: Engine | None = None, cores: int | None = N
     outcomes = layout.check_outcomes(request.outcomes, features)
     weights = _weights(request, len(outcomes))
     if not len(outcomes):
-        return _prior(request)
+        return replace(_prior(request), data=FitData(features, outcomes))
     from animalcat.layouts.inference.backend.engine import SamplerSettings, default_engine
 
     engine = engine or default_engine()
@@ -145,7 +203,7 @@ def fit(request: FitRequest, engine: Engine | None = None, cores: int | None = N
             cores=cores or os.cpu_count() or 1,
         )
         trace = sample(layout, features, outcomes, settings, weights)
-        result = _result(request, trace, outcomes, weights, attempt + 1)
+        result = _result(request, trace, FitData(features, outcomes, weights), attempt + 1)
         if result.converged:
             break
     assert result is not None  # two attempts were made
@@ -168,11 +226,10 @@ def _seed(seed: int, attempt: int) -> int:
     return int(rng(seed, "nuts", attempt).integers(2**31))
 
 
-def _result(
-    request: FitRequest, trace: Trace, outcomes: Floats, weights: Floats | None, attempts: int
-) -> FitResult:
+def _result(request: FitRequest, trace: Trace, data: FitData, attempts: int) -> FitResult:
     from animalcat.layouts.inference.backend import compat
 
+    outcomes, weights = data.outcomes, data.weights
     latents = range(len(request.layout.latents))
     rhat = np.array([compat.rhat(trace.draws[..., i]) for i in latents])
     bulk = np.array([compat.ess(trace.draws[..., i], "bulk") for i in latents])
@@ -211,7 +268,8 @@ def _result(
         "tune": request.tune * attempts,
         "attempts": attempts,
     }
-    return _summarised(request.layout, trace.draws, bulk, diagnostics)
+    fitted = _summarised(request.layout, trace.draws, bulk, diagnostics)
+    return replace(fitted, data=data, statistics=trace.statistics)
 
 
 def _prior(request: FitRequest) -> FitResult:
@@ -220,9 +278,7 @@ def _prior(request: FitRequest) -> FitResult:
     z = rng(request.seed, "prior", 0).standard_normal(
         (request.chains, request.draws, len(layout.latents))
     )
-    draws = np.stack(
-        [n.prior.from_standard(z[..., i]) for i, n in enumerate(layout.latents)], axis=-1
-    )
+    draws = layout.from_standard(z)
     size = float(request.chains * request.draws)
     diagnostics: dict[str, Any] = {
         "engine": "prior",

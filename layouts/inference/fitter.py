@@ -10,7 +10,8 @@ Requests:
   `weights` where outcomes have any
 
 Answers:
-- `{"ok": true, "compiles": n}`; to a fit also `diagnostics` and `nodes`, and the array `draws`
+- `{"ok": true, "compiles": n}`; to a fit also `diagnostics` and `nodes`, and the arrays `draws` and
+  those of the sampler's statistics
 - `{"ok": false, "error": "...", "interrupted": ...}`; interrupted: by the machine's doing
 """
 
@@ -31,6 +32,7 @@ import numpy.typing as npt
 
 from animalcat.layouts.inference import messages
 from animalcat.layouts.inference.fit import (
+    FitData,
     FitError,
     FitInterruptedError,
     FitRequest,
@@ -116,7 +118,14 @@ class Fitter:
             {"op": "fit", "layout": to_dict(request.layout), "request": settings}, data
         )
         nodes = [NodeSummary.from_dict(node) for node in message["nodes"]]
-        return FitResult(request.layout, arrays["draws"], nodes, message["diagnostics"])
+        return FitResult(
+            request.layout,
+            arrays.pop("draws"),
+            nodes,
+            message["diagnostics"],
+            FitData(data["features"], data["outcomes"], data.get("weights")),
+            arrays,
+        )
 
     async def close(self) -> None:
         """End the process; it may be called twice."""
@@ -277,7 +286,7 @@ def _answer(message: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) 
         "diagnostics": result.diagnostics,
         "nodes": [asdict(node) for node in result.nodes],
     }
-    return messages.pack(answer, {"draws": result.draws})
+    return messages.pack(answer, {"draws": result.draws, **result.statistics})
 
 
 if __name__ == "__main__":

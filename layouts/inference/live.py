@@ -11,13 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.inference import messages
 from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.fit import FitData, FitResult
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.inference.summary import NodeSummary, summarise
 from animalcat.layouts.model.spec import Layout
@@ -118,6 +119,46 @@ class LivePosterior:
     def ess(self) -> float:
         """Effective number of particles (Kish)."""
         return float(1.0 / np.sum(self._weights**2))
+
+    def to_arviz(self) -> Any:
+        """Return the posterior as ArviZ has it, like `FitResult.to_arviz`; see `as_fit`."""
+        return self.as_fit().to_arviz()
+
+    def as_fit(self) -> FitResult:
+        """Return the posterior in the form of a fit, which says that it is not certified.
+
+        The particles are resampled by their weights into one chain. There are no statistics of a
+        sampler.
+        """
+        told = self._tells
+        data = FitData(
+            np.array([tell.features for tell in told]).reshape(-1, len(self.layout.features)),
+            np.array([tell.outcome for tell in told], np.float64),
+            np.array([tell.weight for tell in told], np.float64),
+            tuple(tell.episode for tell in told),
+        )
+        draws = self.resampled()[np.newaxis]
+        return FitResult(self.layout, draws, self.summary(), self.diagnostics, data)
+
+    @property
+    def diagnostics(self) -> dict[str, Any]:
+        """Quality of the inference, like `FitResult.diagnostics`; JSON-ready."""
+        return {
+            "engine": "smc",
+            "converged": False,
+            "reasons": ["live posterior: not refitted by NUTS"],
+            "outcomes": len(self._tells),
+            "prior_only": not self._tells,
+            "particles": self._size,
+            "ess": self.ess,
+        }
+
+    def resampled(self) -> Floats:
+        """Draws of equal weight, (particles, latents); the same each time for the same state."""
+        generator = rng(self.seed, "resampled", len(self._tells))
+        places = (np.arange(self._size) + generator.uniform()) / self._size
+        rows = np.searchsorted(np.cumsum(self._weights), places).clip(max=self._size - 1)
+        return self._theta[generator.permutation(rows)]
 
     def update(
         self,
@@ -336,8 +377,7 @@ class LivePosterior:
         self._weights = _frozen(weights / weights.sum())
 
     def _values(self, z: Floats) -> Floats:
-        columns = [node.prior.from_standard(z[:, i]) for i, node in enumerate(self.layout.latents)]
-        return np.ascontiguousarray(np.stack(columns, axis=1))
+        return self.layout.from_standard(z)
 
     def _tell_weights(self, told: int) -> Floats:
         return np.array([tell.weight for tell in self._tells[:told]])
@@ -365,10 +405,7 @@ class LivePosterior:
         """Take particles from given draws; a move then separates equal ones."""
         rows = np.linspace(0, len(entry.draws) - 1, self._size).round().astype(np.int64)
         draws = entry.draws[rows]
-        columns = [
-            node.prior.to_standard(draws[:, i]) for i, node in enumerate(self.layout.latents)
-        ]
-        self._start(np.stack(columns, axis=1))
+        self._start(self.layout.to_standard(draws))
         more = self._tell_weights(entry.told) - entry.weights
         if changed := np.flatnonzero(more).tolist():  # counted anew since the draws were made
             self._weigh(more[changed] @ self._likelihoods(changed))

@@ -22,6 +22,8 @@ LAYOUTS: Final = (
 )
 """Names of the shipped layouts; each is a file here."""
 
+MAX_DEPTH: Final = 50
+"""How deeply a layout's text may be nested; parsers that call themselves crash at some depth."""
 _TAGGED: Final = ("link", "prior", "outcome")
 
 
@@ -104,8 +106,31 @@ def _read(name: str | Path) -> Mapping[str, Any]:
         raise SpecificationError(f"{name}: is not YAML: {error}") from None
 
 
+def check_depth(text: str) -> None:
+    """Check that YAML is not nested too deeply, before a parser that calls itself reads it.
+
+    Raises:
+        SpecificationError: It is; the message names the line.
+        yaml.YAMLError: It is not YAML.
+    """
+    # Only a text with so many of these can be nested so deeply.
+    if sum(map(text.count, "[{-:?")) <= MAX_DEPTH:
+        return
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > MAX_DEPTH:
+            mark = event.start_mark
+            where = f"line {mark.line + 1}: " if mark is not None else ""
+            raise SpecificationError(f"{where}nested deeper than {MAX_DEPTH} levels")
+
+
 def _parse(text: str) -> Any:
     """What YAML text says, by the quick parser: a list of layouts reads each of them."""
+    check_depth(text)
     return yaml.load(text, Loader=yaml.CSafeLoader)
 
 

@@ -79,6 +79,7 @@ class Instances:
         """The features that a layout uses, checked: (instances, features).
 
         An absent column counts as missing everywhere if the layout has a rule for missing values.
+        What a calibrated layout knows of an instance is found by the instance's name.
 
         Raises:
             ValueError: A column is absent, or a value is missing or out of range.
@@ -90,7 +91,16 @@ class Instances:
             else self.column(feature.name)
             for feature in layout.features
         ]
-        return layout.check_features(np.stack(values, axis=1))
+        table = np.stack(values, axis=1)
+        if layout.calibration is not None and self.names:
+            known = layout.feature_names
+            table = np.array(
+                [
+                    layout.row(name, dict(zip(known, row, strict=True)))
+                    for name, row in zip(self.names, table.tolist(), strict=True)
+                ]
+            ).reshape(table.shape)
+        return layout.check_features(table)
 
     def rows(self, rows: Rows) -> Instances:
         """Select instances, by index or by mask."""

@@ -24,6 +24,9 @@ from animalcat.formulas import (
 )
 from animalcat.layouts.model.expressions import ONE, Range, bounds, hull, unit_of
 
+_MOST_EASINESS: Final = 20.0
+"""Largest size of an easiness in logits; beyond it a probability would round to 0 or 1."""
+
 
 class Link(Protocol):
     """The interface of every linking function."""
@@ -391,6 +394,52 @@ class NoiseMixture:
 
 
 @dataclass(frozen=True, slots=True)
+class OddsShift:
+    """The odds of a probability, multiplied by exp(easiness): an instance that is easier or harder.
+
+    The easiness is a feature, in logits: with 0 the probability is what it was. It is what
+    calibration by earlier agents finds of an instance beyond its demands.
+    """
+
+    probability: str
+    easiness: str
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Names of the parent nodes."""
+        return (self.probability, self.easiness)
+
+    @property
+    def expression(self) -> Expression:
+        """The function as an expression: p e / (1 + p (e - 1)) with e = exp(easiness)."""
+        odds = Call("exp", (self.easiness,))
+        rest = add(1.0, mul(self.probability, add(odds, -1.0)))
+        return mul(self.probability, odds, power(rest, -1.0))
+
+    def unit_problem(self, units: Mapping[str, str], unit: str) -> str:
+        """What is wrong if anything has a unit; or empty."""
+        return _differing(self.parents, units, ONE) or (
+            f"a probability has no unit, it says {unit!r}" if unit != ONE else ""
+        )
+
+    def bounds(self, ranges: Mapping[str, Range]) -> Range:
+        """Range of the result, within [0, 1].
+
+        Raises:
+            FormulaError: The probability may leave [0, 1], or the easiness is unbounded.
+        """
+        low, high = ranges[self.probability]
+        if low < 0.0 or high > 1.0:
+            raise FormulaError(f"{self.probability} may be {low:g} to {high:g}, not in [0, 1]")
+        if not all(abs(end) <= _MOST_EASINESS for end in ranges[self.easiness]):
+            raise FormulaError(f"{self.easiness} may be beyond {_MOST_EASINESS:g} logits")
+        return (0.0, 1.0)
+
+    def __str__(self) -> str:
+        return f"logistic(logit({self.probability}) + {self.easiness})"
+
+
+@dataclass(frozen=True, slots=True)
 class Formula:
     """A user's own formula in the safe grammar of `formulas.parse_formula`."""
 
@@ -440,6 +489,7 @@ LINKS: Final[dict[str, type[Link]]] = {
     "logistic_margin": LogisticMargin,
     "gate": Gate,
     "noise_mixture": NoiseMixture,
+    "odds_shift": OddsShift,
     "formula": Formula,
 }
 """The closed set of linking functions, by the name that a specification uses."""

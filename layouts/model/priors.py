@@ -14,6 +14,9 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 _EDGE: Final = 1e-12
 """Least distance of a share of the range from 0 and 1 when it is mapped to a normal variable."""
+_NODES, _ROOT_WEIGHTS = np.polynomial.hermite_e.hermegauss(80)
+_WEIGHTS: Final[Floats] = _ROOT_WEIGHTS / _ROOT_WEIGHTS.sum()
+"""Gauss-Hermite quadrature of a standard normal variable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +165,64 @@ class HalfNormal:
         return f"HalfNormal({self.scale:g})"
 
 
-Prior: TypeAlias = ScaledBeta | Normal | HalfNormal
+@dataclass(frozen=True, slots=True)
+class MovedBeta:
+    """A scaled beta prior, moved and narrowed in z-space: what a population of agents has.
+
+    A value is that of the scaled beta prior at location + scale x z, with z standard normal. With
+    location 0 and scale 1 it is the scaled beta prior itself, so the range stays what it was.
+    """
+
+    low: float
+    high: float
+    location: float = 0.0
+    scale: float = 1.0
+    alpha: float = 1.0
+    beta: float = 1.0
+
+    def __post_init__(self) -> None:
+        _ = self.base
+        if not (math.isfinite(self.location) and math.isfinite(self.scale) and self.scale > 0):
+            raise ValueError(f"location {self.location} and scale {self.scale} > 0 must be finite")
+
+    @property
+    def base(self) -> ScaledBeta:
+        """The prior that is moved."""
+        return ScaledBeta(self.low, self.high, self.alpha, self.beta)
+
+    @property
+    def mean(self) -> float:
+        """Prior mean, by Gauss-Hermite quadrature."""
+        return float(_WEIGHTS @ self.from_standard(_NODES))
+
+    @property
+    def sd(self) -> float:
+        """Prior standard deviation, by Gauss-Hermite quadrature."""
+        values = self.from_standard(_NODES)
+        return math.sqrt(float(_WEIGHTS @ (values - _WEIGHTS @ values) ** 2))
+
+    @property
+    def span(self) -> float:
+        """Length of the range, to which shares of the range refer."""
+        return self.high - self.low
+
+    def from_standard(self, z: Floats) -> Floats:
+        """Map standard normal values to this prior."""
+        return self.base.from_standard(self.location + self.scale * z)
+
+    def to_standard(self, values: Floats) -> Floats:
+        """Map values of this prior to standard normal values; a value at an edge stays finite."""
+        return (self.base.to_standard(values) - self.location) / self.scale
+
+    def __str__(self) -> str:
+        return f"{self.base}, moved by {self.location:.2g} and scaled by {self.scale:.2g} in z"
+
+
+Prior: TypeAlias = ScaledBeta | Normal | HalfNormal | MovedBeta
 
 PRIORS: Final[dict[str, type[Prior]]] = {
     "scaled_beta": ScaledBeta,
+    "moved_beta": MovedBeta,
     "normal": Normal,
     "half_normal": HalfNormal,
 }

@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 import numpy as np
 import numpy.typing as npt
 
+from animalcat.layouts.model.calibration import EASINESS, Calibration, calibration_from_dict
 from animalcat.layouts.model.codec import (
     SpecificationError,
     as_mapping,
@@ -75,6 +76,7 @@ class Layout:
         derived: Derived nodes, in any order.
         outcomes: What is observed of an instance; the columns of arrays of several outcomes.
         excludes: Conditions under which it does not describe an instance.
+        calibration: What earlier agents taught, if it was calibrated by their outcomes.
         source: The publication or project that it comes from.
         about: What this variant is, and how it differs from the source.
 
@@ -91,9 +93,12 @@ class Layout:
     excludes: tuple[Exclusion, ...] = ()
     source: str = ""
     about: str = ""
+    calibration: Calibration | None = None
 
     def __post_init__(self) -> None:
         check_graph(self.features, self.latents, self.derived, self.outcomes)
+        if self.calibration is not None and EASINESS not in self.feature_names:
+            raise SpecificationError(f"calibration: the layout has no feature {EASINESS!r}")
         for exclusion in self.excludes:
             if exclusion.feature in self.feature_names:
                 raise SpecificationError(
@@ -124,6 +129,27 @@ class Layout:
     def capabilities(self) -> tuple[int, ...]:
         """Columns of the latent nodes that are capabilities."""
         return tuple(i for i, n in enumerate(self.latents) if n.kind == "capability")
+
+    def from_standard(self, z: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Map independent standard normal values to the prior of the latent nodes.
+
+        Args:
+            z: (..., latents).
+
+        Returns:
+            The same shape, in the units of the nodes.
+        """
+        columns = [node.prior.from_standard(z[..., i]) for i, node in enumerate(self.latents)]
+        return np.ascontiguousarray(np.stack(columns, axis=-1))
+
+    def to_standard(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Map values of the latent nodes to independent standard normal values.
+
+        Args:
+            values: (draws, latents), in the units of the nodes.
+        """
+        columns = [node.prior.to_standard(values[:, i]) for i, node in enumerate(self.latents)]
+        return np.stack(columns, axis=1)
 
     @cached_property
     def ordered(self) -> tuple[Derived, ...]:
@@ -159,12 +185,16 @@ class Layout:
     def identity(self) -> str:
         """SHA-256 of all that matters in a session: the model, and what the layout excludes.
 
-        It equals the digest if nothing is excluded.
+        A calibrated layout's has the easiness of its instances too. It equals the digest if
+        nothing is excluded and nothing was calibrated.
         """
-        if not self.excludes:
+        if not self.excludes and self.calibration is None:
             return self.digest
         excludes = {e.feature: [e.above, e.below, e.unit] for e in self.excludes}
-        text = json.dumps([self.digest, excludes], sort_keys=True, separators=(",", ":"))
+        known: list[Any] = [self.digest, excludes]
+        if self.calibration is not None:
+            known.append([self.calibration.name, self.calibration.digest])
+        text = json.dumps(known, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
     @cached_property
@@ -199,6 +229,24 @@ class Layout:
             if why := exclusion.broken_by(value):
                 return why
         return ""
+
+    def row(self, name: str, values: Mapping[str, float]) -> list[float]:
+        """The features of an instance in the layout's order, NaN where they are missing.
+
+        A calibrated layout adds what it knows of the instance; the feature is missing, and so 0,
+        where the calibration has no row for it.
+
+        Args:
+            name: Name of the instance.
+            values: Features of the instance by name; others than the layout's may be among them.
+        """
+        row = [values.get(feature, math.nan) for feature in self.feature_names]
+        if self.calibration is None:
+            return row
+        at = self.feature_names.index(EASINESS)
+        known = self.calibration.easiness(name, row[:at] + row[at + 1 :])
+        row[at] = math.nan if known is None else known
+        return row
 
     def check_features(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Require finite features within their declared ranges.
@@ -357,6 +405,7 @@ def to_dict(layout: Layout) -> dict[str, Any]:
         },
         **observed,
         "excludes": {e.feature: _without(encode(e), "feature") for e in layout.excludes},
+        **({"calibration": layout.calibration.to_dict()} if layout.calibration else {}),
     }
 
 
@@ -371,7 +420,7 @@ def from_dict(data: object) -> Layout:
     observed = ("outcomes", "outcome")
     check_choices(
         top,
-        dict.fromkeys((*needed, *observed, "variant", "source", "about", "excludes")),
+        dict.fromkeys((*needed, *observed, *_OPTIONAL)),
         "layout: key",
     )
     for key in needed:
@@ -402,6 +451,7 @@ def from_dict(data: object) -> Layout:
             for name, value in as_mapping(top.get("excludes") or {}, "excludes").items()
             for where in [f"excludes {name}"]
         ),
+        calibration=calibration_from_dict(top["calibration"]) if top.get("calibration") else None,
     )
 
 
@@ -484,6 +534,7 @@ def _tagged(
     return {tags[type(value)]: encoded(value)}
 
 
+_OPTIONAL: Final = ("variant", "source", "about", "excludes", "calibration")
 _PRIOR_TAGS: Final = {cls: name for name, cls in PRIORS.items()}
 _LINK_TAGS: Final = {cls: name for name, cls in LINKS.items()}
 _LIKELIHOOD_TAGS: Final = {cls: name for name, cls in LIKELIHOODS.items()}

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Ellipse, FancyArrowPatch, FancyBboxPatch, Patch
+from matplotlib.patches import Ellipse, FancyArrowPatch, FancyBboxPatch, Patch, Polygon
 from matplotlib.path import Path as Curve
 
 from animalcat.layouts.model.links import (
@@ -58,6 +60,21 @@ _OUTCOME: Final = " "
 """Prefix of the names of outcome nodes; no other node of a layout begins with a space."""
 
 
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is drawn in a node that was inferred.
+
+    Attributes:
+        words: The estimate with its interval, in few characters.
+        density: Heights of its posterior density at equal distances over the range of the prior.
+        prior: Heights of the prior's density at the same places, on the same scale.
+    """
+
+    words: str
+    density: Sequence[float]
+    prior: Sequence[float]
+
+
 def draw_layout(layout: Layout, path: Path) -> None:
     """Draw the graph of a layout.
 
@@ -69,6 +86,21 @@ def draw_layout(layout: Layout, path: Path) -> None:
         OSError: The file cannot be written.
         ValueError: The ending is not known.
     """
+    figure = layout_figure(layout)
+    # The same layout gives the same bytes.
+    with mpl.rc_context({"svg.hashsalt": layout.digest, "svg.fonttype": "none"}):
+        stamps = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+        figure.savefig(path, dpi=150, metadata=stamps.get(path.suffix.lower()))
+
+
+def layout_figure(layout: Layout, known: Mapping[str, Known] | None = None) -> Figure:
+    """Draw the graph of a layout as a figure.
+
+    Args:
+        layout: The layout.
+        known: What is known of latent nodes, which then stands in them instead of the prior.
+    """
+    known = known or {}
     parents: dict[str, tuple[str, ...]] = dict.fromkeys(layout.latent_names, ())
     parents |= dict.fromkeys(layout.feature_names, ())
     parents |= {node.name: node.link.parents for node in layout.ordered}
@@ -82,15 +114,37 @@ def draw_layout(layout: Layout, path: Path) -> None:
     axes.set_axis_off()
     _draw_edges(axes, layout, diagram)
     for name, kind, title, small in _nodes(layout):
-        _draw_node(axes, _centre(diagram.spots[name]), kind, title, small)
+        if name in known:
+            _draw_known(axes, _centre(diagram.spots[name]), kind, title, known[name])
+        else:
+            _draw_node(axes, _centre(diagram.spots[name]), kind, title, small)
     title = f"{layout.name} ({layout.variant})"
     axes.text(0.2, height - 0.28, title, fontsize=12, va="center", color=_INK)
     axes.text(0.2, height - 0.52, layout.source, fontsize=7.5, va="center", color="#666666")
     _draw_legend(axes, layout, width)
-    # The same layout gives the same bytes.
-    with mpl.rc_context({"svg.hashsalt": layout.digest, "svg.fonttype": "none"}):
-        stamps = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-        figure.savefig(path, dpi=150, metadata=stamps.get(path.suffix.lower()))
+    return figure
+
+
+def _draw_known(
+    axes: Axes, centre: tuple[float, float], kind: str, title: str, known: Known
+) -> None:
+    """A latent node with its densities: grey before, blue after."""
+    x, y = centre
+    style = {"facecolor": _FILL[kind], "edgecolor": _INK, "lw": 0.9, "zorder": 3.0}
+    axes.add_patch(Ellipse(centre, _WIDTH, _HEIGHT * 1.3, **style))
+    size = 7.6 if len(title) <= 18 else 6.4
+    axes.text(x, y + 0.27, title, ha="center", va="center", fontsize=size, color=_INK, zorder=4.0)
+    top = max(*known.density, *known.prior, 1e-12)
+    bottom, room = y - 0.15, 0.32
+    for heights, colour, alpha in ((known.prior, "#7d8791", 0.55), (known.density, "#0b6e99", 0.8)):
+        across = [x + (i / (len(heights) - 1) - 0.5) * 0.74 * _WIDTH for i in range(len(heights))]
+        up = [bottom + room * height / top for height in heights]
+        spots = [(across[0], bottom), *zip(across, up, strict=True), (across[-1], bottom)]
+        look: dict[str, Any] = {"facecolor": colour, "alpha": alpha, "lw": 0.0, "zorder": 3.5}
+        axes.add_patch(Polygon(spots, **look))
+    axes.text(
+        x, y - 0.25, known.words, ha="center", va="center", fontsize=5.8, color=_INK, zorder=4.0
+    )
 
 
 def _nodes(layout: Layout) -> list[tuple[str, str, str, str]]:

@@ -4,16 +4,51 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, Literal, TypeAlias
 
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.summary import HDI_SHARE, NodeSummary
 from animalcat.layouts.model.spec import Layout, finite_range
 
+Side: TypeAlias = Literal["at least", "at most"]
+
 VERSION: Final = 1
 """Version of the JSON; readers refuse newer ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeNote:
+    """What must be known beside the estimate of one node.
+
+    Attributes:
+        side: "at least" where no failure was seen, "at most" where no success was; else None.
+        bound: With that side, the value that the node is beyond with probability 0.9.
+        text: The note in words; empty if there is nothing to say.
+    """
+
+    side: Side | None = None
+    bound: float | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WiderPrior:
+    """What one node would be with the priors of all capabilities twice as wide.
+
+    Attributes:
+        mean: Its posterior mean.
+        sd: Its posterior standard deviation.
+        hdi: Its interval, as that of the profile.
+        how: "same" where the data rule out what a wider prior adds, "reweighted" if the exported
+            draws were weighed anew, "refitted" if there was a second fit.
+    """
+
+    mean: float
+    sd: float
+    hdi: tuple[float, float]
+    how: Literal["same", "reweighted", "refitted"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,8 +59,12 @@ class Profile:
         layout: The layout that was measured.
         nodes: One summary for each latent node, in the layout's order.
         diagnostics: Quality of the inference, as in `FitResult.diagnostics`.
-        status: Status of each capability, for example "measured"; some may be absent.
+        status: Status of each capability, for example "budget"; some may be absent.
         provenance: Further facts, JSON-ready: agent, battery, seed, versions, ...
+        notes: What must be known beside the estimates, by node; some may be absent.
+        wider: What priors twice as wide would say, by node; some may be absent.
+        predicts: Whether the layout predicts this agent, as `explaining.prediction` found it.
+        misfits: While an alarm stands: where predictions fail, those with the most evidence first.
     """
 
     layout: Layout
@@ -33,6 +72,10 @@ class Profile:
     diagnostics: Mapping[str, Any]
     status: Mapping[str, str] = field(default_factory=dict[str, str])
     provenance: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    notes: Mapping[str, NodeNote] = field(default_factory=dict[str, NodeNote])
+    wider: Mapping[str, WiderPrior] = field(default_factory=dict[str, WiderPrior])
+    predicts: Mapping[str, Any] | None = None
+    misfits: Sequence[Mapping[str, Any]] = ()
 
     @classmethod
     def of_fit(
@@ -52,17 +95,8 @@ class Profile:
         provenance: Mapping[str, Any] | None = None,
     ) -> Profile:
         """Make the profile of a live posterior, to watch a session; it is not certified."""
-        diagnostics = {
-            "engine": "smc",
-            "converged": False,
-            "reasons": ["live posterior: not refitted by NUTS"],
-            "outcomes": len(posterior.tells),
-            "prior_only": not posterior.tells,
-            "particles": len(posterior.weights),
-            "ess": posterior.ess,
-        }
         nodes = posterior.summary()
-        return cls(posterior.layout, nodes, diagnostics, status or {}, provenance or {})
+        return cls(posterior.layout, nodes, posterior.diagnostics, status or {}, provenance or {})
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to JSON values, as documented by the schema `profile`."""
@@ -77,14 +111,19 @@ class Profile:
             "nodes": self.nodes_dict(),
             "diagnostics": dict(self.diagnostics),
             "provenance": dict(self.provenance),
+            **({} if self.predicts is None else {"predicts": dict(self.predicts)}),
+            **({"misfits": [dict(one) for one in self.misfits]} if self.misfits else {}),
         }
 
     def nodes_dict(self) -> dict[str, dict[str, Any]]:
         """Convert the nodes to JSON values by name; `range` has None if the prior has no end."""
-        priors = {node.name: node.prior for node in self.layout.latents}
+        latents = {node.name: node for node in self.layout.latents}
+        priors = {name: node.prior for name, node in latents.items()}
+        none = NodeNote()
         return {
             node.name: {
                 "kind": node.kind,
+                "about": latents[node.name].about,
                 "unit": node.unit,
                 "mean": node.mean,
                 "sd": node.sd,
@@ -93,6 +132,11 @@ class Profile:
                 "range": list(finite_range(priors[node.name])),
                 "prior_mean": priors[node.name].mean,
                 "prior_sd": priors[node.name].sd,
+                "contraction": 1.0 - node.sd / priors[node.name].sd,
+                "side": self.notes.get(node.name, none).side,
+                "bound": self.notes.get(node.name, none).bound,
+                "note": self.notes.get(node.name, none).text,
+                "wider_prior": _wider_dict(self.wider.get(node.name)),
                 "status": self.status.get(node.name),
             }
             for node in self.nodes
@@ -101,3 +145,7 @@ class Profile:
     def to_json(self) -> str:
         """Convert to JSON text, indented by two spaces."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _wider_dict(wider: WiderPrior | None) -> dict[str, Any] | None:
+    return None if wider is None else {**asdict(wider), "hdi": list(wider.hdi)}

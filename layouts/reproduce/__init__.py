@@ -2,5 +2,6 @@
 
 `printed` has the papers' numbers. `olympics` and `permanence` reproduce Burden et al. (2023), and
 `cooperation` Tesic et al. (2025). `ceiling` computes how well anyone could predict, and `chance`
-the papers' chance level. `testbed` holds out tasks and categories of the whole testbed.
+the papers' chance level. `testbed` holds out tasks and categories of the whole testbed, and
+`verdicts` compares kinds of agents with what they are.
 """

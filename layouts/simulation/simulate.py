@@ -135,10 +135,7 @@ class LayoutAgent:
 def prior_agents(layout: Layout, count: int, generator: np.random.Generator) -> list[LayoutAgent]:
     """Draw agents from a layout's prior."""
     z = generator.standard_normal((count, len(layout.latents)))
-    theta = np.stack(
-        [node.prior.from_standard(z[:, i]) for i, node in enumerate(layout.latents)], axis=1
-    )
-    return [LayoutAgent(layout, row) for row in theta]
+    return [LayoutAgent(layout, row) for row in layout.from_standard(z)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,10 @@
 """Batteries: banks of arenas with their meta-features, kept on disk.
 
-`battery` makes, writes and reads batteries, `instance` describes one arena of a battery,
-`readings` keeps what was measured of arenas, and `feature_table` reads a user's own columns of
-meta-features.
+`battery` makes, writes and reads batteries, `instance` describes one arena of a battery, `drafts`
+makes instances of arenas and measures them, `validity` lets the planner solve them, `readings`
+keeps what was found out, `naming` says what kind of task an instance is and which are variants of
+one another, and `feature_table` reads a user's own columns. `spool` keeps on disk what is uploaded.
+`recipes` builds batteries from recipes, `built` keeps them, `writing` writes them, and `estimate`
+says how long it will take. `separation` tells which demands a battery can take apart, and
+`selection` picks instances so that it can.
 """

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import shutil
-import tempfile
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import closing
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from multiprocessing import get_context
 from pathlib import Path, PurePosixPath
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple
 from zlib import crc32
 
 import numpy as np
 
+from animalcat.arena_configs.batteries import Entry, read_recipe
 from animalcat.arena_configs.families import (
     Family,
     FamilyInstance,
@@ -30,39 +24,30 @@ from animalcat.arena_configs.families import (
 from animalcat.arena_configs.features import (
     FEATURES,
     MeasuredFeatures,
-    Survey,
-    measure_features,
 )
 from animalcat.arena_configs.loader import load_text
-from animalcat.arena_configs.model import STEPS_PER_UNIT, Arena, ArenaError
+from animalcat.arena_configs.model import STEPS_PER_UNIT, ArenaError
+from animalcat.arena_configs.origin import Origin
 from animalcat.arena_configs.outcome import MarkedPlace
-from animalcat.arena_configs.placement import fix, place
 from animalcat.arena_configs.writer import to_yaml
+from animalcat.service.batteries.drafts import (
+    Draft,
+    Fixed,
+    fixed_arena,
+    fixed_instances,
+    instance_seed,
+    measure_drafts,
+    silent,
+)
+from animalcat.service.batteries.estimate import Tick, with_estimate
 from animalcat.service.batteries.feature_table import FeatureTable, read_table
 from animalcat.service.batteries.instance import Instance
-from animalcat.service.batteries.readings import Reading, Shelf, key_of, shipped
+from animalcat.service.batteries.naming import groups_of, kinds_of, parse_pattern
+from animalcat.service.batteries.readings import Reading, key_of
+from animalcat.service.batteries.writing import RECIPE, TABLE_VERSION, write_battery
 
 USUAL_STEPS: Final = 250 * STEPS_PER_UNIT
 """Time limit of most arenas of the Animal-AI Olympics, in physics steps."""
-TABLE_VERSION: Final = 2
-"""Version of a battery's table on disk, and part of its digest.
-
-Version 1 has only the features of `aaio`, and does not say why one is missing.
-"""
-MANY: Final = 100
-"""Arenas from which on several processes measure: each takes seconds to start."""
-CHUNK: Final = 8
-"""Arenas that a process measures at a time."""
-SAMPLE: Final = 4
-"""Arenas of a battery that are measured although the project ships what was measured of them."""
-
-T = TypeVar("T")
-Tick: TypeAlias = Callable[[int, int, str], None]
-"""Told of progress: the parts done, all parts (0 if unknown), and what is being done."""
-
-
-def silent(done: int, total: int, message: str) -> None:
-    """Ignore progress."""
 
 
 class ArenaFile(NamedTuple):
@@ -84,6 +69,8 @@ class Battery:
         folder: The battery's folder, in which its arenas are.
         versions: Version of the definition by measured meta-feature; empty in batteries of table
             version 1.
+        recipe: What its recipe says of it, as `recipes.recipe_head` has it; empty without one.
+        unsolved: Why the planner did not solve an instance, by its name; None where it did not try.
     """
 
     digest: str
@@ -92,11 +79,28 @@ class Battery:
     problems: tuple[str, ...]
     folder: Path
     versions: Mapping[str, int] = field(default_factory=dict[str, int])
+    recipe: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    unsolved: Mapping[str, str] | None = None
 
     @cached_property
     def index(self) -> Mapping[str, int]:
         """Position of every instance, by name."""
         return {instance.name: k for k, instance in enumerate(self.instances)}
+
+    @cached_property
+    def entries(self) -> Mapping[str, Entry]:
+        """Entries of the recipe that it was built from, by name; empty if that was not kept."""
+        try:
+            kept: dict[str, Any] = json.loads((self.folder / RECIPE).read_text("utf-8"))
+            recipe = read_recipe(kept["text"], RECIPE, kept["families"])
+        except (OSError, ArenaError):
+            return {}
+        return {entry.name: entry for entry in recipe.entries}
+
+    @cached_property
+    def groups(self) -> Mapping[str, str]:
+        """Group of variants by instance name; each is called after its first instance."""
+        return groups_of(self.instances)
 
     @cached_property
     def expected_steps(self) -> Mapping[str, int]:
@@ -122,6 +126,9 @@ def import_files(
     table: str = "",
     tick: Tick = silent,
     processes: int = 1,
+    names: str = "",
+    *,
+    in_order: bool = False,
 ) -> Battery:
     """Make a battery from arena files.
 
@@ -130,21 +137,26 @@ def import_files(
         seed: Seed for values that the files leave to chance; each instance draws with (seed, its
             name).
         store: Folder that holds batteries by digest.
-        table: The user's own meta-features as CSV (see `feature_table`); empty for none.
+        table: What the user says of the instances as CSV: their kinds, and meta-features (see
+            `feature_table`); empty for none.
         tick: Told of progress; an exception that it raises ends the import.
         processes: How many processes measure, if there are many arenas.
+        names: A pattern that says what names tell (see `naming`); empty for the default rule.
+        in_order: Whether the files come in order of path, so that they need not be held at once.
 
     Raises:
         ArenaError: A file cannot be used; the message names file and line.
-        ValueError: There is no file, two files give instances of the same name, or the table does
-            not fit; the message names the place.
+        ValueError: There is no file, two files give instances of the same name, or the table or
+            the pattern does not fit; the message names the place.
     """
+    pattern = parse_pattern(names) if names else None
     drafts: list[Draft] = []
     problems: list[str] = []
     own = read_table(table) if table else None
-    ordered = sorted(files)
+    ordered = files if in_order else sorted(files)
+    total = len(ordered) if isinstance(ordered, Sized) else 0
     for number, file in enumerate(ordered):
-        tick(number, len(ordered), "reading files")
+        tick(number, total, "reading files")
         loaded = load_text(file.text, file.path)
         problems += [str(problem) for problem in loaded.problems]
         arenas = loaded.config.arenas
@@ -153,8 +165,12 @@ def import_files(
         stem = str(PurePosixPath(file.path).with_suffix(""))
         for key, arena in sorted(arenas.items()):
             name = stem if len(arenas) == 1 else f"{stem}.{key}"
-            drafts.append(Draft(name, paradigm_of(name), arena, instance_seed(seed, name)))
-    return _store(drafts, problems, store, tick, processes, own)
+            drafts.append(Draft(name, "", arena, instance_seed(seed, name)))
+    if own is not None:
+        own = own.resolved([draft.name for draft in drafts])
+    kinds = kinds_of([draft.name for draft in drafts], pattern, own.kinds if own else {})
+    told = [draft._replace(kind=kinds[draft.name]) for draft in drafts]
+    return store_drafts(told, problems, store, tick, processes, own)
 
 
 def build_family(
@@ -177,9 +193,9 @@ def build_family(
     drafts: list[Draft] = []
     drawn = _drawn(family, n, seed)
     for made in drawn:
-        drafts.append(_draft(made, seed))
+        drafts.append(_draft(family, made, seed))
         tick(len(drafts), n, "drawing arenas")
-    battery = _store(drafts, [], store, tick, processes)
+    battery = store_drafts(drafts, [], store, tick, processes, family=family)
     _check_claims(family, drawn, battery)
     return battery
 
@@ -208,17 +224,18 @@ def family_readings(family: str, n: int, seed: int, processes: int = 1) -> dict[
     Returns:
         Readings by key.
     """
-    drafts = [_draft(made, seed) for made in _drawn(family, n, seed)]
-    keys = [key_of(to_yaml(_fixed_arena(draft)), draft.seed) for draft in drafts]
-    return dict(zip(keys, _readings(drafts, processes), strict=True))
+    drafts = [_draft(family, made, seed) for made in _drawn(family, n, seed)]
+    keys = [key_of(to_yaml(fixed_arena(draft)), draft.seed) for draft in drafts]
+    return dict(zip(keys, measure_drafts(drafts, processes), strict=True))
 
 
 def _drawn(family: str, n: int, seed: int) -> list[FamilyInstance]:
     return generate(family, n, np.random.default_rng([seed, crc32(family.encode())]))
 
 
-def _draft(made: FamilyInstance, seed: int) -> Draft:
-    return Draft(made.name, made.paradigm, made.arena, instance_seed(seed, made.name))
+def _draft(family: str, made: FamilyInstance, seed: int) -> Draft:
+    origin = Origin("", family, made.paradigm, made.part, made.task, made.variant)
+    return Draft(made.name, made.paradigm, made.arena, instance_seed(seed, made.name), origin)
 
 
 def load(digest: str, store: Path) -> Battery:
@@ -239,21 +256,17 @@ def load(digest: str, store: Path) -> Battery:
         problems=tuple(table["problems"]),
         folder=folder,
         versions=table.get("versions", {}),
+        recipe=table.get("recipe", {}),
+        unsolved=table.get("unsolved"),
     )
 
 
 def _instance(row: Mapping[str, Any]) -> Instance:
     fields: dict[str, Any] = dict(row)
     fields["places"] = tuple(MarkedPlace(*place) for place in row.get("places", ()))
+    if "origin" in row:
+        fields["origin"] = Origin(**row["origin"])
     return Instance(**fields)
-
-
-def _row(instance: Instance) -> dict[str, Any]:
-    """Return an instance as a row of the table on disk."""
-    row = asdict(instance)
-    if not instance.places:
-        del row["places"]
-    return row
 
 
 def read_files(source: Path) -> Iterator[ArenaFile]:
@@ -277,142 +290,56 @@ def read_files(source: Path) -> Iterator[ArenaFile]:
             raise ValueError(f"{path}: not UTF-8 text (byte {error.start})") from error
 
 
-def paradigm_of(name: str) -> str:
-    """Return the paradigm that an instance's name stands for.
-
-    The name is split at '-'. Of three or more components it is the first two ("01-13" of
-    "01-13-02"), of two components the first, and a name of one component takes its folder.
-    """
-    path = PurePosixPath(name)
-    parts = path.name.split("-")
-    if len(parts) == 1:
-        return path.parent.name or "all"
-    return "-".join(parts[: min(2, len(parts) - 1)])
-
-
-class Draft(NamedTuple):
-    """An instance before its values are fixed."""
-
-    name: str
-    paradigm: str
-    arena: Arena
-    seed: int
-
-
-class Fixed(NamedTuple):
-    """An instance, and the text of its arena."""
-
-    instance: Instance
-    text: str
-
-
-def instance_seed(seed: int, name: str) -> int:
-    """Return an instance's seed: 63 bits, because a backend may read it as a signed number."""
-    digest = hashlib.blake2b(f"{seed}/{name}".encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "little") >> 1
-
-
-def fixed_instance(draft: Draft, file: str = "") -> Fixed:
-    """Make an instance from a draft: fix every value and measure its features.
-
-    Args:
-        draft: The draft.
-        file: The arena's file within the battery's folder; empty if it has none.
-
-    Raises:
-        ArenaError: The arena cannot be built.
-    """
-    arena = _fixed_arena(draft)
-    return _made(draft, arena, to_yaml(arena), _read(draft, arena), file)
-
-
-def _fixed_arena(draft: Draft) -> Arena:
-    return fix(draft.arena, np.random.default_rng([draft.seed, crc32(b"fix")]))
-
-
-def _read(draft: Draft, arena: Arena) -> Reading:
-    """Measure a fixed arena."""
-    # Imported here: it loads the simulator, which lists do without.
-    from animalcat.envs.measure import measure_playing
-
-    survey = Survey(place(arena, np.random.default_rng(draft.seed)))
-    return Reading(*measure_features(survey, *measure_playing(survey, draft.seed)))
-
-
-def _made(draft: Draft, arena: Arena, text: str, reading: Reading, file: str) -> Fixed:
-    instance = Instance(
-        name=draft.name,
-        paradigm=draft.paradigm,
-        features=reading.features,
-        pass_mark=arena.pass_mark,
-        time_limit_steps=max(0, arena.time_limit) * STEPS_PER_UNIT,
-        seed=draft.seed,
-        arena=file,
-        missing=reading.missing,
-    )
-    return Fixed(instance, text)
-
-
-def _store(
+def store_drafts(
     drafts: Sequence[Draft],
     problems: Sequence[str],
     store: Path,
     tick: Tick,
     processes: int,
     own: FeatureTable | None = None,
+    family: str = "",
 ) -> Battery:
-    """Fix, measure and write the instances; a battery that exists already is left alone."""
+    """Fix, measure and write instances.
+
+    Args:
+        drafts: The instances.
+        problems: Problems found in files, one line each.
+        store: Folder that holds batteries by digest.
+        tick: Told of progress; an exception that it raises ends the work.
+        processes: How many processes measure, if there are many arenas.
+        own: The user's own meta-features.
+        family: The family that they are drawn from; empty for none.
+
+    Raises:
+        ArenaError: An arena cannot be built; the message names it.
+        ValueError: There is no draft, two have the same name, or the table does not fit.
+    """
+    ordered = in_order(drafts)
+    made: list[Fixed] = []
+    told = with_estimate(tick)
+    for one in fixed_instances(ordered, processes, told, battery=family):
+        made.append(one)
+        told(len(made), len(ordered), "measuring arenas")
+    units = {name: feature.unit for name, feature in FEATURES.items()}
+    if own is not None:
+        made = [_with_own(one, own, units) for one in made]
+        units |= own.units
+    return load(write_battery(made, units, store, problems), store)
+
+
+def in_order(drafts: Sequence[Draft]) -> list[Draft]:
+    """Drafts in order of their names.
+
+    Raises:
+        ValueError: There is none, or two have the same name.
+    """
     if not drafts:
         raise ValueError("a battery needs at least one arena")
     ordered = sorted(drafts, key=lambda draft: draft.name)
     for one, other in pairwise(ordered):
         if one.name == other.name:
             raise ValueError(f"two files give an instance named {one.name!r}; rename one")
-    if own is not None:  # before the work that takes time
-        own.check({draft.name for draft in ordered})
-    made: list[Fixed] = []
-    for one in _measured(ordered, processes):
-        made.append(one)
-        tick(len(made), len(ordered), "measuring arenas")
-    units = {name: feature.unit for name, feature in FEATURES.items()}
-    if own is not None:
-        made = [_with_own(one, own, units) for one in made]
-        units |= own.units
-    versions = {name: feature.version for name, feature in FEATURES.items()}
-    rows = [_row(one.instance) for one in made]
-    content = {
-        "version": TABLE_VERSION,
-        "units": units,
-        "versions": versions,
-        "instances": rows,
-        "arenas": [hashlib.sha256(one.text.encode()).hexdigest() for one in made],
-    }
-    digest = hashlib.sha256(
-        json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
-    ).hexdigest()
-    folder = store / digest
-    if not folder.exists():
-        store.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=".new-", dir=store))
-        try:
-            (temporary / "arenas").mkdir()
-            for one in made:
-                (temporary / one.instance.arena).write_text(one.text, "utf-8")
-            table = {
-                "version": TABLE_VERSION,
-                "units": units,
-                "versions": versions,
-                "problems": list(problems),
-                "instances": rows,
-            }
-            with (temporary / "battery.json").open("w", encoding="utf-8") as file:
-                json.dump(table, file, indent=1)
-                file.flush()
-                os.fsync(file.fileno())
-            _rename(temporary, folder)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
-    return load(digest, store)
+    return ordered
 
 
 def _with_own(made: Fixed, own: FeatureTable, units: Mapping[str, str]) -> Fixed:
@@ -427,65 +354,3 @@ def _with_own(made: Fixed, own: FeatureTable, units: Mapping[str, str]) -> Fixed
             places=own.rows[instance.name].places,
         )
     )
-
-
-def _measured(drafts: Sequence[Draft], processes: int) -> Iterator[Fixed]:
-    """Make the instances of drafts, in their order; what is known of an arena is not measured."""
-    arenas = [_named(draft, _fixed_arena) for draft in drafts]
-    texts = [to_yaml(arena) for arena in arenas]
-    keys = [key_of(text, draft.seed) for draft, text in zip(drafts, texts, strict=True)]
-    shelf = Shelf()
-    known = {key: found for key in keys if (found := shelf.find(key))}
-    if len(known) < len(keys):
-        known = _trusted(dict(zip(keys, drafts, strict=True))) | known
-    unknown = [draft for draft, key in zip(drafts, keys, strict=True) if key not in known]
-    with closing(_readings(unknown, processes)) as measured:
-        rows = zip(drafts, arenas, texts, keys, strict=True)
-        for number, (draft, arena, text, key) in enumerate(rows):
-            reading = known.get(key)
-            if reading is None:
-                reading = next(measured)
-                shelf.keep(key, reading)
-            yield _made(draft, arena, text, reading, f"arenas/{number:05}.yaml")
-
-
-def _trusted(drafts: Mapping[str, Draft]) -> dict[str, Reading]:
-    """Return what the project ships of some drafts, by key; nothing if a sample differs."""
-    found = {key: reading for key, reading in shipped().items() if key in drafts}
-    sample = sorted(found)[:: max(1, len(found) // SAMPLE)]
-    same = all(_read_named(drafts[key]) == found[key] for key in sample)
-    return found if same else {}
-
-
-def _readings(drafts: Sequence[Draft], processes: int) -> Generator[Reading]:
-    """Measure the arenas of drafts, in their order."""
-    if processes <= 1 or len(drafts) < MANY:
-        yield from map(_read_named, drafts)
-        return
-    # Threads of numerical libraries may hold locks that a fork would copy.
-    pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
-    try:
-        yield from pool.map(_read_named, drafts, chunksize=CHUNK)
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _read_named(draft: Draft) -> Reading:
-    return _named(draft, lambda draft: _read(draft, _fixed_arena(draft)))
-
-
-def _named(draft: Draft, work: Callable[[Draft], T]) -> T:
-    """Do some work on a draft; an error tells its name."""
-    try:
-        return work(draft)
-    except ArenaError as error:
-        raise ArenaError(f"{draft.name}: {error}", error.problems) from error
-
-
-def _rename(temporary: Path, folder: Path) -> None:
-    try:
-        temporary.chmod(0o755)
-        temporary.rename(folder)
-    except OSError:
-        if not folder.exists():  # otherwise another thread stored the same content first
-            raise

@@ -1,4 +1,4 @@
-"""Reads a user's table of meta-features: one row per instance, joined to a battery by name."""
+"""Reads a user's table: what kinds its instances are, and meta-features, joined by name."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import io
 import math
 import re
 from collections.abc import Collection, Mapping
+from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
 from animalcat.arena_configs.model import ARENA_SIDE
 from animalcat.arena_configs.outcome import MarkedPlace
+from animalcat.service.batteries.naming import KIND, MOST, Kind, some
 
 INSTANCE: Final = "instance"
 CHOICES: Final = "choices"
@@ -20,7 +22,7 @@ CLOSE: Final = 1e-6
 
 _HEADER: Final = re.compile(r"\s*([^\[\]]*?)\s*(?:\[\s*([^\[\]]*?)\s*\])?\s*")
 _NAME: Final = re.compile(r"[A-Za-z_]\w{0,63}")
-_FEW: Final = 3
+_SUFFIXES: Final = (".yaml", ".yml")
 
 
 class TableError(ValueError):
@@ -34,23 +36,65 @@ class FeatureRow(NamedTuple):
         line: Line in the table, counted from 1.
         values: Feature values by name, without those of empty cells.
         places: Places that are marked as choices.
+        kind: What kind of task the instance is, as far as the table says it.
     """
 
     line: int
     values: Mapping[str, float]
     places: tuple[MarkedPlace, ...]
+    kind: Kind = Kind()
 
 
 class FeatureTable(NamedTuple):
-    """A user's own meta-features.
+    """What a user says of instances.
 
     Attributes:
-        units: Unit of every column; "" for none.
+        units: Unit of every feature; "" for none.
         rows: Row by instance name.
     """
 
     units: Mapping[str, str]
     rows: Mapping[str, FeatureRow]
+
+    @property
+    def kinds(self) -> dict[str, Kind]:
+        """What kind of task the instances are, by name."""
+        return {name: row.kind for name, row in self.rows.items()}
+
+    def resolved(self, instances: Collection[str]) -> FeatureTable:
+        """Return the table with instances called by their names.
+
+        A row may also call an instance by its file, or by the file's name without the folders if no
+        other has it.
+
+        Args:
+            instances: Names of the instances.
+
+        Raises:
+            TableError: A row names an instance that is not there, or one of several; two rows name
+                the same; or an instance has no row.
+        """
+        known, files = set(instances), dict[str, list[str]]()
+        for name in sorted(known):
+            files.setdefault(PurePosixPath(name).name, []).append(name)
+        rows: dict[str, FeatureRow] = {}
+        for given, row in self.rows.items():
+            name = given if given in known else _stem(given)
+            if name not in known:
+                alike = files.get(name, [])
+                if len(alike) > 1:
+                    raise TableError(
+                        f"table, line {row.line}: {given!r} is {some(alike)}; give the folder too"
+                    )
+                name = alike[0] if alike else given
+            if name in rows:
+                raise TableError(
+                    f"table, line {row.line}: instance {given!r} was on line {rows[name].line}"
+                )
+            rows[name] = row
+        made = self._replace(rows=rows)
+        made.check(known)
+        return made
 
     def check(self, instances: Collection[str]) -> None:
         """Check that every instance has a row, and that there are no other rows.
@@ -62,11 +106,11 @@ class FeatureTable(NamedTuple):
             if name not in instances:
                 raise TableError(
                     f"table, line {row.line}: the battery has no instance {name!r}; it has "
-                    f"{_some(sorted(instances))}"
+                    f"{some(sorted(instances))}"
                 )
         if lost := sorted(set(instances) - set(self.rows)):
             raise TableError(
-                f"table: no row for {_some(lost)}; give every instance a row, with empty cells "
+                f"table: no row for {some(lost)}; give every instance a row, with empty cells "
                 "where a feature does not apply"
             )
 
@@ -109,9 +153,10 @@ def read_table(text: str) -> FeatureTable:
     """Parse a table.
 
     Args:
-        text: CSV with a header. The columns are `instance`, one per feature, written `name` or
-            `name [unit]`, and optionally `choices`. An empty cell means that the feature does not
-            apply.
+        text: CSV with a header. The columns are `instance`, any of `suite`, `paradigm`, `task`
+            and `variant`, one per feature, written `name` or `name [unit]`, and optionally
+            `choices`. An empty cell means that the feature does not apply, or that the table does
+            not say it.
 
     Raises:
         TableError: The table cannot be read; the message names line and column.
@@ -129,6 +174,9 @@ def read_table(text: str) -> FeatureTable:
         raise TableError(f"table: no column `{INSTANCE}`; columns: {', '.join(names)}")
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise TableError(f"table: two columns are named {twice}")
+    for name, unit in columns:
+        if unit and name in (*KIND, INSTANCE, CHOICES):
+            raise TableError(f"table: column `{name} [{unit}]`: {name} is text and has no unit")
     rows: dict[str, FeatureRow] = {}
     for number, cells in lines[1:]:
         if len(cells) != len(names):
@@ -137,14 +185,17 @@ def read_table(text: str) -> FeatureTable:
             )
         row = dict(zip(names, map(str.strip, cells), strict=True))
         instance = row.pop(INSTANCE)
+        if not instance:
+            raise TableError(f"table, line {number}, column {INSTANCE}: it is empty")
         if instance in rows:
             raise TableError(
                 f"table, line {number}: instance {instance!r} was on line {rows[instance].line}"
             )
         places = _choices(row.pop(CHOICES, ""), number)
+        kind = Kind(**{part: _text(row.pop(part, ""), number, part) for part in KIND})
         values = {name: _number(cell, number, name) for name, cell in row.items() if cell}
-        rows[instance] = FeatureRow(number, values, places)
-    units = {name: unit for name, unit in columns if name not in (INSTANCE, CHOICES)}
+        rows[instance] = FeatureRow(number, values, places, kind)
+    units = {name: unit for name, unit in columns if name not in (INSTANCE, CHOICES, *KIND)}
     return FeatureTable(units, rows)
 
 
@@ -166,8 +217,26 @@ def _number(cell: str, line: int, column: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise TableError(f"table, line {line}, column {column}: {cell!r} is not a finite number")
+        raise TableError(
+            f"table, line {line}, column {column}: {cell!r} is not a finite number; text columns "
+            f"are {', '.join((INSTANCE, *KIND, CHOICES))}"
+        )
     return value
+
+
+def _text(cell: str, line: int, column: str) -> str:
+    """Return what a table says in a column of text."""
+    if len(cell) > MOST or not (cell.isprintable() or not cell):
+        raise TableError(
+            f"table, line {line}, column {column}: {cell[:MOST]!r}: give at most {MOST} printable "
+            "characters"
+        )
+    return cell
+
+
+def _stem(file: str) -> str:
+    """Return the name of the instance of a file."""
+    return file.removesuffix(next((end for end in _SUFFIXES if file.endswith(end)), ""))
 
 
 def _choices(cell: str, line: int) -> tuple[MarkedPlace, ...]:
@@ -187,12 +256,6 @@ def _place(text: str, line: int) -> MarkedPlace:
             f"and z from 0 to {ARENA_SIDE:g} and a radius above 0, in metres, as in `right 10 20 2`"
         )
     return MarkedPlace(kind == "right", x, z, radius)
-
-
-def _some(names: Collection[str]) -> str:
-    """Return the first few of some names, and how many more there are."""
-    first = ", ".join(map(repr, list(names)[:_FEW]))
-    return f"{first} and {len(names) - _FEW} more" if len(names) > _FEW else first
 
 
 def _said(value: float | None, unit: str) -> str:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from animalcat.arena_configs.origin import Origin
 from animalcat.arena_configs.outcome import MarkedPlace, OutcomeRules
 
 
@@ -23,6 +24,10 @@ class Instance:
         arena: File of the arena within the battery's folder; empty if it has none.
         missing: Why a meta-feature does not apply to it, by the feature's name.
         places: Right and wrong places to choose from; the first that the agent reaches decides.
+        origin: Where it comes from; None for an arena file.
+        suite: The suite of tasks that it belongs to; empty if nothing says it.
+        task_name: The task of which it is a variant; empty if nothing says it.
+        variant: Which variant of its task it is; empty if nothing says it.
     """
 
     name: str
@@ -34,6 +39,10 @@ class Instance:
     arena: str
     missing: Mapping[str, str] = field(default_factory=dict[str, str])
     places: tuple[MarkedPlace, ...] = ()
+    origin: Origin | None = None
+    suite: str = ""
+    task_name: str = ""
+    variant: str = ""
 
     @property
     def task(self) -> OutcomeRules:

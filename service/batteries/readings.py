@@ -1,4 +1,4 @@
-"""Keeps the meta-features that were measured of arenas, so that none is measured twice."""
+"""Keeps what was found out about arenas, so that none is measured or solved twice."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.resources import files
@@ -17,21 +17,39 @@ from typing import Any, Final, NamedTuple
 import animalcat
 from animalcat.arena_configs.features import FEATURES
 from animalcat.folders import cache_folder
+from animalcat.service.batteries.validity import Verdict
 
-SHIPPED: Final = "service/batteries/shipped.json.gz"
-"""Readings that come with the project: those of the batteries that anyone builds first."""
+SHIPPED: Final = "service/batteries/shipped"
+"""Readings that come with the project, a file for each battery that it ships."""
 
 
 class Reading(NamedTuple):
-    """The meta-features of one arena.
+    """What was found out about one arena.
 
     Attributes:
-        features: Value by name, of those that could be measured.
+        features: Meta-features by name, of those that could be measured.
         missing: Reason by name, of those that could not.
+        verdict: How the planner fared in it; None where it did not try.
     """
 
     features: dict[str, float]
     missing: dict[str, str]
+    verdict: Verdict | None = None
+
+    def row(self) -> list[Any]:
+        """The reading as JSON values."""
+        parts: list[Any] = [self.features, self.missing]
+        return parts if self.verdict is None else [*parts, list(self.verdict)]
+
+
+def reading_of(row: Sequence[Any]) -> Reading:
+    """Read a reading from JSON values.
+
+    Raises:
+        TypeError: They are none.
+    """
+    features, missing, *rest = row
+    return Reading(features, missing, *(Verdict(*one) for one in rest))
 
 
 def key_of(text: str, seed: int) -> str:
@@ -46,18 +64,24 @@ def key_of(text: str, seed: int) -> str:
     return hashlib.sha256(f"{about}\0{text}".encode()).hexdigest()
 
 
-def shipped() -> Mapping[str, Reading]:
-    """Return the readings that come with the project, by key; keys name the definitions."""
-    file = files(animalcat).joinpath(SHIPPED)
+def shipped(battery: str) -> Mapping[str, Reading]:
+    """Return the readings that come with the project, by key; keys name the definitions.
+
+    Args:
+        battery: Name of the family or recipe.
+    """
+    file = files(animalcat).joinpath(SHIPPED, f"{battery}.json.gz")
     if not file.is_file():
         return {}
     rows: dict[str, Any] = json.loads(gzip.decompress(file.read_bytes()))
-    return {key: Reading(*row) for key, row in rows.items()}
+    return {key: reading_of(row) for key, row in rows.items()}
 
 
 def ship(readings: Mapping[str, Reading], file: Path) -> None:
     """Write readings as the project ships them: the same bytes for the same readings."""
-    text = json.dumps(dict(sorted(readings.items())), separators=(",", ":"), sort_keys=True)
+    rows = {key: readings[key].row() for key in sorted(readings)}
+    text = json.dumps(rows, separators=(",", ":"), sort_keys=True)
+    file.parent.mkdir(exist_ok=True)
     file.write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
@@ -70,12 +94,12 @@ class Shelf:
         Args:
             folder: Where it is; None for the user's cache.
         """
-        self._folder = (folder or cache_folder("readings")) / _code()
+        self._folder = (folder or cache_folder("readings")) / code_digest()
 
     def find(self, key: str) -> Reading | None:
         """Return what is kept under a key; None if there is nothing that can be used."""
         try:
-            return Reading(*json.loads((self._folder / f"{key}.json").read_text("utf-8")))
+            return reading_of(json.loads((self._folder / f"{key}.json").read_text("utf-8")))
         except (OSError, ValueError, TypeError):
             return None
 
@@ -85,20 +109,26 @@ class Shelf:
             self._folder.mkdir(parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(dir=self._folder)
             with os.fdopen(handle, "w", encoding="utf-8") as out:
-                json.dump(reading, out)
+                json.dump(reading.row(), out)
             Path(name).replace(self._folder / f"{key}.json")
 
 
 @cache
-def _code() -> str:
-    """Return a digest of the code that measures: it changes more often than its versions."""
+def code_digest() -> str:
+    """Return a digest of the code that measures and solves: it changes more than its versions."""
     root = Path(animalcat.__file__).parent
     paths = [
         *(root / "arena_configs").rglob("*.py"),
         *(root / "envs" / "sim").rglob("*.py"),
+        *(root / "envs" / "agents" / "planner").rglob("*.py"),
         root / "envs" / "measure.py",
     ]
+    return digest_of(paths)[:16]
+
+
+def digest_of(paths: Iterable[Path]) -> str:
+    """Return a digest of files, in the order of their paths."""
     digest = hashlib.sha256()
     for path in sorted(paths):
         digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
+    return digest.hexdigest()

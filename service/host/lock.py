@@ -13,7 +13,12 @@ LOCK_FILE: Final = "server.lock"
 
 
 class Holder(NamedTuple):
-    """The server of a data directory: its address (empty while it starts) and its process id."""
+    """The server of a data directory.
+
+    Attributes:
+        address: Where it listens; empty while it starts, and where the lock file was deleted.
+        pid: Id of its process; 0 where that is not known.
+    """
 
     address: str
     pid: int
@@ -29,8 +34,9 @@ class DirectoryInUseError(RuntimeError):
     def __init__(self, data: Path, holder: Holder) -> None:
         self.holder = holder
         where = f"at {holder.address}" if holder.address else "that is starting"
+        who = f"the server {where} (process {holder.pid})" if holder.pid else "another server"
         super().__init__(
-            f"data directory {data} is in use by the server {where} (process {holder.pid}); "
+            f"data directory {data} is in use by {who}; "
             "connect to it, or choose another directory with --data"
         )
 
@@ -44,26 +50,62 @@ class DirectoryLock:
 
     def __init__(self, data: Path) -> None:
         data.mkdir(parents=True, exist_ok=True)
-        self._file = os.open(data / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        if not _lock(self._file):
-            holder = _read(self._file)
-            os.close(self._file)
-            raise DirectoryInUseError(data, holder)
+        self._path = data / LOCK_FILE
+        self._content = b""
+        # The folder is locked as well: the file may be deleted, and another one would take a lock.
+        self._folder = _open_folder(data)
+        self._file = -1
+        try:
+            self._open()
+            if not _lock(self._file) or (self._folder >= 0 and not _lock(self._folder)):
+                raise DirectoryInUseError(data, _read(self._file))
+        except BaseException:
+            self._close()
+            raise
         self.publish("")
 
-    def publish(self, address: str) -> None:
-        """Write into the lock file where the server listens."""
-        content = json.dumps(Holder(address, os.getpid())._asdict()).encode()
-        os.ftruncate(self._file, 0)
-        os.pwrite(self._file, content, 0)
+    def publish(self, address: str, local: str = "") -> None:
+        """Write into the lock file where the server listens.
+
+        Args:
+            address: Where it listens.
+            local: Where commands of this machine reach it, if not there.
+        """
+        said = Holder(address, os.getpid())._asdict() | ({"local": local} if local else {})
+        self._content = json.dumps(said).encode()
+        self._write()
+
+    def restore(self) -> None:
+        """Write the lock file again if it was deleted, so that others find the server."""
+        try:
+            if self._path.stat().st_ino == os.fstat(self._file).st_ino:
+                return
+        except FileNotFoundError:
+            pass
+        os.close(self._file)
+        self._open()
+        _lock(self._file)
+        self._write()
 
     def release(self) -> None:
         """Release the directory; a second call does nothing."""
         if self._file >= 0:
             # The file stays: after its removal, two servers could each lock a file of this name.
             os.ftruncate(self._file, 0)
-            os.close(self._file)
-            self._file = -1
+            self._close()
+
+    def _open(self) -> None:
+        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+
+    def _write(self) -> None:
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, self._content, 0)
+
+    def _close(self) -> None:
+        for file in (self._file, self._folder):
+            if file >= 0:
+                os.close(file)
+        self._file = self._folder = -1
 
 
 def running_server(data: Path) -> Holder | None:
@@ -71,15 +113,53 @@ def running_server(data: Path) -> Holder | None:
     try:
         file = os.open(data / LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
-        return None
+        # Perhaps the file was deleted, and the server is about to write it again.
+        folder = _open_folder(data)
+        return Holder("", 0) if folder >= 0 and _is_locked(folder) else None
+    holder = _read(file)
+    return holder if _is_locked(file) else None
+
+
+def local_address(data: Path) -> str:
+    """Return where commands of this machine reach the server of a data directory.
+
+    Empty where that is its own address, and where there is no server.
+    """
+    try:
+        return str(json.loads((data / LOCK_FILE).read_bytes()).get("local", ""))
+    except (OSError, ValueError, AttributeError):
+        return ""
+
+
+def _is_locked(file: int) -> bool:
+    """Return whether another process holds an open file; it is closed."""
     try:
         # A shared lock, so that two processes that ask do not take each other for the server.
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        return _read(file)
+        return True
+    except OSError:  # a file system on which a folder cannot be locked
+        return False
     finally:
         os.close(file)
-    return None
+    return False
+
+
+def _open_folder(data: Path) -> int:
+    """Return a folder opened to be locked; -1 where folders cannot be."""
+    try:
+        file = os.open(data, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return -1
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_UN)
+    except BlockingIOError:
+        return file
+    except OSError:  # NFS, for one, locks only what is open for writing
+        os.close(file)
+        return -1
+    return file
 
 
 def _lock(file: int) -> bool:
@@ -96,6 +176,7 @@ def _lock(file: int) -> bool:
 
 def _read(file: int) -> Holder:
     try:
-        return Holder(**json.loads(os.pread(file, 4096, 0) or b"{}"))
-    except (ValueError, TypeError):  # read between truncation and writing
+        said = json.loads(os.pread(file, 4096, 0))
+        return Holder(said["address"], said["pid"])
+    except (ValueError, TypeError, KeyError):  # read between truncation and writing
         return Holder("", 0)

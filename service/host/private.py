@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from animalcat.errors import AnimalcatError
-from animalcat.service.host.lock import running_server
+from animalcat.service.host.lock import local_address, running_server
 from animalcat.service.host.settings import Settings
 
 STOP_SECONDS: Final = 30.0
@@ -87,7 +87,7 @@ def _found(home: Path) -> str:
                 "UNAVAILABLE",
             )
         time.sleep(0.1)
-    return "" if holder is None else holder.address
+    return "" if holder is None else local_address(home) or holder.address
 
 
 def _start(home: Path, log: IO[bytes], builds: Sequence[Path]) -> subprocess.Popen[bytes]:

@@ -29,10 +29,49 @@ class Settings(BaseSettings):
     """Most files of one imported battery."""
     max_battery_bytes: int = Field(default=512 * 1024 * 1024, ge=1)
     """Most bytes of one imported battery."""
+    require_token: bool = False
+    """Whether callers of this machine, too, need a token."""
+    self_signed: bool = False
+    """Whether to use TLS with a certificate that the server makes for itself."""
+    host_names: tuple[str, ...] = ()
+    """Names under which clients reach the server, for the certificate that it makes."""
+    tls_certificate: Path | None = None
+    """Certificate of the server, PEM, with those that signed it; None for none."""
+    tls_key: Path | None = None
+    """Private key of the certificate, PEM."""
+    client_ca: Path | None = None
+    """Certificates, PEM, one of which must have signed that of a client; None to ask for none."""
+    max_agents: int = Field(default=256, ge=1)
+    """Most agents that play at once, each with a simulator process of its own."""
+    max_streams: int = Field(default=1000, ge=1)
+    """Most other streams at once: watchers, downloads and uploads."""
+    max_open_sessions: int = Field(default=10_000, ge=1)
+    """Most sessions that are not over."""
+    max_operations: int = Field(default=8, ge=1)
+    """Most batteries that are uploaded, imported or built at once; one is made at a time."""
+    spare_memory_bytes: int = Field(default=256 * 1024 * 1024, ge=0)
+    """Memory that stays free: with less of it, nothing that needs much is begun."""
     allowed_builds: tuple[Path, ...] = ()
     """Unity builds that a session may name by path, so that the server runs them.
 
     The build of `unity:auto` is always allowed.
+    """
+
+    store: str = ""
+    """URL of a PostgreSQL database that several servers may share; empty for SQLite in `home`.
+
+    Servers that share a database share `home` as well, for batteries and recordings.
+    """
+    claim_seconds: float = Field(default=15.0, ge=0.3)
+    """Seconds after which another server of the same store may take over a dead one's sessions."""
+    drain_seconds: float = Field(default=30.0, ge=0.0)
+    """Seconds for which a server that gets SIGTERM lets open episodes be played to their end."""
+    metrics: str = ""
+    """Port, or host and port, at which to offer measurements to Prometheus; empty for nowhere."""
+    direct: bool = True
+    """Whether agents of this machine may play with the workers that simulate.
+
+    Otherwise the server relays everything.
     """
 
     worker_quiet_seconds: float = Field(default=30.0, gt=0)
@@ -56,6 +95,28 @@ class Settings(BaseSettings):
     def fit_patience(self) -> Patience:
         """How long the server waits for the fitting process."""
         return Patience(self.fit_quiet_seconds, self.fit_cpu_seconds)
+
+    @property
+    def metrics_at(self) -> tuple[str, int]:
+        """Host and port at which to offer measurements.
+
+        Raises:
+            ValueError: The setting is neither a port nor a host and a port.
+        """
+        host, _, port = self.metrics.rpartition(":")
+        if not port.isdecimal() or int(port) > 65535:
+            raise ValueError(f"{self.metrics!r} is no port; give for example 9464 or 0.0.0.0:9464")
+        return host.strip("[]") or "127.0.0.1", int(port)
+
+    @property
+    def tls(self) -> bool:
+        """Whether the server speaks TLS."""
+        return self.self_signed or self.tls_certificate is not None
+
+    @property
+    def open_to_machine(self) -> bool:
+        """Whether callers of this machine need no token."""
+        return is_loopback(self.host) and not self.require_token
 
     @property
     def address(self) -> str:
@@ -83,24 +144,39 @@ def exposure(host: str, *, credentials: bool) -> Exposure:
 
     Args:
         host: Address or name to listen at.
-        credentials: Whether callers must prove who they are. TLS and tokens do not exist yet, so
-            every caller of this version passes False.
+        credentials: Whether the server speaks TLS, and so asks every caller of another machine for
+            a token.
 
     Raises:
         ExposureError: Other machines could reach the server without proving who they are.
     """
-    loopback = host == "localhost" or _is_loopback(host)
+    loopback = is_loopback(host)
     if not loopback and not credentials:
         raise ExposureError(
-            f"{host} can be reached from other machines, and this version has no credentials "
-            "(TLS and tokens come later). Listen at 127.0.0.1 and forward the port, for example "
-            "with ssh -L"
+            f"{host} can be reached from other machines, and there the server needs credentials: "
+            "add --self-signed (or --tls-certificate and --tls-key), and make a token for each "
+            "caller with `animalcat token create`. Or listen at 127.0.0.1 alone"
         )
     return Exposure(loopback)
 
 
-def _is_loopback(host: str) -> bool:
+def check_tls(settings: Settings) -> None:
+    """Check that what is said of TLS goes together.
+
+    Raises:
+        ExposureError: It does not.
+    """
+    if (settings.tls_certificate is None) != (settings.tls_key is None):
+        raise ExposureError("give both --tls-certificate and --tls-key, or neither")
+    if settings.self_signed and settings.tls_certificate is not None:
+        raise ExposureError("give either --self-signed or a certificate of your own, not both")
+    if settings.client_ca is not None and not settings.tls:
+        raise ExposureError("--client-ca goes with --self-signed or --tls-certificate")
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether an address or a name can be reached from this machine alone."""
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False

@@ -1,4 +1,4 @@
-"""Keeps a server's batteries by name, whether imported or built from a family."""
+"""Keeps a server's batteries by name, whether imported or built from a family or a recipe."""
 
 from __future__ import annotations
 
@@ -11,6 +11,13 @@ from pathlib import Path
 from typing import Final
 
 from animalcat import names
+from animalcat.arena_configs.batteries import (
+    RECIPES,
+    RecipeFiles,
+    counts_for,
+    load_recipe,
+    shipped_recipe,
+)
 from animalcat.arena_configs.families import FAMILIES
 from animalcat.arena_configs.model import ArenaError
 from animalcat.service.batteries.battery import (
@@ -22,7 +29,10 @@ from animalcat.service.batteries.battery import (
     import_files,
     silent,
 )
+from animalcat.service.batteries.naming import parse_pattern
 from animalcat.service.batteries.readings import ship
+from animalcat.service.batteries.recipes import build_recipe, recipe_readings
+from animalcat.service.batteries.spool import Spool
 from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.model import BatteryRecord
 from animalcat.service.storage.base import SessionStore
@@ -46,12 +56,14 @@ class BatteryLibrary:
         self._building = asyncio.Lock()
 
     async def find(self, battery: str) -> BatteryRecord:
-        """Return the battery with this id; one with the name of a family is built if need be.
+        """Return the battery with this id; one of a shipped recipe or family is built if need be.
 
         Raises:
-            ServiceError: There is neither a battery nor a family of this name.
+            ServiceError: There is no battery, recipe or family of this name.
         """
         record = await asyncio.to_thread(self._store.battery, battery)
+        if record is None and battery in RECIPES:
+            return await self.follow(battery, shipped_recipe(battery))
         if record is None and battery in FAMILIES:
             return await self.build(battery, battery, FAMILY_SIZE, 0)
         return record or await self.get(battery)
@@ -65,7 +77,9 @@ class BatteryLibrary:
         record = await asyncio.to_thread(self._store.battery, battery)
         if record is None:
             known = [b.id for b in await asyncio.to_thread(self._store.batteries)]
-            raise unknown(Code.UNKNOWN_BATTERY, "battery", battery, sorted({*known, *FAMILIES}))
+            raise unknown(
+                Code.UNKNOWN_BATTERY, "battery", battery, sorted({*known, *RECIPES, *FAMILIES})
+            )
         return record
 
     async def all(self) -> list[BatteryRecord]:
@@ -116,22 +130,55 @@ class BatteryLibrary:
                 raise ServiceError(Code.INVALID_ARENA, _explained(error)) from error
             return await self._keep(battery, made)
 
+    async def follow(
+        self,
+        battery: str,
+        files: RecipeFiles,
+        size: int | None = None,
+        seed: int | None = None,
+        tick: Tick = silent,
+    ) -> BatteryRecord:
+        """Build a battery from a recipe.
+
+        Args:
+            battery: Id for the battery.
+            files: The recipe.
+            size: Number of instances with controls; None for what the recipe asks for.
+            seed: Seed for drawing the instances; None for the recipe's.
+            tick: Told of progress; an exception that it raises ends the build.
+
+        Raises:
+            ServiceError: The recipe is wrong or cannot be followed; the message names the place.
+        """
+        tick(0, size or 0, WAITING)
+        async with self._building:
+            try:
+                recipe = await asyncio.to_thread(files.read)
+                made = await asyncio.to_thread(
+                    build_recipe, recipe, self._folder, size, seed, tick, os.cpu_count() or 1
+                )
+            except ArenaError as error:
+                raise ServiceError(Code.INVALID_ARENA, _explained(error)) from error
+            return await self._keep(battery, made)
+
     async def import_files(
         self,
         battery: str,
         seed: int,
-        files: Sequence[ArenaFile],
+        files: Sequence[ArenaFile] | Spool,
         table: str = "",
         tick: Tick = silent,
+        pattern: str = "",
     ) -> BatteryRecord:
-        """Make a battery from arena files, and optionally a table of meta-features.
+        """Make a battery from arena files, and optionally a table of what they are.
 
         Args:
             battery: Id for the battery.
             seed: Seed for values that the files leave to chance.
             files: The arena files.
-            table: The caller's own meta-features as CSV; empty for none.
+            table: What the caller says of the instances as CSV; empty for none.
             tick: Told of progress; an exception that it raises ends the import.
+            pattern: What names say; empty for the default rule.
 
         Raises:
             ServiceError: A file cannot be used; the message names file and line.
@@ -140,7 +187,15 @@ class BatteryLibrary:
         async with self._building:
             try:
                 made = await asyncio.to_thread(
-                    import_files, files, seed, self._folder, table, tick, os.cpu_count() or 1
+                    import_files,
+                    files,
+                    seed,
+                    self._folder,
+                    table,
+                    tick,
+                    os.cpu_count() or 1,
+                    pattern,
+                    in_order=isinstance(files, Spool),
                 )
             except ArenaError as error:
                 raise ServiceError(Code.INVALID_ARENA, _explained(error)) from error
@@ -159,6 +214,19 @@ class BatteryLibrary:
         return record
 
 
+def check_names(pattern: str) -> None:
+    """Check a pattern of instance names; empty is none.
+
+    Raises:
+        ServiceError: It is no pattern.
+    """
+    try:
+        if pattern:
+            parse_pattern(pattern)
+    except ValueError as error:
+        raise ServiceError(Code.INVALID_REQUEST, str(error)) from error
+
+
 def check_family(family: str, n: int) -> None:
     """Check that a family exists and that a battery may have so many instances.
 
@@ -171,14 +239,32 @@ def check_family(family: str, n: int) -> None:
         raise ServiceError(Code.INVALID_REQUEST, f"instances is {n}; give 1 to {MAX_INSTANCES}")
 
 
-def ship_readings(file: Path) -> None:
-    """Measure the battery that most first sessions name, and keep that.
+def check_recipe(files: RecipeFiles, size: int | None) -> str:
+    """Check that a recipe can be read and may have so many instances, and return its name.
+
+    Raises:
+        ServiceError: It is wrong, or the number is out of range.
+    """
+    try:
+        recipe = files.read()
+        counts_for(recipe, size)
+    except ArenaError as error:
+        raise ServiceError(Code.INVALID_ARENA, _explained(error)) from error
+    return recipe.name
+
+
+def ship_readings(folder: Path) -> None:
+    """Measure the battery that most first sessions name and those of all recipes, and keep that.
 
     Args:
-        file: Where to write; `make readings` writes what comes with the project.
+        folder: Where to write; `make readings` writes what comes with the project.
     """
     processes = os.cpu_count() or 1
-    ship(family_readings(USUAL_FAMILY, FAMILY_SIZE, 0, processes), file)
+    usual = family_readings(USUAL_FAMILY, FAMILY_SIZE, 0, processes)
+    ship(usual, folder / f"{USUAL_FAMILY}.json.gz")
+    for name in RECIPES:
+        found = recipe_readings(load_recipe(name), processes)
+        ship(found, folder / f"{name}.json.gz")
 
 
 def _explained(error: ArenaError) -> str:
@@ -188,4 +274,4 @@ def _explained(error: ArenaError) -> str:
 
 
 if __name__ == "__main__":
-    ship_readings(Path(__file__).resolve().parents[1] / "batteries" / "shipped.json.gz")
+    ship_readings(Path(__file__).resolve().parents[1] / "batteries" / "shipped")

@@ -8,13 +8,16 @@ from typing import Any, Final, cast
 
 import yaml
 
-from animalcat.layouts.library import LAYOUTS, load_layout, parse_layout, text_of
+from animalcat.layouts.library import LAYOUTS, check_depth, load_layout, parse_layout, text_of
 from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.model import LayoutRecord, SessionSpec
 from animalcat.service.storage.base import SessionStore
 
+NEW_SESSIONS: Final = {"aaio": "metres-15"}
+"""The variant of new sessions that name none, where it is not the layout's first: with distance in
+units of 10 m, demands reach past the range, and the most competent agents look noisy."""
 MAX_BYTES: Final = 1024 * 1024
 """Most bytes of a layout's text."""
 MAX_NODES: Final = 50_000
@@ -37,6 +40,18 @@ def shipped_layout(name: str, variant: str = "") -> Layout:
         raise ServiceError(Code.UNKNOWN_LAYOUT, f"layout {name!r}: {error}") from error
 
 
+def new_session_layout(name: str, variant: str = "") -> Layout:
+    """Return the shipped layout that a new session or campaign measures with.
+
+    It differs from `shipped_layout` where a better variant than a layout's first one is known.
+    Sessions that were created before keep theirs, which they know by its digest.
+
+    Raises:
+        ServiceError: There is no such layout or variant; the message lists those that exist.
+    """
+    return shipped_layout(name, variant or NEW_SESSIONS.get(name, ""))
+
+
 def own_layout(text: str, variant: str = "") -> Layout:
     """Parse a layout that a user gives as text.
 
@@ -50,6 +65,7 @@ def own_layout(text: str, variant: str = "") -> Layout:
     if len(text.encode()) > MAX_BYTES:
         raise ServiceError(Code.TOO_LARGE, f"layout_definition has more than {MAX_BYTES} bytes")
     try:
+        check_depth(text)
         if sum(1 for _ in islice(_values(yaml.safe_load(text)), MAX_NODES + 1)) > MAX_NODES:
             raise ServiceError(Code.TOO_LARGE, f"the layout has more than {MAX_NODES} values")
         layout = parse_layout(text, variant)
@@ -67,6 +83,26 @@ def own_layout(text: str, variant: str = "") -> Layout:
             f"{layout.name!r} is the name of a shipped layout; give yours another name",
         )
     return layout
+
+
+def refuse_known_agent(layout: Layout, agent: str) -> None:
+    """Refuse to measure an agent with a layout that its own outcomes calibrated.
+
+    Args:
+        layout: The layout.
+        agent: Name of the agent.
+
+    Raises:
+        ServiceError: The agent is among those of the calibration.
+    """
+    made = layout.calibration
+    if made is not None and agent in made.agents:
+        raise ServiceError(
+            Code.INVALID_REQUEST,
+            f"agent {agent!r} is one of those by which {made.name!r} was calibrated, so its own "
+            "outcomes would count twice; calibrate without it: `animalcat battery calibrate ... "
+            f"--without {agent}`",
+        )
 
 
 def record_of(layout: Layout, definition: str = "") -> LayoutRecord:

@@ -117,7 +117,7 @@ def coverage(layout: Layout, battery: Battery, *, as_once: bool = False) -> Cove
         if why:
             reasons[instance.name] = why
         else:
-            rows[instance.name] = [instance.features.get(f.name, np.nan) for f in layout.features]
+            rows[instance.name] = layout.row(instance.name, instance.features)
     table = np.array(list(rows.values())).reshape(len(rows), len(layout.features))
     checked: list[list[float]] = layout.check_features(table).tolist()
     return Coverage(

@@ -1,13 +1,16 @@
-"""Makes instances on demand from a family of arenas, for the demands that a layout asks for.
+"""Makes instances on demand from families of arenas, for the demands that a layout asks for.
 
-Offers form a grid over the demands that the family can be solved for. The instance made for an
-offer is stored complete with the decision to play it, so that restarts, recordings and exports
-never have to make it again.
+For a goal on open floor, offers form a grid over the demands that it can be solved for. For other
+arenas, offers are the demands of arenas that were drawn from the families of the battery, always
+the same ones; what is then made for an offer is another arena with these demands. The instance made
+for an offer is stored complete with the decision to play it, so that restarts, recordings and
+exports never have to make it again.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Final, Protocol
 
@@ -28,8 +31,10 @@ from animalcat.arena_configs.placement import place
 from animalcat.layouts.adaptive.offers import InstanceGenerator, Offers
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.spec import Layout
-from animalcat.service.batteries.battery import Battery, Draft, fixed_instance, instance_seed
+from animalcat.service.batteries.battery import USUAL_STEPS, Battery
+from animalcat.service.batteries.drafts import Draft, fixed_instance, instance_seed
 from animalcat.service.batteries.instance import Instance
+from animalcat.service.measuring.twins import Pooled, codes, made_for, pool_of, source_of
 from animalcat.service.model import Decision, Made
 
 DISTANCES: Final = 16
@@ -53,6 +58,87 @@ class InstanceSource(InstanceGenerator, Protocol):
             number: Number of the episode that it is for.
         """
         ...
+
+
+class PoolSource:
+    """Makes arenas of families with the demands of arenas that were drawn and measured before."""
+
+    def __init__(self, families: Sequence[str]) -> None:
+        self._families = families
+
+    def offers(self, layout: Layout) -> Offers:
+        """Return the demands of the arenas that were drawn and that the layout covers.
+
+        Raises:
+            ValueError: The layout covers none of them.
+        """
+        self._layout = layout
+        reasons = {
+            name: layout.why_not(one.features.values, one.features.missing)
+            for name, one in self._pool.items()
+        }
+        pool = {name: one for name, one in self._pool.items() if not reasons[name]}
+        if not pool:
+            why, _ = Counter(reasons.values()).most_common(1)[0]
+            raise ValueError(f"in arenas of {', '.join(self._families)}: {why}")
+        rows = [
+            [one.features.values.get(f.name, np.nan) for f in layout.features]
+            for one in pool.values()
+        ]
+        limits = [max(0, one.arena.time_limit) * STEPS_PER_UNIT for one in pool.values()]
+        longest = max(limits) or USUAL_STEPS
+        return Offers(
+            names=list(pool),
+            features=layout.check_features(rows),
+            paradigms=[one.paradigm for one in pool.values()],
+            seconds=np.array([limit or longest for limit in limits], np.float64),
+        )
+
+    def make(self, offer: str, seed: int, number: int) -> Made:
+        """Make an arena with the demands of an offer, or the nearest to them that is found."""
+        one = self._pool[offer]
+        rows = [other.features.values for other in self._pool.values()]
+        name = f"{offer}.{number}"
+        return made_for(offer, one, self._layout, codes(self._layout, rows), name, seed)
+
+    @cached_property
+    def _pool(self) -> dict[str, Pooled]:
+        """What was drawn, by the name of its offer."""
+        found = [pooled for family in self._families for pooled in pool_of(family)]
+        return {f"{one.family}-{one.paradigm}-offer-{k:03}": one for k, one in enumerate(found)}
+
+
+class AllSources:
+    """Several sources of offers as one."""
+
+    def __init__(self, sources: Sequence[InstanceSource]) -> None:
+        self._sources = sources
+        self._of: dict[str, InstanceSource] = {}
+
+    def offers(self, layout: Layout) -> Offers:
+        """Return what any of the sources offers.
+
+        Raises:
+            ValueError: A source offers nothing that the layout covers.
+        """
+        found = [source.offers(layout) for source in self._sources]
+        for source, offers in zip(self._sources, found, strict=True):
+            self._of |= dict.fromkeys(offers.names, source)
+        return Offers(
+            names=[name for offers in found for name in offers.names],
+            features=np.vstack([offers.features for offers in found]),
+            paradigms=[paradigm for offers in found for paradigm in offers.paradigms],
+            seconds=np.concatenate(
+                [
+                    np.ones(len(offers)) if offers.seconds is None else offers.seconds
+                    for offers in found
+                ]
+            ),
+        )
+
+    def make(self, offer: str, seed: int, number: int) -> Made:
+        """Make an instance from the source that has the offer."""
+        return self._of[offer].make(offer, seed, number)
 
 
 class ArenaSource:
@@ -136,13 +222,37 @@ class ArenaSource:
         return {(spot.behind, spot.side): spot.paradigm for spot in places(self._family)}
 
 
-def source_for(layout: Layout) -> InstanceSource:
-    """Return a source of arenas from the first family that the layout covers.
+def source_for(layout: Layout, battery: Battery | None = None) -> InstanceSource:
+    """Return a source of arenas from the families of a battery that the layout covers.
+
+    If the layout covers none of them, or nobody knows how the battery's arenas were made, the
+    source is the first of the families that go to one goal.
+
+    Args:
+        layout: The layout.
+        battery: The battery; None for no matter which.
 
     Raises:
         ValueError: There is none; the message says why.
     """
+    instances = () if battery is None else battery.instances
+    families = [*dict.fromkeys(one.family for i in instances if (one := source_of(i)))]
     reasons: list[str] = []
+    found: list[InstanceSource] = []
+    for family in families:
+        both: list[InstanceSource] = [PoolSource([family])]
+        if family in POLAR:
+            both.insert(0, ArenaSource(family))
+        for source in both:
+            try:
+                source.offers(layout)
+            except ValueError as error:
+                reasons.append(str(error))
+            else:
+                found.append(source)
+                break
+    if found:
+        return found[0] if len(found) == 1 else AllSources(found)
     for family in POLAR:
         source = ArenaSource(family)
         try:

@@ -12,15 +12,26 @@ import numpy as np
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.bound import InformationBound
 from animalcat.layouts.adaptive.learner import Learner, RulesError
+from animalcat.layouts.adaptive.policy import RANDOM
 from animalcat.layouts.adaptive.stopping import Verdict
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.instance import Instance
+from animalcat.service.batteries.naming import joined_groups
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.library.layouts import shipped_layout
+from animalcat.service.measuring.against import Comparison
 from animalcat.service.measuring.coverage import some_coverage
 from animalcat.service.measuring.generation import InstanceSource, source_for
-from animalcat.service.model import CapabilityStatus, Decision, Episode, Outcome, SessionSpec
+from animalcat.service.measuring.twins import Twins
+from animalcat.service.model import (
+    CapabilityStatus,
+    Decision,
+    Episode,
+    Made,
+    Outcome,
+    SessionSpec,
+)
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -57,6 +68,8 @@ class Measurement:
         learner: Chooses instances and is told outcomes.
         coverage: What the layout covers of the battery, and why it leaves out the rest.
         candidates: Paradigm of every instance of the battery that can be chosen, by its name.
+        suites: Their suites, the same way.
+        comparison: What tells the agent from another one; None in a session that only measures.
     """
 
     def __init__(
@@ -64,7 +77,8 @@ class Measurement:
         spec: SessionSpec,
         battery: Battery,
         layout: Layout | None = None,
-        find_source: Callable[[Layout], InstanceSource] = source_for,
+        find_source: Callable[[Layout, Battery], InstanceSource] = source_for,
+        session: str = "",
     ) -> None:
         """Start before the first episode.
 
@@ -73,8 +87,9 @@ class Measurement:
             battery: The battery to choose from.
             layout: The session's layout (`library.layouts.layout_of`); None for the shipped layout
                 of that name.
-            find_source: Finds a source of instances for a layout; used if the policy makes some on
-                demand.
+            find_source: Finds a source of instances for a layout and a battery; used if the policy
+                makes some on demand.
+            session: Id of the session, for which twins are drawn; empty before there is one.
 
         Raises:
             ServiceError: The layout, the policy or the version of the rules is unknown; or no
@@ -88,24 +103,29 @@ class Measurement:
         offers = None
         if spec.policy.generate:
             try:
-                self._source = find_source(layout)
+                self._source = find_source(layout, battery)
                 offers = self._source.offers(layout)
             except ValueError as error:
                 raise ServiceError(Code.INVALID_REQUEST, f"generate: {error}") from error
         names = sorted(covered)
         instances = [battery.instances[battery.index[name]] for name in names]
+        observes = [
+            [one.source in instance.task.observes for one in layout.outcomes]
+            for instance in instances
+        ]
+        alike = [(*covered[i.name], *gives) for i, gives in zip(instances, observes, strict=True)]
         bank = Bank(
             layout,
             np.array([covered[name] for name in names], np.float64),
             [instance.paradigm for instance in instances],
             names=names,
+            variants=joined_groups([battery.groups[name] for name in names], alike)
+            if spec.policy.cool_down
+            else (),
             seconds=[battery.expected_steps[name] for name in names],
             offers=offers,
             outside=_outside(layout, instances),
-            observes=[
-                [one.source in instance.task.observes for one in layout.outcomes]
-                for instance in instances
-            ],
+            observes=observes,
         )
         try:
             self.learner = Learner(bank, spec.policy, spec.stop, spec.seed, rules=spec.rules)
@@ -113,7 +133,12 @@ class Measurement:
             raise ServiceError(Code.SESSION_FAILED, str(error)) from error
         except ValueError as error:
             raise ServiceError(Code.INVALID_REQUEST, str(error)) from error
+        self._twins = Twins(battery, layout) if spec.fresh else None
+        self._key = f"{spec.seed}/{spec.twins_of or session}"
+        self._twin_of: dict[str, Made] = {}
         self.candidates = {instance.name: instance.paradigm for instance in instances}
+        self.suites = {instance.name: instance.suite for instance in instances}
+        self.comparison = None if spec.against is None else Comparison(spec.against)
         self._reach: Mapping[str, InformationBound] = {}
 
     def learn(self, decision: Decision) -> None:
@@ -123,9 +148,12 @@ class Measurement:
             features = made.instance.features
             row = [features.get(f.name, np.nan) for f in self.learner.layout.features]
             self.learner.learn(decision.instance, made.offer, row)
+            self._twin_of[made.offer] = made
 
     def choose(self, number: int, pending: Sequence[str] = ()) -> Decision | None:
-        """Choose the next instance, and make it if the choice is an offer.
+        """Choose the next instance, and make it if it is an offer or to be played as a twin.
+
+        A repeat plays the twin again that was played before.
 
         Args:
             number: Number of the episode that it is for; it keys the randomness.
@@ -140,6 +168,10 @@ class Measurement:
         made = None
         if choice.offered and self._source is not None:
             made = self._source.make(choice.instance, self._seed, number)
+        elif self._twins is not None:
+            made = self._twin_of.get(choice.instance) or self._twins.twin(
+                choice.instance, self._key
+            )
         decision = Decision(
             instance=choice.instance if made is None else made.instance.name,
             score=choice.score,
@@ -166,7 +198,21 @@ class Measurement:
         known = {
             one.name: seen[one.source] for one in self.learner.layout.outcomes if one.source in seen
         }
-        self.learner.tell(episode.decision.instance, known, episode.number)
+        random = episode.decision.reason == RANDOM
+        self.learner.tell(episode.decision.instance, known, episode.number, random=random)
+        if self.comparison is not None:
+            self.comparison.tell(episode.decision.instance, seen["success"])
+
+    def verdict(self, seconds: float) -> Verdict:
+        """Return whether to stop: by the stopping rule, or since two agents are told apart.
+
+        Args:
+            seconds: Duration of all episodes so far.
+        """
+        verdict = self.learner.verdict(seconds)
+        if self.comparison is None or not (verdict.stop or self.comparison.apart):
+            return verdict
+        return replace(verdict, stop=True, reason=self.comparison.words)
 
     def find_reach(self) -> None:
         """Compute the best that the battery can tell; no choice depends on it."""

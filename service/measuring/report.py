@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final, NamedTuple
 
 from animalcat import names
+from animalcat.arena_configs.features import FEATURES
+from animalcat.layouts.adaptive.learner import Learner
+from animalcat.layouts.adaptive.stopping import settled_status
 from animalcat.layouts.checking.reanalysis import Drawn, Reanalysis, reanalyse
+from animalcat.layouts.explaining.session import verdict_of
+from animalcat.layouts.explaining.wider import with_wider
 from animalcat.layouts.inference.fit import FitError, FitResult
+from animalcat.layouts.model.calibration import EASINESS
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reporting.profile import Profile
 from animalcat.service.batteries.battery import Battery
+from animalcat.service.batteries.naming import task_of, variant_of
 from animalcat.service.measuring.coverage import covered_features
 from animalcat.service.measuring.gate import through_gate
 from animalcat.service.measuring.generation import played_instance
@@ -27,6 +35,8 @@ from animalcat.service.model import (
     SessionState,
     StoredCertificate,
 )
+from animalcat.service.versions import LOOKS, MOTION
+from animalcat.words import CONTRADICTED, NOT_CERTIFIED
 
 OBSERVED: Final = {
     "return_share": "return",
@@ -37,6 +47,7 @@ OBSERVED: Final = {
 """For each column of the table of outcomes besides success, the source that it shows."""
 LABEL: Final = "refitted with the contradicted part widened"
 """Label of the second reading of a contradicted profile."""
+
 
 _NO_VERSIONS: Final = "played by an older animalcat, or cut short by the end of a server"
 
@@ -79,7 +90,10 @@ def exported_profile(
     versions: Mapping[str, str],
     second: SecondReading | None = None,
 ) -> Report:
-    """Return the profile of a finished session: nodes from NUTS, statuses from the stopping rule.
+    """Return the profile of a finished session: nodes and statuses by NUTS.
+
+    A capability is precise if the fit reaches its target, whatever the live posterior said when the
+    session stopped.
 
     After an alarm, a second reading stands beside the first one, which stays.
 
@@ -93,14 +107,17 @@ def exported_profile(
         versions: Version by package of the server that makes the profile.
         second: The second reading after an alarm; None if there is none.
     """
-    verdict = measurement.learner.verdict(_seconds(attempts))
+    verdict = measurement.verdict(_seconds(attempts))
     about = provenance(session, attempts, versions)
     about["reason"] = verdict.reason or session.reason
     about["misfit"] = measurement.learner.misfit
     about["alarm"] = measurement.learner.alarm
     about["retest"] = measurement.learner.retest
     about["limits"] = measurement.limits
+    about["comparison"] = measurement.comparison and measurement.comparison.to_dict()
     about["coverage"] = measurement.coverage.to_dict()
+    about.update(_calibration(measurement))
+    about["paradigms"] = paradigm_counts(measurement, attempts)
     about["certificates"] = [
         {"n": n, "counted_at": n + CERTIFICATE_DELAY, **certificate.result}
         for n, certificate in sorted(certificates.items())
@@ -112,9 +129,17 @@ def exported_profile(
         reasons = [*profile.diagnostics["reasons"], f"the last fit could not be had: {fitted}"]
         profile = replace(profile, diagnostics={**profile.diagnostics, "reasons": reasons})
     else:
-        profile = Profile.of_fit(fitted, status, about)
+        learner = measurement.learner
+        decided = settled_status(
+            status, learner.layout, learner.rule, fitted.nodes, learner.contradicted
+        )
+        profile = Profile.of_fit(fitted, decided, about)
     profile = through_gate(profile, measurement.learner, session.spec.seed)
-    content = profile.to_dict()
+    draws = None if isinstance(fitted, FitError) else fitted.flat_draws
+    profile, made = verdict_of(measurement.learner, profile, draws, irrelevant(measurement.learner))
+    if draws is not None:
+        profile = with_wider(profile, measurement.learner, draws, session.spec.seed)
+    content = {**profile.to_dict(), "verdict": made.to_dict()}
     if second is not None:
         content["second_reading"] = second.to_dict()
     return Report(content, measurement.with_reach(_capabilities(profile)))
@@ -135,9 +160,53 @@ def live_profile(
     about["alarm"] = measurement.learner.alarm
     about["retest"] = measurement.learner.retest
     about["limits"] = measurement.limits
+    about["comparison"] = measurement.comparison and measurement.comparison.to_dict()
     about["coverage"] = measurement.coverage.to_dict()
+    about.update(_calibration(measurement))
+    about["paradigms"] = paradigm_counts(measurement, attempts)
     profile = Profile.of_live(measurement.learner.posterior, status, about)
-    return Report(profile.to_dict(), measurement.with_reach(_capabilities(profile)))
+    profile, made = verdict_of(
+        measurement.learner, profile, irrelevant=irrelevant(measurement.learner)
+    )
+    content = {**profile.to_dict(), "verdict": made.to_dict()}
+    return Report(content, measurement.with_reach(_capabilities(profile)))
+
+
+def _calibration(measurement: Measurement) -> dict[str, Any]:
+    """Return by which earlier agents the layout was calibrated; empty if it was not."""
+    made = measurement.learner.layout.calibration
+    if made is None:
+        return {}
+    covered, layout = measurement.coverage.features, measurement.learner.layout
+    at = layout.feature_names.index(EASINESS)
+    with_row = sum(
+        made.easiness(name, [*row[:at], *row[at + 1 :]]) is not None
+        for name, row in covered.items()
+    )
+    return {
+        "calibration": {
+            "name": made.name,
+            "layout": made.base[0],
+            "variant": made.base[1],
+            "digest": made.digest,
+            "agents": list(made.agents),
+            "episodes": made.episodes,
+            "outcomes": made.outcomes,
+            "versions": dict(made.versions),
+            "fit": dict(made.fit),
+            "instances": with_row,
+            "without_row": len(covered) - with_row,
+        }
+    }
+
+
+def irrelevant(learner: Learner) -> frozenset[str]:
+    """Features that should not matter: looks, and columns of the user's own outside the layout."""
+    return frozenset(
+        name
+        for name in learner.bank.outside
+        if name not in FEATURES or FEATURES[name].group == "look"
+    )
 
 
 def provenance(
@@ -148,13 +217,16 @@ def provenance(
     The versions that the attempts were played with are kept apart from those of the server that
     makes the profile.
     """
-    spec = asdict(session.spec)
+    spec = asdict(replace(session.spec, against=None))  # told by the comparison
     outcomes = [e.outcome for e in attempts if not e.invalid]
     return {
         "session": names.session_name(session.id),
         "agent": spec.pop("agent"),
         "battery": spec.pop("battery"),
         "privileged": session.spec.observation_spec.privileged,
+        "made": dict(
+            Counter(e.decision.made.made_as.value for e in attempts if e.counts and e.decision.made)
+        ),
         "reason": session.reason,
         "episodes": outcomes.count(Outcome.SUCCESS) + outcomes.count(Outcome.FAILURE),
         "successes": outcomes.count(Outcome.SUCCESS),
@@ -164,17 +236,98 @@ def provenance(
         "failures_by_default": sum(
             e.outcome is Outcome.FAILURE and bool(e.cause) for e in attempts
         ),
-        **{key: value for key, value in spec.items() if key not in ("layout", "layout_variant")},
+        **{
+            key: value
+            for key, value in spec.items()
+            if key not in ("layout", "layout_variant", "against")
+        },
         "versions": dict(versions),
         "played_with": _played_with(attempts),
     }
 
 
+def labels(session: Session, diagnostics: Mapping[str, Any] | None = None) -> list[str]:
+    """Return what every reader of a session's results has to know, each in a few words.
+
+    Args:
+        session: The session.
+        diagnostics: Those of its profile, if it is about that.
+    """
+    found: list[str] = []
+    if not session.state.over:
+        found.append(f"unfinished: {session.episodes} episodes so far")
+    elif session.state is not SessionState.FINISHED:
+        why = f": {session.reason}" if session.reason else ""
+        found.append(f"unfinished: {session.state.name.lower()}{why}")
+    if session.misfit:
+        found.append(f"{CONTRADICTED}: the layout does not describe this agent {session.misfit}")
+    if diagnostics is not None and not diagnostics.get("converged", True):
+        reasons = "; ".join(map(str, diagnostics.get("reasons") or ["the fit did not converge"]))
+        found.append(f"{NOT_CERTIFIED}: {reasons}")
+    if session.spec.observation_spec.privileged:
+        found.append("privileged: the agent was shown the arena's true state")
+    return found
+
+
+def build_of(versions: Mapping[str, str]) -> str:
+    """Return what played an attempt: the Unity build, or the rules and looks of the simulator."""
+    if "unity-build" in versions:
+        return versions["unity-build"]
+    known = [f"{name} {versions[name]}" for name in (MOTION, LOOKS) if name in versions]
+    return ", ".join(known)
+
+
+def paradigm_counts(
+    measurement: Measurement, attempts: Sequence[Episode]
+) -> list[dict[str, str | int]]:
+    """Return what was played of every suite and paradigm.
+
+    Args:
+        measurement: What was measured.
+        attempts: All attempts of the session.
+
+    Returns:
+        One row for each suite and paradigm, in their order: the instances that the layout covers,
+        the episodes that count, and the successes among them.
+    """
+    places = {
+        name: (measurement.suites[name], paradigm)
+        for name, paradigm in measurement.candidates.items()
+    }
+    instances = Counter(places.values())
+    episodes, successes = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    for one in attempts:
+        made = one.decision.made
+        place = ("", made.instance.paradigm) if made else places.get(one.decision.instance)
+        if one.counts and place is not None:
+            episodes[place] += 1
+            successes[place] += one.outcome is Outcome.SUCCESS
+    return [
+        {
+            "suite": place[0],
+            "paradigm": place[1],
+            "instances": instances[place],
+            "episodes": episodes[place],
+            "successes": successes[place],
+        }
+        for place in sorted({*instances, *episodes})
+    ]
+
+
 def outcome_rows(
-    spec: SessionSpec, battery: Battery, attempts: Sequence[Episode]
+    session: Session, battery: Battery, attempts: Sequence[Episode]
 ) -> list[dict[str, Any]]:
-    """Return one row per attempt that is over, with the keys that `exports.outcomes_csv` wants."""
+    """Return one row per attempt that is over, with the keys that `animalcat.outcomes` wants."""
     rows: list[dict[str, Any]] = []
+    spec = session.spec
+    about = {
+        "session": names.session_name(session.id),
+        "agent": spec.agent,
+        "battery": spec.battery,
+        "layout": f"{spec.layout} ({spec.layout_variant})" if spec.layout_variant else spec.layout,
+        "state": session.state.name.lower(),
+        "labels": "; ".join(labels(session)),
+    }
     for episode in attempts:
         if episode.outcome is None:
             continue
@@ -184,7 +337,11 @@ def outcome_rows(
                 "episode": episode.number,
                 "attempt": episode.attempt,
                 "instance": instance.name,
+                "suite": instance.suite,
                 "paradigm": instance.paradigm,
+                "task": task_of(instance),
+                "variant": variant_of(instance),
+                "group": battery.groups.get(instance.name, instance.name),
                 "outcome": "invalid" if episode.invalid else episode.outcome.name.lower(),
                 "return": episode.episode_return,
                 **{column: episode.outcomes.get(source) for column, source in OBSERVED.items()},
@@ -197,11 +354,34 @@ def outcome_rows(
                 "reason": episode.decision.reason,
                 **{f"peers_{key}": value for key, value in _peers(episode.decision).items()},
                 "backend": spec.backend,
-                "versions": dict(episode.versions),
+                "versions": json.dumps(dict(episode.versions), sort_keys=True),
+                "build": build_of(episode.versions),
+                "version": episode.versions.get("animalcat"),
+                **about,
                 "features": dict(instance.features),
             }
         )
     return rows
+
+
+def played_arenas(battery: Battery, attempts: Sequence[Episode]) -> dict[str, str]:
+    """Return the fixed arenas that were played, as YAML by instance; those that are lost are not.
+
+    Args:
+        battery: The session's battery.
+        attempts: All attempts of the session.
+    """
+    found: dict[str, str] = {}
+    for one in attempts:
+        made = one.decision.made
+        instance = played_instance(battery, one.decision)
+        if instance.name in found:
+            continue
+        try:
+            found[instance.name] = made.arena_yaml if made else battery.arena_yaml(instance)
+        except (OSError, UnicodeDecodeError):  # the page says that there is no map
+            continue
+    return found
 
 
 def reanalysis(

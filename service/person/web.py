@@ -1,16 +1,16 @@
-"""Serves the page on which a person plays, on this machine only and to that page only."""
+"""Serves the page on which a person plays or watches, on this machine and to that page only."""
 
 from __future__ import annotations
 
 import hmac
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Protocol
 
 from animalcat.arena_configs.model import ArenaError
 from animalcat.envs.types import ACTIONS
@@ -31,8 +31,44 @@ _POLICY: Final = (
 )
 
 
+class Answer(NamedTuple):
+    """What a call is answered.
+
+    Attributes:
+        status: Whether it was done; CONFLICT where it refers to another moment.
+        state: What the page shows beside the picture, as JSON has it.
+        pixels: The pictures' bytes; `state` says their sizes.
+    """
+
+    status: HTTPStatus
+    state: Mapping[str, Any]
+    pixels: bytes
+
+
+class Show(Protocol):
+    """What a page shows; all of it runs on one thread."""
+
+    def answer(self, name: str, body: Mapping[str, Any]) -> Answer:
+        """Do what a request asks for; if it refers to another moment, change nothing.
+
+        Args:
+            name: Name of the call.
+            body: Its arguments.
+
+        Raises:
+            ValueError: There is no such call, or an argument is wrong.
+            ArenaError: The arena cannot be built.
+            OSError: A recording cannot be written.
+        """
+        ...
+
+    def close(self) -> None:
+        """End it."""
+        ...
+
+
 class PageServer:
-    """The page and its three calls: state, step and restart.
+    """The page and its calls.
 
     Another page in the same browser cannot play, because of three checks. The calls need a token
     that only the address printed at the start contains, behind the # so that it is sent nowhere
@@ -40,12 +76,11 @@ class PageServer:
     server's own, which excludes foreign names that resolve to this machine.
     """
 
-    def __init__(self, game: Callable[[], Game], title: str, token: str, port: int = 0) -> None:
-        """Bind to the port and start the game.
+    def __init__(self, show: Callable[[], Show], token: str, port: int = 0) -> None:
+        """Bind to the port and start the show.
 
         Args:
-            game: Makes the game; all of it runs on one thread.
-            title: Title of the page.
+            show: Makes what is shown; all of it runs on one thread.
             token: A secret with at least 128 random bits.
             port: Port of 127.0.0.1; 0 for any free one.
 
@@ -53,12 +88,12 @@ class PageServer:
             OSError: The port is taken.
             ArenaError: The arena cannot be built.
         """
-        self._token, self.title = token, title
+        self._token = token
         self._thread = ThreadPoolExecutor(1)
         self._server = _Server((HOST, port), self)
         self.port = self._server.server_port
         try:
-            self._game = self._thread.submit(game).result()
+            self._show = self._thread.submit(show).result()
         except BaseException:
             self._server.server_close()
             self._thread.shutdown()
@@ -78,9 +113,9 @@ class PageServer:
         self._server.shutdown()
 
     def close(self) -> None:
-        """Free the port and close the game; an episode that still runs is recorded as void."""
+        """Free the port and close the show; an episode that still runs is recorded as void."""
         self._server.server_close()
-        self._thread.submit(self._game.close).result()
+        self._thread.submit(self._show.close).result()
         self._thread.shutdown()
 
     def admits(self, host: str, origin: str | None) -> bool:
@@ -92,63 +127,73 @@ class PageServer:
         """Return whether this is the token."""
         return hmac.compare_digest(token.encode(), self._token.encode())
 
-    def call(self, name: str, body: dict[str, Any]) -> tuple[HTTPStatus, View]:
-        """Do what a request asks for; if it refers to another moment, change nothing (CONFLICT).
+    def call(self, name: str, body: dict[str, Any]) -> Answer:
+        """Do what a request asks for; see `Show.answer`."""
+        return self._thread.submit(self._show.answer, name, body).result()
 
-        Args:
-            name: Name of the call: state, step or restart.
-            body: Its arguments.
 
-        Returns:
-            The status, and what the person sees now.
+class Played:
+    """A game on the page: the calls are state, step and restart."""
 
-        Raises:
-            ValueError: There is no such call, or an argument is wrong.
-        """
-        return self._thread.submit(self._call, name, body).result()
+    def __init__(self, game: Game, title: str) -> None:
+        """Show a game under a title."""
+        self._game, self._title = game, title
 
-    def _call(self, name: str, body: dict[str, Any]) -> tuple[HTTPStatus, View]:
+    def close(self) -> None:
+        """End the game; an episode that still runs is recorded as void."""
+        self._game.close()
+
+    def answer(self, name: str, body: Mapping[str, Any]) -> Answer:
+        """See `Show.answer`."""
         game = self._game
         if name == "state":
-            return HTTPStatus.OK, game.view
+            return self._seen(HTTPStatus.OK, game.view)
         if name not in ("step", "restart"):
             raise ValueError(f"there is no call {name!r}; the calls are state, step, restart")
         fields = ("episode", "step", "action") if name == "step" else ("episode",)
-        values = {field: body.get(field) for field in fields}
-        for field, value in values.items():
-            if type(value) is not int:
-                raise ValueError(f"{field} is {value!r}; give a whole number")
+        values = {field: whole_number(body, field) for field in fields}
         # With two tabs, or a request that arrives twice, only the first one counts.
         if values["episode"] != game.view.episode or values.get("step") not in (
             None,
             game.view.step,
         ):
-            return HTTPStatus.CONFLICT, game.view
+            return self._seen(HTTPStatus.CONFLICT, game.view)
         if name == "restart":
-            return HTTPStatus.OK, game.restart()
+            return self._seen(HTTPStatus.OK, game.restart())
         action = values["action"]
-        if action is None or not 0 <= action < ACTIONS:
+        if not 0 <= action < ACTIONS:
             raise ValueError(f"action is {action}; give 0 to {ACTIONS - 1}")
-        return HTTPStatus.OK, game.act(action)
+        return self._seen(HTTPStatus.OK, game.act(action))
 
-    def state(self, view: View) -> str:
-        """Return a view without its picture, as JSON in ASCII."""
-        return json.dumps(
-            {
-                "title": self.title,
-                "episode": view.episode,
-                "step": view.step,
-                "health": view.health,
-                "reward": view.reward,
-                "return": view.episode_return,
-                "seconds_left": view.seconds_left,
-                "speed": view.speed,
-                "ended_by": view.ended_by.name.lower() if view.ended_by else None,
-                "passed": view.passed,
-                "resolution": view.camera.shape[0],
-                "actions_per_second": ACTIONS_PER_SECOND,
-            }
-        )
+    def _seen(self, status: HTTPStatus, view: View) -> Answer:
+        state = {
+            "mode": "play",
+            "title": self._title,
+            "episode": view.episode,
+            "step": view.step,
+            "health": view.health,
+            "reward": view.reward,
+            "return": view.episode_return,
+            "seconds_left": view.seconds_left,
+            "speed": view.speed,
+            "ended_by": view.ended_by.name.lower() if view.ended_by else None,
+            "passed": view.passed,
+            "resolution": view.camera.shape[0],
+            "actions_per_second": ACTIONS_PER_SECOND,
+        }
+        return Answer(status, state, view.camera.tobytes())
+
+
+def whole_number(body: Mapping[str, Any], field: str) -> int:
+    """An argument of a call.
+
+    Raises:
+        ValueError: It is no whole number.
+    """
+    value = body.get(field)
+    if type(value) is not int:
+        raise ValueError(f"{field} is {value!r}; give a whole number")
+    return value
 
 
 class _Server(ThreadingHTTPServer):
@@ -190,14 +235,14 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(HTTPStatus.FORBIDDEN, "open the whole address that animalcat printed")
             return
         try:
-            status, view = self.server.page.call(self.path.lstrip("/"), self._body())
+            done = self.server.page.call(self.path.lstrip("/"), self._body())
         except (ArenaError, OSError) as error:
             self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
         except ValueError as error:
             self._refuse(HTTPStatus.BAD_REQUEST, str(error))
         else:
-            state = {STATE_HEADER: self.server.page.state(view)}
-            self._answer(status, view.camera.tobytes(), "application/octet-stream", state)
+            state = {STATE_HEADER: json.dumps(done.state)}  # in ASCII
+            self._answer(done.status, done.pixels, "application/octet-stream", state)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Log nothing, because the terminal belongs to the person."""

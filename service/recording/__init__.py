@@ -1,7 +1,10 @@
 """Recordings of episodes: one mcap file per attempt, written during play, read and verified.
 
 `writer` and `reader` share the form of the file (`channels`) and its check sums (`sums`). `verify`
-plays a recorded episode again.
+plays a recorded episode again, and `against` on another backend. `film` draws one, and `video`
+writes what was drawn; `pixels` are what both draw with. `scene` tells one step by step,
+`rerun_file` and `foxglove_file` write that for viewers, and `about` has the words that all of them
+show. `minari_data` makes datasets of many.
 """
 
 from animalcat.service.recording.reader import Recording, RecordingError, read_episode

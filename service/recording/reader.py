@@ -15,6 +15,7 @@ from mcap.records import Channel as ChannelRecord
 from mcap.records import Chunk, McapRecord, Message
 from mcap.stream_reader import StreamReader, breakup_chunk
 
+from animalcat.protocol import PROTOCOL, version
 from animalcat.service.recording.channels import Channel
 from animalcat.service.recording.sums import MAGIC, DamageError, check_sums
 from animalcat.v1 import results_pb2, types_pb2
@@ -79,7 +80,7 @@ def read_episode(path: Path) -> Recording:
         path: The mcap file.
 
     Raises:
-        RecordingError: There is no complete header.
+        RecordingError: There is no complete header, or it is one of a newer protocol.
         OSError: The file cannot be read.
     """
     header: results_pb2.EpisodeHeader | None = None
@@ -106,6 +107,12 @@ def read_episode(path: Path) -> Recording:
     if header is None:
         why = f" ({damage})" if damage else ""
         raise RecordingError(f"{path}: not a recording, or cut before its header ends{why}")
+    if header.protocol > PROTOCOL:
+        raise RecordingError(
+            f"{path}: a newer version recorded it, by protocol {header.protocol}; this version, "
+            f"animalcat {version()}, reads up to {PROTOCOL}. Update it: "
+            "pip install --upgrade animalcat"
+        )
     return Recording(header, tuple(steps), footer, damage, log.checked)
 
 
@@ -194,7 +201,7 @@ class Log:
     def _outer_records(self) -> Iterator[McapRecord]:
         if not self._data.startswith(MAGIC):
             raise DamageError("it does not begin like an mcap file")
-        whole = BytesIO(self._data[: _whole(self._data)])
+        whole = BytesIO(self._data[: whole_length(self._data)])
         records = StreamReader(whole, emit_chunks=True).records
         while True:
             try:
@@ -208,7 +215,7 @@ class Log:
             yield record
 
 
-def _whole(data: bytes) -> int:
+def whole_length(data: bytes) -> int:
     """Return the length of the complete records, because mcap's reader accepts a torn one."""
     end = len(MAGIC)
     while end + _RECORD.size <= len(data):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Generator, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any, Final
@@ -187,13 +187,74 @@ def camera_images(
         ArenaError: The recorded arena cannot be built.
         ValueError: The backend is unknown here, or the resolution is out of range.
     """
-    spec = spec_from_proto(recording.header.observation_spec)
-    seeing = replace(spec, camera=CameraSpec(resolution))
-    chosen = stage(recording.header, backend)
-    environment = _environment(recording.header, chosen, seeing, make)
-    for step in _replayed(recording, environment):
+    for step in seen_again(recording, resolution, make, backend):
         assert step.observation.camera is not None
         yield step.observation.camera
+
+
+def seen_again(
+    recording: Recording,
+    resolution: int,
+    make: Make = make_environment,
+    backend: str = "",
+    *,
+    state: bool = False,
+) -> Generator[Step]:
+    """Play an episode again with a camera; yields its steps.
+
+    Args:
+        recording: The episode.
+        resolution: Side of the square images in pixels, 4 to 512.
+        make: Makes the environment.
+        backend: The backend to replay on; empty for the default of `stage`.
+        state: Whether observations also tell where everything is, which the simulator can.
+
+    Raises:
+        ArenaError: The recorded arena cannot be built.
+        ValueError: The backend is unknown here, or the resolution is out of range.
+    """
+    spec = spec_from_proto(recording.header.observation_spec)
+    chosen = stage(recording.header, backend)
+    told = state and chosen == SIMULATOR
+    seeing = replace(spec, camera=CameraSpec(resolution), privileged=told or spec.privileged)
+    yield from _replayed(recording, _environment(recording.header, chosen, seeing, make))
+
+
+def played_again(
+    recording: Recording, make: Make = make_environment, backend: str = "", *, camera: bool = True
+) -> Iterator[Step]:
+    """Play an episode again with the agent's own sensors; yields its steps.
+
+    Args:
+        recording: The episode.
+        make: Makes the environment.
+        backend: The backend to replay on; empty for the default of `stage`.
+        camera: False leaves out the camera, which takes most of the time.
+
+    Raises:
+        ArenaError: The recorded arena cannot be built.
+        ValueError: The backend is unknown here.
+    """
+    header = recording.header
+    spec = spec_from_proto(header.observation_spec)
+    if not camera:
+        spec = replace(spec, camera=None, privileged=False)
+    yield from _replayed(recording, _environment(header, stage(header, backend), spec, make))
+
+
+def other_looks(header: results_pb2.EpisodeHeader) -> str:
+    """Why the camera's images cannot be drawn as the agent saw them, in words; empty if they can.
+
+    Args:
+        header: The header of the recording.
+    """
+    if header.backend.startswith("unity:"):
+        return "a Unity build drew them"
+    chosen = stage(header)
+    found = other_motion(header, chosen) or _other(LOOKS, camera_looks.REVISION, header, chosen)
+    if found is None:
+        return ""
+    return f"{found.name} was {found.recorded}, and is {found.here} here"
 
 
 def load_arena(header: results_pb2.EpisodeHeader) -> Arena:

@@ -3,24 +3,55 @@
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
+from functools import cache
 from hashlib import blake2b
+from io import BytesIO
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, NamedTuple
 
 from google.protobuf.message import Message
+from mcap.opcode import Opcode
 from mcap.writer import CompressionType, Writer
 
 from animalcat.envs.types import EndedBy, Step
 from animalcat.service.model import Note
 from animalcat.service.recording.channels import LIBRARY, Channel, log_time
-from animalcat.service.recording.reader import Log, LogMessage
+from animalcat.service.recording.reader import Log, LogMessage, read_episode, whole_length
 from animalcat.v1 import results_pb2, types_pb2
-from animalcat.wire import ended_by_to_proto, observation_to_proto
+from animalcat.wire import ended_by_from_proto, ended_by_to_proto, observation_to_proto
 
+_OPENING: Final = struct.Struct("<BQ")
+_RECORD: Final = struct.Struct("<BQHIQQ")
+"""A message of an mcap file: kind, length of what follows, channel, number, and two times."""
 CHUNK_BYTES: Final = 64 * 1024
 """Bytes of a compact recording's chunks before compression."""
+
+_MESSAGE: Final = struct.Struct("<BQHIQQ")
+"""Beginning of an mcap message: opcode, length of the rest, channel, sequence, both times."""
+_MESSAGE_OPCODE: Final = 5
+
+
+class Unfinished(NamedTuple):
+    """Where a recording stands, for another process that goes on with it.
+
+    Attributes:
+        path: The file.
+        pixels: Whether it keeps the camera's images.
+        period: Physics steps per decision.
+        steps: Number of steps recorded, counting the first observation.
+        episode_return: Sum of the rewards.
+        ended_by: Why the episode ended, as a number of `EndedBy`; 0 if it has not.
+    """
+
+    path: str
+    pixels: bool
+    period: int
+    steps: int
+    episode_return: float
+    ended_by: int
 
 
 class EpisodeRecorder:
@@ -43,15 +74,47 @@ class EpisodeRecorder:
             OSError: The file cannot be written.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
-        self.path = path
-        self._pixels = header.pixels
-        self._period = header.observation_spec.decision_period
-        self._next = 0
-        self._return = 0.0
-        self._ended_by: EndedBy | None = None
-        self._file = path.open("wb")
-        self._log = _Log(self._file, chunked=False)
+        period = header.observation_spec.decision_period
+        self._begin(Unfinished(str(path), header.pixels, period, 0, 0.0, 0), path.open("wb"))
+        self._file.write(_preamble())
         self._add(Channel.HEADER, header)
+
+    @classmethod
+    def resume(cls, unfinished: Unfinished) -> EpisodeRecorder:
+        """Go on with a recording that another process has begun and leaves alone.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
+        self = cls.__new__(cls)
+        self._begin(unfinished, open(unfinished.path, "ab"))  # noqa: SIM115  `close` closes it
+        return self
+
+    def _begin(self, unfinished: Unfinished, file: IO[bytes]) -> None:
+        self.path = Path(unfinished.path)
+        self._pixels = unfinished.pixels
+        self._period = unfinished.period
+        self._next = unfinished.steps
+        self._return = unfinished.episode_return
+        self._ended_by = EndedBy(unfinished.ended_by) if unfinished.ended_by else None
+        self._file = file
+
+    @property
+    def unfinished(self) -> Unfinished:
+        """Where the recording stands, for `resume` or `go_on` in another process."""
+        ended_by = int(self._ended_by or 0)
+        return Unfinished(
+            str(self.path), self._pixels, self._period, self._next, self._return, ended_by
+        )
+
+    def go_on(self, unfinished: Unfinished) -> None:
+        """Go on from where another process has left the recording.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
+        self.close()
+        self._begin(unfinished, open(unfinished.path, "ab"))  # noqa: SIM115  `close` closes it
 
     @property
     def steps(self) -> int:
@@ -102,8 +165,40 @@ class EpisodeRecorder:
 
     def _add(self, channel: Channel, message: Message) -> None:
         data = message.SerializeToString(deterministic=True)
-        self._log.add(LogMessage(channel, self.steps, log_time(self.steps, self._period), data))
+        time = log_time(self.steps, self._period)
+        head = _MESSAGE.pack(
+            _MESSAGE_OPCODE,
+            _MESSAGE.size - 9 + len(data),
+            _channel_ids()[channel],
+            self.steps,
+            time,
+            time,
+        )
+        self._file.write(head + data)
         self._file.flush()
+
+
+def left_behind(path: Path) -> Unfinished:
+    """Return where a recording stands whose writer died, after cutting off what is incomplete.
+
+    The return is the sum of the rewards as recorded, which are rounded to float32.
+
+    Raises:
+        RecordingError: There is no complete header.
+        OSError: The file cannot be read or written.
+    """
+    recording = read_episode(path)
+    os.truncate(path, whole_length(path.read_bytes()))
+    steps = recording.steps
+    ended_by = ended_by_from_proto(steps[-1].ended_by) if steps else None
+    return Unfinished(
+        str(path),
+        recording.header.pixels,
+        recording.header.observation_spec.decision_period,
+        len(steps),
+        sum(step.reward for step in steps),
+        int(ended_by or 0),
+    )
 
 
 def compact(path: Path) -> None:
@@ -142,17 +237,21 @@ def recorded_step(
         pixels: Whether to keep the camera's image; its digest is always kept.
         notes: The agent's notes since the previous step.
     """
+    seen = step.observation
+    if seen.state is not None:
+        # The state follows from arena, seed and actions, and would outweigh all the rest.
+        seen = seen._replace(state=None)
     message = results_pb2.RecordedStep(
         step=number,
+        action=action,  # pyright: ignore[reportArgumentType]  None: not set
         reward=step.reward,
-        # The state follows from arena, seed and actions, and would outweigh all the rest.
-        observation=observation_to_proto(replace(step.observation, state=None), camera=pixels),
-        ended_by=ended_by_to_proto(step.ended_by),
-        notes=[types_pb2.Note(**asdict(note)) for note in notes],
+        observation=observation_to_proto(seen, camera=pixels),
         camera_digest=camera_digest(step),
     )
-    if action is not None:
-        message.action = action
+    if step.ended_by is not None:
+        message.ended_by = ended_by_to_proto(step.ended_by)
+    if notes:
+        message.notes.extend(types_pb2.Note(**asdict(note)) for note in notes)
     return message
 
 
@@ -173,12 +272,20 @@ class _Log:
             use_chunking=chunked,
             enable_data_crcs=chunked,  # only the form with chunks has an end to keep the sum in
         )
+        self._plain = None if chunked else file
         self._writer.start(profile="", library=LIBRARY)
-        self._ids = {channel: self._register(channel) for channel in Channel}
+        self.ids = {channel: self._register(channel) for channel in Channel}
 
     def add(self, message: LogMessage) -> None:
+        if self._plain is not None and message.channel is Channel.STEP:
+            # The library also counts what only a summary needs, which takes as long as all else.
+            time, data = message.log_time, message.data
+            about = (self.ids[message.channel], message.sequence, time, time)
+            length = _RECORD.size - _OPENING.size + len(data)
+            self._plain.write(_RECORD.pack(Opcode.MESSAGE, length, *about) + data)
+            return
         self._writer.add_message(
-            self._ids[message.channel],
+            self.ids[message.channel],
             message.log_time,
             message.data,
             publish_time=message.log_time,
@@ -191,3 +298,18 @@ class _Log:
     def _register(self, channel: Channel) -> int:
         schema = self._writer.register_schema(channel.schema_name, "protobuf", channel.schema())
         return self._writer.register_channel(channel.topic, "protobuf", schema)
+
+
+@cache
+def _preamble() -> bytes:
+    """What a recording begins with during play: mcap's header, the schemas and the channels."""
+    file = BytesIO()
+    # The writer keeps the schemas back until the first message, which is cut off again.
+    _Log(file, chunked=False).add(LogMessage(Channel.HEADER, 0, 0, b""))
+    return file.getvalue()[: -_MESSAGE.size]
+
+
+@cache
+def _channel_ids() -> dict[Channel, int]:
+    """The number of each channel in a file."""
+    return _Log(BytesIO(), chunked=False).ids

@@ -1,4 +1,12 @@
-"""Reports on batteries: what they measure, which demands go together, what they could tell.
+"""Reports on sessions and batteries, as pages that load nothing from elsewhere.
+
+All pages extend the template `base.html.j2` with the styles of `page.css`; `templates` loads them.
+
+`session_page` makes the report on a session: `session_report` says what is in it in words and
+numbers, and `session_figures` draws its figures. `comparison_page` makes the page on several agents
+from `comparison`.
+
+A report on a battery says what it measures, which demands go together, and what it could tell.
 
 `battery_report` puts a report together as plain data and `page` makes an HTML page of it, from the
 template `battery_report.html.j2`, with the maps of `maps` and the charts of `charts`.
@@ -7,4 +15,6 @@ Its parts: `demands` is the table of a battery's demands, `kinship` says which d
 definition, `spread` tells how far each demand is covered, `correlations` which go together,
 `sheet` which arenas are shown, `precision` what a layout could at best know after the battery, and
 `additions` which instances to add.
+
+`manifest` says what is in a battery, and `instance_table` makes a table of its instances.
 """

@@ -12,6 +12,14 @@ from typing import Any, Final, NamedTuple
 from animalcat.layouts.library import LAYOUTS, load_layout
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.batteries.battery import Battery
+from animalcat.service.batteries.separation import (
+    ALIKE,
+    APART,
+    END,
+    MOST,
+    Separation,
+    separation,
+)
 from animalcat.service.errors import ServiceError
 from animalcat.service.measuring.coverage import coverage, covered_features
 from animalcat.service.reporting.additions import (
@@ -68,11 +76,19 @@ RULES: Final[Mapping[str, str]] = {
         "computed from the other, bounds it or contains it, so that no choice of instances can "
         f"take them apart. In the picture a demand stands for others from {SAME:g} on."
     ),
+    "separation": (
+        f"Two demands are told apart where neither Spearman's nor Pearson's correlation is above "
+        f"{MOST:g}, with either sign. An end is the easiest or hardest {100 * END:g} % of a "
+        "demand's range in the layout; which end is easy follows from the success of agents of the "
+        f"layout's prior. A pair differs in one demand by at least {100 * APART:g} % of its range, "
+        f"and in no other by more than {100 * ALIKE:g} %. Where controls and variants are known, "
+        "both instances of a pair are of one draw, so that they are alike in all else."
+    ),
     "sheet": (
         f"Every paradigm has the same number of maps, at most {MAPS_EACH}. The first is of its "
         "most typical instance by the ranks of all demands, each further one of the instance that "
-        f"differs most from those shown before. Of more than {MOST_HEADINGS} paradigms, those "
-        "whose names are alike up to the first hyphen share a heading."
+        f"differs most from those shown before. Of more than {MOST_HEADINGS} paradigms, those of "
+        "a suite share a heading, or those whose names are alike up to the first hyphen."
     ),
     "precision": (
         f"{AGENTS} agents are drawn from the layout's prior. Each plays every covered instance "
@@ -125,6 +141,8 @@ class BatteryReport:
         picture: Which of them the picture of the correlations shows.
         sheet: The contact sheet.
         layouts: Shipped layouts that cover some of it.
+        separation: Which demands of the layout, or of the one that the battery is meant for, can be
+            told apart; None without a layout.
         precision: What a layout could at best know; None without a layout.
         additions: Instances to add.
     """
@@ -137,6 +155,7 @@ class BatteryReport:
     picture: Picture
     sheet: tuple[SheetPart, ...]
     layouts: tuple[Covering, ...]
+    separation: Separation | None
     precision: Precision | None
     additions: tuple[Addition, ...]
 
@@ -204,8 +223,11 @@ class BatteryReport:
                 "battery": self.name,
                 "digest": self.battery.digest,
                 "instances": len(self.table.names),
+                "suites": len({one.suite for one in self.battery.instances if one.suite}),
                 "paradigms": len(set(self.table.paradigms)),
+                "groups": len(set(self.battery.groups.values())),
                 "problems": list(self.battery.problems),
+                "unsolved": self.battery.unsolved and dict(self.battery.unsolved),
                 "summary": list(summary(self)),
                 "rules": dict(RULES),
                 "missing": [
@@ -222,6 +244,7 @@ class BatteryReport:
                     for part in self.sheet
                 ],
                 "layouts": [one._asdict() for one in self.layouts],
+                "separation": None if self.separation is None else self.separation.to_dict(),
                 "precision": None if self.precision is None else _precision(self.precision),
                 "additions": [_addition(one) for one in self.additions],
             }
@@ -276,9 +299,17 @@ def battery_report(
         picture=picture(table, found, layout),
         sheet=tuple(sheet(table, layout, maps)),
         layouts=tuple(_covering(battery)),
+        separation=_separation(battery, layout),
         precision=known,
         additions=tuple(additions(table, covered, found, known)),
     )
+
+
+def _separation(battery: Battery, layout: Layout | None) -> Separation | None:
+    """Which demands can be told apart, of a layout or of the one that a battery is meant for."""
+    if layout is None and battery.recipe.get("layout") in LAYOUTS:
+        layout = load_layout(battery.recipe["layout"], battery.recipe["layout_variant"])
+    return None if layout is None else separation(layout, battery.instances)
 
 
 def summary(report: BatteryReport) -> Iterator[str]:
@@ -286,7 +317,15 @@ def summary(report: BatteryReport) -> Iterator[str]:
     total, parts = len(report.table.names), len(report.sheet)
     varying, paradigms = report.table.varying, len(set(report.table.paradigms))
     shared = f" under {_count(parts, 'heading')}" if parts < paradigms else ""
-    yield f"{_count(total, 'instance')} in {_count(paradigms, 'paradigm')}{shared}."
+    suites = len({one.suite for one in report.battery.instances if one.suite})
+    of_suites = f" of {_count(suites, 'suite')}" if suites else ""
+    yield f"{_count(total, 'instance')} in {_count(paradigms, 'paradigm')}{of_suites}{shared}."
+    groups = len(set(report.battery.groups.values()))
+    if groups < total:
+        yield (
+            f"They are {_count(groups, 'group')} of variants: instances of the same suite, "
+            "paradigm and task that have equal demands, and differ in looks if in anything."
+        )
     yield (
         f"Of {_count(len(report.spreads), 'demand')}, {len(varying)} differ between instances, "
         f"{len(report.constant)} have one value throughout, and {len(report.unmeasured)} are "
@@ -313,6 +352,12 @@ def summary(report: BatteryReport) -> Iterator[str]:
         )
     elif varying:
         yield "No two demands go together, except those that are nested by definition."
+    if report.separation is not None:
+        parted = report.separation
+        yield (
+            f"The demands of the layout {parted.layout} "
+            + ("can be told apart." if not parted.failures else "cannot all be told apart.")
+        )
     known = report.precision
     if known is not None:
         yield from _knowledge(known)

@@ -62,7 +62,7 @@ class DemandTable:
         demands: The demands, measured ones in the order of the registry, then the user's own.
         values: (instances, demands), each in its unit; NaN where it is not measured.
         names: Names of the instances.
-        paradigms: Their paradigms.
+        paradigms: Their paradigms, each behind its suite if there is one, as in `suite: paradigm`.
         missing: For each instance, why demands are not measured, by demand.
     """
 
@@ -84,7 +84,7 @@ class DemandTable:
             demands,
             np.array(values, np.float64).reshape(len(instances), len(demands)),
             tuple(one.name for one in instances),
-            tuple(one.paradigm for one in instances),
+            tuple(": ".join(filter(None, (one.suite, one.paradigm))) for one in instances),
             tuple(one.missing for one in instances),
         )
 
@@ -148,11 +148,15 @@ class DemandTable:
     def headings(self) -> tuple[str, ...]:
         """Heading of every instance: its paradigm.
 
-        Of more than `MOST_HEADINGS` paradigms it is what stands before the first hyphen.
+        Of more than `MOST_HEADINGS` paradigms it is the suite, else what stands before the first
+        hyphen.
         """
         if len(set(self.paradigms)) <= MOST_HEADINGS:
             return self.paradigms
-        return tuple(paradigm.split("-")[0] for paradigm in self.paradigms)
+        return tuple(
+            suite if paradigm else suite.split("-")[0]
+            for suite, _, paradigm in (one.partition(": ") for one in self.paradigms)
+        )
 
 
 def _demand(name: str, unit: str) -> Demand:

@@ -30,10 +30,10 @@ FAMILIES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
                 *("rewardSize", "goalSize", "largestReward", "smallestReward", "rewardSum"),
                 *("bestReturn", "greatestReturn"),
             ),
-            "how large the goal looks": (
-                *("goalAngle", "rewardDistance", "goalDistance", "rewardSize", "goalSize"),
-                *("wayLength", "wayManhattan"),
+            "how far the goal is and how large it looks": (
+                *("goalAngle", "rewardDistance", "goalDistance", "wayLength", "wayManhattan"),
             ),
+            "how large the goal is and how large it looks": ("goalAngle", "rewardSize", "goalSize"),
             "length over distance": ("detour", "wayLength", "wayManhattan", "lavaDetour"),
             "on which side the goal is": (
                 *("XPos", "rightLeftPosition", "goalSide", "goalBearing", "wayBearing"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+import numpy as np
 from markupsafe import Markup
 
 from animalcat.service.reporting import charts
@@ -14,6 +14,7 @@ from animalcat.service.reporting.battery_report import RULES, BatteryReport, sum
 from animalcat.service.reporting.maps import arena_map
 from animalcat.service.reporting.precision import UNKNOWN, NodePrecision
 from animalcat.service.reporting.spread import Gap, Spread
+from animalcat.service.reporting.templates import templates
 
 GROUPS: Final[Mapping[str, str]] = {
     "arena": "What stands in the arena at the start",
@@ -50,13 +51,7 @@ def html_page(
         tick(done, len(shown))
         if name in arenas:
             maps[name] = Markup(arena_map(arenas[name], name))
-    environment = Environment(
-        loader=PackageLoader("animalcat.service.reporting", "."),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-    )
+    environment = templates()
     filters: dict[str, Callable[..., Any]] = {
         "number": charts.number,
         "signed": charts.signed,
@@ -93,6 +88,7 @@ def html_page(
         )
         if len(pictured) > 1
         else "",
+        parted=_parted(report),
         known=known,
         nodes={} if known is None else {node.name: node for node in known.nodes},
         unknown=UNKNOWN,
@@ -106,6 +102,20 @@ def html_page(
         if known is not None
         else "",
     )
+
+
+def _parted(report: BatteryReport) -> Markup:
+    """A picture of how far demands of the layout go together; empty where fewer than two vary."""
+    together = () if report.separation is None else report.separation.together
+    names = list(dict.fromkeys(name for one in together for name in (one.one, one.other)))
+    if not names:
+        return Markup("")
+    at = {name: k for k, name in enumerate(names)}
+    rho = np.eye(len(names))
+    for one in together:
+        rho[at[one.one], at[one.other]] = rho[at[one.other], at[one.one]] = one.ranks
+    label = "Spearman's correlations between the layout's demands"
+    return Markup(charts.heat_map(names, rho, label))
 
 
 def _of_node(value: float, node: NodePrecision) -> str:

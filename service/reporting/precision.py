@@ -174,7 +174,7 @@ def precision(layout: Layout, battery: Battery, tick: Tick = lambda done, total:
         observes=[[o.source in one.task.observes for o in layout.outcomes] for one in instances],
     )
     z = rng(0, "agents", 0).standard_normal((AGENTS, len(layout.latents)))
-    truths = np.stack([n.prior.from_standard(z[:, i]) for i, n in enumerate(layout.latents)], 1)
+    truths = layout.from_standard(z)
     posteriors: list[Posterior] = []
     for truth in truths:
         tick(len(posteriors), AGENTS)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import grpc
 
 from animalcat import names
+from animalcat.arena_configs.batteries import RECIPES, RecipeFiles, shipped_recipe
 from animalcat.service.batteries.battery import ArenaFile, Tick
+from animalcat.service.batteries.spool import Spool
 from animalcat.service.converters import (
     battery_to_proto,
     checked_id,
@@ -20,8 +23,15 @@ from animalcat.service.converters import (
 )
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.host.settings import Settings
-from animalcat.service.library.batteries import FAMILY_SIZE, BatteryLibrary, check_family
+from animalcat.service.library.batteries import (
+    FAMILY_SIZE,
+    BatteryLibrary,
+    check_family,
+    check_names,
+    check_recipe,
+)
 from animalcat.service.operations import Kind, Operations
+from animalcat.service.reporting.manifest import manifest
 from animalcat.service.rpc.paging import paged
 from animalcat.service.rpc.requests import Requests
 from animalcat.service.session.engines import Engines
@@ -33,6 +43,10 @@ MAX_TABLE_BYTES = 16 * 1024 * 1024
 """Most bytes of a table of meta-features."""
 MAX_PATH = 500
 """Most characters of an arena file's path."""
+
+
+class _Digest(Protocol):
+    def update(self, data: bytes, /) -> None: ...
 
 
 class Batteries(sessions_pb2_grpc.BatteriesServicer):
@@ -62,7 +76,34 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         battery = names.check_component(first.header.name, "battery")
         request_id = checked_id(first.header.request_id)
         asked = hashlib.sha256(first.header.SerializeToString(deterministic=True))
-        files: list[ArenaFile] = []
+        check_names(first.header.names)
+        files = await asyncio.to_thread(Spool, self._settings.home)
+        try:
+            table = await self._receive(context, files, asked)
+        except BaseException:
+            files.close()
+            raise
+
+        async def work(tick: Tick) -> str:
+            try:
+                await self._library.import_files(
+                    battery, first.header.seed, files, table, tick, first.header.names
+                )
+            finally:
+                files.close()
+            return names.battery_name(battery)
+
+        begun = self._operations.begin(
+            Kind.IMPORT_BATTERY, names.battery_name(battery), work, request_id, asked.hexdigest()
+        )
+        return sessions_pb2.ImportBatteryResponse(operation=operation_to_proto(begun))
+
+    async def _receive(self, context: Any, files: Spool, asked: _Digest) -> str:
+        """Keep the files that a client streams, and return the table; empty if there is none.
+
+        Raises:
+            ServiceError: A frame is out of place, or the files are too many or too large.
+        """
         size, table = 0, ""
         while (frame := await context.read()) is not grpc.aio.EOF:
             if frame.WhichOneof("frame") == "table":
@@ -73,7 +114,7 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
             elif frame.WhichOneof("frame") != "file":
                 raise ServiceError(Code.BAD_FRAME, "only files and a table may follow the header")
             else:
-                files.append(_arena_file(frame.file))
+                files.add(_arena_file(frame.file))
                 size += len(frame.file.content)
             asked.update(frame.SerializeToString(deterministic=True))
             if len(files) > self._settings.max_battery_files:
@@ -84,26 +125,28 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
                 raise ServiceError(
                     Code.TOO_LARGE, f"more than {self._settings.max_battery_bytes} bytes"
                 )
-
-        async def work(tick: Tick) -> str:
-            await self._library.import_files(battery, first.header.seed, files, table, tick)
-            return names.battery_name(battery)
-
-        begun = self._operations.begin(
-            Kind.IMPORT_BATTERY, names.battery_name(battery), work, request_id, asked.hexdigest()
-        )
-        return sessions_pb2.ImportBatteryResponse(operation=operation_to_proto(begun))
+        return table
 
     async def BuildBattery(  # noqa: N802
         self, request: sessions_pb2.BuildBatteryRequest, context: Any
     ) -> sessions_pb2.BuildBatteryResponse:
-        """Start an operation that builds a battery from a family of arenas."""
-        name = names.check_component(request.name or request.family, "battery")
-        instances = request.instances if request.HasField("instances") else FAMILY_SIZE
-        check_family(request.family, instances)
+        """Start an operation that builds a battery from a recipe or a family of arenas."""
+        size = request.instances if request.HasField("instances") else None
+        seed = None if request.recipe_seed else request.seed
+        files = _recipe(request)
+        if files is not None:
+            usual = check_recipe(files, size)
+        else:
+            usual = request.family
+            check_family(usual, FAMILY_SIZE if size is None else size)
+        name = names.check_component(request.name or usual, "battery")
 
         async def work(tick: Tick) -> str:
-            await self._library.build(name, request.family, instances, request.seed, tick)
+            if files is not None:
+                await self._library.follow(name, files, size, seed, tick)
+            else:
+                number = FAMILY_SIZE if size is None else size
+                await self._library.build(name, request.family, number, seed or 0, tick)
             return names.battery_name(name)
 
         begun = self._operations.begin(
@@ -124,6 +167,7 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         return sessions_pb2.GetBatteryResponse(
             battery=battery_to_proto(record),
             features=features_to_proto(battery),
+            manifest_json=json.dumps(manifest(record.id, battery)),
         )
 
     async def ListInstances(  # noqa: N802
@@ -136,8 +180,10 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         texts = [""] * len(page.items)
         if request.arenas:
             texts = await asyncio.to_thread(lambda: [*map(battery.arena_yaml, page.items)])
+        groups = [battery.groups[one.name] for one in page.items]
         return sessions_pb2.ListInstancesResponse(
-            instances=map(instance_to_proto, page.items, texts), next_page_token=page.next_token
+            instances=map(instance_to_proto, page.items, groups, texts),
+            next_page_token=page.next_token,
         )
 
     async def DeleteBattery(  # noqa: N802
@@ -157,6 +203,20 @@ class Batteries(sessions_pb2_grpc.BatteriesServicer):
         return sessions_pb2.ListBatteriesResponse(
             batteries=map(battery_to_proto, page.items), next_page_token=page.next_token
         )
+
+
+def _recipe(request: sessions_pb2.BuildBatteryRequest) -> RecipeFiles | None:
+    """The recipe that is asked for; None for a family."""
+    if not request.HasField("recipe"):
+        return shipped_recipe(request.family) if request.family in RECIPES else None
+    if request.family:
+        raise ServiceError(Code.INVALID_REQUEST, "give either a recipe or a family")
+    sent = request.recipe
+    families = dict(sent.families)
+    size = len(sent.text) + sum(map(len, families.values()))
+    if size > MAX_FILE_BYTES:
+        raise ServiceError(Code.TOO_LARGE, f"the recipe has more than {MAX_FILE_BYTES} characters")
+    return RecipeFiles(sent.file[:MAX_PATH] or "recipe", sent.text, families)
 
 
 def _text(table: bytes) -> str:

@@ -25,6 +25,7 @@ from animalcat.service.converters import (
 )
 from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.ids import campaign_id, session_id
+from animalcat.service.library.layouts import refuse_known_agent
 from animalcat.service.model import Campaign, CampaignSpec, SessionSpec
 from animalcat.service.operations import Kind, Operations
 from animalcat.service.rpc import paging
@@ -64,16 +65,23 @@ class Campaigns(campaigns_pb2_grpc.CampaignsServicer):
         """Create a campaign and its sessions; a repeated call returns the same campaign."""
         checked_id(request.request_id)  # the same spec gives the same campaign with any id
         spec = spec_of_campaign_from_proto(request.spec)
+        if spec.session.against is not None:
+            raise ServiceError(
+                Code.INVALID_REQUEST,
+                "session.against goes with a single session; a campaign compares its agents itself",
+            )
         checked, measurement = await self._sessions.checked(
             spec.session, request.spec.session.layout_definition
         )
+        for agent in spec.agents:
+            refuse_known_agent(measurement.learner.layout, agent)
         spec = replace(spec, session=checked)
         campaign = campaign_id(spec)
         candidates = measurement.candidates
         order = _common(spec, candidates)
         made: list[str] = []
         for k, agent in enumerate(spec.agents):
-            plan = _plan(spec, agent, order)
+            plan = _plan(spec, agent, order, campaign)
             session = await asyncio.to_thread(
                 self._engines.parts.store.create_session,
                 session_id(plan),
@@ -244,13 +252,17 @@ def spec_of_campaign_from_proto(message: campaigns_pb2.CampaignSpec) -> Campaign
     return CampaignSpec(agents, session, allocation)
 
 
-def _plan(spec: CampaignSpec, agent: str, order: tuple[str, ...]) -> SessionSpec:
-    """Return the specification of one agent's session, which ends when the campaign does."""
+def _plan(spec: CampaignSpec, agent: str, order: tuple[str, ...], campaign: str) -> SessionSpec:
+    """Return the specification of one agent's session, which ends when the campaign does.
+
+    Sessions that play twins share them, so that what is played in common is the same.
+    """
     return replace(
         spec.session,
         agent=agent,
         policy=replace(spec.session.policy, order=order),
         stop=StoppingRule(max_episodes=spec.allocation.budget, target_sd=0.0, futility=0.0),
+        twins_of=campaign if spec.session.fresh else "",
     )
 
 

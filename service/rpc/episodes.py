@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 from animalcat import names
 from animalcat.service.converters import episode_to_proto
 from animalcat.service.errors import Code, ServiceError
+from animalcat.service.library.layouts import layout_of
+from animalcat.service.measuring.explaining import explained_episode
 from animalcat.service.model import Outcome
 from animalcat.service.person import recordings
 from animalcat.service.recording import RecordingError, read_episode
@@ -53,6 +56,20 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
         return results_pb2.ListEpisodesResponse(
             episodes=shown.items, next_page_token=shown.next_token
         )
+
+    async def ExplainEpisode(  # noqa: N802
+        self, request: results_pb2.ExplainEpisodeRequest, context: Any
+    ) -> results_pb2.ExplainEpisodeResponse:
+        """Explain an episode by the posterior of its session."""
+        session, number, attempt = names.parse_episode(request.name)
+        stored = await self._engines.stored(session)
+        battery = await self._engines.battery(stored.spec.battery_digest)
+        attempts = await self._engines.episodes(session)
+        layout = await asyncio.to_thread(layout_of, stored.spec, self._engines.parts.store)
+        found = await asyncio.to_thread(
+            explained_episode, stored, layout, battery, attempts, number, attempt
+        )
+        return results_pb2.ExplainEpisodeResponse(explanation_json=json.dumps(found))
 
     # The stub of the generated code knows generators only; gRPC takes coroutines as well.
     async def StreamEpisode(  # noqa: N802  # pyright: ignore[reportIncompatibleMethodOverride]

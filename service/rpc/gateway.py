@@ -4,37 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import math
-import re
+from asyncio import Future
 from collections.abc import Coroutine
 from typing import Any, Final, NoReturn, TypeAlias
 
 import grpc
 
 from animalcat import names
-from animalcat.envs.types import ACTIONS, EndedBy, ObservationSpec, Step
+from animalcat.envs.types import EndedBy, ObservationSpec, Step
 from animalcat.protocol import PROTOCOL, refusal, version
+from animalcat.service.access.callers import present
+from animalcat.service.access.gate import Gate
 from animalcat.service.errors import Code, ServiceError, public
 from animalcat.service.model import Cause, Note, Session
 from animalcat.service.session.engines import Engines
-from animalcat.service.session.link import AgentLeftError, AgentLink, EpisodeOpening
+from animalcat.service.session.link import AgentLeftError, AgentLink, EpisodeOpening, Offer
+from animalcat.service.session.turns import MAX_BAD_FRAMES, FrameError, Turns
 from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, sessions_pb2, types_pb2
-from animalcat.wire import given, observation_to_proto, spec_from_proto, spec_to_proto
+from animalcat.wire import observation_to_proto, spec_from_proto, spec_to_proto
 
 Stream: TypeAlias = grpc.aio.ServicerContext[
     gateway_pb2.EvaluateRequest, gateway_pb2.EvaluateResponse
 ]
 
-MAX_ACTIONS: Final = 100
-"""Most actions in the list of one message."""
-MAX_TAKEN: Final = 1000
-"""Most actions that one message may ask for, counting repetitions."""
-MAX_NOTE_BYTES: Final = 4096
-"""Most bytes of a note."""
-MAX_NOTES: Final = 100
-"""Most notes between two actions."""
-MAX_BAD_FRAMES: Final = 3
-"""Number of bad frames in a row that ends the stream."""
-_CURRENCY: Final = re.compile(r"[A-Z]{3}")
+_LOOPBACK: Final = ("ipv4:127.", "ipv6:[::1]:", "ipv6:%5B::1%5D:")
+"""Beginnings of the addresses of peers on this machine, as gRPC writes them."""
 HELLO_SECONDS: Final = 30.0
 """Seconds that a stream may stay silent before its hello."""
 
@@ -66,8 +60,22 @@ _CAUSES: Final = {
 class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
     """Servicer to which agents connect."""
 
-    def __init__(self, engines: Engines) -> None:
+    def __init__(
+        self, engines: Engines, gate: Gate, *, direct: bool = True, folder: str = ""
+    ) -> None:
+        """Serve the sessions of these engines.
+
+        Args:
+            engines: The engines.
+            gate: Says who may play what.
+            direct: Whether agents may play with the workers that simulate, where they can reach
+                them.
+            folder: Where unix sockets may be for agents that came by one; empty for nowhere.
+        """
         self._engines = engines
+        self._gate = gate
+        self._direct = direct
+        self._folder = folder
 
     # The stub of the generated code knows generators only; gRPC takes coroutines as well.
     async def Evaluate(  # noqa: N802  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -77,9 +85,12 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
         stream: Stream = context
         try:
             hello = await _read_hello(stream)
-            engine = await self._engines.get(await self._session_of(hello))
+            session_id = await self._session_of(hello)
+            await self._gate.check_session(present.get(), session_id)
+            engine = await self._engines.get(session_id)
             _check_hello(hello, engine.session)
-            link = GrpcLink(stream, hello.instance, engine.session.spec.action_timeout_seconds)
+            timeout = engine.session.spec.action_timeout_seconds
+            link = GrpcLink(stream, hello.instance, timeout, self._direct_place(stream))
             playing = await engine.admit(link)
             try:
                 session = await asyncio.shield(playing)
@@ -93,10 +104,27 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
         except Exception as error:  # noqa: BLE001 - becomes a frame and a status
             await _fail(stream, error)
 
+    def _direct_place(self, stream: Stream) -> str:
+        """Return where a worker may listen for the agent; empty if it may not.
+
+        Workers listen at the loopback address or at unix sockets alone, so only agents of this
+        machine reach them.
+        """
+        if self._direct and stream.peer().startswith(_LOOPBACK):
+            return "127.0.0.1"
+        if self._direct and self._folder and stream.peer().startswith("unix:"):
+            return f"unix:{self._folder}"
+        return ""
+
     async def _session_of(self, hello: gateway_pb2.Hello) -> str:
         if hello.session:
             return names.parse_session(hello.session)
-        waiting = await self._engines.waiting()
+        caller = present.get()
+        waiting = [
+            one
+            for one in await self._engines.waiting()
+            if caller.plays(await self._engines.session(one))
+        ]
         if len(waiting) != 1:
             listed = ", ".join(names.session_name(s) for s in waiting[:20]) or "none"
             raise ServiceError(
@@ -110,12 +138,15 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
 class GrpcLink(AgentLink):
     """The link to an agent at the other end of a gRPC stream."""
 
-    def __init__(self, stream: Stream, process: str, timeout: float) -> None:
+    def __init__(
+        self, stream: Stream, process: str, timeout: float, direct_place: str = ""
+    ) -> None:
         self.process = process
+        self.direct_place = direct_place
+        self.timeout = timeout
         self._stream = stream
-        self._timeout = timeout
-        self._notes: list[Note] = []
-        self._bad_frames = 0
+        self._turns = Turns()
+        self._reading: asyncio.Task[Any] | None = None
         self._cause: Cause | None = None
         self._waiting: asyncio.Task[Any] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -126,14 +157,15 @@ class GrpcLink(AgentLink):
         """Tell the agent what it may know before the first episode."""
         await self._write(_welcome(session))
 
-    async def begin(self, opening: EpisodeOpening, first: Step) -> None:
-        """Open an episode and send its first observation."""
+    async def begin(self, opening: EpisodeOpening, first: Step, offer: Offer | None) -> None:
+        """Open an episode, send its first observation, and say where it may be played."""
         frame = gateway_pb2.EvaluateResponse(
             episode_start=gateway_pb2.EpisodeStart(
                 episode=opening.number,
                 time_budget_steps=opening.time_budget_steps,
                 observation=observation_to_proto(first.observation),
                 agent_seed=opening.agent_seed,
+                direct=offer and gateway_pb2.Direct(address=offer.address, ticket=offer.ticket),
             )
         )
         try:
@@ -155,31 +187,35 @@ class GrpcLink(AgentLink):
 
     async def actions(self, done: int) -> bytes:
         """Wait for the answer to the latest observation, and refuse bad frames meanwhile."""
+        if self._deadline == math.inf:  # the agent has played elsewhere, and goes on here
+            self._arm()
         while True:
             frame = await self._read()
             try:
-                match frame.WhichOneof("frame"):
-                    case "action":
-                        actions = expand(frame.action, done)
-                        self._bad_frames = 0
-                        self._disarm()
-                        return actions
-                    case "note":
-                        self._note(frame.note)
-                    case "withdraw" if done == 0:
-                        self._disarm()
-                        raise AgentLeftError(Cause.WITHDREW)
-                    case _:
-                        raise ServiceError(
-                            Code.BAD_FRAME, "only an action or a note may be sent here"
-                        )
-            except ServiceError as error:
-                await self._refuse(error)
+                actions = self._turns.read(frame, done)
+            except FrameError as error:
+                await self._write(self._turns.refuse(error))
+                continue
+            except AgentLeftError:
+                self._disarm()
+                raise
+            if actions is not None:
+                self._disarm()
+                return actions
+
+    async def while_elsewhere(self, playing: Future[Any]) -> None:
+        """Wait until the agent has played elsewhere, or says something here."""
+        self._disarm()  # who plays with it looks at the clock
+        if self._reading is None:
+            self._reading = asyncio.ensure_future(self._stream.read())
+            self._reading.add_done_callback(lambda task: task.cancelled() or task.exception())
+        await self._wait(
+            asyncio.wait((self._reading, playing), return_when=asyncio.FIRST_COMPLETED)
+        )
 
     def take_notes(self) -> list[Note]:
         """Return the notes that the agent has made since the last call."""
-        notes, self._notes = self._notes, []
-        return notes
+        return self._turns.take_notes()
 
     async def end(self, number: int, done: int, reward: float, last: Step | None) -> None:
         """Tell the agent that an episode is over."""
@@ -207,30 +243,15 @@ class GrpcLink(AgentLink):
         """Whether `interrupt` was called."""
         return self._cause is not None
 
-    def _note(self, note: types_pb2.Note) -> None:
-        if len(note.text.encode()) > MAX_NOTE_BYTES:
-            raise ServiceError(
-                Code.NOTE_TOO_LONG, f"the note has more than {MAX_NOTE_BYTES} bytes; shorten it"
-            )
-        if len(self._notes) >= MAX_NOTES:
-            raise ServiceError(Code.NOTE_TOO_LONG, f"more than {MAX_NOTES} notes at one step")
-        self._notes.append(note_from_proto(note))
-
-    async def _refuse(self, error: ServiceError) -> None:
-        self._bad_frames += 1
-        if self._bad_frames >= MAX_BAD_FRAMES:
-            raise AgentLeftError(Cause.BAD_FRAMES) from error
-        await self._write(
-            gateway_pb2.EvaluateResponse(
-                error=types_pb2.Error(code=error.code, message=error.message)
-            )
-        )
-
     async def _ask(self, frame: gateway_pb2.EvaluateResponse) -> None:
-        self._deadline = self._loop.time() + self._timeout
+        self._arm()
+        await self._write(frame)
+
+    def _arm(self) -> None:
+        """Give the agent its time for an action from now on."""
+        self._deadline = self._loop.time() + self.timeout
         if self._timer is None:
             self._timer = self._loop.call_at(self._deadline, self._look_at_deadline)
-        await self._write(frame)
 
     def _look_at_deadline(self) -> None:
         """Interrupt if the deadline has passed, else look again later: one timer serves all."""
@@ -244,7 +265,13 @@ class GrpcLink(AgentLink):
         self._deadline = math.inf
 
     async def _read(self) -> gateway_pb2.EvaluateRequest:
-        frame = await self._wait(self._stream.read())
+        if self._reading is None:
+            frame = await self._wait(self._stream.read())
+        else:
+            # gRPC cannot take up a read that was given up, so this one goes on until it is done.
+            await self._wait(asyncio.wait((self._reading,)))
+            reading, self._reading = self._reading, None
+            frame = await self._wait(reading)
         if frame is grpc.aio.EOF:
             self._disarm()
             raise AgentLeftError(Cause.AGENT_LEFT)
@@ -256,7 +283,8 @@ class GrpcLink(AgentLink):
     async def _wait(self, call: Any) -> Any:
         """Await a call of the stream; only here may `interrupt` cancel the engine's task."""
         if self._cause is not None:
-            call.close()
+            if asyncio.iscoroutine(call):
+                call.close()
             raise AgentLeftError(self._cause)
         task = self._waiting = asyncio.current_task()
         assert task is not None
@@ -276,66 +304,6 @@ class GrpcLink(AgentLink):
             raise AgentLeftError(Cause.AGENT_LEFT) from None
         finally:
             self._waiting = None
-
-
-def expand(action: gateway_pb2.Action, done: int) -> bytes:
-    """Return the actions that a message asks for, with repetitions written out.
-
-    Args:
-        action: The message.
-        done: Number of decisions taken so far, which the message must name.
-
-    Returns:
-        The actions, one per byte.
-
-    Raises:
-        ServiceError: The message answers another observation, or is out of range.
-    """
-    actions, repeat = action.list.actions, action.list.repeat or 1
-    if action.slot != 0:
-        raise ServiceError(
-            Code.ACTION_OUT_OF_RANGE, f"slot {action.slot} does not exist; give slot 0"
-        )
-    if action.WhichOneof("kind") is None:
-        raise ServiceError(
-            Code.ACTION_OUT_OF_RANGE,
-            "the action is of a kind that sessions do not take; give a list",
-        )
-    if action.step != done:
-        raise ServiceError(
-            Code.ACTION_STALE, f"the action answers step {action.step}; answer step {done}"
-        )
-    if not 1 <= len(actions) <= MAX_ACTIONS or len(actions) * repeat > MAX_TAKEN:
-        raise ServiceError(
-            Code.ACTION_OUT_OF_RANGE,
-            f"{len(actions)} actions, {repeat} times; give 1 to {MAX_ACTIONS} of them, "
-            f"repeated to at most {MAX_TAKEN}",
-        )
-    if max(actions) >= ACTIONS:
-        raise ServiceError(
-            Code.ACTION_OUT_OF_RANGE,
-            f"action {max(actions)} is not in 0..{ACTIONS - 1}; an action is 3 x move + turn",
-        )
-    return actions * repeat
-
-
-def note_from_proto(message: types_pb2.Note) -> Note:
-    """Convert a message to a note.
-
-    Raises:
-        ServiceError: Its cost is not an amount of a currency.
-    """
-    told = given(message, "tokens_in", "tokens_out", "cost")
-    cost, currency = told.get("cost"), message.currency
-    if cost is None and currency:
-        raise ServiceError(Code.INVALID_REQUEST, "the note has a currency but no cost; give both")
-    if cost is not None and not (0.0 <= cost < math.inf and _CURRENCY.fullmatch(currency)):
-        raise ServiceError(
-            Code.INVALID_REQUEST,
-            f"the note's cost is {cost:g} {currency[:20]!r}; give a number of 0 or more and a "
-            "currency of three capital letters, such as EUR",
-        )
-    return Note(text=message.text, currency=currency, **told)
 
 
 async def _fail(stream: Stream, error: Exception) -> NoReturn:

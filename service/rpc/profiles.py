@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from typing import Any, Literal
 
 from animalcat import names
+from animalcat.layouts.inference.fit import FitResult
+from animalcat.outcomes import outcomes_bytes, outcomes_frame
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.library.layouts import layout_of
-from animalcat.service.measuring.report import outcome_rows, reanalysis
-from animalcat.service.rpc.exports import outcomes_csv, profile_html
+from animalcat.service.measuring.kept_fits import kept_fit_path, load_fit
+from animalcat.service.measuring.report import (
+    labels,
+    outcome_rows,
+    played_arenas,
+    provenance,
+    reanalysis,
+)
+from animalcat.service.model import SessionState
+from animalcat.service.rpc.posterior import posterior_netcdf
 from animalcat.service.session.engines import Engines
 from animalcat.v1 import results_pb2, results_pb2_grpc
 
@@ -38,32 +48,83 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
                 text = json.dumps(await self._profile(session), indent=2) + "\n"
                 file_name = f"{session}-profile.json"
             case results_pb2.PROFILE_FORMAT_HTML:
-                rows, _ = await self._outcomes(session)
-                text = await asyncio.to_thread(profile_html, await self._profile(session), rows)
+                text = await self._page(session)
                 file_name = f"{session}-profile.html"
             case results_pb2.PROFILE_FORMAT_OUTCOMES_CSV:
-                rows, units = await self._outcomes(session)
-                text = outcomes_csv(rows, units)
-                file_name = f"{session}-outcomes.csv"
+                return await self._table(session, "csv")
+            case results_pb2.PROFILE_FORMAT_OUTCOMES_PARQUET:
+                return await self._table(session, "parquet")
+            case results_pb2.PROFILE_FORMAT_NETCDF:
+                return results_pb2.ExportProfileResponse(
+                    content=await self._netcdf(session), file_name=f"{session}-posterior.nc"
+                )
             case results_pb2.PROFILE_FORMAT_REANALYSIS_JSON:
                 text = json.dumps(await self._reanalysis(session), indent=2) + "\n"
                 file_name = f"{session}-reanalysis.json"
             case other:
                 raise ServiceError(
                     Code.INVALID_REQUEST,
-                    f"format {other} is unknown; give JSON, HTML, CSV or REANALYSIS_JSON",
+                    f"format {other} is unknown; give one of ProfileFormat",
                 )
         return results_pb2.ExportProfileResponse(content=text.encode(), file_name=file_name)
 
     async def _profile(self, session: str) -> dict[str, Any]:
         stored = await self._engines.stored(session)
         profile = await asyncio.to_thread(self._engines.parts.store.profile, session)
-        if profile is not None:
-            return profile
-        if stored.state.over:
-            raise ServiceError(Code.NO_PROFILE, f"session {session} ended without a profile")
+        if profile is None:
+            if stored.state.over:
+                raise ServiceError(Code.NO_PROFILE, f"session {session} ended without a profile")
+            engine = await self._engines.get(session)
+            profile = await engine.live_profile()
+        current = await self._engines.session(session)
+        return {**profile, "labels": labels(current, profile["diagnostics"])}
+
+    async def _table(
+        self, session: str, form: Literal["csv", "parquet"]
+    ) -> results_pb2.ExportProfileResponse:
+        rows, units = await self._outcomes(session)
+        content = await asyncio.to_thread(lambda: outcomes_bytes(outcomes_frame(rows, units), form))
+        name = f"{session}-outcomes.{form}"
+        return results_pb2.ExportProfileResponse(content=content, file_name=name)
+
+    async def _netcdf(self, session: str) -> bytes:
+        fitted = await self._posterior(session)
+        rows, _ = await self._outcomes(session)
+        profile = await self._profile(session)
+        return await asyncio.to_thread(posterior_netcdf, fitted, rows, profile)
+
+    async def _posterior(self, session: str) -> FitResult:
+        """Return the posterior with its draws; those that were kept need no engine."""
+        stored = await self._engines.stored(session)
+        if stored.state is SessionState.FINISHED:
+            parts = self._engines.parts
+            layout = await asyncio.to_thread(layout_of, stored.spec, parts.store)
+            path = kept_fit_path(parts.data, session)
+            kept = await asyncio.to_thread(load_fit, path, layout)
+            if kept is not None:
+                return kept
         engine = await self._engines.get(session)
-        return await engine.live_profile()
+        return await engine.posterior()
+
+    async def _page(self, session: str) -> str:
+        from animalcat.service.reporting.session_page import session_page  # brings matplotlib
+
+        fitted = await self._posterior(session)
+        rows, _ = await self._outcomes(session)
+        profile = await self._profile(session)
+        current = await self._engines.session(session)
+        battery = await self._engines.battery(current.spec.battery_digest)
+        episodes = await self._engines.episodes(session)
+        return await asyncio.to_thread(
+            lambda: session_page(
+                profile,
+                fitted,
+                rows,
+                played_arenas(battery, episodes),
+                because={(e.number, e.attempt): e.decision.because for e in episodes},
+                created=f"{current.created:%Y-%m-%d}",
+            )
+        )
 
     async def _reanalysis(self, session: str) -> dict[str, Any]:
         stored = await self._engines.stored(session)
@@ -71,11 +132,20 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
         episodes = await self._engines.episodes(session)
         layout = await asyncio.to_thread(layout_of, stored.spec, self._engines.parts.store)
         found = await asyncio.to_thread(reanalysis, stored.spec, layout, battery, episodes)
-        return {"session": names.session_name(session), **found.to_dict()}
+        current = await self._engines.session(session)
+        about = provenance(current, episodes, {})
+        kept = ("agent", "battery", "battery_digest", "backend", "played_with")
+        return {
+            "session": names.session_name(session),
+            "labels": labels(current),
+            **{key: about[key] for key in kept},
+            **found.to_dict(),
+        }
 
     async def _outcomes(self, session: str) -> tuple[list[dict[str, Any]], dict[str, str]]:
-        stored = await self._engines.stored(session)
-        battery = await self._engines.battery(stored.spec.battery_digest)
+        await self._engines.stored(session)  # an error, if it cannot be read
+        current = await self._engines.session(session)
+        battery = await self._engines.battery(current.spec.battery_digest)
         episodes = await self._engines.episodes(session)
-        rows = outcome_rows(stored.spec, battery, episodes)
+        rows = outcome_rows(current, battery, episodes)
         return rows, dict(battery.units)

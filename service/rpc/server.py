@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
+import secrets
 import signal
 import socket
 import sys
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import ExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import grpc
@@ -16,17 +20,24 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from animalcat.layouts.inference.fitter import Fitter
+from animalcat.service.access.certificates import self_signed
+from animalcat.service.access.gate import AccessInterceptor, Gate
 from animalcat.service.campaigns.conductor import Conductors
 from animalcat.service.errors import ErrorInterceptor
+from animalcat.service.host.limits import Limits, LimitsInterceptor
+from animalcat.service.host.local import LocalAddress
 from animalcat.service.host.lock import DirectoryLock
-from animalcat.service.host.settings import Settings, exposure
+from animalcat.service.host.settings import Settings, check_tls, exposure, is_loopback
 from animalcat.service.library.batteries import BatteryLibrary
+from animalcat.service.model import SessionState
 from animalcat.service.operations import Operations
+from animalcat.service.rpc.access import AccessCalls
 from animalcat.service.rpc.batteries import Batteries
 from animalcat.service.rpc.campaigns import Campaigns
 from animalcat.service.rpc.episodes import Episodes
 from animalcat.service.rpc.gateway import Gateway
 from animalcat.service.rpc.layouts import Layouts
+from animalcat.service.rpc.metrics import CallCounter, Metrics
 from animalcat.service.rpc.operations import OperationCalls
 from animalcat.service.rpc.profiles import Profiles
 from animalcat.service.rpc.requests import Requests
@@ -35,9 +46,13 @@ from animalcat.service.session.engines import Engines
 from animalcat.service.session.events import EventBus
 from animalcat.service.session.parts import Parts
 from animalcat.service.session.workers import Workers
+from animalcat.service.storage.base import SessionStore
+from animalcat.service.storage.listing import SessionFilter
 from animalcat.service.storage.sql import SqlStore
 from animalcat.service.versions import versions
 from animalcat.v1 import (
+    access_pb2,
+    access_pb2_grpc,
     campaigns_pb2,
     campaigns_pb2_grpc,
     gateway_pb2,
@@ -52,8 +67,31 @@ from animalcat.v1 import (
     sessions_pb2_grpc,
 )
 
+log = logging.getLogger(__name__)
+
 GRACE_SECONDS: Final = 2.0
 """Seconds that pending calls may still take when the server stops."""
+
+
+HEALTH_SECONDS: Final = 5.0
+"""Seconds between two looks at whether the store answers."""
+SERVICES: Final = tuple(
+    service.full_name
+    for file in (
+        gateway_pb2,
+        access_pb2,
+        sessions_pb2,
+        campaigns_pb2,
+        results_pb2,
+        layouts_pb2,
+        operations_pb2,
+    )
+    for service in file.DESCRIPTOR.services_by_name.values()
+)
+"""Full names of all services."""
+OPERATIONS: Final = "animalcat.v1.Operations"
+LOCK_SECONDS: Final = 2.0
+"""How often the server looks whether its lock file is still there."""
 
 
 class PortInUseError(OSError):
@@ -66,10 +104,12 @@ class RunningServer(NamedTuple):
     Attributes:
         address: Host and port at which it listens.
         engines: The engines of its sessions.
+        drain: Refuses new agents and waits until the episodes that are played are over.
     """
 
     address: str
     engines: Engines
+    drain: Callable[[], Awaitable[None]]
 
 
 def utc_now() -> datetime:
@@ -92,15 +132,22 @@ async def create_server(
         The server, once it answers calls.
 
     Raises:
-        ExposureError: Other machines could reach the server.
+        ExposureError: Other machines could reach the server without credentials.
+        CertificateError: The server's certificate cannot be made.
         DirectoryInUseError: Another server uses the directory.
         PortInUseError: The server cannot listen at its address.
         StoreTooNewError: A newer version wrote the directory.
     """
-    exposure(settings.host, credentials=False)
-    lock = DirectoryLock(settings.home)
+    exposure(settings.host, credentials=settings.tls)
+    check_tls(settings)
+    # Servers that share a database share the directory; the claims of sessions keep them apart.
+    lock = None if settings.store else DirectoryLock(settings.home)
     try:
-        store = await asyncio.to_thread(SqlStore.in_directory, settings.home)
+        name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
+        store = await asyncio.to_thread(_open_store, settings, name)
+        claims = store.claims(settings.claim_seconds) if settings.store else None
+        if not settings.store:
+            await asyncio.to_thread(_nobody_plays, store)
         runs_nuts = fitter or Fitter(settings.fit_patience.outlast)
         parts = Parts(
             store,
@@ -109,33 +156,115 @@ async def create_server(
             runs_nuts,
             EventBus(),
             versions(),
+            claims=claims,
         )
         engines = Engines(parts)
         conductors = Conductors(engines)
-        operations = await asyncio.to_thread(Operations, settings.home / "operations", clock)
-        server = await _grpc_server(settings, engines, conductors, operations, clock)
+        operations = await asyncio.to_thread(
+            Operations, _own_folder(settings) / "operations", clock
+        )
+        metrics = Metrics() if settings.metrics else None
+        gate = await asyncio.to_thread(Gate, settings.home, engines)
+        limits = LimitsInterceptor(Limits(settings, store, operations))
+        credentials = await asyncio.to_thread(_credentials, settings)
+        server = _empty_server(
+            settings, gate, limits, metrics, open_to_machine=settings.open_to_machine
+        )
+        local = LocalAddress()
+        doors = [server, _empty_server(settings, gate, limits, metrics, open_to_machine=False)]
+        doors[1].add_insecure_port(local.address)
+        here = is_loopback(settings.host)
+        calls = AccessCalls(
+            engines,
+            gate.tickets,
+            local.address if here else "",
+            settings.home if here else None,
+            settings.open_to_machine,
+        )
+        gateway = Gateway(
+            engines, gate, direct=settings.direct, folder=local.address.removeprefix("unix:")
+        )
+        checks = await _add_services(
+            doors, settings, engines, conductors, operations, gateway, calls, clock
+        )
+        tasks: list[asyncio.Task[None]] = []
+        stack = ExitStack()
         try:
-            address = _bind(server, settings)
-            await server.start()
+            address = _bind(server, settings, credentials)
+            if claims is not None:
+                claims.listen_at(address)
+                tasks.append(asyncio.create_task(engines.keep_claims()))
+            tasks.append(asyncio.create_task(_watch_health(checks, store)))
+            for door in doors:
+                await door.start()
+            local.publish()
             await conductors.resume()
-            lock.publish(address)
-            yield RunningServer(address, engines)
+            if metrics is not None:
+                offered = stack.enter_context(metrics.served(*settings.metrics_at, engines))
+                log.info("measurements are offered at port %d", offered)
+            if lock is not None:
+                lock.publish(address, "" if settings.open_to_machine else local.address)
+                tasks.append(asyncio.create_task(_keep_lock(lock)))
+            log.info("serving %s at %s", settings.home, address)
+
+            async def drain() -> None:
+                await checks.enter_graceful_shutdown()
+                await engines.drain()
+
+            yield RunningServer(address, engines, drain)
         finally:
+            log.info("stopping: agents are let go, and what is open is stored")
+            stack.close()
+            for task in tasks:
+                task.cancel()
             await operations.close()
             await conductors.close()
             await engines.close()
-            await server.stop(GRACE_SECONDS)
+            await asyncio.gather(*(door.stop(GRACE_SECONDS) for door in doors))
+            local.close()
             if fitter is None:
                 await runs_nuts.close()
             await asyncio.to_thread(store.close)
     finally:
-        lock.release()
+        if lock is not None:
+            lock.release()
+
+
+def _open_store(settings: Settings, name: str) -> SqlStore:
+    if not settings.store:
+        return SqlStore.in_directory(settings.home)
+    settings.home.mkdir(parents=True, exist_ok=True)
+    return SqlStore(settings.store, name)
+
+
+def _own_folder(settings: Settings) -> Path:
+    """The folder for what only this of several servers knows, the same at every start."""
+    if not settings.store:
+        return settings.home
+    return settings.home / "servers" / f"{socket.gethostname()}-{settings.port}"
+
+
+def _nobody_plays(store: SessionStore) -> None:
+    """Store that no session is being played, which is so when the only server of a store starts."""
+    for session in store.sessions(SessionFilter(states=(SessionState.RUNNING,))):
+        store.set_state(session.id, SessionState.WAITING)
+
+
+async def _keep_lock(lock: DirectoryLock) -> None:
+    """Write the lock file again whenever it was deleted."""
+    while True:
+        await asyncio.sleep(LOCK_SECONDS)
+        with suppress(OSError):  # a full disk, say: the lock itself is held in any case
+            lock.restore()
 
 
 async def serve(
     settings: Settings, ready: Callable[[str], None], *, with_stdin: bool = False
 ) -> None:
     """Serve until SIGTERM or SIGINT arrives.
+
+    SIGTERM lets the episodes that are played come to their end, for `settings.drain_seconds` at
+    most; SIGINT, or a second SIGTERM, stops at once. Neither loses anything.
 
     Args:
         settings: As for `create_server`.
@@ -146,28 +275,78 @@ async def serve(
     Raises:
         See `create_server`.
     """
-    stop = asyncio.Event()
+    stop, hurry = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+
+    def interrupt() -> None:
+        stop.set()
+        hurry.set()
+
+    def terminate() -> None:
+        (hurry if stop.is_set() else stop).set()
+
+    loop.add_signal_handler(signal.SIGINT, interrupt)
+    loop.add_signal_handler(signal.SIGTERM, terminate)
     if with_stdin:
-        loop.add_reader(sys.stdin.fileno(), stop.set)  # nobody writes: readable means ended
+        loop.add_reader(sys.stdin.fileno(), interrupt)  # nobody writes: readable means ended
     async with create_server(settings) as server:
         ready(server.address)
         await stop.wait()
+        await _drain(server, settings.drain_seconds, hurry)
     if with_stdin:
         loop.remove_reader(sys.stdin.fileno())
 
 
-async def _grpc_server(
+async def _watch_health(checks: Any, store: SqlStore) -> None:
+    """Say whether the store answers, on which all services but the operations rest."""
+    well = True
+    while True:
+        await asyncio.sleep(HEALTH_SECONDS)
+        try:
+            await asyncio.to_thread(store.count_sessions)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the database does not answer
+            if well:
+                log.error("the store does not answer: %s", error)
+            now = False
+        else:
+            now = True
+        if now != well:
+            well = now
+            serving = health_pb2.HealthCheckResponse
+            for name in ("", *SERVICES):
+                if name != OPERATIONS:
+                    await checks.set(name, serving.SERVING if well else serving.NOT_SERVING)
+
+
+async def _drain(server: RunningServer, seconds: float, hurry: asyncio.Event) -> None:
+    """Let open episodes end, for a time or until somebody is in a hurry."""
+    if hurry.is_set() or not seconds:
+        return
+    draining = asyncio.ensure_future(server.drain())
+    hurrying = asyncio.ensure_future(hurry.wait())
+    both = (draining, hurrying)
+    await asyncio.wait(both, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    for task in both:
+        task.cancel()
+    await asyncio.gather(*both, return_exceptions=True)
+
+
+def _empty_server(
     settings: Settings,
-    engines: Engines,
-    conductors: Conductors,
-    operations: Operations,
-    clock: Callable[[], datetime],
+    gate: Gate,
+    limits: LimitsInterceptor,
+    metrics: Metrics | None,
+    *,
+    open_to_machine: bool,
 ) -> grpc.aio.Server:
-    server = grpc.aio.server(
-        interceptors=[ErrorInterceptor()],
+    """Return a server without services, which admits callers by the gate."""
+    return grpc.aio.server(
+        interceptors=[
+            *([CallCounter(metrics)] if metrics else []),
+            ErrorInterceptor(),
+            AccessInterceptor(gate, open_to_machine=open_to_machine),
+            limits,
+        ],
         options=[
             # Otherwise two servers could share one port, and each would get some of the calls.
             ("grpc.so_reuseport", 0),
@@ -178,52 +357,89 @@ async def _grpc_server(
             ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
         ],
     )
-    requests = await asyncio.to_thread(Requests, settings.home / "requests.jsonl")
+
+
+async def _add_services(
+    doors: Sequence[grpc.aio.Server],
+    settings: Settings,
+    engines: Engines,
+    conductors: Conductors,
+    operations: Operations,
+    gateway: Gateway,
+    calls: AccessCalls,
+    clock: Callable[[], datetime],
+) -> Any:
+    """Add the same servicers to each server, and return the one that tells their health."""
+    requests = await asyncio.to_thread(Requests, _own_folder(settings) / "requests.jsonl")
     library = BatteryLibrary(engines.parts.store, engines.battery_folder)
-    gateway_pb2_grpc.add_AgentGatewayServicer_to_server(Gateway(engines), server)
     sessions = Sessions(engines, library, requests, clock)
-    sessions_pb2_grpc.add_SessionsServicer_to_server(sessions, server)
-    campaigns_pb2_grpc.add_CampaignsServicer_to_server(
-        Campaigns(engines, sessions, conductors, operations, requests, clock), server
-    )
-    sessions_pb2_grpc.add_BatteriesServicer_to_server(
-        Batteries(library, engines, operations, requests, settings), server
-    )
-    layouts_pb2_grpc.add_LayoutsServicer_to_server(Layouts(engines.parts.store), server)
-    results_pb2_grpc.add_ProfilesServicer_to_server(Profiles(engines), server)
-    results_pb2_grpc.add_EpisodesServicer_to_server(Episodes(engines), server)
-    operations_pb2_grpc.add_OperationsServicer_to_server(
-        OperationCalls(operations, requests), server
-    )
-    services = [
-        service.full_name
-        for file in (
-            gateway_pb2,
-            sessions_pb2,
-            campaigns_pb2,
-            results_pb2,
-            layouts_pb2,
-            operations_pb2,
-        )
-        for service in file.DESCRIPTOR.services_by_name.values()
+    servicers: list[tuple[Callable[[Any, grpc.aio.Server], None], Any]] = [
+        (gateway_pb2_grpc.add_AgentGatewayServicer_to_server, gateway),
+        (access_pb2_grpc.add_AccessServicer_to_server, calls),
+        (sessions_pb2_grpc.add_SessionsServicer_to_server, sessions),
+        (
+            campaigns_pb2_grpc.add_CampaignsServicer_to_server,
+            Campaigns(engines, sessions, conductors, operations, requests, clock),
+        ),
+        (
+            sessions_pb2_grpc.add_BatteriesServicer_to_server,
+            Batteries(library, engines, operations, requests, settings),
+        ),
+        (layouts_pb2_grpc.add_LayoutsServicer_to_server, Layouts(engines.parts.store)),
+        (results_pb2_grpc.add_ProfilesServicer_to_server, Profiles(engines)),
+        (results_pb2_grpc.add_EpisodesServicer_to_server, Episodes(engines)),
+        (
+            operations_pb2_grpc.add_OperationsServicer_to_server,
+            OperationCalls(operations, requests),
+        ),
     ]
     # The type stubs of the health package lack its asyncio half.
     asynchronous: Any = getattr(health, "aio")  # noqa: B009
     checks = asynchronous.HealthServicer()
-    register: Any = health_pb2_grpc
-    register.add_HealthServicer_to_server(checks, server)
-    for name in ("", *services):
+    for name in ("", *SERVICES):
         await checks.set(name, health_pb2.HealthCheckResponse.SERVING)
-    reflection.enable_server_reflection(
-        [*services, health.SERVICE_NAME, reflection.SERVICE_NAME], server
+    register: Any = health_pb2_grpc
+    for server in doors:
+        for add, servicer in servicers:
+            add(servicer, server)
+        register.add_HealthServicer_to_server(checks, server)
+        reflection.enable_server_reflection(
+            [*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME], server
+        )
+    return checks
+
+
+def _credentials(settings: Settings) -> grpc.ServerCredentials | None:
+    """Return what the server proves by TLS who it is with; None for no TLS.
+
+    Raises:
+        OSError: A file cannot be read.
+        CertificateError: A certificate cannot be made.
+    """
+    if settings.self_signed:
+        made = self_signed(settings.home, settings.host_names)
+        certificate, key = made.certificate, made.key
+    elif settings.tls_certificate is not None and settings.tls_key is not None:
+        certificate, key = settings.tls_certificate, settings.tls_key
+    else:
+        return None
+    asked = settings.client_ca is not None
+    return grpc.ssl_server_credentials(
+        [(key.read_bytes(), certificate.read_bytes())],
+        settings.client_ca.read_bytes() if settings.client_ca is not None else None,
+        require_client_auth=asked,
     )
-    return server
 
 
-def _bind(server: grpc.aio.Server, settings: Settings) -> str:
+def _bind(
+    server: grpc.aio.Server, settings: Settings, credentials: grpc.ServerCredentials | None
+) -> str:
     try:
         _try_address(settings)
-        port = server.add_insecure_port(settings.address)
+        if credentials is None:
+            port = server.add_insecure_port(settings.address)
+        else:
+            port = server.add_secure_port(settings.address, credentials)
     except (OSError, RuntimeError) as error:
         why = error.strerror if isinstance(error, OSError) else "the port is in use"
         raise PortInUseError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -12,6 +13,7 @@ from typing import Any, Final
 from animalcat import names
 from animalcat.layouts.adaptive.learner import RULES
 from animalcat.layouts.model.spec import Layout
+from animalcat.service.access.callers import Caller, Role, present
 from animalcat.service.converters import (
     checked_id,
     episode_to_proto,
@@ -22,12 +24,19 @@ from animalcat.service.converters import (
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.ids import session_id
 from animalcat.service.library.batteries import BatteryLibrary
-from animalcat.service.library.layouts import own_layout, record_of, shipped_layout
+from animalcat.service.library.layouts import (
+    new_session_layout,
+    own_layout,
+    record_of,
+    refuse_known_agent,
+)
+from animalcat.service.measuring.against import compared, facing
 from animalcat.service.measuring.measurement import Measurement
-from animalcat.service.model import SessionSpec
-from animalcat.service.rpc.paging import stored
+from animalcat.service.model import Session, SessionSpec
+from animalcat.service.rpc.paging import paged, stored
 from animalcat.service.rpc.requests import Requests
 from animalcat.service.session.engines import Engines
+from animalcat.service.session.intact import look
 from animalcat.service.storage.listing import SessionFilter
 from animalcat.v1 import sessions_pb2, sessions_pb2_grpc
 
@@ -55,9 +64,13 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
     ) -> sessions_pb2.CreateSessionResponse:
         """Create a session that waits for its agent."""
         checked_id(request.request_id)
-        spec, _ = await self.checked(
-            spec_of_session_from_proto(request.spec), request.spec.layout_definition
-        )
+        definition = request.spec.layout_definition
+        spec, measurement = await self.checked(spec_of_session_from_proto(request.spec), definition)
+        if spec.against is not None:
+            other = await self._engines.stored(spec.against.session)
+            opponent = facing(spec, other, await self._engines.episodes(other.id))
+            covered = sorted(measurement.candidates)
+            spec, _ = await self.checked(compared(spec, opponent, covered), definition)
         try:
             session = await asyncio.to_thread(
                 self._engines.parts.store.create_session,
@@ -80,15 +93,35 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
     async def ListSessions(  # noqa: N802
         self, request: sessions_pb2.ListSessionsRequest, context: Any
     ) -> sessions_pb2.ListSessionsResponse:
-        """List the sessions that match the request, newest first."""
+        """List the sessions that match the request, newest first; for an agent, its own alone."""
+        caller = present.get()
+        if caller.role is Role.AGENT and caller.sessions:
+            return await self._list_own(caller, request)
+        agent = caller.agent if caller.role is Role.AGENT else request.agent
         wanted = SessionFilter(
-            agent=request.agent,
+            agent=agent,
             battery=names.parse_battery(request.battery) if request.battery else "",
             states=tuple(map(state_from_proto, request.states)),
         )
         sessions = await self._engines.sessions(wanted, stored(request))
         return sessions_pb2.ListSessionsResponse(
             sessions=map(session_to_proto, sessions), next_page_token=sessions.next
+        )
+
+    async def _list_own(
+        self, caller: Caller, request: sessions_pb2.ListSessionsRequest
+    ) -> sessions_pb2.ListSessionsResponse:
+        """List the sessions to which an agent is restricted."""
+        states = tuple(map(state_from_proto, request.states))
+        found: list[Session] = []
+        for name in sorted(caller.sessions):
+            with suppress(ServiceError):  # a session that was deleted
+                session = await self._engines.session(name)
+                if caller.plays(session) and (not states or session.state in states):
+                    found.append(session)
+        page = paged(found, lambda session: session.id, request)
+        return sessions_pb2.ListSessionsResponse(
+            sessions=map(session_to_proto, page.items), next_page_token=page.next_token
         )
 
     # The stub of the generated code knows generators only; gRPC takes coroutines as well.
@@ -133,6 +166,18 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         engine = await self._engines.get(names.parse_session(request.name))
         await self._requests.once(request, engine.cancel)
         return sessions_pb2.CancelSessionResponse(session=session_to_proto(engine.session))
+
+    async def VerifySession(  # noqa: N802
+        self, request: sessions_pb2.VerifySessionRequest, context: Any
+    ) -> sessions_pb2.VerifySessionResponse:
+        """Look whether a session is as it was stored."""
+        session = names.parse_session(request.name)
+        await self._engines.session(session)
+        parts = self._engines.parts
+        found = await asyncio.to_thread(look, parts.store, parts.data, session)
+        return sessions_pb2.VerifySessionResponse(
+            problems=found.problems, links=found.links, head=found.head, uncovered=found.uncovered
+        )
 
     async def PauseSession(  # noqa: N802
         self, request: sessions_pb2.PauseSessionRequest, context: Any
@@ -194,6 +239,7 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         await asyncio.to_thread(self._engines.parts.workers.check, spec.backend)
         record = await self._library.find(spec.battery)
         layout = await asyncio.to_thread(_layout, spec, definition)
+        refuse_known_agent(layout, spec.agent)
         spec = replace(
             spec,
             battery_digest=record.digest,
@@ -201,6 +247,7 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
             layout_variant=layout.variant if definition else spec.layout_variant,
             layout_digest=layout.identity,
             rules=RULES,
+            twins_of="",
         )
         battery = await self._engines.battery(record.digest)
         measurement = await asyncio.to_thread(Measurement, spec, battery, layout)
@@ -212,4 +259,4 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
 def _layout(spec: SessionSpec, definition: str) -> Layout:
     if definition:
         return own_layout(definition, spec.layout_variant)
-    return shipped_layout(spec.layout, spec.layout_variant)
+    return new_session_layout(spec.layout, spec.layout_variant)

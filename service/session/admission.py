@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
-from animalcat.service.errors import Code, ServiceError
+from animalcat.service.errors import Code, ServiceError, system_code
 from animalcat.service.model import Cause, Session, SessionState
 from animalcat.service.session.link import AgentLeftError, AgentLink
 from animalcat.service.session.record import SessionRecord
@@ -35,6 +35,11 @@ class Seats:
     def taken(self) -> bool:
         """Whether an agent is connected, or the session is being ended by its last one."""
         return bool(self._tasks)
+
+    @property
+    def number(self) -> int:
+        """Number of agents that are seated."""
+        return len(self._tasks)
 
     async def admit(self, link: AgentLink, run: Run) -> asyncio.Task[Session]:
         """Seat an agent, after waiting for one that is leaving if all seats are taken.
@@ -109,5 +114,9 @@ class Seats:
 def _log_failure(task: asyncio.Task[Session]) -> None:
     """Log an error that may have nobody left to receive it; an agent that leaves is no error."""
     error = None if task.cancelled() else task.exception()
-    if error is not None and not isinstance(error, AgentLeftError):
+    if error is None or isinstance(error, AgentLeftError):
+        return
+    if (code := system_code(error)) is not None:
+        log.warning("%s stopped: %s (%s)", task.get_name(), code.value, error)
+    else:
         log.error("%s stopped: %s", task.get_name(), error, exc_info=error)

@@ -8,7 +8,8 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any
 
-from animalcat.layouts.inference.fit import FitError
+from animalcat.layouts.inference.fit import FitError, FitResult
+from animalcat.service.measuring.kept_fits import kept_fit_path, load_fit
 from animalcat.service.measuring.report import Report
 from animalcat.service.model import Cause, Session, SessionState
 from animalcat.service.session.final_fits import FinalFits
@@ -59,6 +60,23 @@ class Ending:
             session: The session to describe in the profile; None for the present one.
         """
         return await self._schedule.evidence.live_report(session or self._record.session)
+
+    async def posterior(self) -> FitResult:
+        """Return the posterior with its draws: the kept fit, the last fit made again, or the live.
+
+        Only a finished session has a last fit. Where it cannot be made, the live posterior stands
+        in, as in the profile.
+        """
+        evidence, session = self._schedule.evidence, self._record.session
+        learner = evidence.measurement.learner
+        if session.state is SessionState.FINISHED:
+            path = kept_fit_path(self._parts.data, session.id)
+            kept = await asyncio.to_thread(load_fit, path, learner.layout)
+            try:
+                return kept or await self._fits.profile(learner)
+            except FitError as error:
+                log.warning("session %s has no last fit: %s", session.id, error)
+        return await evidence.live_fit()
 
     async def _once(self, end: Callable[[], Coroutine[Any, Any, Session]]) -> Session:
         """Run `end`, or wait for the caller that started it first."""

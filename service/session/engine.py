@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
 from animalcat.envs.worker_client import WorkerClient, WorkerFault
+from animalcat.layouts.inference.fit import FitResult
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import Code, ServiceError
+from animalcat.service.logs import about
 from animalcat.service.model import Cause, Episode, Session, SessionState
 from animalcat.service.session.admission import Seats
 from animalcat.service.session.ending import Ending
@@ -16,6 +19,8 @@ from animalcat.service.session.parts import Parts
 from animalcat.service.session.play import play_attempt
 from animalcat.service.session.record import SessionRecord
 from animalcat.service.session.scheduling import NothingToPlayError, Schedule
+
+log = logging.getLogger(__name__)
 
 
 class SessionEngine:
@@ -46,6 +51,11 @@ class SessionEngine:
     def playing(self) -> bool:
         """Whether an agent is connected, or the session is being finished."""
         return self._seats.taken
+
+    @property
+    def agents(self) -> int:
+        """Number of agents that are connected."""
+        return self._seats.number
 
     async def admit(self, link: AgentLink) -> asyncio.Task[Session]:
         """Let an agent play.
@@ -134,6 +144,10 @@ class SessionEngine:
         await self._schedule.conclude(reason)
         return self.session if self.session.state.over else await self._ending.finish()
 
+    async def drain(self) -> None:
+        """Begin no more episodes, because the server will stop; agents leave when theirs ends."""
+        await self._schedule.drain()
+
     async def stop(self) -> None:
         """Let the agents go and abandon long computations, because the server is stopping.
 
@@ -149,8 +163,23 @@ class SessionEngine:
         await self._schedule.load()
         return (await self._ending.live_report()).profile
 
+    async def posterior(self) -> FitResult:
+        """Return the posterior with draws: of the last fit once finished, before that the live."""
+        await self._schedule.load()
+        if self.session.state.over:
+            await self._schedule.settle(certify=False)
+        return await self._ending.posterior()
+
     async def _run(self, link: AgentLink) -> Session:
         """Let an agent play until it leaves or the session is over, then clean up."""
+        with about(session=self.session.id):
+            log.info("an agent has come")
+            try:
+                return await self._seat(link)
+            finally:
+                log.info("the agent has gone")
+
+    async def _seat(self, link: AgentLink) -> Session:
         spec = self.session.spec
         worker = await self._parts.workers.take(spec.backend, spec.observation_spec)
         async with self._seats.present(when_empty=self._schedule.mend):
@@ -198,6 +227,11 @@ class SessionEngine:
 
     async def _play_episode(self, episode: Episode, link: AgentLink, worker: WorkerClient) -> None:
         """Play an attempt and store how it ended, and only then tell the agent."""
+        with about(episode=episode.number, attempt=episode.attempt):
+            log.info("the episode begins")
+            await self._play_and_keep(episode, link, worker)
+
+    async def _play_and_keep(self, episode: Episode, link: AgentLink, worker: WorkerClient) -> None:
         try:
             finished, played = await play_attempt(
                 episode,
@@ -209,6 +243,13 @@ class SessionEngine:
                 second_chance=self._schedule.is_second_chance(episode),
             )
             await self._schedule.keep(finished)
+            assert finished.outcome is not None
+            log.info(
+                "the episode is over: %s after %d decisions%s",
+                finished.outcome.name.lower(),
+                finished.steps,
+                f" ({finished.cause})" if finished.cause else "",
+            )
         finally:
             await self._schedule.release(episode.number)
         if self.session.misfit:

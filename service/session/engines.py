@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
@@ -20,6 +21,8 @@ from animalcat.service.session.parts import Parts
 from animalcat.service.session.play import RECORDINGS
 from animalcat.service.storage.base import readable
 from animalcat.service.storage.listing import Listing, Page, SessionFilter
+
+log = logging.getLogger(__name__)
 
 
 class Engines:
@@ -39,6 +42,11 @@ class Engines:
         """The folder that holds batteries, each under its digest."""
         return self.parts.data / "batteries"
 
+    @property
+    def agents(self) -> int:
+        """Number of agents that are connected."""
+        return sum(engine.agents for engine in list(self._engines.values()))
+
     async def get(self, session: str) -> SessionEngine:
         """Return the engine of a session.
 
@@ -49,12 +57,48 @@ class Engines:
             engine = self._engines.get(session)
             if engine is None:
                 stored = await self.stored(session)
+                await self._claim(session)
                 engine = SessionEngine(
                     stored, await self.battery(stored.spec.battery_digest), self.parts
                 )
-                self._forget()
+                await self._forget()
                 self._engines[session] = engine
         return engine
+
+    async def _claim(self, session: str) -> None:
+        """Become the server that owns a session, where several share the store.
+
+        Raises:
+            ServiceError: Another server owns it.
+        """
+        claims = self.parts.claims
+        if claims is None:
+            return
+        other = await asyncio.to_thread(claims.claim, session)
+        if other is not None:
+            raise ServiceError(
+                Code.SERVED_ELSEWHERE,
+                f"session {session} is served by the server at {other.address}; connect there. If "
+                f"that server has died, this one takes over within {claims.seconds:g} s",
+            )
+
+    async def keep_claims(self) -> None:
+        """Renew this server's claims for as long as it lives; it may end by being cancelled.
+
+        A server that was too slow, and has lost a session to another, lets its agents go.
+        """
+        claims = self.parts.claims
+        assert claims is not None, "only where several servers share the store"
+        while True:
+            await asyncio.sleep(claims.seconds / 3)
+            try:
+                held = await asyncio.to_thread(claims.renew)
+            except Exception as error:  # noqa: BLE001 - the database may come back
+                log.error("the claims of sessions could not be renewed: %s", error)
+                continue
+            for session in [s for s in self._engines if s not in held]:
+                log.error("session %s is lost to another server", session)
+                await self._engines.pop(session).stop()
 
     async def stored(self, session: str) -> Session:
         """Return a session as it is stored.
@@ -122,6 +166,8 @@ class Engines:
         async with self._making:
             stored = await self.session(session)
             engine = self._engines.get(session)
+            if engine is None:
+                await self._claim(session)
             if engine is not None and engine.playing:
                 raise ServiceError(
                     Code.IN_USE, f"session {session} is being played; cancel it first"
@@ -166,13 +212,23 @@ class Engines:
             self._batteries[digest] = await asyncio.to_thread(load, digest, self.battery_folder)
         return self._batteries[digest]
 
+    async def drain(self) -> None:
+        """Begin no more episodes, and wait until those that are played are over and stored."""
+        await asyncio.gather(*(engine.drain() for engine in self._engines.values()))
+        while self.agents:
+            await asyncio.sleep(0.05)
+
     async def close(self) -> None:
         """Let every agent go, and wait until everything is stored."""
         await asyncio.gather(*(engine.stop() for engine in self._engines.values()))
         await self.parts.workers.close()
+        if self.parts.claims is not None:
+            await asyncio.to_thread(self.parts.claims.release)
 
-    def _forget(self) -> None:
-        """Drop the engines of sessions that are over."""
-        for session, engine in list(self._engines.items()):
-            if engine.session.state.over and not engine.playing:
-                del self._engines[session]
+    async def _forget(self) -> None:
+        """Drop the engines of sessions that are over, and give these sessions up."""
+        over = [s for s, e in self._engines.items() if e.session.state.over and not e.playing]
+        for session in over:
+            del self._engines[session]
+        if over and self.parts.claims is not None:
+            await asyncio.to_thread(self.parts.claims.release, *over)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
@@ -29,9 +29,12 @@ class EventBus:
 
     def __init__(self) -> None:
         self._watchers: defaultdict[str, set[asyncio.Queue[Event]]] = defaultdict(set)
+        self._listeners: set[Callable[[Event], None]] = set()
 
     def publish(self, event: Event) -> None:
-        """Pass an event to everyone who watches its session."""
+        """Pass an event to everyone who watches its session, and to all listeners."""
+        for listener in self._listeners:
+            listener(event)
         for queue in self._watchers.get(event.session.id, ()):
             if queue.full():
                 queue.get_nowait()
@@ -50,3 +53,12 @@ class EventBus:
                 self._watchers[session].discard(queue)
                 if not self._watchers[session]:
                     del self._watchers[session]
+
+    @contextmanager
+    def listen(self, listener: Callable[[Event], None]) -> Generator[None]:
+        """Call a function with the events of all sessions during the block."""
+        self._listeners.add(listener)
+        try:
+            yield
+        finally:
+            self._listeners.discard(listener)

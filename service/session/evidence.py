@@ -21,6 +21,7 @@ from animalcat.service.measuring.report import (
     live_profile,
 )
 from animalcat.service.model import Cause, Decision, Episode, Outcome, Session, StoredCertificate
+from animalcat.service.session.intact import recording_digest
 from animalcat.service.session.ledger import Ledger
 from animalcat.service.session.parts import Parts
 from animalcat.service.session.record import Progress, SessionRecord
@@ -77,20 +78,32 @@ class Evidence:
         )
 
     @classmethod
-    async def load(cls, session: Session, battery: Battery, parts: Parts) -> Evidence:
+    async def load(
+        cls,
+        session: Session,
+        battery: Battery,
+        parts: Parts,
+        open_because: Cause = Cause.SERVER_STOPPED,
+    ) -> Evidence:
         """Build the evidence of a session from what is stored.
 
-        Attempts that were still open when an earlier server ended are first closed as faults.
+        Attempts that are still open, though nobody plays them, are first closed as faults.
+
+        Args:
+            session: The session.
+            battery: Its battery.
+            parts: What the engines of the server share.
+            open_because: Why an attempt may be open.
         """
         attempts = readable(await asyncio.to_thread(parts.store.episodes, session.id))
         for k, episode in enumerate(attempts):
             if episode.outcome is None:
-                attempts[k] = replace(
-                    episode, outcome=Outcome.FAULT, cause=Cause.SERVER_STOPPED.value
-                )
-                await asyncio.to_thread(parts.store.finish_episode, attempts[k])
+                attempts[k] = replace(episode, outcome=Outcome.FAULT, cause=open_because.value)
+                await asyncio.to_thread(finish, parts, attempts[k])
         layout = await asyncio.to_thread(layout_of, session.spec, parts.store)
-        measurement = await asyncio.to_thread(Measurement, session.spec, battery, layout)
+        measurement = await asyncio.to_thread(
+            Measurement, session.spec, battery, layout, session=session.id
+        )
         for episode in attempts:
             measurement.learn(episode.decision)
         found = cls(session, measurement, attempts, parts)
@@ -178,7 +191,7 @@ class Evidence:
 
     async def verdict(self) -> Verdict:
         """Return the stopping rule's verdict on the outcomes told so far."""
-        return await self._think(self.measurement.learner.verdict, self.ledger.seconds)
+        return await self._think(self.measurement.verdict, self.ledger.seconds)
 
     async def progress(self) -> Progress:
         """Summarise all outcomes that count, for the session's record."""
@@ -196,6 +209,10 @@ class Evidence:
         return await self._think(
             live_profile, session, self.measurement, self.ledger.attempts, self._versions
         )
+
+    async def live_fit(self) -> FitResult:
+        """Return the live posterior with draws, in the form of a fit."""
+        return await self._think(self.measurement.learner.posterior.as_fit)
 
     async def exported_report(
         self,
@@ -227,3 +244,9 @@ class Evidence:
     async def _tell(self, episode: Episode) -> None:
         await self._think(self.measurement.tell, episode)
         self.ledger.tell(episode.number)
+
+
+def finish(parts: Parts, episode: Episode) -> None:
+    """Store how an attempt ended, with the digest of its recording."""
+    recording = recording_digest(parts.data, episode.session, episode.number, episode.attempt)
+    parts.store.finish_episode(episode, recording)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 
 from animalcat.layouts.adaptive.learner import Data, Learner
 from animalcat.layouts.inference.fit import FitError, FitRequest, FitResult
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.measuring.certificates import fit_again, fit_seed
+from animalcat.service.measuring.kept_fits import keep_fit, kept_fit_path
 from animalcat.service.measuring.report import SecondReading
 from animalcat.service.model import Session
 from animalcat.service.session.parts import Parts
@@ -22,6 +24,7 @@ class FinalFits:
     def __init__(self, session: Session, parts: Parts) -> None:
         self._id, self._spec = session.id, session.spec
         self._fitter = parts.fitter
+        self._data = parts.data
         self._warming: dict[str, asyncio.Task[None]] = {}
         self._fitting: asyncio.Task[FitResult] | None = None
 
@@ -31,12 +34,20 @@ class FinalFits:
             self._warming[layout.digest] = asyncio.create_task(self._warm(layout))
 
     async def profile(self, learner: Learner) -> FitResult:
-        """Fit the posterior from which the profile is made.
+        """Fit the posterior from which the profile is made, and keep its draws.
 
         Raises:
             FitError: The fit failed, on this machine or on any.
         """
-        return await self._fit(learner.layout, learner.data(), "profile")
+        fitted = await self._fit(learner.layout, learner.data(), "profile")
+        told = tuple(tell.episode for tell in learner.posterior.tells)
+        if fitted.data is not None:
+            fitted = replace(fitted, data=fitted.data._replace(episodes=told))
+        try:
+            await asyncio.to_thread(keep_fit, kept_fit_path(self._data, self._id), fitted)
+        except OSError as error:  # an export can make the fit again
+            log.warning("session %s: the draws of its fit are not kept: %s", self._id, error)
+        return fitted
 
     async def second_reading(self, learner: Learner) -> SecondReading | None:
         """After an alarm, fit the layout with its contradicted part widened, or say why not."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from asyncio import Future
 from collections.abc import Coroutine
 from typing import Any, NamedTuple
 
@@ -36,6 +37,18 @@ class EpisodeOpening(NamedTuple):
     agent_seed: int
 
 
+class Offer(NamedTuple):
+    """Where the agent may play an episode without the server between.
+
+    Attributes:
+        address: Host and port of the worker that simulates it.
+        ticket: What the agent shows there.
+    """
+
+    address: str
+    ticket: bytes
+
+
 class AgentLink(ABC):
     """One connection of an agent. Every method may raise `AgentLeftError`.
 
@@ -43,17 +56,36 @@ class AgentLink(ABC):
 
     Attributes:
         process: Id that is unique to the agent's process.
+        direct_place: Where a worker may listen for this agent: an address of the network, or
+            `unix:` and a folder; empty if the agent is to play over this link.
+        timeout: Seconds that the agent may take for one action.
     """
 
     process: str
+    direct_place: str
+    timeout: float
 
     @abstractmethod
     async def welcome(self, session: Session) -> None:
         """Tell the agent what it may know before the first episode."""
 
     @abstractmethod
-    async def begin(self, opening: EpisodeOpening, first: Step) -> None:
-        """Open an episode and send its first observation."""
+    async def begin(self, opening: EpisodeOpening, first: Step, offer: Offer | None) -> None:
+        """Open an episode and send its first observation.
+
+        Args:
+            opening: The episode.
+            first: Its first step.
+            offer: Where the agent may play it instead of here; None for nowhere.
+        """
+
+    @abstractmethod
+    async def while_elsewhere(self, playing: Future[Any]) -> None:
+        """Wait until the agent has played elsewhere, or says something here.
+
+        Args:
+            playing: Is done when the agent has played elsewhere.
+        """
 
     @abstractmethod
     async def ask(self, done: int, reward: float, step: Step) -> None:

@@ -11,6 +11,7 @@ from animalcat.layouts.inference.fitter import Fitter
 from animalcat.service.session.events import EventBus
 from animalcat.service.session.workers import Workers
 from animalcat.service.storage.base import SessionStore
+from animalcat.service.storage.claims import Claims
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class Parts:
         bus: Tells watchers of changes.
         versions: Version by package, of every package that could change a result.
         monotonic: Clock in seconds, for measuring how long an attempt took.
+        claims: Claims of sessions, where several servers share the store; None where they do not.
     """
 
     store: SessionStore
@@ -34,3 +36,4 @@ class Parts:
     bus: EventBus
     versions: Mapping[str, str]
     monotonic: Callable[[], float] = time.monotonic
+    claims: Claims | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,11 +19,16 @@ from animalcat.service.converters import episode_header
 from animalcat.service.measuring.generation import played_arena, played_instance
 from animalcat.service.model import Cause, Episode, Outcome, SessionSpec
 from animalcat.service.recording import EpisodeRecorder
-from animalcat.service.session.link import AgentLeftError, AgentLink, EpisodeOpening
+from animalcat.service.recording.writer import left_behind
+from animalcat.service.session.direct import GONE, Played, Terms
+from animalcat.service.session.link import AgentLeftError, AgentLink, EpisodeOpening, Offer
 from animalcat.service.session.parts import Parts
 
 BATCH: Final = 100
 """Actions sent to a worker at once; a tenth of that with a camera, as each brings an image."""
+
+TICKET_BYTES: Final = 32
+"""Size of the secret with which an agent is admitted by a worker."""
 
 RECORDINGS: Final = "recordings"
 """Folder of the recordings within a data directory; it has one folder per session."""
@@ -61,9 +67,22 @@ class Playthrough:
             self.episode_return += step.reward  # one by one, so that the sum equals the recorder's
             x, _, z = step.observation.position.tolist()
             self.watch.see(step.reward, x, z)
-        self.last = steps[-1]
-        if self.last.phase is Phase.LAST:
-            self.ended_by = self.last.ended_by
+        self._end_with(steps[-1])
+
+    def take_played(self, played: Played) -> None:
+        """Add what was played without the server."""
+        numbers = iter(played.trace)
+        for reward, x, z in zip(numbers, numbers, numbers, strict=True):
+            self.steps += 1
+            self.episode_return += reward
+            self.watch.see(reward, x, z)
+        self.reward = played.reward
+        self._end_with(played.last)
+
+    def _end_with(self, last: Step) -> None:
+        self.last = last
+        if last.phase is Phase.LAST:
+            self.ended_by = last.ended_by
             if self.ended_by is EndedBy.FAULT:
                 self.fault = "the backend ended the episode with a fault"
 
@@ -181,11 +200,75 @@ async def _play(
     arena_yaml: str,
     seed: int,
 ) -> None:
-    batch = BATCH if worker.spec.camera is None else BATCH // 10
     step = await worker.load(arena_yaml, seed)
     played.last = step
     recorder.step(step, None)
-    await link.begin(opening, step)
+    if not link.direct_place:
+        await link.begin(opening, step, None)
+    elif await _offer(played, link, worker, recorder, opening, step):
+        return
+    await _relay(played, link, worker, recorder)
+
+
+async def _offer(
+    played: Playthrough,
+    link: AgentLink,
+    worker: WorkerClient,
+    recorder: EpisodeRecorder,
+    opening: EpisodeOpening,
+    first: Step,
+) -> bool:
+    """Open the episode, and let the agent play it with the worker, as far as it likes.
+
+    Returns:
+        Whether the episode is over; if not, the agent goes on over its link.
+    """
+    ticket = secrets.token_bytes(TICKET_BYTES)
+    terms = Terms(ticket.hex(), 0, 0.0, link.timeout, recorder.unfinished, link.direct_place)
+    address = await worker.offer(terms.to_json())
+    playing = asyncio.ensure_future(worker.played(link.timeout))
+    left: AgentLeftError | None = None
+    try:
+        await link.begin(opening, first, Offer(address, ticket) if address else None)
+        if address:
+            await link.while_elsewhere(playing)
+    except AgentLeftError as error:
+        left = error
+    if not playing.done():
+        worker.recall()
+    try:
+        end = Played.unpack(await playing, worker.spec)
+    except WorkerFault:
+        recorder.go_on(await asyncio.to_thread(left_behind, recorder.path))
+        played.steps, played.episode_return = recorder.steps, recorder.unfinished.episode_return
+        raise
+    recorder.go_on(end.recording)
+    if end.disk:
+        raise OSError(*end.disk)
+    if end.trace:
+        played.take_played(end)
+    if end.fault:
+        worker.drop()
+        raise WorkerFault(f"worker ({worker.backend}): {end.fault}")
+    if played.ended_by is not None:
+        return True
+    if left is None and end.left not in ("", GONE):
+        left = AgentLeftError(Cause(end.left))
+    if left is not None:
+        if played.steps and left.cause is Cause.WITHDREW:
+            left = AgentLeftError(Cause.AGENT_LEFT)  # it broke while the episode began
+        raise left
+    if played.steps:
+        assert played.last is not None
+        await link.ask(played.steps, played.reward, played.last)
+    return False
+
+
+async def _relay(
+    played: Playthrough, link: AgentLink, worker: WorkerClient, recorder: EpisodeRecorder
+) -> None:
+    """Carry an episode's actions and observations between agent and worker, to its end."""
+    batch = BATCH if worker.spec.camera is None else BATCH // 10
     while True:
         actions = await link.actions(played.steps)
         notes = link.take_notes()

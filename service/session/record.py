@@ -54,8 +54,17 @@ class SessionRecord:
             )
 
     async def set_state(self, state: SessionState) -> None:
-        """Store and announce a new state of the session."""
-        stored = await asyncio.to_thread(self._store.set_state, self.session.id, state)
+        """Store and announce a new state of the session.
+
+        Where it cannot be stored that nobody plays any more, it is shown even so: it is true.
+        """
+        try:
+            stored = await asyncio.to_thread(self._store.set_state, self.session.id, state)
+        except Exception:
+            if state is SessionState.WAITING:
+                self.session = replace(self.session, state=state)
+                self.tell(None)
+            raise
         self.session = replace(self.session, state=stored.state, reason=stored.reason)
         self.tell(None)
 

@@ -9,7 +9,7 @@ from typing import Final
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.model import CapabilityStatus, Cause, Episode
-from animalcat.service.session.evidence import Evidence
+from animalcat.service.session.evidence import Evidence, finish
 from animalcat.service.session.ledger import MAX_FAULTS_IN_A_ROW
 from animalcat.service.session.link import AgentLeftError, AgentLink
 from animalcat.service.session.parts import Parts
@@ -48,6 +48,8 @@ class Schedule:
         self._last_look: int | None = None
         self._conclusion = ""
         self._broken = False
+        self._draining = False
+        self._loaded = False
 
     @property
     def evidence(self) -> Evidence:
@@ -65,9 +67,13 @@ class Schedule:
         async with self._loading:
             if self._evidence is not None:
                 return
-            evidence = await Evidence.load(self._record.session, self._battery, self._parts)
-            self._record.show(await evidence.progress())
-            evidence.begin_to_find_reach(self._record)
+            # At the first time here, an earlier server left it open; later, a failure of this one.
+            why = Cause.SERVER_FAILED if self._loaded else Cause.SERVER_STOPPED
+            evidence = await Evidence.load(self._record.session, self._battery, self._parts, why)
+            self._loaded = True
+            if not self._record.session.state.over:  # then its profile says what is known
+                self._record.show(await evidence.progress())
+                evidence.begin_to_find_reach(self._record)
             self._evidence = evidence
 
     def break_off(self) -> None:
@@ -101,6 +107,12 @@ class Schedule:
             await self._record.set_paused(paused)
             self._books.notify_all()
 
+    async def drain(self) -> None:
+        """Begin nothing more, because the server will stop; what is played is played to its end."""
+        async with self._books:
+            self._draining = True
+            self._books.notify_all()
+
     async def conclude(self, reason: str) -> None:
         """Let nothing more begin, for a reason that the stopping rule does not know."""
         async with self._books:
@@ -123,6 +135,8 @@ class Schedule:
             while not self._record.session.state.over:
                 if self._broken:
                     raise AgentLeftError(Cause.SESSION_STOPPED)
+                if self._draining:
+                    raise AgentLeftError(Cause.SERVER_STOPPED)
                 episode = await self._choose(link.process)
                 if episode is not None:
                     return episode
@@ -143,7 +157,7 @@ class Schedule:
             ServiceError: The backend failed too often in a row, or a certificate cannot be made.
         """
         async with self._books:
-            await asyncio.to_thread(self._parts.store.finish_episode, episode)
+            await asyncio.to_thread(finish, self._parts, episode)
             self.evidence.ledger.end(episode)
             if self._broken:
                 return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +17,8 @@ from animalcat.service.errors import Code, ServiceError
 
 KEPT: Final = 2
 """Number of idle workers that are kept, because starting one takes seconds."""
+COMMAND: Final = (sys.executable, "-P", "-m", "animalcat.service.session.direct")
+"""The program of a worker: one that agents may play with directly."""
 
 
 class Workers:
@@ -77,7 +80,7 @@ class Workers:
             if (worker.backend, worker.spec) == (backend, spec):
                 self._idle.remove(worker)
                 return worker
-        return WorkerClient(backend, spec, patience=self._patience)
+        return WorkerClient(backend, spec, command=COMMAND, patience=self._patience)
 
     async def give_back(self, worker: WorkerClient) -> None:
         """Keep a worker for the next session, or end it.

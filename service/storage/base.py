@@ -18,6 +18,7 @@ from animalcat.service.model import (
     SessionState,
     StoredCertificate,
 )
+from animalcat.service.storage.chain import Chain
 from animalcat.service.storage.listing import (
     CampaignFilter,
     EpisodeFilter,
@@ -155,6 +156,10 @@ class SessionStore(ABC):
         """
 
     @abstractmethod
+    def count_sessions(self) -> dict[str, int]:
+        """Return the number of sessions by the name of their state, without reading their specs."""
+
+    @abstractmethod
     def delete_session(self, session: str, first: Callable[[], None] = nothing) -> None:
         """Delete a session and everything that belongs to it.
 
@@ -257,8 +262,13 @@ class SessionStore(ABC):
         """
 
     @abstractmethod
-    def finish_episode(self, episode: Episode) -> None:
+    def finish_episode(self, episode: Episode, recording: str = "") -> None:
         """Store how an open attempt ended, its outcome and its summary at once.
+
+        Args:
+            episode: The attempt with its outcome.
+            recording: SHA-256 of its recording in hexadecimal digits, for the chain; empty without
+                one.
 
         Raises:
             KeyError: There is no such attempt.
@@ -326,6 +336,14 @@ class SessionStore(ABC):
     @abstractmethod
     def profile(self, session: str) -> dict[str, Any] | None:
         """Return the exported profile as JSON values; None if the session has none yet."""
+
+    @abstractmethod
+    def chain(self, session: str) -> Chain:
+        """Return the chain of a session, and the digests of what is stored now.
+
+        Whatever is stored for good adds a link (see `storage.chain`): the session's specification,
+        the end of an attempt, a certificate, the profile, and an outcome declared invalid.
+        """
 
     @abstractmethod
     def close(self) -> None:

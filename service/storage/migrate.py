@@ -9,15 +9,20 @@ from __future__ import annotations
 from importlib.resources import as_file, files
 from typing import Final
 
-from sqlalchemy import Connection, Engine, insert, inspect, select, text, update
+from sqlalchemy import Connection, Engine, insert, inspect, select, update
 
 from animalcat.service.storage import schema
 
-_LOCK: Final = 0x616E696D616C  # "animal" in ASCII, the key of PostgreSQL's advisory lock
+WRITE_LOCK: Final = 0x616E696D616C
+"""Key of the advisory lock under which PostgreSQL's transactions write: "animal" in ASCII."""
 
 
 class StoreTooNewError(Exception):
     """A newer version of animalcat wrote the store."""
+
+
+class StoreUnreachableError(Exception):
+    """There is no such database, it does not answer, or there is no driver for it."""
 
 
 def bring_up_to_date(engine: Engine) -> None:
@@ -29,9 +34,7 @@ def bring_up_to_date(engine: Engine) -> None:
     with engine.execution_options(animalcat_reads=True).connect() as db:
         if revision(db) == schema.REVISION:
             return
-    with engine.begin() as db:  # on SQLite this takes the write lock
-        if db.dialect.name == "postgresql":
-            db.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+    with engine.begin() as db:  # this takes the write lock
         found = revision(db)  # again: another process may have been quicker
         if found == schema.REVISION:
             return

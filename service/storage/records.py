@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import from_json, to_json
 
 from animalcat import names
+from animalcat.arena_configs.origin import Origin
 from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
 from animalcat.layouts.adaptive.peers import Peers
@@ -31,6 +32,8 @@ from animalcat.service.model import (
     CapabilityStatus,
     Decision,
     Made,
+    MadeAs,
+    Opponent,
     SessionSpec,
 )
 from animalcat.service.storage.base import UnreadableError
@@ -115,10 +118,18 @@ class ObservationRecord(Record):
         )
 
 
+class OpponentRecord(Record):
+    """Stored form of `Opponent`, with whom a session is compared."""
+
+    session: str
+    agent: str
+    outcomes: dict[str, float]
+
+
 class SessionSpecRecord(Record):
     """Stored form of `SessionSpec`."""
 
-    version: Literal[2] = 2
+    version: Literal[4] = 4
     agent: str
     battery: str
     battery_digest: str
@@ -135,6 +146,9 @@ class SessionSpecRecord(Record):
     slots: Count
     layout_digest: str
     rules: Count
+    fresh: bool
+    twins_of: str
+    against: OpponentRecord | None
 
     def value(self) -> SessionSpec:
         """Return the domain value."""
@@ -143,6 +157,7 @@ class SessionSpecRecord(Record):
             "policy": Policy(**self.policy.values),
             "stop": StoppingRule(**self.stop.values),
             "observation_spec": self.observation_spec.value(),
+            "against": None if self.against is None else Opponent(**self.against.values),
         }
         return SessionSpec(**{**self.values, **parts})
 
@@ -161,7 +176,7 @@ class AllocationRecord(Record):
 class CampaignSpecRecord(Record):
     """Stored form of `CampaignSpec`."""
 
-    version: Literal[2] = 2
+    version: Literal[4] = 4
     agents: tuple[str, ...]
     session: SessionSpecRecord
     allocation: AllocationRecord
@@ -171,8 +186,21 @@ class CampaignSpecRecord(Record):
         return CampaignSpec(self.agents, self.session.value(), Allocation(**self.allocation.values))
 
 
+class OriginRecord(Record):
+    """Stored form of `Origin`, which says where an instance comes from."""
+
+    entry: str
+    family: str
+    paradigm: str
+    part: str
+    task: str
+    variant: str
+    control: str
+    control_of: str
+
+
 class InstanceRecord(Record):
-    """Stored form of an `Instance` that was made on demand."""
+    """Stored form of an `Instance` that a session made."""
 
     name: str
     paradigm: str
@@ -183,23 +211,34 @@ class InstanceRecord(Record):
     arena: str
     missing: dict[str, str]
     places: tuple[tuple[bool, float, float, float], ...]
+    origin: OriginRecord | None
+    suite: str
+    task_name: str
+    variant: str
 
     def value(self) -> Instance:
         """Return the domain value."""
-        places: Values = {"places": tuple(MarkedPlace(*place) for place in self.places)}
-        return Instance(**{**self.values, **places})
+        parts: Values = {
+            "places": tuple(MarkedPlace(*place) for place in self.places),
+            "origin": None if self.origin is None else Origin(**self.origin.values),
+        }
+        return Instance(**{**self.values, **parts})
 
 
 class MadeRecord(Record):
-    """Stored form of `Made`, an instance made on demand with its arena."""
+    """Stored form of `Made`, an instance that a session made, with its arena."""
 
     offer: str
     instance: InstanceRecord
     arena_yaml: str
+    made_as: Literal["offer", "twin", "variation"]
+    distance: float
+    note: str
 
     def value(self) -> Made:
         """Return the domain value."""
-        return Made(self.offer, self.instance.value(), self.arena_yaml)
+        parts: Values = {"instance": self.instance.value(), "made_as": MadeAs(self.made_as)}
+        return Made(**{**self.values, **parts})
 
 
 class PeersRecord(Record):
@@ -214,7 +253,7 @@ class PeersRecord(Record):
 class DecisionRecord(Record):
     """Stored form of `Decision`."""
 
-    version: Literal[2] = 2
+    version: Literal[3] = 3
     instance: str
     score: float
     propensity: float
@@ -286,8 +325,24 @@ def _spec_from_1(old: Values) -> Values:
     return {**later, **old, "policy": policy, "stop": stop}
 
 
+def _spec_from_2(old: Values) -> Values:
+    return {"fresh": False, "twins_of": "", **old}
+
+
+def _spec_from_3(old: Values) -> Values:
+    return {"against": None, **old}
+
+
 def _campaign_from_1(old: Values) -> Values:
     return {**old, "session": {**_spec_from_1(_within(old, "session")), "version": 2}}
+
+
+def _campaign_from_2(old: Values) -> Values:
+    return {**old, "session": {**_spec_from_2(_within(old, "session")), "version": 3}}
+
+
+def _campaign_from_3(old: Values) -> Values:
+    return {**old, "session": {**_spec_from_3(_within(old, "session")), "version": 4}}
 
 
 def _decision_from_1(old: Values) -> Values:
@@ -298,6 +353,16 @@ def _decision_from_1(old: Values) -> Values:
         instance: Values = {"missing": {}, "places": [], **_within(made, "instance")}
         new["made"] = {**made, "instance": instance}
     return new
+
+
+def _decision_from_2(old: Values) -> Values:
+    if old["made"] is None:
+        return old
+    made = _within(old, "made")
+    later: Values = {"made_as": "offer", "distance": 0.0, "note": ""}
+    unnamed: Values = {"origin": None, "suite": "", "task_name": "", "variant": ""}
+    instance: Values = {**unnamed, **_within(made, "instance")}
+    return {**old, "made": {**later, **made, "instance": instance}}
 
 
 def _capabilities_from_1(old: Values) -> Values:
@@ -360,9 +425,11 @@ class _Kind(Generic[R]):
             ) from error
 
 
-_SPEC: Final = _Kind(SessionSpecRecord, {1: _spec_from_1})
-_CAMPAIGN: Final = _Kind(CampaignSpecRecord, {1: _campaign_from_1})
-_DECISION: Final = _Kind(DecisionRecord, {1: _decision_from_1})
+_SPEC: Final = _Kind(SessionSpecRecord, {1: _spec_from_1, 2: _spec_from_2, 3: _spec_from_3})
+_CAMPAIGN: Final = _Kind(
+    CampaignSpecRecord, {1: _campaign_from_1, 2: _campaign_from_2, 3: _campaign_from_3}
+)
+_DECISION: Final = _Kind(DecisionRecord, {1: _decision_from_1, 2: _decision_from_2})
 _CAPABILITIES: Final = _Kind(CapabilitiesRecord, {1: _capabilities_from_1}, "capabilities")
 
 

@@ -21,7 +21,7 @@ from sqlalchemy import (
     text,
 )
 
-REVISION: Final = "0006"
+REVISION: Final = "0008"
 """Revision of the schema; `migrations/versions` has the step that leads to each revision."""
 
 metadata: Final = MetaData()
@@ -144,4 +144,26 @@ profiles: Final = Table(
     metadata,
     Column("session", String(100), ForeignKey(_SESSION), primary_key=True),
     Column("profile", JSON, nullable=False),
+)
+
+claims: Final = Table(
+    "claims",
+    metadata,
+    # No foreign key: a claim may outlive its session for an instant.
+    Column("session", String(100), primary_key=True),
+    Column("owner", String(100), nullable=False),
+    Column("address", String(300), nullable=False),
+    # Seconds since 1970 by the database's clock.
+    Column("until", Float, nullable=False),
+)
+
+chain: Final = Table(
+    "chain",
+    metadata,
+    Column("session", String(100), ForeignKey(_SESSION), primary_key=True),
+    Column("seq", Integer, primary_key=True),
+    Column("what", String(40), nullable=False),
+    Column("content", String(64), nullable=False),
+    Column("recording", String(64), nullable=False),
+    Column("digest", String(64), nullable=False),
 )

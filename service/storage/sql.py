@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import sqlite3
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Engine,
     Row,
     Select,
     create_engine,
@@ -19,10 +23,11 @@ from sqlalchemy import (
     func,
     insert,
     select,
+    text,
     tuple_,
     update,
 )
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import ArgumentError, IntegrityError, NoSuchModuleError, OperationalError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from animalcat import names
@@ -51,6 +56,14 @@ from animalcat.service.storage.base import (
     UnreadableError,
     nothing,
 )
+from animalcat.service.storage.chain import (
+    BEGINNING,
+    Chain,
+    Link,
+    content_digest,
+    make_link,
+)
+from animalcat.service.storage.claims import Claims, check_owner
 from animalcat.service.storage.listing import (
     BadPageError,
     CampaignFilter,
@@ -59,33 +72,72 @@ from animalcat.service.storage.listing import (
     Page,
     SessionFilter,
 )
-from animalcat.service.storage.migrate import bring_up_to_date
+from animalcat.service.storage.migrate import WRITE_LOCK, StoreUnreachableError, bring_up_to_date
+
+_WAL_TRIES: Final = 100
+_WAL_PAUSE_SECONDS: Final = 0.05
+"""How often, and how long after one another, a new connection tries to write ahead."""
 
 
 class SqlStore(SessionStore):
     """A store that keeps everything in one relational database.
 
     Args:
-        url: SQLAlchemy's URL of the database.
+        url: URL of the database: `sqlite:///FILE` or `postgresql://USER:PASSWORD@HOST/DATABASE`.
+        owner: Id of this server, which writes only sessions that it has claimed (`claims`); empty
+            where no other server uses the database.
 
     Raises:
         StoreTooNewError: The database's schema is newer than this code.
+        StoreUnreachableError: There is no such database, or no driver for it.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, owner: str = "") -> None:
+        self._owner = owner
         # JSON is read as text, so that `records` can say what is wrong with it.
-        self._engine = create_engine(url, json_deserializer=_text)
+        self._engine = _engine(url, json_deserializer=_text)
+        self._reader = self._engine.execution_options(animalcat_reads=True)
         if self._engine.dialect.name == "sqlite":
             event.listen(self._engine, "connect", _configure_sqlite)
             event.listen(self._engine, "begin", _begin)
-        self._reader = self._engine.execution_options(animalcat_reads=True)
-        bring_up_to_date(self._engine)
+        else:
+            event.listen(self._engine, "begin", _begin_alone)
+            self._reader = self._reader.execution_options(isolation_level="REPEATABLE READ")
+        try:
+            bring_up_to_date(self._engine)
+        except OperationalError as error:
+            if self._engine.dialect.name == "sqlite":
+                raise
+            raise StoreUnreachableError(
+                f"the database {self._engine.url.render_as_string(hide_password=True)} cannot be "
+                f"used: {str(error.orig).strip()}"
+            ) from error
 
     @classmethod
     def in_directory(cls, data: Path) -> SqlStore:
         """Open the store of a data directory, the file `animalcat.sqlite` in it."""
         data.mkdir(parents=True, exist_ok=True)
         return cls(f"sqlite:///{(data / 'animalcat.sqlite').resolve()}")
+
+    def claims(self, seconds: float) -> Claims:
+        """Return the claims of the server that this store was opened for.
+
+        Args:
+            seconds: How long a claim holds without being renewed.
+        """
+        return Claims(self._engine, self._owner, seconds)
+
+    @contextmanager
+    def _writing(self, session: str) -> Generator[Connection]:
+        """A transaction that writes records of a session.
+
+        Raises:
+            NotOwnerError: Another server owns the session.
+        """
+        with self._engine.begin() as db:
+            if self._owner:
+                check_owner(db, session, self._owner)
+            yield db
 
     def put_battery(self, battery: BatteryRecord) -> None:
         """Store a battery; if its id exists, it refers to the new content from now on."""
@@ -193,6 +245,7 @@ class SqlStore(SessionStore):
                     battery_digest=spec.battery_digest,
                 )
             )
+            _add_link(db, name, BEGINNING)
             return _one_session(db, name)
 
     def session(self, session: str) -> Session | None:
@@ -216,10 +269,18 @@ class SqlStore(SessionStore):
         rows, following = self._newest(query, table.c.seq, page)
         return Listing(map(_session, rows), following)
 
+    def count_sessions(self) -> dict[str, int]:
+        """Return the number of sessions by the name of their state."""
+        state = schema.sessions.c.state
+        with self._reader.connect() as db:
+            return {
+                row[0]: row[1] for row in db.execute(select(state, func.count()).group_by(state))
+            }
+
     def delete_session(self, session: str, first: Callable[[], None] = nothing) -> None:
         """Delete a session and everything that belongs to it; see the base class."""
         table = schema.sessions
-        with self._engine.begin() as db:
+        with self._writing(session) as db:
             if _one_session(db, session).state is SessionState.RUNNING:
                 raise InUseError(f"session {session} is running; cancel it first")
             for campaign in db.execute(select(schema.campaigns)):
@@ -229,20 +290,20 @@ class SqlStore(SessionStore):
                         "campaign first"
                     )
             first()
-            for part in (schema.episodes, schema.certificates, schema.profiles):
+            for part in (schema.episodes, schema.certificates, schema.profiles, schema.chain):
                 db.execute(delete(part).where(part.c.session == session))
             db.execute(delete(table).where(table.c.id == session))
 
     def set_state(self, session: str, state: SessionState, reason: str = "") -> Session:
         """Change a session's state; see the base class."""
-        with self._engine.begin() as db:
+        with self._writing(session) as db:
             _change_state(db, session, state, reason)
             return _one_session(db, session)
 
     def pause(self, session: str, paused: bool) -> Session:
         """Store whether a person has paused a session; see the base class."""
         table = schema.sessions
-        with self._engine.begin() as db:
+        with self._writing(session) as db:
             before = _one_session(db, session)
             if before.state.over:
                 raise AlreadyFinishedError(f"{session} is {before.state.name.lower()}")
@@ -254,6 +315,8 @@ class SqlStore(SessionStore):
         table = schema.sessions
         with self._engine.begin() as db:
             for session, allowed in episodes.items():
+                if self._owner:
+                    check_owner(db, session, self._owner)
                 one = update(table).where(table.c.id == session)
                 if not db.execute(one.values(allowed=allowed)).rowcount:
                     raise KeyError(f"no session {session}")
@@ -337,7 +400,7 @@ class SqlStore(SessionStore):
     ) -> None:
         """Store a decision and the beginning of an attempt at it; see the base class."""
         table = schema.episodes
-        with self._engine.begin() as db:
+        with self._writing(episode.session) as db:
             _one_session(db, episode.session)
             counted = db.scalar(
                 select(func.count()).where(
@@ -356,10 +419,10 @@ class SqlStore(SessionStore):
             if capabilities:
                 _set_knowledge(db, episode.session, capabilities, misfit)
 
-    def finish_episode(self, episode: Episode) -> None:
+    def finish_episode(self, episode: Episode, recording: str = "") -> None:
         """Store how an open attempt ended; see the base class."""
         table = schema.episodes
-        with self._engine.begin() as db:
+        with self._writing(episode.session) as db:
             attempt = (
                 (table.c.session == episode.session)
                 & (table.c.number == episode.number)
@@ -379,6 +442,7 @@ class SqlStore(SessionStore):
                 update(table).where(attempt).values(_episode_values(episode)),
                 f"episode {episode.number} of {episode.session} counts already",
             )
+            _add_link(db, episode.session, f"{episode.number}-{episode.attempt}", recording)
 
     def invalidate_episode(self, session: str, number: int, attempt: int, reason: str) -> Episode:
         """Declare the outcome of an attempt invalid; see the base class."""
@@ -388,14 +452,15 @@ class SqlStore(SessionStore):
         this = (
             (table.c.session == session) & (table.c.number == number) & (table.c.attempt == attempt)
         )
-        with self._engine.begin() as db:
+        with self._writing(session) as db:
             row = db.execute(select(table).where(this)).one_or_none()
             if row is None:
                 raise KeyError(f"{session} has no episode {number}-{attempt}")
             if not row.counts and not row.invalid:
                 raise ValueError(f"episode {number}-{attempt} of {session} does not count anyway")
             still = this & table.c.counts
-            db.execute(update(table).where(still).values(counts=False, invalid=reason))
+            if db.execute(update(table).where(still).values(counts=False, invalid=reason)).rowcount:
+                _add_link(db, session, f"{number}-{attempt}")
             return _episode(db.execute(select(table).where(this)).one())
 
     def episodes(
@@ -435,7 +500,7 @@ class SqlStore(SessionStore):
 
     def put_certificate(self, session: str, certificate: StoredCertificate) -> None:
         """Store a certificate; see the base class."""
-        with self._engine.begin() as db:
+        with self._writing(session) as db:
             _one_session(db, session)
             _insert(
                 db,
@@ -448,6 +513,7 @@ class SqlStore(SessionStore):
                 ),
                 f"{session} has a certificate for n = {certificate.n}",
             )
+            _add_link(db, session, f"certificate {certificate.n}")
 
     def certificates(self, session: str) -> dict[int, StoredCertificate]:
         """Return all certificates of a session by n, the number of episodes certified."""
@@ -468,11 +534,12 @@ class SqlStore(SessionStore):
         misfit: str = "",
     ) -> Session:
         """End a session and store its profile at once; see the base class."""
-        with self._engine.begin() as db:
+        with self._writing(session) as db:
             if _one_session(db, session).state.over:
                 raise AlreadyFinishedError(f"{session} is over")
             _change_state(db, session, state, reason)
             db.execute(insert(schema.profiles).values(session=session, profile=dict(profile)))
+            _add_link(db, session, "profile")
             _set_knowledge(db, session, capabilities, misfit)
             return _one_session(db, session)
 
@@ -480,19 +547,53 @@ class SqlStore(SessionStore):
         """Return the exported profile; None if the session has none yet."""
         table = schema.profiles
         with self._reader.connect() as db:
-            text = db.scalar(select(table.c.profile).where(table.c.session == session))
-        return None if text is None else records.read_json(f"profile of {session}", text)
+            found = db.scalar(select(table.c.profile).where(table.c.session == session))
+        return None if found is None else records.read_json(f"profile of {session}", found)
+
+    def chain(self, session: str) -> Chain:
+        """Return the chain of a session beside what is stored now; see the base class."""
+        table = schema.chain
+        columns = (table.c.what, table.c.content, table.c.recording, table.c.digest)
+        with self._reader.connect() as db:
+            rows = db.execute(
+                select(*columns).where(table.c.session == session).order_by(table.c.seq)
+            )
+            return Chain(tuple(Link(*row) for row in rows), _contents(db, session))
 
     def close(self) -> None:
         """Close all connections to the database."""
         self._engine.dispose()
 
 
+def _engine(url: str, **options: Any) -> Engine:
+    for scheme in ("postgres://", "postgresql://"):
+        if url.startswith(scheme):
+            url = "postgresql+psycopg://" + url.removeprefix(scheme)
+    if not url.startswith("sqlite:"):
+        options["pool_pre_ping"] = True  # a database that was restarted is found again
+    try:
+        return create_engine(url, **options)
+    except NoSuchModuleError as error:
+        raise StoreUnreachableError(
+            "only SQLite and PostgreSQL are supported; give "
+            "postgresql://USER:PASSWORD@HOST/DATABASE"
+        ) from error
+    except ArgumentError:
+        raise StoreUnreachableError(
+            "the store is no URL of a database; give postgresql://USER:PASSWORD@HOST/DATABASE"
+        ) from None
+    except ModuleNotFoundError as error:
+        raise StoreUnreachableError(
+            f"the driver of the database is missing ({error.name}); install it with: "
+            "pip install 'animalcat[postgres]'"
+        ) from error
+
+
 def _configure_sqlite(connection: Any, _: ConnectionPoolEntry) -> None:
     # SQLAlchemy, not the driver, begins transactions (see `_begin`).
     connection.isolation_level = None
+    _write_ahead(connection)
     for pragma in (
-        "journal_mode=WAL",
         # FULL and not NORMAL: in WAL mode, NORMAL may lose the last commits when power fails, and
         # an acknowledged outcome must not be lost. FULL costs one fsync per commit, two per
         # episode.
@@ -503,11 +604,87 @@ def _configure_sqlite(connection: Any, _: ConnectionPoolEntry) -> None:
         connection.execute(f"PRAGMA {pragma}")
 
 
+def _write_ahead(connection: Any) -> None:
+    # The first change of the mode needs the file alone, and SQLite does not wait for that.
+    for _ in range(_WAL_TRIES):
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError:
+            time.sleep(_WAL_PAUSE_SECONDS)
+        else:
+            return
+    connection.execute("PRAGMA journal_mode=WAL")
+
+
 def _begin(connection: Connection) -> None:
     # A transaction that first reads and then writes would fail with "database is locked" if another
     # one wrote in between. Taking the write lock at once makes it wait instead.
     reads = connection.get_execution_options().get("animalcat_reads", False)
     connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+
+
+def _begin_alone(connection: Connection) -> None:
+    # On PostgreSQL too, transactions that write come one after another. They are few and short, and
+    # what holds on one of the two databases then holds on the other.
+    if not connection.get_execution_options().get("animalcat_reads", False):
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": WRITE_LOCK})
+
+
+def _contents(db: Connection, session: str, only: str = "") -> dict[str, str]:
+    """Return the digest of everything of a session that is stored for good, by what it is.
+
+    Args:
+        db: A transaction.
+        session: Its id.
+        only: The one thing that is wanted; empty for all.
+    """
+    table, episodes = schema.sessions, schema.episodes
+    found: dict[str, str] = {}
+    if only in ("", BEGINNING):
+        kept = (table.c.id, table.c.spec, table.c.created)
+        for row in db.execute(select(*kept).where(table.c.id == session)).mappings():
+            found[BEGINNING] = content_digest(dict(row))
+    if not only or "-" in only:
+        query = select(episodes).where(
+            episodes.c.session == session, episodes.c.outcome.is_not(None)
+        )
+        if only:
+            number, attempt = only.split("-")
+            query = query.where(
+                episodes.c.number == int(number), episodes.c.attempt == int(attempt)
+            )
+        for row in db.execute(query).mappings():
+            found[f"{row['number']}-{row['attempt']}"] = content_digest(dict(row))
+    if not only or only.startswith("certificate"):
+        query = select(schema.certificates).where(schema.certificates.c.session == session)
+        for row in db.execute(query).mappings():
+            found[f"certificate {row['n']}"] = content_digest(dict(row))
+    if only in ("", "profile"):
+        query = select(schema.profiles).where(schema.profiles.c.session == session)
+        for row in db.execute(query).mappings():
+            found["profile"] = content_digest(dict(row))
+    return found
+
+
+def _add_link(db: Connection, session: str, what: str, recording: str | None = None) -> None:
+    """Add a link about something that has just been stored.
+
+    Args:
+        db: The transaction in which it was stored.
+        session: The session.
+        what: What the link is about.
+        recording: Digest of the recording; None for that of the last link about the same.
+    """
+    table = schema.chain
+    mine = select(table).where(table.c.session == session).order_by(table.c.seq.desc()).limit(1)
+    last = db.execute(mine).one_or_none()
+    if recording is None:
+        known = db.execute(mine.where(table.c.what == what)).one_or_none()
+        recording = "" if known is None else str(known.recording)
+    content = _contents(db, session, what)[what]
+    made = make_link("" if last is None else last.digest, what, content, recording)
+    seq = 0 if last is None else last.seq + 1
+    db.execute(insert(table).values(session=session, seq=seq, **made._asdict()))
 
 
 def _numbers(token: str, n: int) -> list[int]:

@@ -26,6 +26,7 @@ from animalcat.service.model import (
     StoredCertificate,
 )
 from animalcat.service.storage.base import AlreadyFinishedError, InUseError, SessionStore
+from animalcat.service.storage.chain import make_link
 from animalcat.service.storage.listing import (
     BadPageError,
     CampaignFilter,
@@ -112,6 +113,30 @@ class StorageSuite:
         assert [found.allowed for found in store.sessions()] == [3, 8]
         store.allow({session: 9, "other": 4})
         assert [found.allowed for found in store.sessions()] == [4, 9]
+
+    def test_what_is_stored_for_good_is_chained(self, store: SessionStore, session: str) -> None:
+        """A link says what it is about, and holds the digest of what is stored now."""
+        store.open_episode(attempt(session, 0))
+        assert [link.what for link in store.chain(session).links] == ["session"]
+        store.finish_episode(finished(attempt(session, 0)), "ab" * 32)
+        store.invalidate_episode(session, 0, 0, "a bad day")
+        store.put_certificate(session, StoredCertificate(16, True, {"a": 0.1}))
+        store.finish_session(session, SessionState.FINISHED, "enough", {"nodes": {}}, STATUS)
+        links, now = store.chain(session)
+        about = ["session", "0-0", "0-0", "certificate 16", "profile"]
+        assert [link.what for link in links] == about
+        assert now == {link.what: link.content for link in links}
+        assert [link.recording for link in links] == ["", "ab" * 32, "ab" * 32, "", ""]
+        before = ""
+        for link in links:
+            assert link == make_link(before, link.what, link.content, link.recording)
+            before = link.digest
+
+    def test_sessions_are_counted_by_state(self, store: SessionStore, session: str) -> None:
+        """A state that no session is in is left out."""
+        store.create_session("other", SPEC, NOW)
+        store.set_state(session, SessionState.RUNNING)
+        assert store.count_sessions() == {"WAITING": 1, "RUNNING": 1}
 
     def test_sessions_are_allowed_all_or_none(self, store: SessionStore, session: str) -> None:
         """If one session does not exist, the others keep their numbers."""

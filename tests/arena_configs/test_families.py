@@ -46,6 +46,7 @@ def test_navigation_is_fixed_clean_and_passable(navigation: list[FamilyInstance]
             assert loaded.config == ArenaConfig(arenas={0: arena})
 
 
+@pytest.mark.slow
 def test_navigation_covers_its_demands(navigation: list[FamilyInstance]) -> None:
     rng = np.random.default_rng(0)
     rows = [(measure_features(place(i.arena, rng)).values, i.paradigm) for i in navigation]

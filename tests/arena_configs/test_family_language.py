@@ -234,7 +234,9 @@ arena:
 """
     tiny = read_family(text, "tiny.yaml")
     assert {one.parameters["far"] for one in drawn(tiny, 2)} == {5.0, 9.0}
-    with pytest.raises(ArenaError, match=r"paradigm tiny: no arena .* was drawn before"):
+    with pytest.raises(
+        ArenaError, match=r"tiny.yaml:2: name: .*paradigm tiny: no arena .* was drawn before"
+    ):
         drawn(tiny, 3)
 
 

@@ -46,7 +46,13 @@ def test_the_first_categories_of_the_testbed_are_there() -> None:
     assert all(family(name).name == name for name in WRITTEN)
 
 
-@pytest.mark.parametrize("name", WRITTEN)
+DEAR = {"hiding-separable"}
+"""Families of which a few instances cost many seconds."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow if n in DEAR else ()) for n in WRITTEN]
+)
 def test_claims_hold_and_arenas_are_explicit_and_clean(name: str) -> None:
     one = family(name)
     rng = np.random.default_rng(11)

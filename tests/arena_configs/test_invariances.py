@@ -8,21 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from animalcat.arena_configs.features import FEATURES, Reading, measure_features
-from animalcat.arena_configs.model import RGB, Arena, Item, Vector3
+from animalcat.arena_configs.model import RGB, Arena, Item
 from animalcat.arena_configs.placement import place
 from tests.symmetry import COLOURS, PAINTED, SYMMETRIES
+from tests.things import thing as unpainted
 
 
-def thing(
-    name: str, x: float, z: float, *size: float, y: float = 0, yaw: float = 0, shade: int = 60
-) -> Item:
-    return Item(
-        name=name,
-        positions=(Vector3(x=x, y=y, z=z),),
-        sizes=(Vector3(x=size[0], y=size[1], z=size[2]),) if size else (),
-        rotations=(yaw,),
-        colors=(RGB(r=shade, g=250 - shade, b=shade / 2),) if name in PAINTED else (),
-    )
+def thing(name: str, x: float, z: float, *size: float, shade: int = 60, **more: float) -> Item:
+    """One object, painted if it may have any colour."""
+    paint = {"colors": (RGB(r=shade, g=250 - shade, b=shade / 2),)} if name in PAINTED else {}
+    return unpainted(name, x, z, *size, **more, **paint)
 
 
 def readings(*items: Item, **about: object) -> dict[str, Reading]:

@@ -11,12 +11,7 @@ from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import Arena, GrantReward, Item, Vector3
 from animalcat.arena_configs.placement import place
 from animalcat.arena_configs.reach import unreachable_goals
-
-
-def thing(name: str, x: float, z: float, *size: float, y: float = 0, yaw: float = 0) -> Item:
-    side = (Vector3(x=size[0], y=size[1], z=size[2]),) if size else ()
-    return Item(name=name, positions=(Vector3(x=x, y=y, z=z),), sizes=side, rotations=(yaw,))
-
+from tests.things import thing
 
 AGENT = thing("Agent", 20, 5)
 GOAL = thing("GoodGoal", 20, 30, 1, 1, 1)

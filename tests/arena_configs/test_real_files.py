@@ -59,6 +59,7 @@ def test_competition_needs_no_leniency(competition: dict[Path, LoadedConfig]) ->
         assert f"t: {loaded.config.first.time_limit}" in text
 
 
+@pytest.mark.slow
 def test_piaagets_oddities_are_all_found(piaagets: dict[Path, LoadedConfig]) -> None:
     """The three kinds of section 1.12 of the reference that this subset can hold."""
     expected: collections.Counter[str] = collections.Counter()

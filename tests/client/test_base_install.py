@@ -55,14 +55,17 @@ def run(base: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
 def test_it_talks_to_any_server(
     base: dict[str, str], server: Server, make_session: MakeSession
 ) -> None:
-    session = make_session(agent="builtin:forward", max_episodes=1)
+    session = make_session(agent="builtin:forward+lapses=0.5", max_episodes=1)
     id_ = session.name.removeprefix("sessions/")
     played = run(
         base,
         *("agent", "run", "--connect", server.address, "--session", id_),
-        *("--agent", "builtin:forward", "--json"),
+        *("--agent", "builtin:forward+lapses=0.5", "--json"),
     )
     assert played.returncode == 0, played.stderr
+    for verb in ("list", "limits"):
+        listed = run(base, "agent", verb, "--json")
+        assert listed.returncode == 0, listed.stderr
     for words in (
         ["session", "list"],
         ["session", "show", id_],

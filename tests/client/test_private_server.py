@@ -9,10 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
 
+import pytest
+
 import animalcat
 from animalcat.service.host.private import server_for
 
 
+@pytest.mark.slow
 def test_commands_that_start_at_once_share_a_server(tmp_path: Path) -> None:
     together = Barrier(3)
 

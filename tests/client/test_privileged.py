@@ -18,6 +18,7 @@ from .conftest import MakeSession, Server
 PRIVILEGED = replace(ObservationSpec(), privileged=True)
 
 
+@pytest.mark.slow
 def test_the_planner_plays_a_privileged_session(
     server: Server, client: animalcat.Client, make_session: MakeSession
 ) -> None:

@@ -114,6 +114,7 @@ def test_braitenberg_says_that_it_needs_rays() -> None:
         BraitenbergAgent().reset(EpisodeInfo(0, 0, ObservationSpec(rays=None)))
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_braitenberg_passes_far_more_of_the_easy_competition_than_random(
     data_dir: Path, capsys: pytest.CaptureFixture[str]
@@ -176,7 +177,7 @@ def test_a_class_of_a_file_is_made_and_sees_its_neighbours(agent_file: Path) -> 
 @pytest.mark.parametrize(
     ("reference", "message"),
     [
-        ("builtin:clever", "there are: braitenberg, forward, planner, random"),
+        ("builtin:clever", "there are: braitenberg, forward, planner, random, scout"),
         ("braitenberg", "expected builtin:NAME or path/to/file.py:ClassName"),
         ("builtin:", "expected builtin:NAME"),
         ("{folder}/mine.txt:Mine", "expected builtin:NAME"),

@@ -46,6 +46,7 @@ def test_cells_that_disagree_are_named() -> None:
     assert "third: 1, found no reward" in row["note"]
 
 
+@pytest.mark.slow
 def test_a_sample_of_arenas_agrees(data_dir: Path) -> None:
     """One in 150 arenas; the whole table is that of `animalcat bench demands`."""
     rows = dict(list(demands.table(data_dir / demands.FOLDER).items())[::150])

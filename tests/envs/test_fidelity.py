@@ -23,6 +23,7 @@ def test_rewards_and_times_are_the_real_build_s_also_where_there_is_no_data(
     json.dumps(list(rows.values()))
 
 
+@pytest.mark.slow
 def test_speed_has_a_row_for_every_target(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("ANIMALCAT_DATA", str(tmp_path))
     rows = {row["name"]: row for row in simulator.speed(quick=True)}

@@ -250,7 +250,7 @@ def test_render_shows_the_camera() -> None:
         ({"sensors": ["camera"]}, "choose from rays"),
         ({"sensors": []}, "choose from"),
         ({"backend": "unreal"}, "the backends are: sim"),
-        ({"render_mode": "human"}, "rgb_array"),
+        ({"render_mode": "ansi"}, "rgb_array"),
         ({"camera": True, "resolution": 3}, "4..512"),
         ({"decision_period": 0}, "1..20"),
     ],
@@ -277,3 +277,46 @@ def test_a_step_without_an_episode_is_an_error() -> None:
 def test_registering_twice_is_fine() -> None:
     register_environments()
     assert "animalcat/Arena-v0" in gymnasium.registry
+
+
+def test_a_window_shows_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    env = gymnasium.make("animalcat/Arena-v0", render_mode="human", decision_period=20)
+    assert env.metadata["render_fps"] == 2  # 0.4 s a decision, rounded
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.render()
+    arena = env.unwrapped
+    assert isinstance(arena, ArenaEnv)
+    window = arena._window
+    assert window is not None
+    monkeypatch.setattr(window, "_rate", 0)  # as fast as it goes
+    env.reset(seed=3)
+    seen = [window.pixels()]
+    for _ in range(3):
+        env.step(np.array([1, 1]))
+        assert env.render() is None
+        seen.append(window.pixels())
+    plain = ArenaEnv(render_mode="rgb_array", decision_period=20)
+    plain.reset(seed=3)
+    for number, pixels in enumerate(seen):
+        if number:
+            plain.step(np.array([1, 1]))
+        frame = plain.render()
+        assert frame is not None
+        np.testing.assert_array_equal(pixels, frame.repeat(2, 0).repeat(2, 1))
+    plain.close()
+    env.close()
+    env.close()
+    with pytest.raises(RuntimeError, match="not open"):
+        window.pixels()
+
+
+def test_a_window_that_cannot_open_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SDL_VIDEODRIVER", "none such")
+    env = ArenaEnv(render_mode="human")
+    with pytest.raises(RuntimeError, match="SDL_VIDEODRIVER=dummy"):
+        env.reset(seed=1)
+    env.close()
+    monkeypatch.setitem(sys.modules, "pygame", None)
+    with pytest.raises(ImportError, match=r"animalcat\[render\]"):
+        ArenaEnv(render_mode="human")

@@ -8,23 +8,18 @@ import numpy as np
 import pytest
 
 from animalcat.arena_configs.features import FEATURES, Reading, Survey, measure_features
-from animalcat.arena_configs.model import RGB, Arena, Item, Vector3
+from animalcat.arena_configs.model import RGB, Arena, Item
 from animalcat.arena_configs.placement import place
 from animalcat.envs.measure import measure_playing
 from tests.symmetry import PAINTED, SYMMETRIES
+from tests.things import thing as unpainted
 
 
-def thing(
-    name: str, x: float, z: float, *size: float, y: float = 0, yaw: float = 0, wait: float = 0
-) -> Item:
-    return Item(
-        name=name,
-        positions=(Vector3(x=x, y=y, z=z),),
-        sizes=(Vector3(x=size[0], y=size[1], z=size[2]),) if size else (),
-        rotations=(yaw,),
-        colors=(RGB(r=40, g=90, b=200),) if name in PAINTED else (),
-        frozen_agent_delays=(wait,) if wait else (),
-    )
+def thing(name: str, x: float, z: float, *size: float, wait: float = 0, **more: float) -> Item:
+    """One object, painted if it may have any colour; an agent may be held for a while."""
+    paint = {"colors": (RGB(r=40, g=90, b=200),)} if name in PAINTED else {}
+    held = {"frozen_agent_delays": (wait,)} if wait else {}
+    return unpainted(name, x, z, *size, **more, **paint, **held)
 
 
 def ball(x: float, z: float, size: float = 1, y: float = 0, name: str = "GoodGoal") -> Item:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from itertools import count, repeat
 
 import pytest
 
 from animalcat.envs.patience import Patience, Watchdog
+from animalcat.envs.pulse import Pulse
 
 PATIENCE = Patience(quiet_seconds=20.0, cpu_seconds=100.0)
 
@@ -40,3 +42,16 @@ def test_a_machine_that_slept_once_has_not_hung() -> None:
     cpu = iter([1.0, 2.0, 2.0, *(2.0 + 0.1 * k for k in range(1, 300))])
     assert given_up(clock, cpu) == (300, "")
     assert given_up(count(0.0, 5.0), repeat(1.0))[0] == 4
+
+
+def test_a_pulse_is_seen_by_the_other_process() -> None:
+    ours = Pulse()
+    theirs = Pulse(os.dup(ours.fd))
+    theirs.beat()
+    assert ours.read() == 1
+    theirs.rest()
+    assert ours.read() == theirs.read() == 2
+    theirs.rest()
+    assert ours.read() == 2
+    ours.close()
+    theirs.close()

@@ -25,36 +25,18 @@ from animalcat.wire import (
     spec_from_proto,
     spec_to_proto,
 )
+from tests.things import AGENT, GOAL, ON_FOOT, thing
 
 if TYPE_CHECKING:
     from animalcat.envs.state import State
 
-
-def thing(
-    name: str, x: float, z: float, *size: float, y: float = 0, yaw: float = 0, **more: Any
-) -> Item:
-    sizes = (Vector3(x=size[0], y=size[1], z=size[2]),) if size else ()
-    place = Vector3(x=x, y=y, z=z)
-    return Item(name=name, positions=(place,), sizes=sizes, rotations=(yaw,), **more)
-
-
-AGENT = thing("Agent", 20, 5)
-GOAL = thing("GoodGoal", 20, 35, 2, 2, 2)
 ARENAS = {
-    "open": (AGENT, GOAL),
-    "behind": (thing("Agent", 20, 5, yaw=180), GOAL),
-    "zigzag": (AGENT, thing("Wall", 15, 15, 30, 3, 1), thing("Wall", 25, 25, 30, 3, 1), GOAL),
+    **ON_FOOT,
     "pocket": (
         AGENT,
         thing("Wall", 20, 15, 12, 3, 1),
         thing("Wall", 14, 11, 1, 3, 8),
         thing("Wall", 26, 11, 1, 3, 8),
-        GOAL,
-    ),
-    "between lava": (
-        AGENT,
-        thing("DeathZone", 9, 20, 18, 0.5, 10),
-        thing("DeathZone", 31, 20, 18, 0.5, 10),
         GOAL,
     ),
     "bent between lava": (
@@ -63,12 +45,6 @@ ARENAS = {
         thing("DeathZone", 25, 22, 30, 0.5, 2),
         thing("HotZone", 20, 30, 10, 0.5, 4),
         GOAL,
-    ),
-    "ramp": (
-        AGENT,
-        thing("Wall", 20, 33, 12, 2, 12),
-        thing("Ramp", 20, 24, 5, 2, 6, yaw=180),
-        thing("GoodGoal", 20, 35, 2, 2, 2, y=2),
     ),
     "drop": (
         thing("Agent", 20, 5, y=2),

@@ -8,53 +8,15 @@ import numpy as np
 import pytest
 
 from animalcat.arena_configs.features import Survey
-from animalcat.arena_configs.model import Arena, Item, Vector3
+from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.placement import place
 from animalcat.arena_configs.routes import Route
 from animalcat.envs.sim.environment import SimEnvironment
 from animalcat.envs.types import ObservationSpec
+from tests.things import ON_FOOT
 
 SECONDS_PER_DECISION = 0.06
 DEGREES_PER_DECISION = 6.0
-
-
-def thing(name: str, x: float, z: float, *size: float, y: float = 0, yaw: float = 0) -> Item:
-    sizes = (Vector3(x=size[0], y=size[1], z=size[2]),) if size else ()
-    return Item(name=name, positions=(Vector3(x=x, y=y, z=z),), sizes=sizes, rotations=(yaw,))
-
-
-AGENT = thing("Agent", 20, 5)
-GOAL = thing("GoodGoal", 20, 35, 2, 2, 2)
-ARENAS = {
-    "open": (AGENT, GOAL),
-    "behind": (thing("Agent", 20, 5, yaw=180), GOAL),
-    "zigzag": (AGENT, thing("Wall", 15, 15, 30, 3, 1), thing("Wall", 25, 25, 30, 3, 1), GOAL),
-    "step": (AGENT, thing("Wall", 20, 20, 40, 0.2, 10), GOAL),
-    "ramp": (
-        AGENT,
-        thing("Wall", 20, 33, 12, 2, 12),
-        thing("Ramp", 20, 24, 5, 2, 6, yaw=180),
-        thing("GoodGoal", 20, 35, 2, 2, 2, y=2),
-    ),
-    "down": (
-        thing("Agent", 20, 5, y=1),
-        thing("Wall", 20, 20, 1, 1, 40),
-        thing("GoodGoal", 32, 30, 1, 1, 1),
-    ),
-    "tunnel": (
-        AGENT,
-        thing("CylinderTunnel", 20, 20, 6, 6, 6),
-        thing("Wall", 8.3, 20, 16.6, 5, 1),
-        thing("Wall", 31.7, 20, 16.6, 5, 1),
-        GOAL,
-    ),
-    "between lava": (
-        AGENT,
-        thing("DeathZone", 9, 20, 18, 0.5, 10),
-        thing("DeathZone", 31, 20, 18, 0.5, 10),
-        GOAL,
-    ),
-}
 
 
 def walked(arena: Arena, way: Route, yaw: float) -> tuple[float, float]:
@@ -89,9 +51,9 @@ def _passed(a: tuple[float, ...], b: tuple[float, ...], x: float, z: float) -> b
     return away < 0.35 or (away < 1.5 and beyond)
 
 
-@pytest.mark.parametrize("name", ARENAS)
+@pytest.mark.parametrize("name", ON_FOOT)
 def test_a_way_is_walked_in_its_time(name: str) -> None:
-    arena = Arena(time_limit=500, items=ARENAS[name])
+    arena = Arena(time_limit=500, items=ON_FOOT[name])
     placement = place(arena, np.random.default_rng(0))
     assert not placement.skipped
     way = Survey(placement).way

@@ -205,6 +205,7 @@ async def test_a_failed_worker_is_a_fault_and_the_next_load_has_a_new_one(
     await worker.close()
 
 
+@pytest.mark.slow
 async def test_a_worker_that_works_is_waited_for_to_a_limit_of_its_work() -> None:
     worker = WorkerClient("point", BOTH, command=COMMAND, patience=Patience(0.5, 5.0))
     await worker.load(ARENA, 0)

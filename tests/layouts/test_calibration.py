@@ -37,6 +37,7 @@ def test_instances_are_spread_over_the_declared_ranges(name: str, variant: str) 
             assert len(set(column.tolist())) > 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_shipped_layouts_are_calibrated(name: str) -> None:
     # A quick version: the results of 1,000 agents a variant are in docs/reproduction.md.

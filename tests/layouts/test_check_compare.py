@@ -81,6 +81,13 @@ def test_profiles_compare(profiles: list[Path], tmp_path: Path) -> None:
     assert path["rise"] == [None, pytest.approx(span["more"])]
     assert picture.read_text().lstrip().startswith("<?xml")
 
+    # A campaign's profiles are in one file, by agent.
+    campaign = tmp_path / "campaign.json"
+    by_agent = {path.stem: json.loads(path.read_text()) for path in profiles}
+    campaign.write_text(json.dumps({"campaign": "c", "profiles": by_agent}))
+    again = run("compare", campaign, "--steps", "1000,5000", "--json")
+    assert json.loads(again.stdout)["trajectory"] == report["trajectory"]
+
     text = run("compare", *profiles, "--steps", "1000,5000").stdout
     for words in ("Ranks; 1 has the most", "Differences from early", "Checkpoints", "no draws"):
         assert words in text

@@ -64,6 +64,7 @@ def test_prior_p_values_are_exact(aaio: Layout, battery: Instances) -> None:
     assert 0.4 <= np.mean(shares < 0.5) <= 0.6
 
 
+@pytest.mark.slow
 def test_residuals_are_quiet_on_agents_of_the_layout(
     permanence: Layout, battery: Instances
 ) -> None:

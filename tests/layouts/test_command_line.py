@@ -10,12 +10,15 @@ from typing import Any
 
 import jsonschema
 import pytest
+import typer
 from scipy.stats import spearmanr
 from typer.testing import CliRunner, Result
 
 from animalcat.cli.layout.commands import app_for
+from animalcat.cli.layout.outcomes import read_table
 from animalcat.layouts.library import LAYOUTS, variants
 from animalcat.layouts.reproduce.olympics import INSTANCES
+from animalcat.outcomes import outcomes_bytes, read_outcomes
 
 # Means of navigationAbility and visualAbility and the success rate that Burden et al. 2023 print in
 # Figure 9, for the entrants whose outcomes are in the data folder.
@@ -181,6 +184,27 @@ def test_fit_of_a_small_table(folder: Path) -> None:
     jsonschema.validate(entries, schema())
     counts = [(e["agent"], e["successes"], e["instances"]) for e in entries]
     assert counts == [("me", 1, 2), ("you", 1, 1)]
+
+
+def test_imported_outcomes_are_a_table_for_layouts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (
+        "instance,paradigm,outcome,agent,goalSize [m]\n"
+        "a,p,success,me,1.5\nb,p,failure,me,2\na,p,fault,me,1.5\na,p,failure,you,1.5\n"
+    )
+    content = outcomes_bytes(read_outcomes(text.encode()), "parquet")
+    (tmp_path / "outcomes").mkdir()
+    (tmp_path / "outcomes" / "mine.parquet").write_bytes(content)
+    table = read_table(Path("mine"), [], tmp_path)
+    assert table.agents == ("me", "you")
+    played, y = table.of("me")
+    assert (played.names, y.tolist()) == (("a", "b"), [1.0, 0.0])
+    assert played.column("goalSize").tolist() == [1.5, 2.0]
+    assert read_table(Path("mine"), ["you"], tmp_path).of("you")[1].tolist() == [0.0]
+    with pytest.raises(typer.Exit):
+        read_table(Path("mine"), ["her"], tmp_path)
+    assert "table mine: no agent 'her'; agents: me, you" in capsys.readouterr().err
 
 
 @pytest.mark.slow

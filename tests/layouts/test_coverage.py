@@ -20,6 +20,7 @@ Floats = npt.NDArray[np.float64]
 AGENTS = 60
 
 
+@pytest.mark.slow
 def test_coverage_at_the_stopping_time(
     aaio: Layout, draw_instances: Callable[[int, int], Floats]
 ) -> None:

@@ -71,6 +71,7 @@ def play(name: str) -> tuple[Json, dict[str, Any]]:
     """
     notebook: Json = json.loads((NOTEBOOKS / name).read_text("utf-8"))
     names: dict[str, Any] = {"__name__": "notebook"}
+    importlib.import_module("matplotlib.pyplot").close("all")  # what other tests have left open
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     for count, cell in enumerate(cells, start=1):
         printed = io.StringIO()

@@ -27,7 +27,10 @@ def schema(name: str) -> Draft202012Validator:
 def profiles(aaio: Layout) -> list[Profile]:
     posterior = LivePosterior(aaio, 1)
     posterior.update([10.0, 1.0, 0.0, 0.0], True, 1)
-    status = {"navigationAbility": "measured", "visualAbility": "limited by noise"}
+    status = {
+        "navigationAbility": "precise, if the layout holds",
+        "visualAbility": "limited by noise",
+    }
     provenance = {"agent": "builtin:forward", "seed": 3}
     return [
         Profile.of_live(posterior, status, provenance),

@@ -115,6 +115,7 @@ def test_an_agent_that_fails_at_lava() -> None:
     assert errors["lavaAbility"] < 0.05
 
 
+@pytest.mark.slow
 def test_what_a_layout_is_told_decides_what_it_can_say() -> None:
     """Agent 21 solves basic and grid tasks only; agent 12 is biased to the right."""
     told, refined, corrected = (
@@ -203,6 +204,10 @@ def test_tables_are_means() -> None:
         (["burden2023", "--part", "figure-9"], "give --data, or set ANIMALCAT_DATA"),
         (["burden2023", "--part", "tables", "--olympics", "steep"], "valid: "),
         (["burden2023", "--part", "figure-9", "--data", "nowhere"], "final_rewards.csv: No such"),
+        (["testbed"], "testbed needs the entrants' outcomes"),
+        (["testbed", "--part", "tables"], "testbed has no parts"),
+        (["testbed", "--data", "nowhere"], "final_rewards.csv: No such"),
+        (["testbed", "--data", "nowhere", "--variant", "round"], "valid: "),
     ],
 )
 def test_bad_input_is_named(

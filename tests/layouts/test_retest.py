@@ -6,7 +6,7 @@ import numpy as np
 import pymc as pm
 import pytest
 
-from animalcat.layouts.adaptive.retest import Retest
+from animalcat.layouts.adaptive.retest import DeterminismPrior, Retest, learnt_prior
 from animalcat.layouts.inference.backend.graph import WEIGHTS, build_model
 from animalcat.layouts.inference.certificate import certify
 from animalcat.layouts.inference.evaluator import Evaluator
@@ -216,3 +216,34 @@ def test_fits_refuse_wrong_weights(aaio: Layout, weights: list[float], words: st
     features = [[10.0, 1.0, 0.0, 0.0]] * 2
     with pytest.raises(ValueError, match=words):
         fit(FitRequest(aaio, features, [1.0, 0.0], 1, weights=weights))
+
+
+def test_a_prior_of_earlier_agents_saves_repeats() -> None:
+    """Where half act at random and half deterministically, one disagreement says which."""
+    halves = DeterminismPrior(0.5, 0.5)
+    known, unknown = Retest(halves), Retest()
+    assert known.determinism == pytest.approx(0.5)
+    for retest in (known, unknown):
+        retest.update(same=False, chance=0.5)
+    assert known.weights([1])[0] > 0.99 > unknown.weights([1])[0]
+    assert known.sd < 0.01 < unknown.sd
+
+
+def test_the_shares_of_earlier_agents_are_learnt() -> None:
+    g = np.random.default_rng(4)
+
+    def pairs(deterministic: bool) -> list[tuple[bool, float]]:
+        anew = g.random(12) < 0.5
+        return [(True if deterministic else bool(one), 0.5) for one in anew]
+
+    found = learnt_prior([pairs(i < 6) for i in range(24)])
+    assert found.deterministic == pytest.approx(0.25, abs=0.1)
+    assert found.random > 0.5
+    none = learnt_prior([])
+    assert none.random == pytest.approx(1 / 3, abs=0.01)
+    assert none.deterministic == pytest.approx(1 / 3, abs=0.01)
+
+
+def test_shares_above_a_whole_are_refused() -> None:
+    with pytest.raises(ValueError, match="more than 1"):
+        DeterminismPrior(0.7, 0.5)

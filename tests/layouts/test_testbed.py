@@ -321,21 +321,3 @@ def test_the_command(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out
     for words in ("all entrants (3)", "testbed (graded)", "rate by category", "navigationAbility"):
         assert words in shown
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["testbed"], "testbed needs the entrants' outcomes"),
-        (["testbed", "--part", "tables"], "testbed has no parts"),
-        (["testbed", "--data", "nowhere"], "final_rewards.csv: No such"),
-        (["testbed", "--data", "nowhere", "--variant", "round"], "valid: "),
-    ],
-)
-def test_bad_input_is_named(
-    arguments: list[str], words: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("ANIMALCAT_DATA", raising=False)
-    result = run(*arguments)
-    assert result.exit_code == 2
-    assert words in result.stderr

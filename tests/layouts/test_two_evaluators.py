@@ -27,12 +27,13 @@ from animalcat.layouts.model.links import (
     Maximum,
     Minimum,
     NoiseMixture,
+    OddsShift,
     Product,
     Scaled,
     WeightedSum,
 )
 from animalcat.layouts.model.nodes import KINDS, LIKELIHOODS, default_source
-from animalcat.layouts.model.priors import PRIORS, HalfNormal, Normal, ScaledBeta
+from animalcat.layouts.model.priors import PRIORS, HalfNormal, MovedBeta, Normal, ScaledBeta
 from animalcat.layouts.model.spec import (
     Bernoulli,
     Beta,
@@ -86,6 +87,9 @@ def node_values(layout: Layout, theta: Floats, features: Floats) -> dict[str, An
             case NoiseMixture(a, b, nu):
                 chance = values[nu] if isinstance(nu, str) else nu
                 value = (1.0 - values[b]) * values[a] + values[b] * chance
+            case OddsShift(a, b):
+                odds = np.exp(values[b])
+                value = values[a] * odds / (1.0 - values[a] + values[a] * odds)
             case Formula(text):
                 value = MEANINGS[text](values)
             case other:
@@ -182,6 +186,8 @@ def layouts(draw: st.DrawFn) -> Layout:
     performances: list[str] = []
     for i in range(count):
         prior = ScaledBeta(0.0, draw(number), draw(number), draw(number))
+        if draw(st.booleans()):
+            prior = MovedBeta(0.0, prior.high, draw(number) - 1.5, draw(number))
         latents.append(Latent(f"ability{i}", "capability", "u", prior))
         demand = draw(
             st.sampled_from(
@@ -230,6 +236,9 @@ def layouts(draw: st.DrawFn) -> Layout:
             features.append(Feature("chance", ONE, 0.0, 1.0))
             nu = "chance"
         last = add("noisy", NoiseMixture(last, "noise", nu))
+    if draw(st.booleans()):
+        features.append(Feature("easiness", ONE, -8.0, 8.0))
+        last = add("eased", OddsShift(last, "easiness"))
     outcomes: list[OutcomeNode] = []
     for k, kind in enumerate(draw(st.lists(st.sampled_from(list(KINDS)), min_size=1, max_size=3))):
         root = draw(st.sampled_from([last, *performances])) if k else last
@@ -346,6 +355,7 @@ def agree(layout: Layout) -> None:
     np.testing.assert_allclose(got[sane], log_density[sane], atol=1e-6, rtol=1e-6)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(layouts())
 @pytest.mark.xdist_group("nuts")

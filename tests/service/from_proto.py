@@ -15,13 +15,14 @@ from animalcat.service.model import (
     Decision,
     Episode,
     Made,
+    MadeAs,
     Outcome,
     Session,
     SessionState,
 )
 from animalcat.v1 import sessions_pb2
 from animalcat.wire import ended_by_from_proto
-from animalcat.words import REASONS, STATUSES, word
+from animalcat.words import MADE_AS, REASONS, STATUSES, word
 
 
 def decision_from_proto(message: sessions_pb2.Decision) -> Decision:
@@ -114,7 +115,8 @@ def made_from_proto(decision: sessions_pb2.Decision) -> Made:
         missing=dict(made.missing),
         places=tuple(MarkedPlace(p.right, p.x, p.z, p.radius) for p in made.places),
     )
-    return Made(made.offer, instance, made.arena_yaml)
+    made_as = MadeAs(word(made.made_as, MADE_AS))
+    return Made(made.offer, instance, made.arena_yaml, made_as, made.distance, made.note)
 
 
 def peers_from_proto(peers: sessions_pb2.Peers) -> Peers:

@@ -287,7 +287,7 @@ class TestBackend:
             await stream.send(act(0, 0))
             await stream.receive("ask")
             for child in psutil.Process().children():
-                if "animalcat.envs.worker" in child.cmdline():
+                if "animalcat.service.session.direct" in child.cmdline():
                     os.kill(child.pid, signal.SIGKILL)
             await stream.send(act(1, 0))
             assert (await stream.receive("episode_end")).fault

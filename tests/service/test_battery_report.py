@@ -397,6 +397,7 @@ def test_the_page_stands_alone_and_shows_every_map(tmp_path: Path) -> None:
     jsonschema.validate(report.to_dict(), SCHEMA)
 
 
+@pytest.mark.slow
 def test_a_report_from_the_command_line(tmp_path: Path) -> None:
     def run(*words: str | Path) -> Any:
         line = [*map(str, words), "--data", str(tmp_path)]

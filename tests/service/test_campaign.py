@@ -124,6 +124,7 @@ def refusing(data: Path, name: str, what: str) -> Iterator[None]:
         database.execute(f"DROP TRIGGER {name}")
 
 
+@pytest.mark.slow
 async def test_errors_change_nothing_and_do_not_end_a_campaign(
     start: Start, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jsonschema
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -19,6 +20,9 @@ from animalcat.cli.main import build
 from animalcat.service.host.private import server_for
 from animalcat.service.host.settings import Settings
 
+PREDICTED = json.loads(
+    (Path(__file__).parents[2] / "animalcat/schemas/profile_predict.schema.json").read_text()
+)
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 ARENA = """!ArenaConfig
 arenas:
@@ -60,8 +64,9 @@ def arenas(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_session_from_the_command_line(arenas: Path, tmp_path: Path) -> None:
+    agent = "builtin:forward+lapses=0.1+delay=.2"
     done = animalcat(
-        *("session", "run", "--agent", "builtin:forward", "--battery", arenas, "--no-certify"),
+        *("session", "run", "--agent", agent, "--battery", arenas, "--no-certify"),
         *("--max-episodes", "2", "--camera", "16", "--target-sd", "0.01", "--json"),
         data=tmp_path,
     )
@@ -73,6 +78,7 @@ def test_a_session_from_the_command_line(arenas: Path, tmp_path: Path) -> None:
     assert "visualAbility" in told[0]
     result = json.loads(done.stdout)
     assert (result["state"], result["episodes"]) == ("finished", 2)
+    assert result["profile"]["provenance"]["agent"] == agent
     assert result["profile"]["nodes"]["visualAbility"]["status"] == "budget"
     assert len(list(Path(result["recordings"]).glob("*.mcap"))) == 2
     session = result["session"]
@@ -82,7 +88,17 @@ def test_a_session_from_the_command_line(arenas: Path, tmp_path: Path) -> None:
     page = tmp_path / "out" / "profile.html"
     with server_for(None, tmp_path):
         looked("profile", "export", session, "--format", "html", "-o", page, data=tmp_path)
-        assert "visualAbility" in page.read_text()
+        text = page.read_text()
+        assert "visualAbility" in text
+        assert f"animalcat episode replay {session} 1" in text
+        assert text.count("aria-label='Map of navigation-[/b]-") == 2
+        done = looked("profile", "predict", session, "--json", "--top", "1", data=tmp_path)
+        predicted = json.loads(done.stdout)
+        jsonschema.validate(predicted, PREDICTED)
+        assert predicted["covered"] == 4
+        played = {one["instance"] for one in predicted["predictions"] if one["played"]}
+        assert len(played) == 2
+        assert predicted["telling"][0]["instance"] not in played
         shown = looked("profile", "show", session, data=tmp_path)
         assert "navigationAbility" in shown.stdout
         assert "navigation-[/b]-" in looked("episode", "list", session, data=tmp_path).stdout
@@ -95,6 +111,7 @@ def test_a_session_from_the_command_line(arenas: Path, tmp_path: Path) -> None:
     assert not (Settings(home=tmp_path).home / "server.lock").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_session_that_waits_for_its_agent(arenas: Path, tmp_path: Path) -> None:
     create = ("session", "create", "--agent", "mine", "--battery", arenas, "--max-episodes", "2")
     done = animalcat(*create, data=tmp_path)
@@ -127,6 +144,7 @@ def test_features_are_written_as_they_are_read(tmp_path: Path) -> None:
     with server_for(None, tmp_path):
         first = looked(
             *("battery", "import", EXAMPLES / "garden", "--features", given, "--json"),
+            *("--names", "{task}"),
             data=tmp_path,
         )
         done = looked("battery", "features", "garden", "-o", written, data=tmp_path)
@@ -151,6 +169,12 @@ def test_features_are_written_as_they_are_read(tmp_path: Path) -> None:
     ("arguments", "code", "words"),
     [
         (["--agent", "builtin:nobody", "--battery", "navigation"], 2, "braitenberg"),
+        (["--agent", "builtin:random+sigth=3", "--battery", "navigation"], 2, "there are: sight"),
+        (
+            ["--agent", "builtin:braitenberg+sight=3", "--camera", "16", "--battery", "navigation"],
+            2,
+            "play without a camera",
+        ),
         (["--agent", "nobody.py:Agent", "--battery", "navigation"], 2, "nobody.py"),
         (["--agent", "nobody", "--battery", "navigation"], 2, "builtin:NAME"),
         (
@@ -167,6 +191,7 @@ def test_what_cannot_be_run(arguments: list[str], code: int, words: str, tmp_pat
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_an_agent_that_breaks_is_shown_and_the_session_can_go_on(
     arenas: Path, tmp_path: Path
 ) -> None:
@@ -202,6 +227,13 @@ def test_a_campaign_from_the_command_line(arenas: Path, tmp_path: Path) -> None:
         assert [row["campaign"] for row in listed] == [result["campaign"]]
         shown = looked("campaign", "show", result["campaign"], data=tmp_path)
         assert "Ranks; 1 has the most" in shown.stdout
+        page = tmp_path / "campaign.html"
+        done = looked("campaign", "report", result["campaign"], "-o", page, "--json", data=tmp_path)
+        told = json.loads(done.stdout)
+        assert not told["approximate"]  # every session keeps its draws
+        assert {row["name"] for row in told["ranking"]} == {"builtin:forward", "builtin:random"}
+        assert f"Campaign {result['campaign']}" in page.read_text()
+        assert "6 of 6 episodes were played" in page.read_text()
 
 
 @pytest.mark.slow

@@ -26,6 +26,7 @@ from animalcat.service.model import (
     Decision,
     Episode,
     Made,
+    Opponent,
     Outcome,
     Session,
     SessionSpec,
@@ -35,6 +36,7 @@ from animalcat.service.operations import Kind, State
 from animalcat.v1 import operations_pb2, sessions_pb2, types_pb2
 from animalcat.words import (
     COMBINES,
+    MADE_AS,
     OPERATIONS,
     OUTCOMES,
     POLICIES,
@@ -231,6 +233,8 @@ def test_answers_have_every_field_of_a_spec_set() -> None:
         observation_spec=ObservationSpec(camera=CameraSpec()),
         layout_digest="1",
         rules=1,
+        twins_of="campaign-1",
+        against=Opponent("s", "other", {"one": 1.0}),
     )
     message = converters.spec_of_session_to_proto(full)
     assert missing(message) == {
@@ -253,6 +257,7 @@ def missing(message: Message) -> set[str]:
         (STATES, sessions_pb2.SessionState),
         (STATUSES, sessions_pb2.MeasuringStatus),
         (REASONS, sessions_pb2.Reason),
+        (MADE_AS, sessions_pb2.MadeAs),
         (OUTCOMES, types_pb2.Outcome),
         (OPERATIONS, operations_pb2.OperationState),
     ],
@@ -295,3 +300,9 @@ def test_shares_are_checked(spec: SessionSpec, value: float) -> None:
         with pytest.raises(ServiceError, match=r"policy: random_share") as caught:
             converters.spec_of_session_from_proto(message)
         assert caught.value.code is Code.INVALID_REQUEST
+
+
+def test_a_status_of_an_older_version_has_its_word_of_today() -> None:
+    old = CapabilityStatus("navigationAbility", 1.0, 0.1, "10 m", "measured")
+    message = converters.capability_to_proto(old)
+    assert message.status == STATUSES["precise, if the layout holds"]

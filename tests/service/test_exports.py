@@ -1,95 +1,213 @@
-"""The files that leave a session."""
+"""The report on a session as a page: what it says, that it escapes, and that it stands alone."""
 
 from __future__ import annotations
 
-import io
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
-from animalcat.service.rpc.exports import OUTCOME_COLUMNS, outcomes_csv, profile_html
+from animalcat.plots import read_results
+from animalcat.plots.results import Results
+from animalcat.service.measuring.profile_words import warnings
+from animalcat.service.reporting.session_page import session_page
+from animalcat.service.reporting.session_report import (
+    citation,
+    episode_rows,
+    outcome_words,
+    predictions,
+)
+from tests.service.test_battery_report import Page
 
-UNITS = {"rewardDistance": "m", "rewardBehind": "1"}
-NODE: dict[str, Any] = {
-    "kind": "capability",
-    "unit": "10 m",
-    "mean": 4.0,
-    "sd": 0.25,
-    "hdi": [3.5, 4.4],
-    "range": [0.0, 5.3],
-    "prior_sd": 1.5,
-    "status": "measured",
-}
+ROOT = Path(__file__).resolve().parents[2]
+ARENA = """
+!ArenaConfig
+arenas:
+  0: !Arena
+    t: 250
+    items:
+    - !Item
+      name: GoodGoal
+      positions: [!Vector3 {x: 20, y: 0, z: 30}]
+      sizes: [!Vector3 {x: 1, y: 1, z: 1}]
+    - !Item
+      name: Agent
+      positions: [!Vector3 {x: 20, y: 0, z: 10}]
+      rotations: [0]
+"""
+ODD = "<b>mine</b> & $\"'\u732b"
 
 
-def profile(**changes: Any) -> dict[str, Any]:
-    return {
-        "layout": {"name": "aaio", "variant": "scaled"},
-        "hdi_share": 0.9,
-        "nodes": {"navigationAbility": NODE, "bias": {**NODE, "range": [None, None], "sd": 0.0}},
-        "diagnostics": {"converged": True, "rhat": 1.001},
-        "provenance": {"agent": "<b>mine</b>", "battery": "navigation", "reason": "done"},
-        **changes,
+@pytest.fixture(scope="module")
+def known() -> Results:
+    return read_results(ROOT / "docs" / "data" / "gallery" / "braitenberg.nc")
+
+
+def rows_of(known: Results) -> list[dict[str, Any]]:
+    names = known.fitted.layout.feature_names
+    return [
+        dict(row) | {"episode": k, "session": "s-1", "features": {n: row[n] for n in names}}
+        for k, row in enumerate(known.table.to_dict("records"))
+    ]
+
+
+def profile_of(known: Results, **about: Any) -> dict[str, Any]:
+    whole = dict(known.profile)
+    return {**whole, "provenance": {**whole["provenance"], **about}}
+
+
+@pytest.fixture(scope="module")
+def page(known: Results) -> str:
+    rows = rows_of(known)
+    rows[0]["instance"] = ODD
+    rows.append({**rows[1], "episode": len(rows), "outcome": "void", "predicted": None})
+    profile = profile_of(known, agent=ODD, misfit="since episode 9: less success where size is <5")
+    profile["labels"] = ["unfinished: 3 episodes so far", "contradicted: it is"]
+    nodes: Mapping[str, Any] = profile["nodes"]
+    wider = {"mean": 4.5, "sd": 0.9, "hdi": [3.0, 5.3], "how": "reweighted"}
+    profile["nodes"] = {**nodes, "navigationAbility": {**nodes["navigationAbility"],
+                                                       "wider_prior": wider}}  # fmt: skip
+    rival = {"name": "its own average", "standing": "better", "brier": 0.1, "rival_brier": 0.2,
+             "log_score": 0.4, "rival_log_score": 0.6, "e_better": 31.0,
+             "e_worse": 0.1}  # fmt: skip
+    profile["predicts"] = {"standing": "better", "draws": 12, "hindsight": -0.1,
+                           "text": "It predicts <well>.", "rivals": [rival]}  # fmt: skip
+    profile["misfits"] = [{"where": "size is <5", "more": False, "episodes": 9, "observed": 2.0,
+                           "predicted": 6.5, "evidence": 44.0, "corrected": 3.1}]  # fmt: skip
+    profile["provenance"]["comparison"] = {"words": "it finds more than <other>"}
+    share = {**nodes["noiseLevel"], "about": "their <own> rate"}
+    profile["second_reading"] = {
+        "label": "refitted",
+        "where": "size is <5",
+        "nodes": {**nodes, "contradictedShare": share},
     }
+    arenas = {row["instance"]: ARENA for row in rows[:3]}
+    because = {(1, 0): "nothing else would do"}
+    return session_page(profile, known.fitted, rows, arenas, because=because, created="2026-11-23")
 
 
-def row(episode: int, outcome: str) -> dict[str, Any]:
-    values = dict.fromkeys(OUTCOME_COLUMNS)
-    return {
-        **values,
-        "episode": episode,
-        "instance": "a,b",
-        "outcome": outcome,
-        "return": 0.5,
-        "versions": {"numpy": "2"},
-        "features": {"rewardDistance": 3.5, "rewardBehind": 0.0},
-    }
+def test_the_page_says_what_was_found_and_how(page: str, known: Results) -> None:
+    seen = Page(page)
+    assert seen.open == []
+    about = known.profile["provenance"]
+    for words in (
+        f"{about['successes']} of {about['episodes']} episodes passed; 1 attempts were voided",
+        "sees goals down to",
+        "m across half of the time",
+        "unit: 1.9 lg(5 m/d)",
+        "navigationAbility",
+        "The Brier score of these",
+        "nothing else would do",
+        "animalcat episode replay s-1 1",
+        "R-hat is at most",
+        "sim: motion 3, looks 3, animalcat 0.1.0",
+        "rays over ±60°",
+        "the layout covers 303 of 450 arenas",
+        "@misc{",
+        "begun 2026-11-23",
+        "with priors twice as wide: 45 m (30 to 53 m)",
+        "It predicts <well>.",
+        "its own average",
+        "Where predictions fail",
+        "less success than predicted",
+        "It finds more than <other>.",
+    ):
+        assert words in seen.words, words
 
 
-def test_outcomes_have_their_units() -> None:
-    table = pd.read_csv(io.StringIO(outcomes_csv([row(0, "success"), row(1, "failure")], UNITS)))
-    assert list(table["outcome"]) == ["success", "failure"]
-    assert list(table["rewardDistance [m]"]) == [3.5, 3.5]
-    assert table["instance"][0] == "a,b"
+def test_the_page_labels_what_is_unfinished_and_crosses_out_what_is_contradicted(page: str) -> None:
+    words = Page(page).words
+    assert "Unfinished: 3 episodes so far." in words
+    assert "does not describe this agent since episode 9: less success where size is <5" in words
+    assert words.count("Not to be read.") == 3  # above each part that takes the layout for true
+    assert "doubtful" in page.split("</style>")[1]
+    assert "Profile refitted" in words
+    assert "contradictedShare" in words
 
 
-def test_outcomes_of_no_episode_are_a_header() -> None:
-    assert outcomes_csv([], UNITS).splitlines()[0].startswith("episode,attempt,instance")
+def test_the_page_escapes_names_and_stands_alone(page: str) -> None:
+    seen = Page(page)
+    assert f"Cognitive profile of {ODD}" in seen.words
+    assert "<b>mine" not in page
+    tags = {tag for tag, _ in seen.tags}
+    assert not {"script", "link", "img", "iframe"} & tags
+    body = page.split("</style>", 1)[1]
+    assert not re.search(r"(src|href)=[\"'](?!#)|@import|url\((?!#)", body)
+    names = [attributes["id"] for _, attributes in seen.tags if "id" in attributes]
+    assert len(names) == len(set(names))
+    used = set(re.findall(r"(?:href=\"#|url\(#)([^\")]+)", body))
+    assert used <= set(names)
 
 
-def test_the_page_says_what_it_is_and_escapes() -> None:
-    page = profile_html(profile(), [row(0, "success"), row(1, "failure")])
-    assert "1 of 2 episodes passed" in page
-    assert "4.00 ± 0.25" in page
-    assert "<b>mine</b>" not in page
-    assert "&lt;b&gt;mine" in page
-    assert "http" not in page.replace("http-equiv", "")
+def test_every_picture_of_the_page_says_what_it_shows(page: str, known: Results) -> None:
+    pictures = [attributes for tag, attributes in Page(page).tags if tag == "svg"]
+    assert all(one.get("role") == "img" and one.get("aria-label") for one in pictures)
+    told = [one["aria-label"] or "" for one in pictures]
+    for node in known.fitted.layout.latent_names:
+        assert any(f"Posterior density of {node}" in one for one in told)
+    for demand in known.fitted.layout.feature_names:
+        assert any(f"Success by {demand}" in one for one in told)
+    assert sum(one.startswith("Map of") for one in told) >= 3
+    assert sum("grid of" in one for one in told) == 6
+    # Colours are the page's, so that they change in the dark.
+    plots = re.findall(r'<figure class="plot">(.*?)</figure>', page)
+    assert plots
+    assert all("var(--" in one and "#0b6e99" not in one for one in plots)
 
 
-def test_the_page_counts_no_attempt_that_was_faulty_or_voided() -> None:
-    counted = [row(k, "success") for k in range(16)]
-    page = profile_html(profile(), [*counted[:9], row(9, "void"), *counted[9:], row(16, "fault")])
-    assert "16 of 16 episodes passed" in page
-    assert "1 attempts were voided" in page
-    assert "1 attempts ended in a fault" in page
-    assert page.count("class='fault'") == page.count("class='void'") == 2  # one is in the key
-    assert "fault" not in profile_html(profile(), counted).split("</style>")[1]
+def test_a_session_without_episodes_has_a_page(known: Results) -> None:
+    profile = profile_of(known, played_with=[], coverage=None)
+    profile["diagnostics"] = {"engine": "prior", "converged": False, "reasons": ["R-hat"],
+                              "outcomes": 0, "prior_only": True}  # fmt: skip
+    del profile["nodes"]["noiseLevel"]
+    words = Page(session_page(profile, replace(known.fitted, data=None), [], {})).words
+    assert "No episodes yet" in words
+    assert "Nothing was played yet." in words
+    assert "Not certified: R-hat." in words
+    assert "there is no outcome yet" in words
 
 
 @pytest.mark.parametrize("converged", [True, False])
-def test_the_page_warns_of_what_is_not_certified(converged: bool) -> None:
-    page = profile_html(profile(diagnostics={"converged": converged, "reasons": ["R-hat"]}), [])
-    assert ("Not certified: R-hat" in page) is not converged
+def test_what_is_not_certified_is_warned_of(converged: bool) -> None:
+    said = warnings({"diagnostics": {"converged": converged, "reasons": ["R-hat"]}})
+    assert said == ([] if converged else ["Not certified: R-hat."])
 
 
-def test_the_page_shows_what_the_alarm_found_and_the_second_reading() -> None:
-    assert "does not describe" not in profile_html(profile(), [])
-    about = {"agent": "mine", "misfit": "since episode 20: less success where size is <5"}
-    again = {"label": "refitted", "where": "size is <5", "nodes": {"contradictedShare": NODE}}
-    page = profile_html(profile(provenance=about, second_reading=again), [])
-    assert "does not describe this agent since episode 20: less success where size is &lt;5" in page
-    assert "contradictedShare" in page
-    failed = {"label": "refitted", "where": "", "failed": "no stratum stands out"}
-    page = profile_html(profile(provenance=about, second_reading=failed), [])
-    assert "Not refitted: no stratum stands out." in page
+def test_attempts_that_do_not_count_are_counted_apart() -> None:
+    rows = [{"outcome": "success"}] * 16 + [{"outcome": "void"}, {"outcome": "fault"}]
+    said = outcome_words(rows)
+    assert said.startswith("16 of 16 episodes passed")
+    assert "1 attempts were voided" in said
+    assert "1 attempts ended in a fault" in said
+
+
+def test_predictions_are_decomposed_as_murphy_has_it() -> None:
+    rows = [{"outcome": "success", "predicted": 0.9}, {"outcome": "failure", "predicted": 0.3}] * 5
+    said = " ".join(predictions(rows))
+    # Brier (0.01 + 0.09) / 2; both groups are pure, so resolution is all of the uncertainty.
+    for words in ("predictions is 0.050", "reliability 0.050", "resolution 0.250", "80 % less"):
+        assert words in said, said
+    assert predictions([{"outcome": "void", "predicted": 0.5}]) == []
+
+
+def test_names_mean_nothing_to_tex() -> None:
+    about = {"agent": "a_b%{\\", "battery": "b", "session": "sessions/x y"}
+    words, entry = citation({"provenance": about, "layout": {}}, "2026-11-23", "")
+    assert "a_b%{\\" in words
+    assert r"a\_b\%\{\textbackslash{}" in entry
+    assert entry.startswith("@misc{x-y,")
+
+
+def test_an_episode_is_told_with_its_demands_and_its_command() -> None:
+    row = {"episode": 3, "attempt": 1, "instance": "i", "outcome": "failure", "reason": "random",
+           "return": -0.5, "steps": 7, "ended_by": "death", "session": "sessions/s",
+           "features": {"far": 2.0, "other": 1.0}}  # fmt: skip
+    (told,) = episode_rows([row], {(3, 1): "its turn"}, {"far": "m"})
+    assert (told.demands, told.why) == ("far 2 m", "drawn at random: its turn")
+    assert (told.ended, told.command) == (
+        "died, return −0.5, 7 steps",
+        "animalcat episode replay s 3",
+    )

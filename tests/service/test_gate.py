@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
@@ -46,6 +47,7 @@ def at_random(instance: str) -> float:
     return float(np.random.default_rng(int(instance)).uniform(0.02, 0.98))
 
 
+@pytest.mark.slow
 def test_who_is_predicted_is_read() -> None:
     layout = load_layout("melting-pot")
     found = profile_of(layout, fails_at_the_first, 80)
@@ -55,6 +57,7 @@ def test_who_is_predicted_is_read() -> None:
     assert set(found.status.values()) == {"budget"}
 
 
+@pytest.mark.slow
 def test_who_is_not_predicted_is_not_read() -> None:
     layout = load_layout("melting-pot")
     found = profile_of(layout, at_random, 80)

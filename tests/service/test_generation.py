@@ -102,7 +102,7 @@ def test_only_what_the_layout_covers_is_offered() -> None:
 
 def test_nobody_makes_what_nobody_can(battery: Battery) -> None:
 
-    def nobody(_: object) -> ArenaSource:
+    def nobody(_: object, _battery: object) -> ArenaSource:
         raise ValueError("nobody makes any")
 
     with pytest.raises(ServiceError, match="generate: nobody makes any") as refused:
@@ -175,6 +175,7 @@ async def play(service: Any, session: str, episodes: int) -> list[sessions_pb2.E
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio(loop_scope="session")
 async def test_a_session_makes_plays_and_keeps_arenas(
     start: Callable[[Path], Any], tmp_path: Path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -159,3 +160,16 @@ def test_arenas_without_a_time_limit_are_taken_for_the_longest(battery: Battery)
     for some in (mixed, limitless):
         decisions = played(Measurement(spec, some), len(battery.instances), random=True)
         assert {decision.instance for decision in decisions} == set(some.index)
+
+
+def test_variants_of_one_demand_vector_wait_together(battery: Battery) -> None:
+    """Also where rounding makes their demands unequal."""
+    one, *others = battery.instances[:4]
+    nearly = {**one.features, "rewardDistance": one.features["rewardDistance"] + 1e-9}
+    small = replace(battery, instances=(one, replace(one, name="twin", features=nearly), *others))
+    assert small.groups["twin"] == one.name
+    policy = Policy("random", exposures=0, probes=0.0, cool_down=1)
+    measurement = Measurement(replace(SPEC, policy=policy), small)
+    chosen = [small.groups[d.instance] for d in played(measurement, 40, random=True)]
+    assert one.name in chosen
+    assert all(a != b for a, b in pairwise(chosen))

@@ -230,6 +230,7 @@ async def test_what_the_alarm_found_is_known_when_the_session_is_over(service: A
     assert stored.misfit == found.misfit
 
 
+@pytest.mark.slow
 async def test_after_an_alarm_a_second_reading_stands_beside_the_first(service: Any) -> None:
     session = await contradicted(service, stop=rule(32))
     found = await played(service, session.name, AHEAD)
@@ -242,7 +243,7 @@ async def test_after_an_alarm_a_second_reading_stands_beside_the_first(service: 
     assert found.misfit.startswith(f"since episode {alarm['raised_at']}: ")
     again = profile["second_reading"]
     assert again["label"] == "refitted with the contradicted part widened"
-    assert again["where"] in found.misfit
+    assert all(part in found.misfit for part in again["where"].split("; "))
     assert again["layout"]["variant"].endswith("widened")
     assert again["layout"]["digest"] != profile["layout"]["digest"]
     assert again["diagnostics"]["engine"] == "nuts"

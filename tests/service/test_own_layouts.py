@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import grpc
 import pytest
 
+from animalcat.cli.shared.tables import calibrated
 from animalcat.layouts.library import parse_layout, text_of
 from animalcat.service.errors import ServiceError
 from animalcat.service.library.layouts import layout_of, own_layout
-from animalcat.v1 import sessions_pb2
+from animalcat.v1 import results_pb2, sessions_pb2
 
 REACHING = """
 name: reaching
@@ -65,8 +67,7 @@ async def test_a_shipped_layout_is_kept_too(service: Any) -> None:
             "a: &a [" + "1, " * 200 + "]\nb: &b [" + "*a, " * 200 + "]\nc: [" + "*b, " * 200 + "]",
             "more than 50000 values",
         ),
-        # Where another test has raised Python's limit of recursion, it is read and is no mapping.
-        ("[" * 3000 + "]" * 3000, "nested too deeply|expected a mapping"),
+        ("[" * 3000 + "]" * 3000, "line 1: nested deeper than 50 levels"),
         ("#" * (1 << 20) + "\n" + REACHING, "more than 1048576 bytes"),
     ],
 )
@@ -84,3 +85,38 @@ async def test_a_layout_that_asks_for_what_is_not_measured_is_refused(service: A
     policy = sessions_pb2.SelectionPolicy(name=sessions_pb2.POLICY_NAME_VARIANCE, generate=True)
     made = await service.create(3, layout="", layout_definition=REACHING, policy=policy)
     assert made  # the family's open floor has all that it asks for
+
+
+CALIBRATED = (
+    REACHING.replace("name: reaching", "name: trained")
+    .replace("features:", "features:\n  easiness: {unit: '1', low: -8, high: 8, if_missing: 0}")
+    .replace(
+        "outcome: {bernoulli: {probability: passing}}",
+        """
+  eased: {link: {odds_shift: {probability: passing, easiness: easiness}}}
+outcome: {bernoulli: {probability: eased}}
+calibration:
+  name: trained
+  base: [reaching, '', abc]
+  agents: [one, two]
+  episodes: 20
+  outcomes: def
+  instances: {elsewhere: [0.5, '01234567']}
+""".strip("\n"),
+    )
+)
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_a_calibrated_session_says_so_and_is_for_other_agents(service: Any) -> None:
+    own = {"layout": "", "layout_definition": CALIBRATED}
+    with pytest.raises(grpc.aio.AioRpcError, match=r"'two' is one of those .* --without two"):
+        await service.create(3, agent="two", **own)
+    session = await service.create(2, **own)
+    request = results_pb2.GetProfileRequest(name=f"{session}/profile")
+    profile = json.loads((await service.profiles.GetProfile(request)).profile_json)
+    told = profile["provenance"]["calibration"]
+    assert (told["name"], told["agents"], told["episodes"]) == ("trained", ["one", "two"], 20)
+    assert told["instances"] == 0
+    assert told["without_row"] == profile["provenance"]["coverage"]["covered"] > 0
+    assert "Calibrated (trained)" in calibrated(profile)

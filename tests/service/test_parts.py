@@ -23,9 +23,9 @@ from animalcat.service.batteries.battery import (
     Battery,
     import_files,
     load,
-    paradigm_of,
     read_files,
 )
+from animalcat.service.batteries.naming import paradigm_of
 from animalcat.service.errors import CATALOGUE, Code, ServiceError, public, unknown
 from animalcat.service.host.lock import DirectoryInUseError, DirectoryLock, running_server
 from animalcat.service.host.settings import ExposureError, Settings, exposure
@@ -36,8 +36,8 @@ from animalcat.service.model import (
     SessionSpec,
     SessionState,
 )
-from animalcat.service.rpc.gateway import expand
 from animalcat.service.session.events import Event, EventBus
+from animalcat.service.session.turns import FrameError, expand
 from animalcat.v1 import gateway_pb2
 
 from .conftest import open_floor
@@ -278,6 +278,6 @@ def test_actions_are_expanded_or_refused(
     if good:
         assert expand(message, done) == actions * max(repeat, 1)
         return
-    with pytest.raises(ServiceError) as caught:
+    with pytest.raises(FrameError) as caught:
         expand(message, done)
     assert caught.value.code in (Code.ACTION_OUT_OF_RANGE, Code.ACTION_STALE)

@@ -23,7 +23,7 @@ from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import Arena
 from animalcat.arena_configs.sequence import merged
 from animalcat.envs.types import EndedBy
-from animalcat.service.person import Game, PageServer
+from animalcat.service.person import Game, PageServer, Played
 from animalcat.service.person.terminal import picture
 from animalcat.service.person.terminal import play_in_terminal as play_keys
 from animalcat.service.recording import read_episode, verify
@@ -60,7 +60,7 @@ def game(data: Path, resolution: int = 16) -> Game:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[PageServer]:
-    page = PageServer(lambda: game(tmp_path), "goal", TOKEN)
+    page = PageServer(lambda: Played(game(tmp_path), "goal"), TOKEN)
     thread = threading.Thread(target=page.serve)
     thread.start()
     yield page

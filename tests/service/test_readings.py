@@ -4,9 +4,15 @@ from pathlib import Path
 
 import pytest
 
+from animalcat.arena_configs.batteries import RECIPES, counts_for, load_recipe
+from animalcat.arena_configs.writer import to_yaml
 from animalcat.service.batteries import battery as batteries
-from animalcat.service.batteries.battery import Draft, build_family
+from animalcat.service.batteries import drafts
+from animalcat.service.batteries.battery import build_family, family_readings
+from animalcat.service.batteries.drafts import SAMPLE, Draft, fixed_arena
 from animalcat.service.batteries.readings import Reading, Shelf, key_of, ship, shipped
+from animalcat.service.batteries.recipes import drawn_instances, recipe_drafts
+from animalcat.service.batteries.validity import Verdict
 from animalcat.service.library.batteries import FAMILY_SIZE, USUAL_FAMILY
 
 SMALL = 8
@@ -22,13 +28,13 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def measured(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the drafts that are measured from here on."""
     names: list[str] = []
-    read = batteries._read
+    read = drafts._read
 
     def counted(draft: Draft, arena: object) -> Reading:
         names.append(draft.name)
         return read(draft, arena)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(batteries, "_read", counted)
+    monkeypatch.setattr(drafts, "_read", counted)
     return names
 
 
@@ -66,30 +72,30 @@ def test_a_cache_that_cannot_be_written_is_no_error(
 
 def test_what_is_shipped_is_what_is_measured(tmp_path: Path, measured: list[str]) -> None:
     """Fails when a demand has changed: `make readings` measures again."""
-    known = shipped()
-    drafts = {
-        key_of(batteries.to_yaml(batteries._fixed_arena(draft)), draft.seed): draft
+    known = shipped(USUAL_FAMILY)
+    known_drafts = {
+        key_of(to_yaml(fixed_arena(draft)), draft.seed): draft
         for made in batteries._drawn(USUAL_FAMILY, FAMILY_SIZE, 0)
-        for draft in [batteries._draft(made, 0)]
+        for draft in [batteries._draft(USUAL_FAMILY, made, 0)]
     }
-    assert drafts.keys() == known.keys(), "run `make readings`"
+    assert known_drafts.keys() == known.keys(), "run `make readings`"
     for key in sorted(known)[::15]:
-        assert batteries._read_named(drafts[key]) == known[key], "run `make readings`"
+        assert drafts._read_named(known_drafts[key]) == known[key], "run `make readings`"
     del measured[:]
     build_family(USUAL_FAMILY, FAMILY_SIZE, 0, tmp_path)
-    assert 0 < len(measured) <= 2 * batteries.SAMPLE
+    assert 0 < len(measured) <= 2 * SAMPLE
 
 
 def test_what_is_shipped_is_not_believed_where_a_sample_differs(
     tmp_path: Path, measured: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    true = batteries.family_readings("navigation", SMALL, 7)
+    true = family_readings("navigation", SMALL, 7)
     wrong = {
         key: Reading({**reading.features, "rewardSize": 99.0}, reading.missing)
         for key, reading in true.items()
     }
-    ship(wrong, tmp_path / "shipped.json.gz")
-    monkeypatch.setattr(batteries, "shipped", lambda: wrong)
+    ship(wrong, tmp_path / "shipped" / "navigation.json.gz")
+    monkeypatch.setattr(drafts, "shipped", lambda battery: wrong)
     del measured[:]
     made = build_family("navigation", SMALL, 7, tmp_path)
     assert all(instance.features["rewardSize"] < 99 for instance in made.instances)
@@ -99,6 +105,24 @@ def test_what_is_shipped_is_not_believed_where_a_sample_differs(
 def test_a_reading_is_kept_as_it_is(tmp_path: Path) -> None:
     shelf = Shelf(tmp_path)
     reading = Reading({"a": 0.1 + 0.2}, {"b": "no goal"})
-    shelf.keep("key", reading)
-    assert shelf.find("key") == reading
+    played = reading._replace(verdict=Verdict(False, -1.0, 30, "it died"))
+    for one in (reading, played):
+        shelf.keep("key", one)
+        assert shelf.find("key") == one
     assert shelf.find("other") is None
+
+
+def test_what_recipes_ship_belongs_to_their_arenas() -> None:
+    """Fails when recipe or family has changed so that what is shipped is of no use."""
+    for name in RECIPES:
+        known = shipped(name)
+        recipe = load_recipe(name)
+        if not known:
+            continue
+        small = counts_for(recipe, max(20, len(recipe.entries)))
+        made = recipe_drafts(drawn_instances(recipe, small, recipe.seed), recipe.seed)
+        keys = [key_of(to_yaml(fixed_arena(one)), one.seed) for one in made]
+        assert sum(key in known for key in keys) > len(keys) / 2, "run `make readings`"
+        key = max(key for key in keys if key in known)
+        draft = made[keys.index(key)]
+        assert drafts._read_named(draft) == known[key]._replace(verdict=None)

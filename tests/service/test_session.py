@@ -9,11 +9,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import arviz
 import jsonschema
+import pandas as pd
 import pytest
 
 from animalcat.layouts.inference.fit import FitRequest, FitResult
 from animalcat.layouts.inference.fitter import Fitter
+from animalcat.outcomes import read_outcomes
 from animalcat.service.recording import read_episode
 from animalcat.v1 import results_pb2, sessions_pb2, types_pb2
 
@@ -89,6 +92,42 @@ async def test_profile_and_outcomes_are_exported(service: Any) -> None:
     assert "rewardDistance [m]" in lines[0]
     exported = await export(results_pb2.PROFILE_FORMAT_JSON)
     assert json.loads(exported.content)["diagnostics"]["engine"] == "nuts"
+    assert json.loads(exported.content)["labels"] == []
+    table = read_outcomes((await export(results_pb2.PROFILE_FORMAT_OUTCOMES_PARQUET)).content)
+    text = read_outcomes((await export(results_pb2.PROFILE_FORMAT_OUTCOMES_CSV)).content)
+    pd.testing.assert_frame_equal(table, text)
+    assert list(table["state"].unique()) == ["finished"]
+    assert table["build"].str.startswith("motion ").all()
+    assert not table["version"].isna().any()
+
+
+async def test_the_posterior_is_exported_with_its_draws(service: Any, tmp_path: Path) -> None:
+    session = await service.create(3, certify=False, seed=11)
+
+    async def posterior(name: str) -> Any:
+        request = results_pb2.ExportProfileRequest(
+            name=f"{session}/profile", format=results_pb2.PROFILE_FORMAT_NETCDF
+        )
+        path = tmp_path / f"{name}.nc"
+        path.write_bytes((await service.profiles.ExportProfile(request)).content)
+        return arviz.from_netcdf(path)
+
+    live = await posterior("live")
+    assert "unfinished: 0 episodes so far" in live.attrs["labels"]
+    assert live["posterior"].sizes["chain"] == 1
+    await service.play(session)
+    kept = await posterior("kept")
+    assert kept.attrs["inference"] == "nuts"
+    assert "unfinished" not in kept.attrs["labels"]
+    assert kept["posterior"].sizes["chain"] == 4
+    assert "energy" in kept["sample_stats"]
+    played = [e.instance for e in await service.list_episodes(session)]
+    assert list(kept["constant_data"]["instance"].values) == played
+    assert set(kept["constant_data"]["backend"].values) == {"sim"}
+    (fit,) = (service.data / "certificates").glob(f"{session.split('/')[1]}/profile.fit")
+    fit.unlink()  # an older animalcat kept no draws; the fit is made again
+    again = await posterior("again")
+    assert again["posterior"].equals(kept["posterior"])
 
 
 async def test_a_recorded_episode_is_streamed(service: Any) -> None:

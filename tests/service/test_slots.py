@@ -35,6 +35,7 @@ def counted(episodes: list[sessions_pb2.EpisodeSummary]) -> list[Any]:
     ]
 
 
+@pytest.mark.slow
 async def test_decisions_do_not_tell_how_many_played_nor_who_was_quicker(
     start: Start, tmp_path: Path
 ) -> None:

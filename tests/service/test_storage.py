@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import uuid
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 
+from animalcat.service.model import SessionState
 from animalcat.service.storage.base import SessionStore
+from animalcat.service.storage.claims import NotOwnerError
+from animalcat.service.storage.migrate import StoreUnreachableError
 from animalcat.service.storage.sql import SqlStore
 from animalcat.service.testing.storage_suite import (
     NOW,
@@ -19,6 +22,7 @@ from animalcat.service.testing.storage_suite import (
     attempt,
     finished,
 )
+from tests import postgres
 
 
 class TestSqlite(StorageSuite):
@@ -29,24 +33,86 @@ class TestSqlite(StorageSuite):
         store.close()
 
 
-POSTGRES = os.environ.get("ANIMALCAT_POSTGRES_URL", "")
-"""URL of a database in which tests may make schemas; it needs a driver, such as psycopg."""
+@pytest.fixture(scope="module")
+def server() -> Iterator[postgres.Postgres]:
+    with postgres.running() as started:
+        yield started
 
 
-@pytest.mark.skipif(not POSTGRES, reason="ANIMALCAT_POSTGRES_URL names no database")
+@pytest.mark.xdist_group("postgres")
 class TestPostgres(StorageSuite):
     @pytest.fixture
-    def store(self) -> Iterator[SessionStore]:
-        name = f"test_{uuid.uuid4().hex}"
-        engine = sa.create_engine(POSTGRES, isolation_level="AUTOCOMMIT")
-        with engine.connect() as db:
-            db.execute(sa.schema.CreateSchema(name))
-        store = SqlStore(f"{POSTGRES}?options=-csearch_path%3D{name}")
-        yield store
-        store.close()
-        with engine.connect() as db:
-            db.execute(sa.schema.DropSchema(name, cascade=True))
-        engine.dispose()
+    def store(self, server: postgres.Postgres) -> Iterator[SessionStore]:
+        with postgres.schema(server) as url:
+            store = SqlStore(url)
+            yield store
+            store.close()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def two(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[SqlStore]]:
+    """The stores of two servers on one database."""
+    with ExitStack() as stack:
+        if request.param == "sqlite":
+            url = f"sqlite:///{tmp_path / 'shared.sqlite'}"
+        else:
+            url = stack.enter_context(postgres.schema(request.getfixturevalue("server")))
+        stores = [SqlStore(url, owner) for owner in ("one", "other")]
+        for store in stores:
+            stack.callback(store.close)
+        yield stores
+
+
+@pytest.mark.xdist_group("postgres")
+class TestClaims:
+    def test_a_session_has_one_owner_at_a_time(self, two: list[SqlStore]) -> None:
+        one, other = (store.claims(60.0) for store in two)
+        one.listen_at("here:1")
+        assert one.claim("s") is None
+        assert one.claim("s") is None  # again is fine
+        found = other.claim("s")
+        assert found is not None
+        assert found.address == "here:1"
+        one.release("s")
+        assert other.claim("s") is None
+        assert (one.renew(), other.renew()) == (frozenset(), {"s"})
+
+    def test_a_claim_runs_out_and_the_old_owner_writes_no_more(self, two: list[SqlStore]) -> None:
+        session = two[0].create_session("s", SPEC, NOW).id
+        slow, quick = two[0].claims(0.05), two[1].claims(60.0)
+        assert slow.claim(session) is None
+        two[0].open_episode(attempt(session, 0))
+        time.sleep(0.1)
+        assert quick.claim(session) is None
+        for write in (
+            lambda: two[0].finish_episode(finished(attempt(session, 0))),
+            lambda: two[0].open_episode(attempt(session, 1)),
+            lambda: two[0].set_state(session, SessionState.RUNNING),
+            lambda: two[0].allow({session: 3}),
+            lambda: two[0].delete_session(session),
+        ):
+            with pytest.raises(NotOwnerError, match=r"another server owns session s now"):
+                write()
+        two[1].finish_episode(finished(attempt(session, 0)))
+        assert two[0].episodes(session) == [finished(attempt(session, 0))]
+
+    def test_of_many_that_claim_at_once_one_gets_it(self, two: list[SqlStore]) -> None:
+        claims = [store.claims(60.0) for store in two] * 4
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(lambda c: (c.owner.id, c.claim("s") is None), claims))
+        assert len({owner for owner, mine in found if mine}) == 1
+
+
+def test_a_database_that_is_not_there_is_named_without_its_password() -> None:
+    url = "postgresql://someone:secret@127.0.0.1:1/nothing"
+    with pytest.raises(StoreUnreachableError, match=r"someone:\*\*\*@127.0.0.1:1/nothing"):
+        SqlStore(url)
+
+
+@pytest.mark.parametrize("url", ["nonsense", "mysql+nothing://h/d"])
+def test_what_is_no_database_is_refused(url: str) -> None:
+    with pytest.raises(StoreUnreachableError, match="postgresql://USER:PASSWORD@HOST/DATABASE"):
+        SqlStore(url)
 
 
 def test_what_was_written_is_there_after_reopening(tmp_path: Path) -> None:

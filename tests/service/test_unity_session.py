@@ -19,6 +19,7 @@ import pytest
 from animalcat.layouts.inference.fitter import Fitter
 from animalcat.service.host.settings import Settings
 from animalcat.service.recording import read_episode, verify
+from animalcat.service.recording.against import compare
 from animalcat.service.rpc.server import create_server
 from animalcat.v1 import sessions_pb2, types_pb2
 from tests.service.conftest import FILES, Service
@@ -48,6 +49,7 @@ def serve(tmp_path: Path, fitter: Fitter, monkeypatch: pytest.MonkeyPatch) -> Se
     return started
 
 
+@pytest.mark.slow
 async def test_the_same_session_on_simulator_and_build(serve: Serve) -> None:
     played: list[list[Any]] = []
     async with serve(STAND_IN) as service:
@@ -77,8 +79,10 @@ async def test_the_same_session_on_simulator_and_build(serve: Serve) -> None:
     assert "unity-build" in {name for name, *_ in found.versions}
     assert found.comparison is not None
     assert found.comparison.metres == 0.0
+    assert compare(recording, f"unity:{STAND_IN}").equal
 
 
+@pytest.mark.slow
 async def test_a_build_that_dies_is_started_again_and_the_episode_repeated(
     serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,6 +144,7 @@ async def test_a_stored_session_runs_no_program_that_its_server_was_not_told_of(
     assert not ran.exists()
 
 
+@pytest.mark.slow
 async def test_nothing_is_left_when_the_server_is_killed(tmp_path: Path) -> None:
     """Not even where a build hangs in the middle of a step."""
     hung = tmp_path / "hung"

@@ -13,6 +13,7 @@ from typing import Any
 import grpc
 import pytest
 
+from animalcat.arena_configs.origin import Origin
 from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
 from animalcat.layouts.adaptive.peers import Peers
@@ -45,6 +46,7 @@ RECORDS = {
     Decision: records.DecisionRecord,
     Made: records.MadeRecord,
     Instance: records.InstanceRecord,
+    Origin: records.OriginRecord,
     Peers: records.PeersRecord,
     CapabilityStatus: records.CapabilityRecord,
 }
@@ -59,7 +61,8 @@ def test_a_record_has_every_field_of_its_value(value: Any) -> None:
 def text(**changes: Any) -> str:
     """The record of a spec, changed; None takes a field away."""
     record = {**records.write_spec(SPEC), **changes}
-    return json.dumps({k: v for k, v in record.items() if v is not None})
+    kept = {k: v for k, v in record.items() if v is not None or k == "against"}
+    return json.dumps(kept)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +74,7 @@ def text(**changes: Any) -> str:
         (text(certify="yes"), "certify: "),
         (text(seed=-1), "seed: "),
         (text(battery="../b"), "'../b'"),
-        (text(version=3), "version: it is 3, but this animalcat knows versions up to 2; update"),
+        (text(version=5), "version: it is 5, but this animalcat knows versions up to 4; update"),
         (text(version="two"), "version: 'two'"),
         ("[]", "not a record"),
         ("7", "not a record"),

@@ -14,6 +14,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from animalcat import names
+from animalcat.client.async_client import aconnect
+from animalcat.envs.agents.base import EpisodeInfo
+from animalcat.envs.types import Observation
 from animalcat.service import recording
 from tests.service.conftest import Service
 
@@ -22,7 +25,7 @@ PAGE = ROOT / "docs" / "design" / "walk.md"
 ROW = re.compile(r"\| `(?P<file>[\w/]+\.py)` \| `(?P<function>[\w.]+)` \|")
 MOST_FILES = 20
 ELSEWHERE = {"envs/worker.py", "envs/sim/environment.py"}
-"""Files of the walk whose functions run in the worker's process."""
+"""Files of the first walk whose functions run in the worker's process."""
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -52,7 +55,7 @@ def walks() -> list[list[Stop]]:
     return [[Stop(*found) for found in ROW.findall(section)] for section in sections]
 
 
-OUTCOME, RECORDING = walks()
+OUTCOME, DIRECT, RECORDING = walks()
 
 
 class Log(list[Stop]):
@@ -84,7 +87,9 @@ class Log(list[Stop]):
         return answered if stop == OUTCOME[0] else noted
 
 
-@pytest.mark.parametrize("stop", sorted({*OUTCOME, *RECORDING}), ids=lambda stop: ".".join(stop))
+@pytest.mark.parametrize(
+    "stop", sorted({*OUTCOME, *DIRECT, *RECORDING}), ids=lambda stop: ".".join(stop)
+)
 async def test_a_function_of_the_map_exists(stop: Stop) -> None:
     assert inspect.isfunction(getattr(stop.owner, stop.name))
 
@@ -114,6 +119,27 @@ async def test_an_outcome_goes_the_way_of_the_map(
     # Each comes after the one before it, whatever is called between.
     missing = [stop for stop in OUTCOME if stop.file not in ELSEWHERE and stop not in turn]
     assert missing == []
+
+
+async def test_the_server_takes_what_was_played_without_it(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = await service.create(1, agent="walk:direct")
+    log = Log()
+    log.watch(monkeypatch, {*DIRECT, *OUTCOME})
+
+    class Forward:
+        def reset(self, info: EpisodeInfo) -> None: ...
+
+        def act(self, observation: Observation) -> int:
+            return 3
+
+    async with aconnect(service.running.address) as client:
+        await client.evaluate(Forward(), session)
+    passed = [stop for stop in log if stop in (DIRECT[0], DIRECT[-1]) or stop.name == "judge"]
+    assert [stop.name for stop in passed] == ["play_attempt", "take_played", "judge"]
+    steps = {"GrpcLink.actions", "WorkerClient.step", "Playthrough.take"}
+    assert not steps & {stop.function for stop in log}  # all elsewhere
 
 
 async def test_a_recording_goes_the_way_of_the_map(

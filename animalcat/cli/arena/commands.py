@@ -27,6 +27,7 @@ from animalcat.arena_configs.sequence import merged
 from animalcat.cli.arena.families import families, make
 from animalcat.cli.arena.files import arena_files
 from animalcat.cli.arena.measuring import FeatureRow, Plan, measure_files
+from animalcat.cli.arena.options import AsJson, Paths
 from animalcat.cli.arena.solve import solve_arenas
 from animalcat.cli.shared.output import (
     FAILED,
@@ -54,11 +55,6 @@ app.command("solve")(solve_arenas)
 MOST_ROWS: Final = 40
 """Problems that are listed one by one; more are grouped by kind."""
 
-Paths = Annotated[
-    list[Path],
-    typer.Argument(metavar="PATH", help="Arena files, or folders of them.", show_default=False),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Seed = Annotated[
     int,
     typer.Option(metavar="NUMBER", min=0, help="The seed of what an arena leaves to chance."),

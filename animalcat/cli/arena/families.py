@@ -36,6 +36,7 @@ from animalcat.arena_configs.model import Arena, ArenaError
 from animalcat.arena_configs.placement import place
 from animalcat.arena_configs.writer import to_yaml
 from animalcat.cli.arena.files import ENDINGS
+from animalcat.cli.arena.options import AsJson
 from animalcat.cli.shared.output import FAILED, complain, fail, print_json, print_rows, wrote
 from animalcat.cli.shared.progress import progress
 
@@ -108,7 +109,7 @@ def make(
         Path | None,
         typer.Option("--output", "-o", metavar="FOLDER", help="Write the arenas into this folder."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Make arenas of a family.
 
@@ -156,7 +157,7 @@ def make(
 
 
 def families(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List the families that come with the project."""
     try:

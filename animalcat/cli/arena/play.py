@@ -5,10 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import secrets
 import shutil
 import sys
-import webbrowser
 from collections.abc import Callable, Generator, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -21,8 +19,9 @@ from animalcat.arena_configs.builds import Build
 from animalcat.arena_configs.draws import UnityDraws
 from animalcat.arena_configs.model import Arena, ArenaError
 from animalcat.cli.shared.output import MISSING, fail
+from animalcat.cli.shared.page import serve_page
 from animalcat.service.host.settings import Settings
-from animalcat.service.person import Game, PageServer
+from animalcat.service.person import Game, Played
 from animalcat.service.person.recordings import SESSION_PREFIX
 from animalcat.service.person.terminal import play_in_terminal
 
@@ -99,22 +98,8 @@ def play_arena(
         typer.echo("nothing was played, so nothing is recorded")
 
 
-def open_page(url: str) -> None:
-    """Open a browser, if there is a display: without one Python would start one in the terminal."""
-    if sys.platform != "linux" or _has_display():
-        webbrowser.open(url)
-
-
 def _in_browser(game: Callable[[], Game], title: str, port: int, browser: bool) -> None:
-    server = PageServer(game, title, secrets.token_urlsafe(24), port)
-    try:
-        typer.echo(f"play at {server.url}\nCtrl-C ends")
-        if browser:
-            open_page(server.url)
-        with contextlib.suppress(KeyboardInterrupt):
-            server.serve()
-    finally:
-        server.close()
+    serve_page(lambda: Played(game(), title), "play", port, browser)
 
 
 def _in_terminal(game: Callable[[], Game]) -> None:
@@ -152,7 +137,3 @@ def _fitting() -> int:
     """Side of the largest picture that fits: two pixels a line, an even number, two lines below."""
     columns, lines = shutil.get_terminal_size()
     return max(8, min(columns, 2 * (lines - 3)) // 2 * 2)
-
-
-def _has_display() -> bool:
-    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

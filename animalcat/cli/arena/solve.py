@@ -16,6 +16,7 @@ from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.sequence import merged
 from animalcat.cli.arena.files import arena_files
+from animalcat.cli.arena.options import AsJson, Paths
 from animalcat.cli.shared.output import FAILED, print_json, print_rows
 from animalcat.cli.shared.progress import progress
 
@@ -46,10 +47,7 @@ class SolvedRow:
 
 
 def solve_arenas(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(metavar="PATH", help="Arena files, or folders of them.", show_default=False),
-    ],
+    paths: Paths,
     seeds: Annotated[
         int,
         typer.Option(
@@ -70,7 +68,7 @@ def solve_arenas(
     every: Annotated[
         bool, typer.Option("--all", help="List the arenas that are solved, too.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Find out which arenas can be solved: the planner plays each in the simulator.
 

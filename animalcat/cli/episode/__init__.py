@@ -1,4 +1,6 @@
-"""`animalcat episode`: `commands` are its verbs; `replay` plays recordings again.
+"""`animalcat episode`: list recorded episodes, explain them, play them again, and export them.
 
-`words` puts outcomes and ends of episodes into words.
+`commands` are its verbs. `explaining` says why an episode ended as it did, `sources` finds
+recordings, `replay` plays them again, and `export` makes datasets of them. `words` puts outcomes
+and ends of episodes into words.
 """

@@ -1,17 +1,24 @@
-"""`animalcat episode`: list recorded episodes, and play them again."""
+"""`animalcat episode`: list recorded episodes, explain them, play them again, and export them."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Literal
 
 import typer
 
-from animalcat.cli.shared.output import print_rows
-from animalcat.cli.shared.remote import AsJson, Data, Server, client_for
-from animalcat.client.values import Episode
+from animalcat.cli.shared.output import fail, print_rows
+from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, episode_row
 
-app = typer.Typer(help="List and replay recorded episodes.", no_args_is_help=True)
+Backend = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="What plays it again: sim, unity:auto or unity:PATH.",
+        show_default="as recorded, and sim for a Unity build",
+    ),
+]
+app = typer.Typer(help="List, explain, replay and export recorded episodes.", no_args_is_help=True)
 
 
 @app.command("list")
@@ -34,7 +41,7 @@ def list_(
     the reason "person".
     """
     with client_for(server, data) as client:
-        rows = [_row(episode) for episode in client.episodes(session or None)]
+        rows = [episode_row(episode) for episode in client.episodes(session or None)]
     columns = [
         "session",
         "episode",
@@ -47,6 +54,30 @@ def list_(
         "reason",
     ]
     print_rows(rows, columns, as_json=as_json)
+
+
+@app.command()
+def explain(
+    episode: Annotated[
+        str,
+        typer.Argument(
+            metavar="SESSION/NUMBER[-ATTEMPT]",
+            help="The session's id and the number of the episode, as in mine-1a2b3c4d/7.",
+        ),
+    ],
+    server: Server = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Explain why an episode was failed or passed.
+
+    What its arena asked for stands beside what the agent has, with what most likely decided. It is
+    predicted how a like arena without that demand would end, and which arena would tell the
+    candidate explanations apart. The posterior knows all outcomes of the session.
+    """
+    from animalcat.cli.episode.explaining import explain_one
+
+    explain_one(episode, server=server, data=data, as_json=as_json)
 
 
 @app.command()
@@ -76,37 +107,76 @@ def replay(
             help="Draw what the agent saw, as PNG files in this folder.",
         ),
     ] = None,
-    resolution: Annotated[
+    video: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Draw one episode as a video, .mp4 or .gif: what the agent saw, and a map with "
+            "its path.",
+        ),
+    ] = None,
+    speed: Annotated[
+        float,
+        typer.Option(metavar="FACTOR", min=0.01, max=100.0, help="How fast the video plays."),
+    ] = 1.0,
+    play: Annotated[
+        bool,
+        typer.Option(
+            "--play", help="Show one episode in the browser, with a time line to move along."
+        ),
+    ] = False,
+    port: Annotated[
         int,
         typer.Option(
-            metavar="PIXELS", min=4, max=512, help="How long the sides of the pictures are."
+            metavar="PORT",
+            min=0,
+            max=65535,
+            help="With --play: the port of the page on this machine. 0 takes any free one.",
         ),
-    ] = 84,
-    backend: Annotated[
+    ] = 0,
+    browser: Annotated[bool, typer.Option(help="With --play: open the page in a browser.")] = True,
+    against: Annotated[
         str,
         typer.Option(
-            metavar="NAME",
-            help="What plays it again: sim, unity:auto or unity:PATH.",
-            show_default="as recorded, and sim for a Unity build",
+            metavar="BACKEND",
+            help="Play the recorded actions on another backend, and say what comes out otherwise: "
+            "sim, sim:BUILD such as sim:3.1.3, unity:auto or unity:PATH.",
+            show_default=False,
         ),
     ] = "",
+    resolution: Annotated[
+        int | None,
+        typer.Option(
+            metavar="PIXELS",
+            min=4,
+            max=512,
+            help="How long the sides of the pictures are.",
+            show_default="84, and 256 with --play",
+        ),
+    ] = None,
+    backend: Backend = "",
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
     """Show recorded episodes, and play them again.
 
-    They are played again to verify them (--verify) or to draw pictures (--frames). The exit code is
-    1 when a recording is damaged, or when it does not come out the same under --verify.
+    They are played again to verify them (--verify), to draw them (--frames, --video, --play) or to
+    compare backends (--against). The exit code is 1 when a recording is damaged, or when it does
+    not come out the same under --verify.
     """
     # Lists need neither recordings nor a simulator, which come with the server extra.
-    from animalcat.cli.episode.replay import play_again
+    from animalcat.cli.episode.replay import Page, play_again
 
     play_again(
         what,
         episode,
         check=check,
         pictures=pictures,
+        video=video,
+        speed=speed,
+        page=Page(port, browser) if play else None,
+        against=against,
         resolution=resolution,
         backend=backend,
         server=server,
@@ -115,20 +185,84 @@ def replay(
     )
 
 
-def _row(episode: Episode) -> dict[str, Any]:
-    return {
-        "session": episode.session,
-        "episode": episode.number,
-        "attempt": episode.attempt,
-        "instance": episode.instance,
-        "outcome": episode.outcome or "open",
-        "return": episode.episode_return,
-        "steps": episode.steps,
-        "ended_by": episode.ended_by or "",
-        "reason": episode.decision.reason or "",
-        "score": episode.decision.score,
-        "propensity": episode.decision.propensity,
-        "predicted": episode.decision.predicted,
-        "margins": dict(episode.decision.margins),
-        "cause": episode.cause,
-    }
+@app.command()
+def export(
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="SESSION|FILE.mcap", help="The id of a session, or the file of one recording."
+        ),
+    ],
+    episode: Annotated[
+        str,
+        typer.Argument(
+            metavar="NUMBER[-ATTEMPT]",
+            help="Only this episode of the session; its last attempt if none is named.",
+            show_default="every episode",
+        ),
+    ] = "",
+    form: Annotated[
+        Literal["minari", "rerun", "foxglove"],
+        typer.Option(
+            "--format",
+            help="minari is a dataset that `minari.load_dataset` opens. rerun and foxglove are "
+            "files for these viewers, one an episode: image, arena, agent, rays, rewards, health, "
+            "and the posterior of the session.",
+        ),
+    ] = "minari",
+    name: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="With minari: what to call the dataset, such as animalcat/mine-v0.",
+            show_default="animalcat/ and the session, and -v0",
+        ),
+    ] = "",
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FOLDER|FILE",
+            help="With minari: the folder of datasets, which MINARI_DATASETS_PATH names to Minari. "
+            "Else the folder of the files, or of one episode the file, .rrd or .mcap.",
+            show_default="Minari's own folder; else this one",
+        ),
+    ] = None,
+    resolution: Annotated[
+        int,
+        typer.Option(
+            metavar="PIXELS",
+            min=4,
+            max=512,
+            help="With rerun and foxglove: how long the sides of images are that were not "
+            "recorded.",
+        ),
+    ] = 84,
+    backend: Backend = "",
+    server: Server = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write recorded episodes as a dataset for learning, or as files for a viewer.
+
+    Images are kept losslessly; those that were not recorded are drawn again.
+    """
+    from animalcat.cli.episode.export import export_for_viewer, export_minari
+
+    if form == "minari":
+        export_minari(what, episode, name, output, server=server, data=data, as_json=as_json)
+        return
+    if name:
+        fail("--name goes with --format minari; --output names files")
+    export_for_viewer(
+        form,
+        what,
+        episode,
+        output,
+        resolution,
+        backend,
+        server=server,
+        data=data,
+        as_json=as_json,
+    )

@@ -3,37 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import typer
 from PIL import Image
 
-from animalcat import names
+from animalcat.cli.episode.sources import Source, sources_of
 from animalcat.cli.episode.words import ended_by_word, outcome_word
-from animalcat.cli.shared.output import BAD_INPUT, FAILED, UNREACHABLE, fail, print_json
-from animalcat.cli.shared.remote import data_folder
-from animalcat.client import Client, connect
-from animalcat.client.connection import translated_errors
+from animalcat.cli.shared.output import BAD_INPUT, FAILED, MISSING, UNREACHABLE, fail, print_json
+from animalcat.cli.shared.progress import progress
+from animalcat.envs.types import PHYSICS_STEP
 from animalcat.errors import AnimalcatError
 from animalcat.service.recording import (
-    Recording,
     RecordingError,
     Verification,
     camera_images,
     other_motion,
-    read_episode,
     stage,
     verify,
 )
-from animalcat.v1 import results_pb2, results_pb2_grpc
+from animalcat.service.recording.against import compare
+from animalcat.service.recording.video import check_video, write_video
+from animalcat.wire import spec_from_proto
+
+PIXELS: Final = 84
+"""Side of pictures in pixels where none is asked for."""
+PAGE_PIXELS: Final = 256
+"""The same on the page, as large as that of `arena play`."""
 
 
-class Source(NamedTuple):
-    """A recording and what to call it."""
+class Page(NamedTuple):
+    """Where an episode is shown: the port, 0 for any free one, and whether to open a browser."""
 
-    label: str
-    recording: Recording
+    port: int
+    browser: bool
 
 
 def play_again(
@@ -42,7 +49,11 @@ def play_again(
     *,
     check: bool,
     pictures: Path | None,
-    resolution: int,
+    video: Path | None,
+    speed: float,
+    page: Page | None,
+    against: str,
+    resolution: int | None,
     backend: str,
     server: str | None,
     data: Path | None,
@@ -51,8 +62,17 @@ def play_again(
     """Show recordings, and verify or render them; the parameters are the command's options."""
     rows: list[dict[str, Any]] = []
     bad = False
+    recordings = sources_of(what, episode, server, data)
+    side = resolution or PIXELS
     try:
-        for source in _sources(what, episode, server, data):
+        if video is not None:
+            check_video(video)
+        if video is not None or page is not None:
+            recordings = iter(first := list(islice(recordings, 2)))
+            if len(first) > 1:
+                shown = "a video" if page is None else "the page"
+                fail(f"{shown} shows one episode: say which, as in `episode replay {what} 0`")
+        for source in recordings:
             row = _summary(source)
             bad |= bool(source.recording.damage)
             if check:
@@ -60,101 +80,32 @@ def play_again(
                 bad |= found.difference is not None
                 row["verification"] = _found(found)
             if pictures is not None:
-                row["frames"] = _render(source, pictures, resolution, backend)
+                row["frames"] = _render(source, pictures, side, backend)
                 header = source.recording.header
                 row["drawn_anew"] = other_motion(header, stage(header, backend)) is not None
+            if video is not None:
+                row["video"] = _film(source, video, side, speed, backend)
+                header = source.recording.header
+                row["drawn_anew"] = other_motion(header, stage(header, backend)) is not None
+            if against:
+                row["against"] = compare(source.recording, against).as_dict()
             rows.append(row)
             if not as_json:
                 _show(row)
+            if page is not None:
+                _watch(source, page, resolution or PAGE_PIXELS, backend)
+    except ImportError as error:
+        fail(str(error), MISSING)
     except AnimalcatError as error:
         fail(str(error), UNREACHABLE if error.code == "UNAVAILABLE" else BAD_INPUT)
     except ValueError as error:
         fail(str(error))
     except OSError as error:
-        fail(f"{error.filename}: {error.strerror}")
+        fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     if as_json:
         print_json(rows)
     if bad:
         raise typer.Exit(FAILED)
-
-
-def _sources(what: str, episode: str, server: str | None, data: Path | None) -> Iterator[Source]:
-    """The recordings that are meant, in order of number and attempt."""
-    if what.endswith(".mcap"):
-        yield Source(what, read_episode(Path(what)))
-    elif server:
-        session = names.parse_session(what) if "/" in what else what
-        with connect(server) as client:
-            for number, attempt in _from_server(client, session, episode):
-                yield Source(
-                    f"{session}/{number}-{attempt}", _streamed(client, session, number, attempt)
-                )
-    else:
-        session = names.parse_session(what) if "/" in what else names.check_component(what)
-        folder = data_folder(data) / "recordings" / session
-        for path in _from_folder(folder, session, episode):
-            yield Source(f"{session}/{path.stem}", read_episode(path))
-
-
-def _from_folder(folder: Path, session: str, episode: str) -> list[Path]:
-    found = {
-        (name.number, name.attempt or 0): path
-        for path in folder.glob("*.mcap")
-        if (name := names.parse_episode(f"sessions/{session}/episodes/{path.stem}"))
-    }
-    if not found:
-        raise RecordingError(
-            f"{folder}: no recordings of session {session!r} there; "
-            "name the data directory with --data, or a server with --server"
-        )
-    return [found[key] for key in _wanted(sorted(found), session, episode)]
-
-
-def _from_server(client: Client, session: str, episode: str) -> list[tuple[int, int]]:
-    return _wanted([(e.number, e.attempt) for e in client.episodes(session)], session, episode)
-
-
-def _wanted(there: list[tuple[int, int]], session: str, episode: str) -> list[tuple[int, int]]:
-    """Numbers and attempts that an argument names; the last attempt where it names none."""
-    if not episode:
-        return there
-    _, number, attempt = names.parse_episode(f"sessions/{session}/episodes/{episode}")
-    tries = [key for key in there if key[0] == number and attempt in (None, key[1])]
-    if not tries:
-        numbers = sorted({key[0] for key in there})
-        last = f"0 to {numbers[-1]}" if numbers else "none"
-        raise RecordingError(f"session {session!r} has no episode {episode}; there are: {last}")
-    return tries[-1:]
-
-
-def _streamed(client: Client, session: str, number: int, attempt: int) -> Recording:
-    """A recording that a server streams, as the messages that a file of it holds."""
-    header = results_pb2.EpisodeHeader()
-    footer: results_pb2.EpisodeFooter | None = None
-    steps: list[results_pb2.RecordedStep] = []
-    damage = ""
-    stub: Any = results_pb2_grpc.EpisodesStub(client.aio.channel)
-    request = results_pb2.StreamEpisodeRequest(name=names.episode_name(session, number, attempt))
-
-    async def read() -> None:
-        nonlocal header, footer
-        async for frame in stub.StreamEpisode(request):
-            match frame.WhichOneof("frame"):
-                case "header":
-                    header = frame.header
-                case "step":
-                    steps.append(frame.step)
-                case _:
-                    footer = frame.footer
-
-    try:
-        with translated_errors(client.address):
-            client.run(read())
-    except AnimalcatError as error:
-        if error.code != "RECORDING_DAMAGED" or not header.name:
-            raise
-        damage = str(error)
-    return Recording(header, tuple(steps), footer, damage)
 
 
 def _render(source: Source, folder: Path, resolution: int, backend: str) -> str:
@@ -164,6 +115,39 @@ def _render(source: Source, folder: Path, resolution: int, backend: str) -> str:
     for number, image in enumerate(camera_images(source.recording, resolution, backend=backend)):
         Image.fromarray(image).save(folder / f"{stem}-{number:04}.png")
     return str(folder / f"{stem}-*.png")
+
+
+def _film(source: Source, path: Path, resolution: int, speed: float, backend: str) -> str:
+    """Write a video at the pace of the episode; its path."""
+    from animalcat.service.recording.film import film
+
+    steps = len(source.recording.steps)
+    if not steps:
+        raise RecordingError(f"{source.label}: no step is recorded, so there is nothing to draw")
+    period = spec_from_proto(source.recording.header.observation_spec).decision_period
+    rate = speed / (PHYSICS_STEP * period)
+    with progress("drawing") as tell:
+
+        def told() -> Iterator[npt.NDArray[np.uint8]]:
+            for number, picture in enumerate(film(source.recording, resolution, backend), 1):
+                tell(f"drawing {source.label}", number, steps)
+                yield picture
+
+        write_video(path, told(), rate)
+    return str(path)
+
+
+def _watch(source: Source, page: Page, resolution: int, backend: str) -> None:
+    """Show an episode on a page until the person presses Ctrl-C."""
+    from animalcat.cli.shared.page import serve_page
+    from animalcat.service.person.replaying import Replayed
+
+    serve_page(
+        lambda: Replayed(source.recording, source.label, resolution, backend),
+        "watch",
+        page.port,
+        page.browser,
+    )
 
 
 def _summary(source: Source) -> dict[str, Any]:
@@ -261,10 +245,13 @@ def _show(row: dict[str, Any]) -> None:
                 f"  {name} was {version['recorded'] or 'absent'}, "
                 f"here it is {version['here'] or 'absent'}"
             )
-    if "frames" in row:
-        typer.echo(f"  pictures: {row['frames']}")
-        if row["drawn_anew"]:
-            typer.echo(
-                "  these pictures show the actions under today's rules of motion, not what the "
-                "agent saw"
-            )
+    for sentence in row.get("against", {}).get("sentences", ()):
+        typer.echo(f"  {sentence}")
+    for what in ("frames", "video"):
+        if what in row:
+            typer.echo(f"  {'pictures' if what == 'frames' else what}: {row[what]}")
+    if row.get("drawn_anew"):
+        typer.echo(
+            "  these pictures show the actions under today's rules of motion, not what the "
+            "agent saw"
+        )

@@ -24,6 +24,7 @@ from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, wrote
 from animalcat.layouts.checking.compare import Posterior, plot_trajectory, trajectory
 from animalcat.layouts.checking.loo import compare_layouts, loo
+from animalcat.layouts.checking.walking import Start, walked
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.model.instances import OutcomeTable
 
@@ -34,7 +35,9 @@ def command(
     profiles: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="PROFILE.json", help="Profiles that `profile export` or `layout fit -o` wrote."
+            metavar="PROFILE.json",
+            help="Profiles that `profile export` or `layout fit -o` wrote, or all that "
+            "`campaign show --json` prints.",
         ),
     ] = None,
     table: Table = None,
@@ -84,18 +87,22 @@ def command(
         fits = fit_layouts(chosen, outcomes, seed)
         bad = warn_of_bad_fits(fits)
         posteriors = [Posterior.of_fit(name, fitted) for name, fitted in fits[0].items()]
+        starts = Start.of_layout(chosen[0])
         report: Report = {"layouts": _layouts(fits, outcomes) if len(fits) > 1 else []}
     else:
-        posteriors = [p for path in profiles or () for p in _read(path)]
-        if not posteriors:
+        read = [pair for path in profiles or () for pair in _read(path, walks=bool(steps))]
+        if not read:
             fail("nothing to compare: give profiles, or --table with --layout and --agent")
+        posteriors, starts = [posterior for posterior, _ in read], read[0][1]
         report = {"layouts": []}
     try:
         report |= compare_agents(posteriors, seed)
         paths = trajectory(posteriors, _numbers(steps)) if steps else []
+        walks = walked(posteriors, _numbers(steps), starts) if steps else []
     except ValueError as error:
         fail(str(error))
     report["trajectory"] = [asdict(path) for path in paths]
+    report["walk"] = [asdict(path) for path in walks]
     if output is not None:
         if not paths:
             fail("-o draws checkpoints: say --steps")
@@ -138,15 +145,21 @@ def _numbers(steps: str) -> list[float]:
         fail(f"--steps {steps!r}: numbers with commas between are wanted")
 
 
-def _read(path: Path) -> list[Posterior]:
-    """Profiles of a file: one as `profile export` has it, or several as `layout fit -o`."""
+def _read(path: Path, *, walks: bool) -> list[tuple[Posterior, dict[str, Start]]]:
+    """Profiles of a file: one as exported, several as `layout fit -o` or a campaign has them."""
+
+    def taken(name: str, entry: dict[str, Any]) -> tuple[Posterior, dict[str, Start]]:
+        return Posterior.of_profile(name, entry), Start.of_profile(entry) if walks else {}
+
     try:
         found = json.loads(path.read_text("utf-8"))
         if isinstance(found, list):
             entries = cast("list[dict[str, Any]]", found)
-            return [Posterior.of_profile(str(entry["agent"]), entry) for entry in entries]
+            return [taken(str(entry["agent"]), entry) for entry in entries]
+        if "profiles" in found:
+            return [taken(name, one) for name, one in found["profiles"].items()]
         agent = found["provenance"].get("agent", path.stem)
-        return [Posterior.of_profile(str(agent), found)]
+        return [taken(str(agent), found)]
     except OSError as error:
         fail(f"{path}: {error.strerror or 'cannot be read'}")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -155,7 +168,12 @@ def _read(path: Path) -> list[Posterior]:
 
 def _print(report: Report, posteriors: Sequence[Posterior]) -> None:
     print_comparison(report, title=f"Differences from {posteriors[0].name}")
-    if report["trajectory"]:
+    for title, paths in (
+        ("Checkpoints, each on its own", report["trajectory"]),
+        ("Checkpoints as a walk: each is told by the others too", report["walk"]),
+    ):
+        if not paths:
+            continue
         rows = [
             {
                 "node": path["node"],
@@ -164,12 +182,12 @@ def _print(report: Report, posteriors: Sequence[Posterior]) -> None:
                 "90 %": f"{low:.3g} to {high:.3g}",
                 "P(rise)": "-" if rise is None else f"{rise:.2f}",
             }
-            for path in report["trajectory"]
+            for path in paths
             for step, mean, low, high, rise in zip(
                 path["steps"], path["mean"], path["low"], path["high"], path["rise"], strict=True
             )
         ]
-        print_rows(rows, list(rows[0]), as_json=False, title="Checkpoints")
+        print_rows(rows, list(rows[0]), as_json=False, title=title)
     if report["layouts"]:
         rows = [
             {

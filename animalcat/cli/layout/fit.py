@@ -25,6 +25,7 @@ from animalcat.cli.layout.table import covered_instances
 from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.outcome_table import read_pass_marks, read_rewards
 from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, wrote
+from animalcat.cli.shared.remote import Data
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.model.instances import Instances, OutcomeTable
 from animalcat.layouts.model.spec import Bernoulli, Layout
@@ -63,6 +64,7 @@ def command(
     variant: Variant = "",
     agent: Agents = None,
     seed: Seed = 0,
+    data: Data = None,
     as_json: Json = False,
     output: Annotated[
         Path | None,
@@ -77,15 +79,16 @@ def command(
 ) -> None:
     """Work out profiles from outcomes that you already have.
 
-    Give the outcomes as a table of meta-features and outcomes (--table and --agent), or as final
-    rewards on arena files (--battery and --outcomes). The exit code is 1 when a fit has not
+    Give the outcomes as a table of meta-features and outcomes (--table and --agent), as a table
+    that was imported (--table with its name), or as final rewards on arena files (--battery and
+    --outcomes). The exit code is 1 when a fit has not
     converged.
     """
     layout = load(name, variant)
     if table is not None:
         if battery or outcomes or pass_marks:
             fail("--table has all in it: give it without --battery, --outcomes and --pass-marks")
-        played = read_table(table, agent or [])
+        played = read_table(table, agent or [], data)
     elif battery is None or outcomes is None:
         fail("where are the outcomes? Give --table, or --battery and --outcomes")
     else:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
+import numpy as np
 import typer
 
+from animalcat.cli.outcomes import FOLDER
 from animalcat.cli.shared.output import fail
 from animalcat.cli.shared.progress import progress
+from animalcat.cli.shared.remote import data_folder
 from animalcat.layouts.inference.fit import FitRequest, FitResult, fit
-from animalcat.layouts.model.instances import OutcomeTable, TableError, read_csv
+from animalcat.layouts.model.instances import Instances, OutcomeTable, TableError, read_csv
 from animalcat.layouts.model.spec import Layout
 
 OUTCOMES: Final = "Outcomes"
@@ -19,9 +23,10 @@ OUTCOMES: Final = "Outcomes"
 Table = Annotated[
     Path | None,
     typer.Option(
-        metavar="TABLE.csv",
-        help="A table with one row for each arena: its meta-features, and one column of outcomes "
-        "for each agent. Columns `instance` and `paradigm` may name the arena and its kind.",
+        metavar="TABLE",
+        help="A CSV file with one row for each arena: its meta-features, and one column of "
+        "outcomes for each agent. Columns `instance` and `paradigm` may name the arena and its "
+        "kind. Or the name of a table that `outcomes import` has kept.",
         rich_help_panel=OUTCOMES,
     ),
 ]
@@ -29,8 +34,9 @@ Agents = Annotated[
     list[str] | None,
     typer.Option(
         "--agent",
-        metavar="COLUMN",
-        help="The column of an agent's outcomes. Repeat it for several agents.",
+        metavar="NAME",
+        help="The column of an agent's outcomes, or the name of an agent in an imported table. "
+        "Repeat it for several agents. Without it, all agents of an imported table are taken.",
         rich_help_panel=OUTCOMES,
     ),
 ]
@@ -40,14 +46,53 @@ Seed = Annotated[
 ]
 
 
-def read_table(path: Path, agents: Sequence[str]) -> OutcomeTable:
-    """A table of outcomes; ends the command where it is wrong."""
+def read_table(path: Path, agents: Sequence[str], data: Path | None = None) -> OutcomeTable:
+    """A table of outcomes; ends the command where it is wrong.
+
+    Args:
+        path: A CSV file, or the name of a table that was imported.
+        agents: Columns of the file, or agents of the imported table.
+        data: The data directory in which imported tables are; None for the usual one.
+    """
+    kept = data_folder(data) / FOLDER / f"{path}.parquet"
+    if not path.exists() and len(path.parts) == 1 and kept.is_file():
+        return _imported(str(path), kept, agents)
     if not agents:
         fail(f"{path}: which columns are outcomes? Say --agent COLUMN for each agent")
     try:
         return read_csv(path, agents)
     except TableError as error:
         fail(str(error) if str(path) in str(error) else f"{path}: {error}")
+
+
+def _imported(name: str, file: Path, agents: Sequence[str]) -> OutcomeTable:
+    """An imported table with a row for each attempt that counts; ends the command on bad names."""
+    from animalcat.outcomes import COLUMNS, OutcomesError, read_outcomes
+
+    try:
+        frame = read_outcomes(file)
+    except (OutcomesError, OSError) as error:
+        fail(f"table {name}: {error}")
+    frame = frame[frame["outcome"].isin(["success", "failure"])]
+    if "agent" not in frame:
+        frame = frame.assign(agent="agent")
+    who = frame["agent"].fillna("agent")
+    known = [*dict.fromkeys(who)]
+    if lost := [agent for agent in agents if agent not in known]:
+        fail(f"table {name}: no agent {lost[0]!r}; agents: {', '.join(known) or 'none'}")
+    chosen = [*dict.fromkeys(agents)] or known
+    if not chosen:
+        fail(f"table {name}: no attempt has succeeded or failed; there is nothing to fit")
+    features = [column for column in frame.columns if column not in COLUMNS]
+    instances = Instances(
+        tuple(re.sub(r"\s*\[[^\]]*\]$", "", column) for column in features),
+        frame[features].to_numpy(np.float64, na_value=np.nan).reshape(len(frame), len(features)),
+        tuple(frame["paradigm"].fillna("")) if "paradigm" in frame else (),
+        tuple(frame["instance"]),
+    )
+    passed = (frame["outcome"] == "success").to_numpy(np.float64)
+    rows = [np.where((who == agent).to_numpy(bool), passed, np.nan) for agent in chosen]
+    return OutcomeTable(instances, tuple(chosen), np.array(rows))
 
 
 def fit_layouts(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, replace
 from itertools import count
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -14,6 +14,7 @@ import numpy as np
 import typer
 
 from animalcat.arena_configs.outcome import success
+from animalcat.cli.layout.calibrated import print_calibration, report_calibration
 from animalcat.cli.layout.recovered import print_recovered, recovered
 from animalcat.cli.layout.show import Json
 from animalcat.cli.layout.table import covered_instances
@@ -47,10 +48,16 @@ from animalcat.layouts.reproduce.permanence import (
 from animalcat.layouts.reproduce.printed import burden2023
 from animalcat.layouts.simulation.synthetic import synthetic_agents
 
-PAPERS: Final = ("burden2023", "tesic2025", "testbed")
-"""What can be worked out: two papers, and the layout of the whole testbed."""
+PAPERS: Final = ("burden2023", "tesic2025", "testbed", "calibration")
+"""What can be worked out: two papers, the layout of the whole testbed, and calibration by earlier
+agents."""
+CALIBRATION: Final = "calibration"
+CALIBRATED_CATEGORIES: Final = ("01", "07")
+"""Categories of the testbed whose arenas calibration is tried on, beside the paper's 69."""
 TESTBED: Final = "testbed"
 """A layout, and a group of options."""
+CALIBRATION_VARIANT: Final = "metres-15"
+"""Variant of aaio that is calibrated, the one of new sessions."""
 PARTS: Final = ("figure-9", "figure-6a", "tables")
 """Parts of burden2023; tesic2025 has none."""
 OLYMPICS: Final = ("figure-9", "scaled", "metres-15")
@@ -186,6 +193,9 @@ def command(
     testbed is no paper: it holds out tasks and whole categories of the Animal-AI testbed, and
     compares the predictions of the layout testbed with those of rates and regressions on the same
     demands. Arenas are measured first, and what was measured is kept.
+
+    calibration holds out a third of the entrants in turn, and compares what layouts that the others
+    calibrated predict with what population models and boosting predict from the same outcomes.
     """
     if paper not in PAPERS:
         fail(f"no paper {paper!r}; there are {', '.join(PAPERS)}")
@@ -208,6 +218,18 @@ def command(
             print_json(made)
         else:
             print_testbed(made)
+        return
+    if paper == CALIBRATION:
+        if part:
+            fail("calibration has no parts; leave --part out")
+        if data is None:
+            fail(f"calibration needs the entrants' outcomes: give --data, or set {DATA}")
+        made = _calibration(data, olympics, seed, quick=quick)
+        _write(made, output)
+        if as_json:
+            print_json(made)
+        else:
+            print_calibration(made)
         return
     if paper == "tesic2025":
         if part:
@@ -256,6 +278,24 @@ def command(
         print_json(report)
     else:
         print_report(report)
+
+
+def _calibration(data: Path, olympics: Sequence[str] | None, seed: int, *, quick: bool) -> Report:
+    """Predictions of entrants held out, on the paper's 69 instances and on two whole categories."""
+    try:
+        layout = load_layout("aaio", (olympics or [CALIBRATION_VARIANT])[0])
+    except SpecificationError as error:
+        fail(str(error))
+    wide = replace(layout, excludes=())  # arenas with walls and more, told apart by easiness
+    names = [str(name) for name in read_rewards(data / "aaio" / "final_rewards.csv").index]
+    both = [name for name in names if name.startswith(CALIBRATED_CATEGORIES)]
+    tables = {
+        "the 69 instances": read_entrants(wide, data),
+        "categories 1 and 7": read_entrants(wide, data, both),
+    }
+    with progress("calibrating", wait=0.0) as tell:
+        found = report_calibration(wide, tables, seed, quick=quick, tell=tell)
+    return {"paper": CALIBRATION, "seed": seed, **found}
 
 
 def _write(report: Report, output: Path | None) -> None:

@@ -1,16 +1,21 @@
-"""`animalcat session`: run, create, list, show, resume and cancel test sessions."""
+"""`animalcat session`: run, create, list, show, watch, export, resume and cancel test sessions."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from animalcat.cli.session.options import Plan, takes_plan
+from animalcat.cli.session.exporting import export
+from animalcat.cli.session.live import LiveSession
+from animalcat.cli.session.options import SPEC, Plan, takes_plan
 from animalcat.cli.session.plan import unreachable, why
 from animalcat.cli.session.reanalysis import reanalyse
-from animalcat.cli.shared.agent_process import AgentProcess, check_reference, follow
+from animalcat.cli.session.watching import watch
+from animalcat.cli.shared.agent_process import AgentProcess, Bounds, check_reference, follow
+from animalcat.cli.shared.apart import AgentMay, Permission
 from animalcat.cli.shared.output import (
     FAILED,
     UNREACHABLE,
@@ -19,7 +24,6 @@ from animalcat.cli.shared.output import (
     print_rows,
     status,
 )
-from animalcat.cli.shared.progress import PipeLines, bar
 from animalcat.cli.shared.remote import (
     AllowBuild,
     AsJson,
@@ -32,14 +36,17 @@ from animalcat.cli.shared.remote import (
 )
 from animalcat.cli.shared.tables import print_profile
 from animalcat.client import Client
-from animalcat.client.values import Episode, Session, SessionEvent
+from animalcat.client.values import Session
 from animalcat.errors import AnimalcatError
 
 app = typer.Typer(
-    help="Measure an agent, and list, show, resume, cancel and re-analyse test sessions.",
+    help="Measure an agent, and list, show, watch, export, resume, cancel and re-analyse "
+    "test sessions.",
     no_args_is_help=True,
 )
 app.command()(reanalyse)
+app.command()(watch)
+app.command()(export)
 
 
 @app.command()
@@ -49,12 +56,11 @@ def run(plan: Plan) -> None:
 
     The agent plays until every capability of the layout is known, or until a limit is reached.
     """
-    check_reference(plan.agent)
+    check_reference(plan.agent, plan.fields["observation_spec"] or SPEC.observation_spec)
     with plan.client() as client:
         session = plan.create(client)
-        _report(
-            client, run_agent(client, session, plan.agent), plan.server, plan.data, plan.as_json
-        )
+        found = run_agent(client, session, plan.agent, plan.bounds)
+        _report(client, found, plan.server, plan.data, plan.as_json)
 
 
 PRIVILEGED_NOTE: Final = "; privileged: the agent was shown the arena's true state"
@@ -85,10 +91,11 @@ def resume(
         str,
         typer.Option(
             metavar="REFERENCE",
-            help="The agent to run: builtin:NAME, or path/to/file.py:Class.",
+            help="The agent to run: builtin:NAME, or path/to/file.py:Class, with +LIMIT=STRENGTH.",
             show_default="the one of the session",
         ),
     ] = "",
+    agent_may: AgentMay = Permission.PLAY,
     allow_build: AllowBuild = None,
     server: Server = None,
     data: Data = None,
@@ -105,8 +112,8 @@ def resume(
             if found.paused:
                 found = client.resume_session(found)
             reference = agent or found.spec.agent
-            check_reference(reference)
-            found = run_agent(client, found, reference)
+            check_reference(reference, found.spec.observation_spec)
+            found = run_agent(client, found, reference, Bounds(agent_may))
         _report(client, found, server, data, as_json)
 
 
@@ -150,13 +157,40 @@ def cancel(
         _show(client.cancel_session(session), as_json)
 
 
-def run_agent(client: Client, session: Session, reference: str) -> Session:
+@app.command()
+def verify(
+    session: SessionArgument, server: Server = None, data: Data = None, as_json: AsJson = False
+) -> None:
+    """Look whether a session's records and recordings are as they were stored.
+
+    Ends with code 1 if something was changed. The digest that is printed stands for all of it: note
+    it elsewhere.
+    """
+    with client_for(server, data) as client:
+        found = client.verify_session(session)
+    if as_json:
+        print_json(asdict(found))
+    else:
+        for problem in found.problems:
+            typer.echo(problem)
+        if found.uncovered:
+            typer.echo(f"{found.uncovered} records are from before there were digests")
+        state = "changed" if found.problems else "as it was stored"
+        typer.echo(f"{session} is {state}: {found.links} links, {found.head or 'no digest'}")
+    if found.problems:
+        raise typer.Exit(1)
+
+
+def run_agent(
+    client: Client, session: Session, reference: str, bounds: Bounds = Bounds()
+) -> Session:
     """Run an agent in a process for each slot until the session is over, and show progress.
 
     Args:
         client: Of the server that has the session.
         session: Waits for its agent.
         reference: What to run: builtin:NAME, or path/to/file.py:Class.
+        bounds: Within what its processes play.
 
     Returns:
         The session after it.
@@ -167,36 +201,25 @@ def run_agent(client: Client, session: Session, reference: str) -> Session:
     name = session.id
     typer.echo(f"session {name}", err=True)
     processes = [
-        AgentProcess(client.address, session.name, session.spec.agent, reference)
+        AgentProcess(client, session, reference, bounds)
         for _ in range(max(1, session.spec.slots or 1))
     ]
-    with bar() as progress:
-        most = session.spec.stop.max_episodes or 1  # answers say it
-        task = progress.add_task("starting", total=most)
-        said: set[str] = set()
-        lines = PipeLines(progress, session.episodes)
+    if processes[0].note:
+        typer.echo(f"note: {processes[0].note}", err=True)
+    with LiveSession(session) as shown:
 
-        def tell(event: SessionEvent) -> None:
-            now = event.session
-            for c in now.capabilities:
-                if c.limit and c.name not in said:
-                    said.add(c.name)
-                    typer.echo(f"note: {unreachable(c)}", err=True)
-            known = "  ".join(f"{c.name} {c.mean:.2f} ± {c.sd:.2f}" for c in now.capabilities)
-            progress.update(task, completed=now.episodes, description=known or "starting")
-            if lines.due(now.episodes, most):
-                typer.echo(f"{now.episodes} of {most} episodes: {known}", err=True)
-            if event.episode is not None:
-                progress.console.print(_line(event.episode), highlight=False)
+        async def play() -> None:
+            async with shown.looking(client.aio):
+                await follow(client.aio, session, processes, shown.tell)
 
         try:
-            client.run(follow(client.aio, session, processes, tell))
+            client.run(play())
         except AnimalcatError as error:
-            progress.stop()
+            shown.stop()
             hint = f"{error}; when a server runs again, animalcat session resume {name}"
             fail(hint, UNREACHABLE if error.code == "UNAVAILABLE" else FAILED)
         except KeyboardInterrupt:
-            progress.stop()
+            shown.stop()
             fail(f"stopped; go on with: animalcat session resume {name}", 130)
         finally:
             for process in processes:
@@ -210,15 +233,6 @@ def run_agent(client: Client, session: Session, reference: str) -> Session:
             FAILED,
         )
     return found
-
-
-def _line(episode: Episode) -> str:
-    outcome = episode.outcome or ""
-    cause = f" ({episode.cause})" if episode.cause else ""
-    return (
-        f"episode {episode.number:3}  {episode.instance:20} {outcome:8} "
-        f"return {episode.episode_return:7.3f} in {episode.steps} decisions{cause}"
-    )
 
 
 def _report(

@@ -12,6 +12,9 @@ from typing import Annotated, Any, Final
 import typer
 
 from animalcat.cli.session.plan import combine, policy_name, stopping_rule
+from animalcat.cli.shared.agent_process import Bounds
+from animalcat.cli.shared.apart import AgentMay, Permission
+from animalcat.cli.shared.calibrations import calibration_file
 from animalcat.cli.shared.command_help import AGENT, CHOICE, END, PLAYED, RUNNING
 from animalcat.cli.shared.output import fail, status
 from animalcat.cli.shared.progress import operation_progress
@@ -19,7 +22,7 @@ from animalcat.cli.shared.remote import AsJson, Data, Server, client_for
 from animalcat.cli.shared.tables import left_out
 from animalcat.client import Client, values
 from animalcat.client.values import Session
-from animalcat.envs.agents.load import PRIVILEGED
+from animalcat.envs.agents.limits import is_privileged
 from animalcat.envs.backends import AUTOMATIC
 from animalcat.envs.types import CameraSpec, ObservationSpec
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
@@ -66,6 +69,16 @@ Variant = Annotated[
         metavar="NAME",
         help="A variant of the layout.",
         show_default="the first",
+        rich_help_panel=PLAYED,
+    ),
+]
+Calibration = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME_OR_FILE",
+        help="Measure with a layout that earlier agents calibrated: a name from `battery "
+        "calibrate`, or its YAML file. It says the layout too.",
+        show_default="none",
         rich_help_panel=PLAYED,
     ),
 ]
@@ -118,6 +131,15 @@ Certify = Annotated[
         rich_help_panel=RUNNING,
     ),
 ]
+Fresh = Annotated[
+    bool | None,
+    typer.Option(
+        help="Play a twin of each arena: another one with the same demands that no other session "
+        "has, so that a battery cannot be learnt by heart.",
+        show_default="no-fresh",
+        rich_help_panel=PLAYED,
+    ),
+]
 Camera = Annotated[
     int | None,
     typer.Option(
@@ -161,6 +183,7 @@ class Plan:
         features: Table of meta-features of one's own, for arena files.
         fields: The other fields of `Client.create_session`.
         builds: Unity builds that a private server may run.
+        bounds: Within what the agent's process plays.
         server: Host and port, if one was given.
         data: The data directory, if one was given.
         as_json: Print JSON.
@@ -171,6 +194,7 @@ class Plan:
     features: Path | None
     fields: dict[str, Any]
     builds: tuple[Path, ...]
+    bounds: Bounds
     server: str | None
     data: Path | None
     as_json: bool
@@ -197,7 +221,8 @@ def _plan(
         str,
         typer.Option(
             metavar="REFERENCE",
-            help="The agent to measure: builtin:NAME, or path/to/file.py:Class.",
+            help="The agent to measure: builtin:NAME, or path/to/file.py:Class. Limits may follow, "
+            "as in builtin:scout+lapses=0.1 (animalcat agent limits lists them).",
             rich_help_panel=AGENT,
         ),
     ],
@@ -229,6 +254,7 @@ def _plan(
     features: Features = None,
     layout: Layout = "",
     variant: Variant = "",
+    calibration: Calibration = "",
     policy: PolicyName = "",
     about: Annotated[
         list[str] | None,
@@ -426,6 +452,17 @@ def _plan(
     backend: Backend = "",
     seed: Seed = None,
     certify: Certify = None,
+    fresh: Fresh = None,
+    against: Annotated[
+        str,
+        typer.Option(
+            metavar="SESSION",
+            help="Compare with another agent's session on the same battery: play the arenas that "
+            "it has played, in random order, until the two agents are told apart.",
+            show_default="none",
+            rich_help_panel=PLAYED,
+        ),
+    ] = "",
     record_pixels: Annotated[
         bool | None,
         typer.Option(
@@ -434,13 +471,14 @@ def _plan(
             rich_help_panel=RUNNING,
         ),
     ] = None,
+    agent_may: AgentMay = Permission.PLAY,
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
 ) -> Plan:
     backend, builds = parse_backend(backend, server)
     fields = {
-        "layout": layout,
+        "layout": calibrated_layout(layout, variant, calibration, data),
         "layout_variant": variant,
         "stop": stopping_rule(
             preset,
@@ -472,14 +510,34 @@ def _plan(
         "seed": seed,
         "backend": backend,
         "observation_spec": observation(
-            camera, decision_period, privileged=privileged or agent in PRIVILEGED
+            camera, decision_period, privileged=privileged or is_privileged(agent)
         ),
         "action_timeout_seconds": action_timeout,
         "record_pixels": record_pixels,
         "certify": certify,
         "slots": slots,
+        "fresh": fresh,
+        "against": against,
     }
-    return Plan(agent, battery, features, fields, tuple(builds), server, data, as_json)
+    hide = arena_folders(battery, features)
+    bounds = Bounds(agent_may, hide)
+    return Plan(agent, battery, features, fields, tuple(builds), bounds, server, data, as_json)
+
+
+def arena_folders(battery: str, features: Path | None = None) -> tuple[Path, ...]:
+    """The folders of arena files that a battery is made of, which no agent may look into."""
+    path = Path(battery)
+    found = [path if path.is_dir() else path.parent] if path.exists() else []
+    return tuple(found + ([features.parent] if features is not None else []))
+
+
+def calibrated_layout(layout: str, variant: str, calibration: str, data: Path | None) -> str:
+    """The layout that is meant: its name or file, or the file of a calibration."""
+    if not calibration:
+        return layout
+    if layout or variant:
+        fail("--calibration says the layout too: leave --layout and --variant out")
+    return str(calibration_file(calibration, data))
 
 
 def takes_plan(command: Callable[[Plan], None]) -> Callable[..., None]:
@@ -529,7 +587,7 @@ def parse_backend(backend: str, server: str | None) -> tuple[str, list[Path]]:
 def find_battery(
     client: Client, battery: str, seed: int | None, features: Path | None = None
 ) -> str:
-    """Id of a battery; a path is imported first.
+    """Id of a battery; a path is imported first, and a shipped recipe is built.
 
     Args:
         client: Of the server.
@@ -544,6 +602,9 @@ def find_battery(
     if not written_as_path and (stored or not path.exists()):
         if features is not None:
             fail(f"--features goes with a folder of arena files, and there is none at {battery}")
+        if not stored and _is_recipe(battery):
+            with operation_progress(f"building {battery}") as tell:
+                client.build_battery(battery, on_progress=tell)
         return battery
     if not path.exists():
         fail(f"{battery}: no such file or folder")
@@ -554,3 +615,12 @@ def find_battery(
     if len(made.problems) > 5:
         typer.echo(f"note: and {len(made.problems) - 5} more; see `battery list --json`", err=True)
     return made.id
+
+
+def _is_recipe(battery: str) -> bool:
+    """Whether a battery is one of a shipped recipe; without the server extra nobody knows here."""
+    try:
+        from animalcat.arena_configs.batteries import RECIPES
+    except ImportError:
+        return False
+    return battery in RECIPES

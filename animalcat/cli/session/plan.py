@@ -78,9 +78,13 @@ def why(episode: Episode) -> str:
 
 
 def _because(decision: Decision) -> list[str]:
-    """Why it was made on demand, and what for; nothing where it is in the battery."""
-    if decision.made is None:
+    """Why it was made, and what for; nothing where it is in the battery."""
+    made = decision.made
+    if made is None:
         return []
-    demands = ", ".join(f"{k} {v:.4g}" for k, v in sorted(decision.made.features.items()))
+    note = [f"  {made.note}"] if made.note else []
+    if made.made_as != "offer":
+        return [f"  a {made.made_as} of {made.offer}", *note]
+    demands = ", ".join(f"{k} {v:.4g}" for k, v in sorted(made.features.items()))
     reason = decision.reason or ""
-    return [f"  {reason} because {decision.because}; made for {demands}"]
+    return [f"  {reason} because {decision.because}; made for {demands}", *note]

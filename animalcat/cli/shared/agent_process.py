@@ -3,59 +3,122 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from animalcat.cli.shared.apart import Permission, Way, apart, environment, way
+from animalcat.cli.shared.confine import NAMESPACES
 from animalcat.cli.shared.output import fail
-from animalcat.client import AsyncClient
-from animalcat.client.values import Session, SessionEvent, SessionState
-from animalcat.envs.agents import BUILTIN
+from animalcat.client import AsyncClient, Client
+from animalcat.client.values import Session, SessionEvent, SessionState, Ticket
+from animalcat.envs.agents import AgentLoadError
+from animalcat.envs.agents.limits import check_observation
+from animalcat.envs.agents.load import check_name
+from animalcat.envs.types import ObservationSpec
+from animalcat.errors import AnimalcatError
 
 POLL_SECONDS: Final = 0.2
 """How often the agent's process is looked at."""
+_NETWORK: Final = ("Network is unreachable", "Name or service not known", "name resolution")
+"""What systems say where there is no network."""
 GRACE_SECONDS: Final = 60.0
 """How long a session may take to end, or to notice, after its agent's process has ended."""
 
 
-def check_reference(reference: str) -> None:
-    """End the command where a reference names no agent; nothing of it is run here."""
-    kind, _, name = reference.rpartition(":")
-    if kind == "builtin":
-        if name not in BUILTIN:
-            fail(f"no built-in agent is named {name!r}; there are: {', '.join(sorted(BUILTIN))}")
-    elif not kind or not name:
-        fail(f"agent {reference!r} is neither builtin:NAME nor path/to/file.py:Class")
-    elif not Path(kind).is_file():
-        fail(f"agent {reference!r}: there is no file {kind}")
+def check_reference(reference: str, spec: ObservationSpec | None = None) -> None:
+    """End the command where a reference names no agent; nothing of it is run here.
+
+    Args:
+        reference: The reference.
+        spec: What its session shows, on which its limits must be able to act; None: not known here.
+    """
+    try:
+        read = check_name(reference)
+    except AgentLoadError as error:
+        fail(str(error))
+    if not read.builtin and not Path(read.where).is_file():
+        fail(f"agent {reference!r}: there is no file {read.where}")
+    try:
+        if spec is not None:
+            check_observation(read, spec)
+    except ValueError as error:
+        fail(f"agent {reference!r}: {error}")
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Within what an agent's process plays.
+
+    Attributes:
+        may: What it may do besides playing.
+        hide: Folders that it must not see, besides the server's data directory.
+    """
+
+    may: Permission = Permission.PLAY
+    hide: tuple[Path, ...] = ()
 
 
 class AgentProcess:
-    """A process that runs `animalcat agent run`.
+    """A process that runs `animalcat agent run`, apart from the evaluator where that can be.
 
-    It is in a session of its own, so that Ctrl-C reaches the command alone.
+    It holds a ticket for its session, and no token of a person. It is in a session of its own, so
+    that Ctrl-C reaches the command alone.
+
+    Attributes:
+        note: What is to be said of how it is kept apart; empty if nothing is.
     """
 
-    def __init__(self, address: str, session: str, name: str, reference: str) -> None:
+    def __init__(
+        self, client: Client, session: Session, reference: str, bounds: Bounds = Bounds()
+    ) -> None:
         """Start it.
 
         Args:
-            address: Of the server.
-            session: Resource name of the session.
-            name: Name of the agent that the session is for.
+            client: Of the server.
+            session: The session.
             reference: What to run.
+            bounds: Within what it plays.
         """
+        ticket = _ticket(client, session)
+        alone = bounds.may is Permission.PLAY
+        inner, self.note = bounds.may is not Permission.ALL, ""
+        command = [sys.executable, "-m", "animalcat", "agent", "run"]
+        options = ["--session", session.name, "--agent", reference, "--name", session.spec.agent]
+        read = check_name(reference)
+        files = [] if read.builtin else [Path(read.where).resolve()]
+        address, network = client.address, True
+        found = way(*map(str, files)) if inner else Way("")
+        if ticket is not None and ticket.open and alone and found.name == NAMESPACES:
+            # Whoever reaches the server's port needs no token there: the agent must not reach it.
+            address, network = ticket.local_address or address, not ticket.local_address
+        command += ["--connect", address, *options]
+        if inner:
+            folders = [Path(ticket.folder)] if ticket is not None and ticket.folder else []
+            command, found = apart(command, [*folders, *bounds.hide], network=network, read=files)
+            if not found.name:
+                self.note = (
+                    "the agent's process is not kept apart from the evaluator here, and could look "
+                    f"into its files ({found.why}); see animalcat doctor"
+                )
+        variables = {"ANIMALCAT_TOKEN": ticket.text} if ticket is not None else {}
+        if address == client.address:  # a server elsewhere may ask for a certificate, too
+            kept = ("ANIMALCAT_CERTIFICATE", "ANIMALCAT_KEY")
+            variables |= {name: os.environ[name] for name in kept if name in os.environ}
+        self._cut = inner and not network
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
-        command = [sys.executable, "-m", "animalcat", "agent", "run", "--connect", address]
         self._process = subprocess.Popen(
-            [*command, "--session", session, "--agent", reference, "--name", name],
+            command,
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=self._log,
             start_new_session=True,
+            env=environment(**variables),
         )
         self._output = ""
 
@@ -80,8 +143,21 @@ class AgentProcess:
         self._log.close()
 
     def output(self) -> str:
-        """The last lines that it printed; after `close`."""
-        return "\n".join(self._output.strip().splitlines()[-20:])
+        """The last lines that it printed, and a hint where it failed for want of the network."""
+        lines = self._output.strip().splitlines()[-20:]
+        if self._cut and any(word in self._output for word in _NETWORK):
+            lines.append("The agent's process has no network unless you give --agent-may network.")
+        return "\n".join(lines)
+
+
+def _ticket(client: Client, session: Session) -> Ticket | None:
+    """A ticket for the session; None from a server that knows no tickets yet."""
+    try:
+        return client.get_ticket(session)
+    except AnimalcatError as error:
+        if error.code == "UNIMPLEMENTED":
+            return None
+        raise
 
 
 async def follow(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import defaultdict
-from typing import Any, Final
+from collections.abc import Callable
+from functools import cache
+from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperCommand
@@ -25,7 +28,13 @@ class GroupedCommand(TyperCommand):
     """A command whose many options are listed in groups, by their `rich_help_panel`.
 
     Rich would draw boxes, in which long names leave some twenty columns of a terminal to the words.
+    A command that takes a server's address takes also what that server has to be shown.
     """
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        if any(_SERVER & {*parameter.opts} for parameter in self.params):
+            self.params += _credentials()
 
     def collect_usage_pieces(self, ctx: typer.Context) -> list[str]:  # pyright: ignore[reportIncompatibleMethodOverride]
         """What follows the command's name; what must be given is not put in braces."""
@@ -59,3 +68,54 @@ _DEFAULT: Final = re.compile(r"(?<=\[default: )\((.*?)\)(?=[;\]])")
 
 def unused() -> None:
     """Stands for a command that this call does not name, so that its module is not imported."""
+
+
+_SERVER: Final = {"--server", "--connect"}
+"""Options that name a server."""
+TOKEN: Final = "ANIMALCAT_TOKEN"
+CA: Final = "ANIMALCAT_CA"
+"""Environment variables from which every client takes what it shows to a server."""
+
+
+def _keep(variable: str) -> Callable[[str | None], None]:
+    def keep(value: str | None) -> None:
+        if value is not None:
+            os.environ[variable] = value
+
+    return keep
+
+
+def _shown(
+    token: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TOKEN",
+            help="What proves to the server who you are, or @FILE to read it from a file, so that "
+            f"others on this machine do not see it; {TOKEN} says the same. A server of this "
+            "machine needs none as a rule.",
+            expose_value=False,
+            callback=_keep(TOKEN),
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    ca: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="How to know a server that speaks TLS: a file with its certificate, or the "
+            f"fingerprint sha256:... that it prints; {CA} says the same.",
+            expose_value=False,
+            callback=_keep(CA),
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+) -> None:
+    """Stands for every command that names a server."""
+
+
+@cache
+def _credentials() -> list[Any]:
+    """The options of `_shown`, as typer makes them."""
+    app = typer.Typer(add_completion=False)
+    app.command()(_shown)
+    return [p for p in typer.main.get_command(app).params if p.name in ("token", "ca")]

@@ -88,6 +88,18 @@ def wrote(what: str, path: Path) -> None:
     typer.echo(f"{what} -> {path}", err=True)
 
 
+def to_standard_output(content: bytes, form: str) -> None:
+    """Print the content of a file; what is no text would only garble a terminal.
+
+    Args:
+        content: The content.
+        form: What it is.
+    """
+    if form in ("parquet", "netcdf") and sys.stdout.isatty():
+        fail(f"{form} is no text for a terminal; give --output FILE")
+    sys.stdout.buffer.write(content)
+
+
 def complain(message: str) -> None:
     """Print an error on standard error."""
     typer.secho(f"error: {message}", err=True, fg=typer.colors.RED)

@@ -52,14 +52,14 @@ def bar() -> Progress:
 class PipeLines:
     """Says when a line is due in a pipe, which shows no bar: at each tenth, and now and then."""
 
-    def __init__(self, shown: Progress, done: int = 0) -> None:
+    def __init__(self, piped: bool, done: int = 0) -> None:
         """Begin to count.
 
         Args:
-            shown: The bar, which is silent in a pipe.
+            piped: Whether this is a pipe; on a terminal no line is ever due.
             done: How much was done before.
         """
-        self._piped = shown.console.quiet
+        self._piped = piped
         self._done = done
         self._next = time.monotonic() + WAIT_SECONDS
 

@@ -14,7 +14,7 @@ import typer
 from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE, fail, status
 from animalcat.client import Client, connect
-from animalcat.client.values import Session
+from animalcat.client.values import Episode, Session
 from animalcat.errors import AnimalcatError
 
 Server = Annotated[
@@ -83,13 +83,30 @@ def client_for(
         with ExitStack() as stack:
             with status("connecting" if server else "starting"):
                 address = stack.enter_context(server_for(server, data, builds))
-                client = stack.enter_context(connect(address))
+                client = stack.enter_context(_connect(address, server, data))
             yield client
     except AnimalcatError as error:
         unreachable = error.code in ("UNAVAILABLE", "SHUTTING_DOWN")
         fail(str(error), UNREACHABLE if unreachable else BAD_INPUT)
     except OSError as error:
         fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+
+
+def _connect(address: str, server: str | None, data: Path | None) -> Client:
+    """Connect to the server that is meant.
+
+    To a server that was found by its data directory, the command shows that it can read that
+    directory, and not the token of the environment, which is for a server elsewhere.
+    """
+    if server:
+        return connect(address)
+    from animalcat.service.access.tickets import Tickets
+
+    try:
+        shown = Tickets(data_folder(data)).local_pass()
+    except OSError:  # the directory of another user
+        return connect(address)
+    return connect(address, token=shown, ca="")
 
 
 @contextmanager
@@ -113,6 +130,7 @@ def session_row(session: Session) -> dict[str, Any]:
         "layout": session.spec.layout,
         "variant": session.spec.layout_variant,
         "privileged": bool(seen and seen.privileged),
+        "fresh": bool(session.spec.fresh),
         "state": session.state or "",
         "episodes": session.episodes,
         "successes": session.successes,
@@ -126,4 +144,24 @@ def session_row(session: Session) -> dict[str, Any]:
             {**asdict(capability), "status": capability.status or ""}
             for capability in session.capabilities
         ],
+    }
+
+
+def episode_row(episode: Episode) -> dict[str, Any]:
+    """An attempt at an episode as lists and JSON show it."""
+    return {
+        "session": episode.session,
+        "episode": episode.number,
+        "attempt": episode.attempt,
+        "instance": episode.instance,
+        "outcome": episode.outcome or "open",
+        "return": episode.episode_return,
+        "steps": episode.steps,
+        "ended_by": episode.ended_by or "",
+        "reason": episode.decision.reason or "",
+        "score": episode.decision.score,
+        "propensity": episode.decision.propensity,
+        "predicted": episode.decision.predicted,
+        "margins": dict(episode.decision.margins),
+        "cause": episode.cause,
     }

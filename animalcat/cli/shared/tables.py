@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from animalcat.cli.shared.output import console, print_rows
-from animalcat.service.rpc.exports import decimals
+from animalcat.service.measuring.profile_words import STATUS_MEANS, decimals, estimate, warnings
 
 NODE_COLUMNS: Final = ("capability", "estimate", "interval", "unit", "status")
 """Columns of the table of a profile."""
+NOTE: Final = "note"
+"""The column that a profile's table has too where there is something to note of a node."""
 
 
 ALWAYS: Final = ("rewardDistance", "rewardSize", "rewardBehind", "XPos")
@@ -36,13 +38,24 @@ def profile_rows(profile: Mapping[str, Any]) -> list[dict[str, Any]]:
         rows.append(
             {
                 "capability": name,
-                "estimate": f"{node['mean']:.{digits}f} ± {node['sd']:.{digits}f}",
+                "estimate": estimate(node),
                 "interval": f"{low:.{digits}f} to {high:.{digits}f}",
                 "unit": node["unit"],
                 "status": node["status"] or node["kind"],
+                NOTE: node.get("note", ""),
             }
         )
     return rows
+
+
+def print_nodes(profile: Mapping[str, Any], title: str) -> None:
+    """Print the table of nodes, and what its statuses mean."""
+    rows = profile_rows(profile)
+    columns = (*NODE_COLUMNS, NOTE) if any(row[NOTE] for row in rows) else NODE_COLUMNS
+    print_rows(rows, columns, as_json=False, title=title)
+    for word in dict.fromkeys(row["status"] for row in rows):
+        if word in STATUS_MEANS:
+            console().print(f"{word}: {STATUS_MEANS[word]}", highlight=False)
 
 
 def left_out(profile: Mapping[str, Any]) -> str:
@@ -57,18 +70,56 @@ def left_out(profile: Mapping[str, Any]) -> str:
     )
 
 
-def print_profile(profile: Mapping[str, Any], title: str) -> None:
-    """Print a profile; after an alarm also what it found, and the second reading."""
-    print_rows(profile_rows(profile), NODE_COLUMNS, as_json=False, title=title)
+def calibrated(profile: Mapping[str, Any]) -> str:
+    """By which earlier agents the layout was calibrated, in a sentence or two; empty if none."""
+    made = profile["provenance"].get("calibration")
+    if not made:
+        return ""
+    rest = made["without_row"]
+    gap = (
+        f" {rest} arenas of the battery have no row in it: their demands alone predict them."
+        if rest
+        else ""
+    )
+    return (
+        f"Calibrated ({made['name']}): {made['layout']} ({made['variant']}), with priors and the "
+        f"easiness of arenas from {made['episodes']} outcomes of {len(made['agents'])} earlier "
+        f"agents.{gap}"
+    )
+
+
+def print_verdict(profile: Mapping[str, Any]) -> None:
+    """Print the verdict that ends a profile; nothing where an older version made it."""
+    if verdict := profile.get("verdict"):
+        console().print("\nVerdict", style="bold")
+        console().print(" ".join(verdict["sentences"]), highlight=False)
+
+
+def print_profile(profile: Mapping[str, Any], title: str, *, verdict: bool = True) -> None:
+    """Print a profile: what invalidates it, its table, the second reading, and the verdict.
+
+    Args:
+        profile: By the schema "profile".
+        title: Title of the table.
+        verdict: Whether the verdict is printed here, and not later by `print_verdict`.
+    """
+    for warning in warnings(profile):
+        console().print(warning, highlight=False)
+    print_nodes(profile, title)
+    if told := calibrated(profile):
+        console().print(told, highlight=False)
     if gaps := left_out(profile):
         console().print(gaps, highlight=False)
-    if misfit := profile["provenance"].get("misfit"):
-        console().print(f"The layout does not describe this agent {misfit}.", highlight=False)
     again: Mapping[str, Any] | None = profile.get("second_reading")
-    if again is None:
-        return
-    if "failed" in again:
+    if again is not None and "failed" in again:
         console().print(f"Not {again['label']}: {again['failed']}.", highlight=False)
-    else:
-        heading = f"Profile {again['label']}: {again['where']}"
-        print_rows(profile_rows(again), NODE_COLUMNS, as_json=False, title=heading)
+    elif again is not None:
+        print_nodes(again, f"Profile {again['label']}: {again['where']}")
+    predicts: Mapping[str, Any] = profile.get("predicts") or {}
+    if predicts.get("text") and predicts["standing"] != "worse":  # that is among the warnings
+        console().print(predicts["text"], highlight=False)
+    if comparison := profile["provenance"].get("comparison"):
+        said = comparison["words"]
+        console().print(f"{said[0].upper()}{said[1:]}.", highlight=False)
+    if verdict:
+        print_verdict(profile)

@@ -13,11 +13,12 @@ from animalcat.arena_configs.builds import Build, config_in
 from animalcat.arena_configs.draws import UnityDraws
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.sequence import merged
-from animalcat.cli.arena.play import open_page, session_id
+from animalcat.cli.arena.play import session_id
+from animalcat.cli.shared.page import open_page
 from animalcat.envs.gym import NAVIGATION
 from animalcat.envs.mlagents.source import SourceOver
 from animalcat.service.host.settings import Settings
-from animalcat.service.person import Game, PageServer
+from animalcat.service.person import Game, PageServer, Played
 
 if TYPE_CHECKING:
     from typing import Never
@@ -67,8 +68,8 @@ class PersonSource:
         session = session_id("animalcat-unity", datetime.now().astimezone())
         home, draws = Settings().home.absolute(), UnityDraws(self._seed, self._build)
 
-        def game() -> Game:
-            return Game(
+        def show() -> Played:
+            game = Game(
                 arena,
                 self._seed,
                 session=session,
@@ -77,8 +78,9 @@ class PersonSource:
                 build=self._build,
                 draws=draws,
             )
+            return Played(game, "animalcat-unity")
 
-        with closing(PageServer(game, "animalcat-unity", secrets.token_urlsafe(24))) as page:
+        with closing(PageServer(show, secrets.token_urlsafe(24))) as page:
             logger.info("play at %s", page.url)
             open_page(page.url)
             self._on_gone(page.stop)

@@ -2,9 +2,11 @@
 
 `view` reads the state, `terrain` says where the body can go and how far it is, `motion` foresees
 where actions lead, `order` says which rewards to take in which order, and `agent` is the agent.
-`solving` plays it in the simulator.
+`settings` are the abilities that can be taken away, and `beliefs` is what is then left of the
+state. `solving` plays it in the simulator.
 """
 
 from animalcat.envs.agents.planner.agent import PlannerAgent
+from animalcat.envs.agents.planner.settings import PlannerSettings
 
-__all__ = ["PlannerAgent"]
+__all__ = ["PlannerAgent", "PlannerSettings"]

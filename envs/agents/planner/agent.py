@@ -11,8 +11,10 @@ import numpy as np
 from animalcat.arena_configs.ground import TooMuchError
 from animalcat.arena_configs.model import Point
 from animalcat.envs.agents.planner import motion
+from animalcat.envs.agents.planner.beliefs import Beliefs, Search
 from animalcat.envs.agents.planner.motion import Body
 from animalcat.envs.agents.planner.order import Plan, best_plan
+from animalcat.envs.agents.planner.settings import PlannerSettings
 from animalcat.envs.agents.planner.terrain import Terrain
 from animalcat.envs.agents.planner.view import Viewer
 from animalcat.envs.types import PHYSICS_STEP
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from animalcat.envs.agents.base import EpisodeInfo
     from animalcat.envs.agents.planner.terrain import Floats, Mask, Numbers
     from animalcat.envs.agents.planner.view import Ball, View
+    from animalcat.envs.state import State
     from animalcat.envs.types import Observation
 
 _MOVED: Final = 0.2
@@ -65,11 +68,17 @@ class PlannerAgent:
     nor camera.
 
     Attributes:
+        settings: What it can do; those of the moment of `reset` hold for the episode.
         status: What it is doing, in words.
     """
 
-    def __init__(self) -> None:
-        """Have what is compiled ready, before an episode's clock runs."""
+    def __init__(self, settings: PlannerSettings | None = None) -> None:
+        """Have what is compiled ready, before an episode's clock runs.
+
+        Args:
+            settings: What it can do; None: everything.
+        """
+        self.settings = settings or PlannerSettings()
         _warm_up()
 
     def reset(self, info: EpisodeInfo) -> None:
@@ -85,6 +94,7 @@ class PlannerAgent:
                 "show: make the session privileged (--privileged), or choose another agent"
             )
         self.status = "looking"
+        self._state: State
         self._period = spec.decision_period
         self._limit = info.time_budget_steps * spec.decision_period * PHYSICS_STEP
         self._viewer = Viewer()
@@ -93,7 +103,8 @@ class PlannerAgent:
         self._before: dict[int, Point] = {}
         self._velocity: dict[int, tuple[float, float, float]] = {}
         self._places: list[tuple[float, float]] = []
-        self._last_turn = 0
+        self._last_move, self._last_turn = 0, 0
+        self._away = 2  # backwards, or forwards from where going backwards led nowhere
         self._time = 0.0
         self._news = 0.0
         self._backing = 0
@@ -104,6 +115,10 @@ class PlannerAgent:
         self._pushes = False
         self._plan, self._due = Plan((), 0.0), 0.0
         self._about: tuple[tuple[int, tuple[int, ...], bool], ...] = ()
+        self._able = self.settings
+        self._beliefs, self._search = Beliefs(self._able), Search(self._able)
+        self._looking: tuple[int, int] | None = None
+        self._patience = self._able.patience_s
 
     def act(self, observation: Observation) -> int:
         """Choose one action.
@@ -113,14 +128,15 @@ class PlannerAgent:
         """
         if observation.state is None:
             raise ValueError("builtin:planner was given an observation without the arena's state")
-        view = self._viewer.view(observation.state)
+        self._state = self._beliefs.update(observation.state, self._time)
+        view = self._viewer.view(self._state)
         self._watch(view)
         self._time += self._period * PHYSICS_STEP
         if view.frozen:
             self.status = "frozen"
             return 0
         action = self._decide(view, observation)
-        self._last_turn = action % 3
+        self._last_move, self._last_turn = divmod(action, 3)
         return action
 
     def _watch(self, view: View) -> None:
@@ -158,17 +174,23 @@ class PlannerAgent:
         if choice is None:
             return self._otherwise(terrain, view, body, wanted, observation.health / 100.0)
         target, field, wait = choice
-        if target.ends and self._more_comes(view, target):
+        if target.ends and self._more_comes(view, target) and self._may_wait():
             self.status = "waiting for what moves, before the reward that ends it"
             return self._hold()
         last = len(wanted) == 1 and view.spawns and self._time - self._news < _PATIENCE
-        if last or wait > 0.0:
+        if (last or wait > 0.0) and self._may_wait():
             self.status = "waiting for a spawner" if last else "waiting until the reward has grown"
             if self._near(body, target):
                 return self._hold()
             return self._go(terrain, view, body, field, None)
         self.status = "going for a reward"
         return self._go(terrain, view, body, field, target)
+
+    def _may_wait(self) -> bool:
+        """Whether it has patience left; if so, it is spent."""
+        left = self._patience > 0.0
+        self._patience -= self._period * PHYSICS_STEP
+        return left
 
     def _more_comes(self, view: View, target: Ball) -> bool:
         """Whether another reward is on its way, and there is time."""
@@ -186,7 +208,13 @@ class PlannerAgent:
                 self._fields.clear()
             solids = view.firm if pushes else (*view.firm, *view.movable)
             try:
-                self._terrains[key] = Terrain(solids, view.lava, view.hot)
+                self._terrains[key] = Terrain(
+                    solids,
+                    view.lava,
+                    view.hot,
+                    climbs=self._able.climbs,
+                    platforms=self._able.platforms,
+                )
             except TooMuchError:
                 self._terrains[key] = None
         return self._terrains[key]
@@ -265,13 +293,14 @@ class PlannerAgent:
     ) -> int:
         if self._backing:
             self._backing -= 1
-            return 6 + (1 if self._backing % 8 > 3 else 2)
+            return 3 * self._away + (1 if self._backing % 8 > 3 else 2)
         if self._stands(body):
             self._backing = 8
+            self._away = 1 if self._last_move == 2 else 2
             self._places.clear()
             self._bar(terrain, body, field)
         move, turn, _ = motion.choose(
-            terrain.land,
+            terrain.land_to(field),
             self._balls(view, target),
             field,
             body,
@@ -335,6 +364,8 @@ class PlannerAgent:
         if (moving and self._time < _LONGEST_WAIT) or self._time < _FIRST_LOOK:
             self.status = "waiting for what moves"
             return self._hold()
+        if not wanted and not self._able.knows_all:
+            return self._look_for(terrain, view, body)
         if view.faces:
             return self._press(terrain, view, body)
         if view.spawns and not wanted:
@@ -343,7 +374,32 @@ class PlannerAgent:
         if not wanted:
             return self._end(terrain, view, body, health)
         self.status = "no way to any reward"
+        if not (self._able.climbs and self._able.platforms):
+            return self._hold()
         return self._approach(terrain, view, body, wanted)
+
+    def _look_for(self, terrain: Terrain, view: View, body: Body) -> int:
+        """Go where it has not looked yet, if it searches at all."""
+        self.status = "it knows of no reward"
+        if not self._able.searches or self._able.side or body.place < 0:
+            return self._hold()
+        self._search.look(terrain, self._state)
+        aim = self._looking
+        if aim is None or aim[0] != id(terrain) or self._search.sees(terrain, aim[1]):
+            closed = self._shut(terrain, [ball for ball in view.balls if ball.shunned])
+            place = self._search.following(terrain, body.place, closed)
+            if place is None:
+                self._search.again()
+                self._looking = None
+                return self._hold()
+            aim = self._looking = id(terrain), place
+        self.status = "looking for a reward"
+        field = self._field_to(terrain, view, np.array([aim[1]]), f"search {aim[1]}")
+        if math.isinf(_cost(terrain, field, body)):
+            self._search.skip(terrain, aim[1])
+            self._looking = None
+            return self._hold()
+        return self._go(terrain, view, body, field, None)
 
     def _press(self, terrain: Terrain, view: View, body: Body) -> int:
         """Go to a button, press it, and wait for what it does."""

@@ -12,6 +12,7 @@ from numba import njit
 from animalcat.arena_configs.geometry import Solid
 from animalcat.arena_configs.ground import CELL, SIDE, STEP, Ground, spans_at
 from animalcat.arena_configs.model import Point
+from animalcat.arena_configs.placement import AGENT_RADIUS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -32,6 +33,8 @@ _BURNING: Final = 6.0
 """What a metre in a hot zone costs: ten times the time that it takes, in part."""
 _DROP: Final = 0.3
 """Metres of a fall that cannot be undone."""
+_WARY: Final = 1.0
+"""Metres from a fall to where there is no way within which a way costs more."""
 
 
 class Land(NamedTuple):
@@ -69,7 +72,13 @@ class Terrain:
     """
 
     def __init__(
-        self, solids: Sequence[Solid], lava: Sequence[Solid], hot: Sequence[Solid]
+        self,
+        solids: Sequence[Solid],
+        lava: Sequence[Solid],
+        hot: Sequence[Solid],
+        *,
+        climbs: bool = True,
+        platforms: bool = True,
     ) -> None:
         """Work out the ground.
 
@@ -77,6 +86,8 @@ class Terrain:
             solids: What the body cannot pass.
             lava: Zones that kill.
             hot: Zones that burn.
+            climbs: Whether ways may lead onto slopes.
+            platforms: Whether ways may lead onto raised level ground.
 
         Raises:
             TooMuchError: There are too many large solids.
@@ -84,11 +95,39 @@ class Terrain:
         self.ground = Ground.among(solids)
         self._lava, self._hot = lava, hot
         targets, metres = self.ground.moves
+        self._targets = targets = self._dared(targets, climbs, platforms)
         self._ends, self._origins, self._metres = _reversed(targets, metres)
         height = np.append(self.ground.height, np.nan)
         fall = self.ground.height[:, None] - height[targets]
         self._brink: Mask = np.asarray((fall > _DROP).any(axis=1))
         self._tight: Mask = (targets >= 0).sum(axis=1) < 8
+        self._last: tuple[Floats, Land] | None = None
+
+    def _dared(self, targets: Numbers, climbs: bool, platforms: bool) -> Numbers:
+        """The moves that lead onto no ground that it keeps off.
+
+        Where it starts on a slope, it may go on; where it starts on a platform, it stays there.
+        """
+        slope = self.ground.slope
+        raised = ~slope & (self.ground.height > AGENT_RADIUS + _DROP)
+        barred = np.zeros(targets.shape, np.bool_)
+        if not climbs:
+            barred |= slope[targets] & ~slope[:, None]
+        if not platforms:
+            barred |= raised[targets] | raised[:, None]
+        return np.where(barred, -1, targets)
+
+    def reached(self, start: int, closed: Mask) -> Mask:
+        """Places to which there is a way from a place that enters no closed one."""
+        met = np.zeros(len(self.ground), np.bool_)
+        met[start] = True
+        front = np.array([start])
+        while len(front):
+            near = np.unique(self._targets[front])
+            near = near[near >= 0]
+            front = near[~met[near] & ~closed[near]]
+            met[front] = True
+        return met
 
     @cached_property
     def fatal(self) -> Mask:
@@ -135,7 +174,7 @@ class Terrain:
         """The ground for compiled code."""
         ground = self.ground
         slope_x, slope_z = _slopes(ground.first, ground.height, ground.grade)
-        targets, _ = ground.moves
+        targets = self._targets
         layers = int(np.diff(ground.first).max())
         near = targets[:, : 8 * layers].reshape(-1, 8, layers).max(axis=2)
         return Land(
@@ -181,7 +220,30 @@ class Terrain:
             goal: The places.
             closed: Places that may be left, but not entered.
         """
-        return self._spread(goal, self.weight, closed, np.inf)
+        cost = self._spread(goal, self.weight, closed, np.inf)
+        away = self._from_traps(cost)
+        if away is None:
+            return cost
+        weight = self.weight + _DEAR * np.maximum(0.0, 1.0 - away / _WARY) ** 2
+        return self._spread(goal, weight, closed, np.inf)
+
+    def land_to(self, field: Floats) -> Land:
+        """The ground for the way to a goal: where a fall leads to no way, it is like lava."""
+        if self._last is None or self._last[0] is not field:
+            away = self._from_traps(field)
+            land = self.land
+            if away is not None:
+                land = land._replace(away=np.minimum(land.away, away))
+            self._last = field, land
+        return self._last[1]
+
+    def _from_traps(self, field: Floats) -> Floats | None:
+        """Metres of way to where one can fall to and has no way from; None if that is nowhere."""
+        lost = np.append(np.isinf(field), False)[self._targets]
+        falls = lost & np.isfinite(field)[:, None]
+        if not falls.any():
+            return None
+        return self._spread(np.unique(self._targets[falls]), self._even, self._open, _WARY)
 
     def _spread(self, goal: Numbers, weight: Floats, closed: Mask, most: float) -> Floats:
         return spread(self._ends, self._origins, self._metres, goal, weight, closed, most)

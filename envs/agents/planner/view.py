@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from animalcat.arena_configs.catalogue import LOGGED_TAGS
 from animalcat.arena_configs.geometry import Solid, rotate
@@ -33,7 +34,9 @@ _BALLS: Final = frozenset(
         "ShrinkGoal",
     )
 )
-_LAVA: Final = LOGGED_TAGS.index("DeathZone")
+# The last place stands for -1, no tag.
+_IS_BALL: Final = np.isin(np.arange(len(LOGGED_TAGS) + 1), tuple(_BALLS))
+LAVA: Final = LOGGED_TAGS.index("DeathZone")
 _HOT: Final = LOGGED_TAGS.index("HotZone")
 _DATA: Final = LOGGED_TAGS.index("DataZone")
 _SPAWNER: Final = LOGGED_TAGS.index("GoalSpawner")
@@ -116,6 +119,14 @@ class View:
     key: bytes
 
 
+def balls_in(state: State) -> npt.NDArray[np.bool_]:
+    """Which rows of a state are goals."""
+    tags = state[:, Column.TAG].astype(np.int64)
+    met = _IS_BALL[tags] & (state[:, Column.SHAPE] == 1)
+    met[AGENT] = False
+    return met
+
+
 class Viewer:
     """Turns states into views; solids are made anew only when one has moved."""
 
@@ -124,9 +135,7 @@ class Viewer:
 
     def view(self, state: State) -> View:
         """What a state says."""
-        tags = state[:, Column.TAG].astype(np.int64)
-        is_ball = np.isin(tags, tuple(_BALLS)) & (state[:, Column.SHAPE] == 1)
-        is_ball[AGENT] = False
+        is_ball = balls_in(state)
         others = state[~is_ball][1:]
         placed = np.column_stack(
             [
@@ -167,7 +176,7 @@ def _view(others: State, yaw: float, frozen: bool, balls: Sequence[Ball], key: b
     zones: list[Point] = []
     spawns = False
     for row in others:
-        tag, solid = int(row[Column.TAG]), _solid(row)
+        tag, solid = int(row[Column.TAG]), solid_of(row)
         if tag == _DATA:
             zones.append(solid.center)
             continue
@@ -175,7 +184,7 @@ def _view(others: State, yaw: float, frozen: bool, balls: Sequence[Ball], key: b
             right, ahead = rotate(_FACE, 0.0, solid.yaw)
             faces.append(Point(solid.center.x + right, solid.center.y, solid.center.z + ahead))
         spawns |= tag == _SPAWNER
-        kind = {_LAVA: "lava", _HOT: "hot"}.get(tag, "movable" if tag in _MOVABLE else "firm")
+        kind = {LAVA: "lava", _HOT: "hot"}.get(tag, "movable" if tag in _MOVABLE else "firm")
         parts[kind].append(solid)
     return View(
         yaw,
@@ -210,7 +219,7 @@ def _ball(row: State) -> Ball:
     )
 
 
-def _solid(row: State) -> Solid:
+def solid_of(row: State) -> Solid:
     """A solid as the ground takes it, which knows no tilt but that of a ramp's own slope.
 
     A body that lies on its side is the box that it then is, and one that leans has the height and

@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import arviz
 import numpy as np
 import numpy.typing as npt
 
 Floats: TypeAlias = npt.NDArray[np.float64]
+
+_STATISTICS: Final = {
+    "diverging": "diverging",
+    "energy": "energy",
+    "n_steps": "n_steps",
+    "step_size": "step_size",
+    "lp": "lp",
+    "acceptance_rate": "acceptance_rate",
+    "tree_depth": "tree_depth",
+    # nutpie's own names for the last three
+    "logp": "lp",
+    "mean_tree_accept": "acceptance_rate",
+    "depth": "tree_depth",
+}
+"""ArviZ's name of each statistic, by the name that PyMC or nutpie gives it."""
 
 
 def draws(result: Any, names: Sequence[str]) -> Floats:
@@ -25,6 +40,16 @@ def draws(result: Any, names: Sequence[str]) -> Floats:
 def statistic(result: Any, name: str) -> Floats:
     """A sampler's statistic (chains, draws), for example "energy"."""
     return np.asarray(result["sample_stats"][name], dtype=np.float64)
+
+
+def statistics(result: Any) -> dict[str, Floats]:
+    """Every sampler's statistic that ArviZ has a name for, (chains, draws) each, by that name."""
+    there = result["sample_stats"]
+    return {
+        name: statistic(result, own)
+        for own, name in _STATISTICS.items()
+        if own in there and np.ndim(there[own]) == 2
+    }
 
 
 def rhat(values: Floats) -> float:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -30,11 +30,13 @@ class Trace:
         draws: (chains, draws, latents).
         energy: (chains, draws).
         divergences: Number of divergent draws.
+        statistics: (chains, draws) each, by ArviZ's names for them.
     """
 
     draws: Floats
     energy: Floats
     divergences: int
+    statistics: Mapping[str, Floats] = field(default_factory=dict[str, Floats])
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +191,7 @@ def _trace(layout: Layout, result: Any) -> Trace:
         compat.draws(result, layout.latent_names),
         compat.statistic(result, "energy"),
         int(compat.statistic(result, "diverging").sum()),
+        compat.statistics(result),
     )
 
 

@@ -20,7 +20,7 @@ import pytensor.tensor as pt
 from animalcat.formulas import Call, Expression, names, substitute
 from animalcat.layouts.model.expressions import evaluate
 from animalcat.layouts.model.likelihood import LEAST, LEAST_SIZE, log_beyond
-from animalcat.layouts.model.priors import HalfNormal, Normal, Prior, ScaledBeta
+from animalcat.layouts.model.priors import HalfNormal, MovedBeta, Normal, Prior, ScaledBeta
 from animalcat.layouts.model.spec import Bernoulli, Beta, Binomial, Layout, Likelihood
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -36,13 +36,18 @@ WEIGHTS: Final = "weights"
 """Name of the data (instances,) of a weighted model: how many outcomes each counts as. With several
 outcomes, each has its own."""
 
-_FOLDS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
+_TENSOR: Final[Any] = pt
+_STEP: Final = 0.02
+_TABLE: Final[Floats] = np.arange(-8.0, 8.0 + _STEP, _STEP)
+"""Standard normal values at which quantile functions without a closed form are tabulated."""
+
+FOLDS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "add": lambda a, b: a + b,
     "mul": lambda a, b: a * b,
     "min": pm.math.minimum,
     "max": pm.math.maximum,
 }
-_ONE_ARGUMENT: Final[Mapping[str, Callable[[Any], Any]]] = {
+ONE_ARGUMENT: Final[Mapping[str, Callable[[Any], Any]]] = {
     "logistic": pm.math.sigmoid,
     "exp": pm.math.exp,
     "log": pm.math.log,
@@ -225,14 +230,14 @@ class _Builder:
                 return self.value(self._links[expression], rows)
             case Call("pow", (base, float() as exponent)):
                 return self.value(base, rows) ** exponent
-            case Call(function, (argument,)) if function in _ONE_ARGUMENT:
-                return _ONE_ARGUMENT[function](self.value(argument, rows))
+            case Call(function, (argument,)) if function in ONE_ARGUMENT:
+                return ONE_ARGUMENT[function](self.value(argument, rows))
             case Call(function, arguments):
                 alone = tuple(a for a in arguments if self._is_alone(a))
                 given = [self.value(a, rows) for a in arguments if not self._is_alone(a)]
                 if alone:
                     given.append(self.value(Call(function, alone), rows))
-                return reduce(_FOLDS[function], given)
+                return reduce(FOLDS[function], given)
             case _:
                 return expression
 
@@ -255,7 +260,7 @@ class _Builder:
         )
 
     def _is_costly(self, expression: Expression) -> bool:
-        return isinstance(expression, Call) and expression.function in (*_ONE_ARGUMENT, "pow")
+        return isinstance(expression, Call) and expression.function in (*ONE_ARGUMENT, "pow")
 
     def _is_alone(self, expression: Expression) -> bool:
         return all(name in self._alone for name in names(expression))
@@ -285,8 +290,51 @@ def _name(name: str, layout: Layout, outcome: int) -> str:
     return name if len(layout.outcomes) == 1 else f"{name}_{outcome}"
 
 
+def quantile(prior: Prior, z: Any) -> Any:
+    """Symbolic value of a prior at standard normal values, like `Prior.from_standard`.
+
+    Args:
+        prior: The prior.
+        z: Symbolic, any shape.
+    """
+    match prior:
+        case Normal(mean, sd):
+            return mean + sd * z
+        case MovedBeta():
+            return quantile(prior.base, prior.location + prior.scale * z)
+        case ScaledBeta(low, high, alpha, 1.0):
+            return low + (high - low) * _normal_cdf(z) ** (1.0 / alpha)
+        case ScaledBeta(low, high, 1.0, beta):
+            return low + (high - low) * (1.0 - _normal_cdf(-z) ** (1.0 / beta))
+        case _:
+            return _tabulated(prior, z)
+
+
+def _normal_cdf(z: Any) -> Any:
+    return 0.5 * _TENSOR.erfc(-z / np.sqrt(2.0))
+
+
+def _tabulated(prior: Prior, z: Any) -> Any:
+    """A quantile function without a closed form, by cubic interpolation; accurate to 1e-6."""
+    values = prior.from_standard(_TABLE)
+    slopes = _TENSOR.constant(np.gradient(values, _TABLE, edge_order=2) * _STEP)
+    known = _TENSOR.constant(values)
+    place = (pm.math.clip(z, _TABLE[0], _TABLE[-1] - 1e-9) - _TABLE[0]) / _STEP
+    i = _TENSOR.cast(_TENSOR.floor(place), "int64")
+    t = place - i
+    left, right = known[i], known[i + 1]
+    return (
+        left * (1.0 + 2.0 * t) * (1.0 - t) ** 2
+        + slopes[i] * t * (1.0 - t) ** 2
+        + right * t**2 * (3.0 - 2.0 * t)
+        + slopes[i + 1] * t**2 * (t - 1.0)
+    )
+
+
 def _prior(name: str, prior: Prior) -> Any:
     match prior:
+        case MovedBeta():
+            return pm.Deterministic(name, quantile(prior, pm.Normal(f"{name}_z", 0.0, 1.0)))
         case Normal(mean, sd):
             return pm.Normal(name, mean, sd)
         case HalfNormal(scale):

@@ -155,6 +155,7 @@ def test_who_does_not_want_it_verified_gets_what_the_build_plays(tmp_path: Path)
     assert first.observation.position[2] == pytest.approx(6.0)
 
 
+@pytest.mark.slow
 def test_a_build_that_dies_or_hangs_is_a_fault_and_the_next_episode_is_played(
     tmp_path: Path,
 ) -> None:
@@ -226,6 +227,7 @@ def test_tags_of_newer_builds_are_left_out_and_a_frozen_start_is_no_other_time_l
         environment.close()
 
 
+@pytest.mark.slow
 def test_builds_start_side_by_side(tmp_path: Path) -> None:
     """Every player takes a port that no other has."""
     several = [
@@ -262,6 +264,7 @@ HOLDER = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", ["holder", "player"])
 def test_nothing_is_left_when_who_plays_is_killed(who: str, tmp_path: Path) -> None:
     """Also not a build that hangs, in the middle of a step, and the spare one beside it."""

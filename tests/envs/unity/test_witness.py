@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -95,4 +93,4 @@ def test_a_grazing_ray_is_not_held_against_a_build() -> None:
     assert rays[0, 0] == 1.0
     rays[0] = 0.0
     rays[0, [3, 13]] = 1.0, 9.9 / 200
-    witness.check_first(replace(seen, rays=rays.ravel()))
+    witness.check_first(seen._replace(rays=rays.ravel()))

@@ -15,9 +15,10 @@ from animalcat.layouts.adaptive.alarm import (
     SHIFTS,
     TILTS,
     Alarm,
+    Seen,
     log_factors,
-    stratifications,
 )
+from animalcat.layouts.adaptive.strata import known_stratifications, stratifications
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.library import load_layout
@@ -169,3 +170,59 @@ def test_what_it_contradicts_are_strata_that_are_off_the_same_way() -> None:
     np.testing.assert_array_equal(inside, np.arange(40) % 4 == 1)
     assert alarm.inside(suspects).sum() >= inside.sum()
     assert Alarm(stratifications(PARADIGMS, {})).contradicted() == ()
+
+
+def known(
+    seed: int, truth: Callable[[int, int, bool], float], episodes: int = 240, predicted: float = 0.6
+) -> Alarm:
+    """An alarm of rules 2 on two known features, where predictions are of one value."""
+    generator = np.random.default_rng(seed)
+    lava, ramp = np.arange(40) % 2, np.arange(40) // 2 % 2
+    ways = known_stratifications({"lava": lava.astype(float), "ramp": ramp.astype(float)})
+    alarm = Alarm((*stratifications([PARADIGMS[i % 3] for i in range(40)], {}), *ways), 2)
+    failed = False
+    for episode in range(episodes):
+        row = int(generator.integers(40))
+        passed = bool(generator.random() < truth(row, episode, failed))
+        failed = not passed
+        alarm.update(row, bets(predicted, passed), Seen(predicted, float(passed)))
+    return alarm
+
+
+def test_true_predictions_hardly_ever_raise_it_under_the_later_rules_either() -> None:
+    raised = [known(seed, lambda row, episode, failed: 0.6, 150).raised for seed in range(40)]
+    assert sum(raised) <= 2
+
+
+def test_a_pair_of_known_features_is_named_with_its_figures() -> None:
+    alarm = known(1, lambda row, episode, failed: 0.1 if row % 4 == 3 else 0.75)
+    first = alarm.suspects()[0]
+    assert first.where == "where lava is 1 and ramp is 1"
+    assert (first.group, first.more) == ("pair", False)
+    assert first.observed < first.predicted
+    assert first.predicted == pytest.approx(0.6 * first.episodes)
+    assert first.evidence > LEVEL
+
+
+@pytest.mark.parametrize(
+    ("truth", "where"),
+    [
+        (lambda row, episode, failed: 0.9 if episode < 30 else 0.05, "after episode"),
+        (lambda row, episode, failed: 0.3 if failed else 0.95, "after a "),
+        (lambda row, episode, failed: 0.15 if episode // 15 % 2 else 0.95, "on bad days"),
+    ],
+)
+def test_time_is_named(truth: Callable[[int, int, bool], float], where: str) -> None:
+    alarm = known(2, truth)
+    assert alarm.raised
+    first = alarm.suspects()[0]
+    assert first.group == "time"
+    assert where in first.where
+    assert first not in alarm.contradicted()
+
+
+def test_doubt_falls_while_bets_lose_and_comes_back() -> None:
+    calm = known(3, lambda row, episode, failed: 0.6)
+    assert calm.doubt == pytest.approx(1 / 3)
+    assert known(3, lambda row, episode, failed: 0.6, 5).doubt == 1.0
+    assert known(1, lambda row, episode, failed: 0.1 if row % 4 == 3 else 0.75).doubt == 1.0

@@ -6,8 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from animalcat.layouts.adaptive.alarm import Alarm, log_factors, stratifications
+from animalcat.layouts.adaptive.alarm import Alarm, log_factors
 from animalcat.layouts.adaptive.hindsight import LEVEL, fails
+from animalcat.layouts.adaptive.strata import stratifications
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.library import load_layout
@@ -80,9 +81,10 @@ def fails_on(
         outcomes = np.where(able, outcomes_of(z), outcomes_of(other))
     posterior = LivePosterior(layout, seed, particles=500)
     posterior.update_all(features, outcomes)
-    return fails(posterior, evaluator, columns, outcomes, [strata])
+    return fails(posterior, evaluator, columns, outcomes, [[strata]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["success", "trials", "score"])
 def test_agents_of_the_layout_are_described(variant: str) -> None:
     layout = load_layout("one-capability", variant)
@@ -109,7 +111,7 @@ def test_a_single_unlikely_outcome_is_no_misfit() -> None:
     outcomes[20] = 0.0
     posterior.update_all(features, outcomes)
     alone = (np.arange(40) == 20).astype(np.int64)
-    assert not fails(posterior, evaluator, evaluator.columns(features), outcomes, [alone])
+    assert not fails(posterior, evaluator, evaluator.columns(features), outcomes, [[alone]])
 
 
 def test_without_outcomes_nothing_fails(aaio: Layout) -> None:

@@ -155,6 +155,7 @@ def test_the_order_of_tells_hardly_matters(bank: Bank) -> None:
         assert one.sd == pytest.approx(other.sd, rel=0.15)
 
 
+@pytest.mark.slow
 def test_what_is_pending_is_not_chosen_again(bank: Bank) -> None:
     learner = Learner(bank, seed=3, rule=EVER)
     pending: list[str] = []
@@ -341,7 +342,7 @@ def test_a_test_of_something_else_ends_with_a_profile(variant: str) -> None:
         learner.tell(choice.instance, given if variant == "score" else round(given * trials))
     profile = learner.profile({"agent": "a person"}).to_dict()
     (name,) = [layout.latents[i].name for i in layout.capabilities]
-    assert profile["nodes"][name]["status"] in ("measured", "budget")
+    assert profile["nodes"][name]["status"] in ("precise, if the layout holds", "budget")
     assert profile["provenance"]["agent"] == "a person"
     assert 0 < learner.n <= 25
     assert _falls(learner, name)

@@ -294,7 +294,7 @@ def test_drops_by_the_best_guess_are_nearly_those_of_drawn_outcomes(
     assert np.corrcoef(found.sum(axis=1), whole.sum(axis=1))[0, 1] >= alike
 
 
-@pytest.mark.parametrize("variant", ["trials", "score"])
+@pytest.mark.parametrize("variant", ["trials", pytest.param("score", marks=pytest.mark.slow)])
 def test_information_of_many_counts_and_scores_is_worked_out_where_it_is_most(variant: str) -> None:
     """Tables are made for some of a large bank; the others never seem to tell more."""
     spec = load_layout("one-capability", variant)

@@ -9,13 +9,14 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from animalcat.layouts.adaptive.alarm import Alarm, log_factors, stratifications
+from animalcat.layouts.adaptive.alarm import Alarm, log_factors
 from animalcat.layouts.adaptive.bank import Bank, History
 from animalcat.layouts.adaptive.bound import information_bounds
 from animalcat.layouts.adaptive.information import GainEstimator
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import Chooser
 from animalcat.layouts.adaptive.stopping import Stopper
+from animalcat.layouts.adaptive.strata import stratifications
 from animalcat.layouts.adaptive.widening import INSIDE, widened, with_strata
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.live import LivePosterior
@@ -178,7 +179,7 @@ def test_equal_instances_with_other_outcomes_are_told_apart() -> None:
         Bank(TWO, rows, ["p"] * 3, observes=[[True, True], [False, False], [True, True]])
 
 
-@pytest.mark.parametrize("name", ["variance", "information"])
+@pytest.mark.parametrize("name", ["variance", pytest.param("information", marks=pytest.mark.slow)])
 def test_a_session_of_several_outcomes(name: Any) -> None:
     g = np.random.default_rng(4)
     features = np.column_stack([g.uniform(2, 55, 40), g.uniform(5, 60, 40)])

@@ -56,8 +56,8 @@ def test_target(aaio: Layout, draw_instances: Draw, play: Play) -> None:
     y = play(features, [3.0, 1.0, 0.0, 0.05], 2)
     rule = StoppingRule(max_episodes=300, target_sd=0.12)
     verdict, episodes, posterior = session(aaio, features, y, rule)
-    assert set(verdict.status.values()) == {"measured"}
-    assert verdict.reason == "every capability is measured"
+    assert set(verdict.status.values()) == {"precise, if the layout holds"}
+    assert verdict.reason == "every capability is precise, if the layout holds"
     assert 5 < episodes < 200
     sd = {node.name: node.sd for node in posterior.summary()}
     assert sd["navigationAbility"] <= 0.12 * 5.3
@@ -150,7 +150,10 @@ def test_a_capability_can_have_a_target_of_its_own(
     rule = StoppingRule(target_sd=0.99, targets={"visualAbility": 0.01}, futility=0.0)
     verdict = Stopper(aaio, rule).verdict(*known)
     assert not verdict.stop
-    assert verdict.status == {"navigationAbility": "measured", "visualAbility": "measuring"}
+    assert verdict.status == {
+        "navigationAbility": "precise, if the layout holds",
+        "visualAbility": "measuring",
+    }
     assert verdict.episodes_needed == {"navigationAbility": 0, "visualAbility": None}
     with pytest.raises(ValueError, match=r"rightLeftBias: no capability; there are navigation"):
         Stopper(aaio, StoppingRule(targets={"rightLeftBias": 0.1}))

@@ -3,7 +3,7 @@ import numpy.typing as npt
 
 _Floats = npt.NDArray[np.float64]
 
-def rankdata(a: npt.ArrayLike, method: str = ...) -> _Floats: ...
+def rankdata(a: npt.ArrayLike, method: str = ..., *, axis: int | None = ...) -> _Floats: ...
 
 class _Interval:
     low: float

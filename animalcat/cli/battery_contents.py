@@ -1,0 +1,128 @@
+"""What `animalcat battery show` prints and `battery export` writes; this takes the server extra."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+import typer
+
+from animalcat.cli.battery_report import battery_of
+from animalcat.cli.shared.output import fail, print_rows
+from animalcat.client import Client
+from animalcat.client.values import Instance
+from animalcat.errors import AnimalcatError
+from animalcat.service.reporting.instance_table import csv_text, parquet_bytes
+
+Tell = Callable[[str, int, int], None]
+"""Told what is being done, how much is done, and how much there is."""
+
+LISTED: Final = 20
+"""Values of a count, or unsolved instances, that are printed at most."""
+
+
+def export(client: Client, name: str, folder: Path, tell: Tell) -> int:
+    """Write a battery: manifest, table and arenas.
+
+    Args:
+        client: Of the server.
+        name: Name of the battery.
+        folder: Where to write.
+        tell: Told of progress.
+
+    Returns:
+        Number of instances.
+
+    Raises:
+        AnimalcatError: There is no such battery, or a file cannot be written.
+    """
+    known = client.get_battery(name)
+    received: list[Instance] = []
+    try:
+        (folder / "arenas").mkdir(parents=True, exist_ok=True)
+        for one in client.instances(name, arenas=True):
+            _write_arena(folder / "arenas", one)
+            received.append(one)
+            tell("writing arenas", len(received), known.instances)
+        battery = battery_of(known, received)
+        tell("writing the table", 0, 0)
+        text = json.dumps(known.manifest, indent=1, ensure_ascii=False) + "\n"
+        (folder / "manifest.json").write_text(text, "utf-8")
+        (folder / "table.csv").write_text(csv_text(battery), "utf-8")
+        (folder / "table.parquet").write_bytes(parquet_bytes(battery))
+    except OSError as error:
+        raise AnimalcatError(f"{folder}: cannot be written: {error.strerror}") from error
+    return len(received)
+
+
+def _write_arena(folder: Path, instance: Instance) -> None:
+    path = PurePosixPath(f"{instance.name}.yaml")
+    if path.is_absolute() or ".." in path.parts:
+        fail(f"instance {instance.name!r}: this name is no file inside {folder}")
+    target = folder / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(instance.arena_yaml, "utf-8")
+
+
+def show(manifest: Mapping[str, Any]) -> None:
+    """Print what is in a battery, in words."""
+    if not manifest:
+        fail("the server is older than this command, and does not say what is in a battery")
+    recipe: Mapping[str, Any] = manifest["recipe"] or {}
+    typer.echo(f"battery {manifest['battery']}: {manifest['instances']} instances")
+    if recipe:
+        typer.echo(recipe["about"])
+        typer.echo(f"recipe: {recipe['name']}, seed {recipe['seed']}")
+    typer.echo(f"licence: {manifest['licence'] or 'none is given'}")
+    typer.echo(f"digest: {manifest['digest']}")
+    _show_parts(manifest.get("parts") or [])
+    for what, counts in manifest["counts"].items():
+        if counts:
+            typer.echo(f"{what}: {_listed(counts)}")
+    typer.echo(f"pairs: {manifest['pairs']} instances are controls of others in the battery")
+    _show_layout(manifest["layout"])
+    _show_validity(manifest["validity"])
+
+
+def _show_parts(parts: Sequence[Mapping[str, Any]]) -> None:
+    """Print how much there is of every suite and paradigm, where names or a table say it."""
+    told = ("suite", "tasks", "variants")
+    if any(part[what] for part in parts for what in told):
+        columns = ("suite", "paradigm", "instances", "tasks", "variants", "groups")
+        used = [c for c in columns if c not in told or any(part[c] for part in parts)]
+        print_rows(parts, used, as_json=False)
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    shown = [f"{name} {number}" for name, number in list(counts.items())[:LISTED]]
+    more = len(counts) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+def _show_layout(layout: Mapping[str, Any] | None) -> None:
+    if layout is None:
+        return
+    called = layout["name"] + (f", variant {layout['variant']}" if layout["variant"] else "")
+    if "problem" in layout:
+        typer.echo(f"layout {called}: {layout['problem']}")
+        return
+    typer.echo(f"layout {called}: covers {layout['covered']} of {layout['of']} instances")
+    for why, number in layout["left_out"].items():
+        typer.echo(f"  left out: {number}, {why}")
+    for demand, found in layout["demands"].items():
+        for why, number in found["missing"].items():
+            typer.echo(f"  {demand} does not apply to {number}: {why}")
+
+
+def _show_validity(validity: Mapping[str, Any] | None) -> None:
+    if validity is None:
+        typer.echo("validity: the planner has not played these arenas")
+        return
+    typer.echo(f"validity: the planner solves {validity['solved']} of {validity['played']}")
+    unsolved = list(validity["unsolved"].items())
+    for name, why in unsolved[:LISTED]:
+        typer.echo(f"  not solved: {name}: {why}")
+    if len(unsolved) > LISTED:
+        typer.echo(f"  and {len(unsolved) - LISTED} more, which --json lists")

@@ -1,0 +1,84 @@
+"""`animalcat episode explain`: why an episode ended as it did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from animalcat import names
+from animalcat.cli.shared.output import console, fail, print_json, print_rows, status
+from animalcat.cli.shared.remote import client_for
+
+COLUMNS: Final = ("node", "demand", "margin", "interval", "unit", "decided", "without")
+"""Columns of the table of what was asked for."""
+_LEAST: Final = 0.01
+"""Share from which a node has a row in the table; JSON has them all."""
+
+
+def explain_one(episode: str, *, server: str | None, data: Path | None, as_json: bool) -> None:
+    """Print the explanation of one episode.
+
+    Args:
+        episode: SESSION/NUMBER[-ATTEMPT], or the whole resource name.
+        server: Address of the server.
+        data: The data directory.
+        as_json: Whether to print JSON.
+    """
+    parts = episode.split("/")
+    if len(parts) == 2:
+        parts = ["sessions", parts[0], "episodes", parts[1]]
+    try:
+        session, number, attempt = names.parse_episode("/".join(parts))
+    except names.BadNameError:
+        fail(
+            f"{episode!r} is no episode; give SESSION/NUMBER, as `animalcat episode list` shows it"
+        )
+    with client_for(server, data) as client, status("explaining"):
+        found = client.explain_episode(session, number, attempt)
+    if as_json:
+        print_json(found)
+        return
+    if found["contradicted"]:
+        console().print(
+            "The alarm stands: the layout does not describe this agent "
+            f"{found['contradicted']}. What follows rests on the layout.",
+            highlight=False,
+        )
+    asked = ", ".join(f"{name} {value:.3g}" for name, value in found["demands"].items() if value)
+    print_rows(
+        [_row(need) for need in found["needs"] if _matters(need, found["expected"])],
+        COLUMNS,
+        as_json=False,
+        title=f"{found['instance']}: {asked}",
+    )
+    if found["discriminators"]:
+        rows = [_candidate(one) for one in found["discriminators"]]
+        title = "What would tell the candidates apart, with success predicted by each"
+        print_rows(rows, tuple(rows[0]), as_json=False, title=title)
+    console().print(" ".join(found["sentences"]), highlight=False)
+
+
+def _matters(need: Mapping[str, Any], expected: float) -> bool:
+    """Whether it might have decided, or success would be another without it."""
+    return need["decided"] >= _LEAST or need["without"]["mean"] - expected >= _LEAST
+
+
+def _row(need: Mapping[str, Any]) -> dict[str, Any]:
+    without = need["without"]
+    changed = ", ".join(f"{name} {value:g}" for name, value in need["changed"].items())
+    margin, interval = need["margin"], need["interval"]
+    return {
+        "node": need["node"],
+        "demand": "" if need["demand"] is None else f"{need['demand']:.3g}",
+        "margin": "" if margin is None else f"{margin:+.2g}",
+        "interval": "" if interval is None else f"{interval[0]:+.2g} to {interval[1]:+.2g}",
+        "unit": need["unit"],
+        "decided": f"{100 * need['decided']:.0f} %",
+        "without": f"{100 * without['mean']:.0f} % with {changed or 'it at its best'}",
+    }
+
+
+def _candidate(one: Mapping[str, Any]) -> dict[str, Any]:
+    each = {name: f"{100 * p:.0f} %" for name, p in one["predicted"].items()}
+    return {"instance": one["instance"], "bits": f"{one['bits']:.2f}", **each}

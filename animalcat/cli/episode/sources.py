@@ -1,0 +1,101 @@
+"""Finds the recordings that a command means: a file, or those of a session here or on a server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from animalcat import names
+from animalcat.cli.shared.remote import data_folder
+from animalcat.client import Client, connect
+from animalcat.client.connection import translated_errors
+from animalcat.errors import AnimalcatError
+from animalcat.service.recording import Recording, RecordingError, read_episode
+from animalcat.v1 import results_pb2, results_pb2_grpc
+
+
+class Source(NamedTuple):
+    """A recording and what to call it."""
+
+    label: str
+    recording: Recording
+
+
+def sources_of(what: str, episode: str, server: str | None, data: Path | None) -> Iterator[Source]:
+    """The recordings that are meant, in order of number and attempt."""
+    if what.endswith(".mcap") or ("." in what and Path(what).is_file()):
+        yield Source(what, read_episode(Path(what)))
+    elif server:
+        session = names.parse_session(what) if "/" in what else what
+        with connect(server) as client:
+            for number, attempt in _from_server(client, session, episode):
+                yield Source(
+                    f"{session}/{number}-{attempt}", _streamed(client, session, number, attempt)
+                )
+    else:
+        session = names.parse_session(what) if "/" in what else names.check_component(what)
+        folder = data_folder(data) / "recordings" / session
+        for path in _from_folder(folder, session, episode):
+            yield Source(f"{session}/{path.stem}", read_episode(path))
+
+
+def _from_folder(folder: Path, session: str, episode: str) -> list[Path]:
+    found = {
+        (name.number, name.attempt or 0): path
+        for path in folder.glob("*.mcap")
+        if (name := names.parse_episode(f"sessions/{session}/episodes/{path.stem}"))
+    }
+    if not found:
+        raise RecordingError(
+            f"{folder}: no recordings of session {session!r} there; "
+            "name the data directory with --data, or a server with --server"
+        )
+    return [found[key] for key in _wanted(sorted(found), session, episode)]
+
+
+def _from_server(client: Client, session: str, episode: str) -> list[tuple[int, int]]:
+    return _wanted([(e.number, e.attempt) for e in client.episodes(session)], session, episode)
+
+
+def _wanted(there: list[tuple[int, int]], session: str, episode: str) -> list[tuple[int, int]]:
+    """Numbers and attempts that an argument names; the last attempt where it names none."""
+    if not episode:
+        return there
+    _, number, attempt = names.parse_episode(f"sessions/{session}/episodes/{episode}")
+    tries = [key for key in there if key[0] == number and attempt in (None, key[1])]
+    if not tries:
+        numbers = sorted({key[0] for key in there})
+        last = f"0 to {numbers[-1]}" if numbers else "none"
+        raise RecordingError(f"session {session!r} has no episode {episode}; there are: {last}")
+    return tries[-1:]
+
+
+def _streamed(client: Client, session: str, number: int, attempt: int) -> Recording:
+    """A recording that a server streams, as the messages that a file of it holds."""
+    header = results_pb2.EpisodeHeader()
+    footer: results_pb2.EpisodeFooter | None = None
+    steps: list[results_pb2.RecordedStep] = []
+    damage = ""
+    stub: Any = results_pb2_grpc.EpisodesStub(client.aio.channel)
+    request = results_pb2.StreamEpisodeRequest(name=names.episode_name(session, number, attempt))
+
+    async def read() -> None:
+        nonlocal header, footer
+        async for frame in stub.StreamEpisode(request):
+            match frame.WhichOneof("frame"):
+                case "header":
+                    header = frame.header
+                case "step":
+                    steps.append(frame.step)
+                case _:
+                    footer = frame.footer
+
+    try:
+        with translated_errors(client.address):
+            client.run(read())
+    except AnimalcatError as error:
+        if error.code != "RECORDING_DAMAGED" or not header.name:
+            raise
+        damage = str(error)
+    return Recording(header, tuple(steps), footer, damage)

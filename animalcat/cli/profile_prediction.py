@@ -1,0 +1,215 @@
+"""Predicts which arenas of a battery a session's agent passes, for `profile predict`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from animalcat.cli.battery_report import received
+from animalcat.cli.shared.output import console, fail, print_json, print_rows, status, wrote
+from animalcat.cli.shared.pictures import read_sessions
+from animalcat.cli.shared.remote import client_for
+from animalcat.files import write_whole
+from animalcat.layouts.checking.forecast import Forecast, forecast
+from animalcat.layouts.checking.scores import Estimate
+from animalcat.layouts.explaining.wording import figure
+from animalcat.plots.results import Results
+from animalcat.plots.style import plain_unit
+from animalcat.service.batteries.battery import Battery
+from animalcat.service.errors import ServiceError
+from animalcat.service.measuring.coverage import Coverage, some_coverage
+from animalcat.service.reporting.session_report import played_on
+
+VERSION: Final = 1
+"""Version of the JSON; readers refuse newer ones."""
+
+
+def predict_battery(
+    session: str,
+    battery: str,
+    top: int,
+    output: Path | None,
+    *,
+    server: str | None,
+    data: Path | None,
+    as_json: bool,
+) -> None:
+    """Predict the arenas of a battery, print what stands out and write all of it.
+
+    Args:
+        session: Id of a session, or a file of an exported posterior.
+        battery: Name of the battery; empty for the session's own.
+        top: How many arenas to name that would tell most.
+        output: Where the whole table goes to, .csv or .json; None for nowhere.
+        server: Host and port, if one was given.
+        data: The data directory, if one was given.
+        as_json: Whether JSON is printed.
+    """
+    if output is not None and output.suffix.lower() not in (".csv", ".json"):
+        fail(f"{output}: call it .csv or .json, which says the form")
+    (found,) = read_sessions([session], server, data)
+    about = found.profile.get("provenance", {})
+    name = battery or str(about.get("battery", ""))
+    with client_for(server, data) as client, status(f"reading {name}"):
+        known = received(client, name)
+    try:
+        covered = some_coverage(found.fitted.layout, known)
+    except ServiceError as error:
+        fail(str(error))
+    report = _report(found, name, known, covered, top)
+    if output is not None:
+        _write(report, output)
+    if as_json:
+        print_json(report)
+    else:
+        _print(report)
+
+
+def _report(
+    found: Results, name: str, battery: Battery, covered: Coverage, top: int
+) -> dict[str, Any]:
+    about = found.profile.get("provenance", {})
+    own = about.get("battery_digest") == battery.digest
+    played = set(found.table["instance"]) if own else set[str]()
+    names = list(covered.features)
+    instances = [battery.instances[battery.index[one]] for one in names]
+    made = forecast(
+        found.fitted.layout,
+        found.fitted.flat_draws,
+        np.array(list(covered.features.values()), np.float64),
+        [one.paradigm for one in instances],
+        most=top,
+        without={row for row, one in enumerate(names) if one in played},
+    )
+    places = {one.row: k + 1 for k, one in enumerate(made.telling)}
+    return {
+        "version": VERSION,
+        "agent": found.agent,
+        "session": about.get("session", ""),
+        "labels": list(found.profile.get("labels", [])),
+        "backend": about.get("backend", ""),
+        "played_on": played_on(found.profile),
+        "layout": dict(found.profile["layout"]),
+        "battery": name,
+        "battery_digest": battery.digest,
+        "instances": len(battery.instances),
+        "covered": len(names),
+        "left_out": dict(covered.counts),
+        "passed": _estimate(made.passed),
+        "paradigms": [
+            {
+                "paradigm": paradigm,
+                "instances": sum(one.paradigm == paradigm for one in instances),
+                **_estimate(passed),
+            }
+            for paradigm, passed in made.groups.items()
+        ],
+        "telling": _telling(found, made, names),
+        "predictions": [
+            {
+                "instance": one.name,
+                "suite": one.suite,
+                "paradigm": one.paradigm,
+                "predicted": round(float(made.each.mean[row]), 6),
+                "low": round(float(made.each.low[row]), 6),
+                "high": round(float(made.each.high[row]), 6),
+                "played": one.name in played,
+                "telling": places.get(row),
+            }
+            for row, one in enumerate(instances)
+        ],
+    }
+
+
+def _telling(found: Results, made: Forecast, names: list[str]) -> list[dict[str, Any]]:
+    units = {node.name: node.unit for node in found.fitted.layout.latents}
+    return [
+        {
+            "instance": names[one.row],
+            "predicted": round(float(made.each.mean[one.row]), 6),
+            "low": round(float(made.each.low[one.row]), 6),
+            "high": round(float(made.each.high[one.row]), 6),
+            "node": one.node,
+            "unit": units[one.node],
+            "sd_before": one.before,
+            "sd_after": one.after,
+        }
+        for one in made.telling
+    ]
+
+
+def _estimate(one: Estimate) -> dict[str, float]:
+    return {"passed": round(one.value, 3), "low": one.low, "high": one.high}
+
+
+def _write(report: dict[str, Any], output: Path) -> None:
+    if output.suffix.lower() == ".json":
+        text = json.dumps(report, indent=2, ensure_ascii=False) + "\n"
+    else:
+        about = {
+            key: report[key] for key in ("session", "agent", "battery", "backend", "played_on")
+        }
+        about |= {"labels": "; ".join(report["labels"])}
+        about |= {"layout": report["layout"]["name"], "variant": report["layout"]["variant"]}
+        buffer = io.StringIO()
+        columns = [*report["predictions"][0], *about]
+        writer = csv.DictWriter(buffer, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(row | about for row in report["predictions"])
+        text = buffer.getvalue()
+    try:
+        write_whole(output, text.encode())
+    except OSError as error:
+        fail(f"{error.filename or output}: cannot be written: {error.strerror}")
+    wrote("predictions", output)
+
+
+def _print(report: dict[str, Any]) -> None:
+    for label in report["labels"]:
+        console().print(f"{label[:1].upper()}{label[1:]}.", highlight=False)
+    passed = report["passed"]
+    console().print(
+        f"Of the {report['covered']} arenas of {report['battery']} that the layout covers, "
+        f"{report['agent']} is expected to pass {passed['passed']:.0f} "
+        f"(90 %: {passed['low']:.0f} to {passed['high']:.0f}).",
+        highlight=False,
+    )
+    if report["left_out"]:
+        gaps = "; ".join(f"{n}: {why}" for why, n in report["left_out"].items())
+        console().print(f"Not covered are {gaps}.", highlight=False)
+    rows = [
+        {
+            "paradigm": row["paradigm"],
+            "arenas": row["instances"],
+            "passed": f"{row['passed']:.1f}",
+            "90 %": f"{row['low']:.0f} to {row['high']:.0f}",
+        }
+        for row in report["paradigms"]
+    ]
+    print_rows(rows, list(rows[0]), as_json=False, title="Expected to pass")
+    rows = [
+        {
+            "arena": row["instance"],
+            "passes": f"{100 * row['predicted']:.0f} %",
+            "90 %": f"{100 * row['low']:.0f} to {100 * row['high']:.0f} %",
+            "tells of": row["node"],
+            "expected SD": _lowered(row),
+        }
+        for row in report["telling"]
+    ]
+    if rows:
+        title = "These few would tell most together, the first one first"
+        print_rows(rows, list(rows[0]), as_json=False, title=title)
+
+
+def _lowered(row: dict[str, Any]) -> str:
+    factor, unit = plain_unit(row["unit"])
+    before, after = factor * row["sd_before"], factor * row["sd_after"]
+    step = max(before - after, 1e-6)
+    first, last = figure(before, step), figure(after, step)
+    return f"{first} to {last} {f'(unit: {unit})' if '(' in unit else unit}".rstrip()

@@ -1,0 +1,98 @@
+"""`animalcat server`: say how a server is, and what it does."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import Any, Final
+
+import grpc
+import typer
+
+from animalcat.cli.shared.output import UNREACHABLE, fail, print_json, print_rows
+from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, data_folder
+from animalcat.client import Client
+
+app = typer.Typer(help="Say how a server is, and what it does.", no_args_is_help=True)
+
+SERVICES: Final = (
+    "AgentGateway",
+    "Access",
+    "Sessions",
+    "Batteries",
+    "Layouts",
+    "Campaigns",
+    "Profiles",
+    "Episodes",
+    "Operations",
+)
+_WORDS: Final = {b"\x08\x01": "serving", b"\x08\x02": "not serving"}
+# HealthCheckResponse by its bytes, because its package is not in the base install.
+
+
+@app.callback()
+def server() -> None:
+    """Say how a server is, and what it does."""
+
+
+@app.command()
+def status(server: Server = None, data: Data = None, as_json: AsJson = False) -> None:
+    """Say whether a server and its services are well, and count its sessions and operations.
+
+    Ends with code 4 if no server runs, and with 1 if one of its services is not well.
+    """
+    if not server:
+        from animalcat.service.host.lock import running_server
+
+        folder = data_folder(data)
+        holder = running_server(folder)
+        if holder is None:
+            fail(
+                f"no server uses {folder}; start one with `animalcat serve`, or name another "
+                "with --server HOST:PORT",
+                UNREACHABLE,
+            )
+        server = holder.address
+    with client_for(server, data) as client:
+        found = _status(client)
+    well = all(state == "serving" for state in found["services"].values())
+    if as_json:
+        print_json(found)
+    else:
+        print_rows(
+            [{"service": name, "health": state} for name, state in found["services"].items()],
+            ("service", "health"),
+            as_json=False,
+            title=f"server at {found['address']}, answers in {found['milliseconds']:.0f} ms",
+        )
+        counted = [{"sessions": k, "number": v} for k, v in found["sessions"].items()]
+        print_rows(counted, ("sessions", "number"), as_json=False)
+        typer.echo(f"operations under way: {found['operations']}")
+    if not well:
+        raise typer.Exit(1)
+
+
+def _status(client: Client) -> dict[str, Any]:
+    start = time.perf_counter()
+    services = {name: client.run(_health(client, name)) for name in SERVICES}
+    milliseconds = (time.perf_counter() - start) * 1000 / len(SERVICES)
+    sessions = Counter(session.state or "unreadable" for session in client.list_sessions())
+    return {
+        "address": client.address,
+        "milliseconds": milliseconds,
+        "services": services,
+        "sessions": dict(sorted(sessions.items())),
+        "operations": sum(1 for _ in client.operations(states=["running"])),
+    }
+
+
+async def _health(client: Client, service: str) -> str:
+    name = f"animalcat.v1.{service}".encode()
+    check: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = client.aio.channel.unary_unary(
+        "/grpc.health.v1.Health/Check"
+    )
+    try:
+        answer = await check(bytes((0x0A, len(name))) + name, timeout=10.0)
+    except grpc.aio.AioRpcError as error:
+        return error.code().name.lower().replace("_", " ")
+    return _WORDS.get(answer, "unknown")

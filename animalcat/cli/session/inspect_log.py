@@ -1,0 +1,184 @@
+"""A session as a log of inspect_ai, which `inspect view` opens: one sample an attempt."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+import statistics
+import tempfile
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+from animalcat.client.values import Session
+from animalcat.outcomes import COLUMNS
+
+Form: TypeAlias = Literal["eval", "json"]
+
+INSTALL: Final = "pip install 'animalcat[inspect]'"
+_STATUS: Final = {"finished": "success", "cancelled": "cancelled", "failed": "error"}
+"""inspect_ai's word for the state of a session; what goes on is "started"."""
+_PASSED: Final = {"success": "C", "failure": "I"}
+"""inspect_ai's letters: correct and incorrect. Other outcomes do not count."""
+
+
+def inspect_log(
+    session: Session,
+    profile: Mapping[str, Any],
+    outcomes: bytes,
+    remarks: Mapping[str, Sequence[str]],
+    seconds: Mapping[str, float],
+    form: Form,
+) -> bytes:
+    """Return the content of a log.
+
+    Every attempt at an episode is a sample: what was asked for is its input, what the agent
+    remarked are messages, and success and return are its scores. Voids, faults and outcomes that
+    were declared invalid are samples with an error and no score. The profile is the log's metadata.
+
+    Args:
+        session: The session.
+        profile: Its profile, as JSON.
+        outcomes: Its table of outcomes, CSV.
+        remarks: What the agent remarked, by "number-attempt".
+        seconds: How long each attempt took, by "number-attempt".
+        form: "eval" is inspect_ai's compressed form, "json" its plain one.
+
+    Raises:
+        ImportError: inspect_ai is not installed; the message names the extra.
+    """
+    try:
+        log: Any = import_module("inspect_ai.log")
+    except ImportError:
+        raise ImportError(
+            f"this needs the package inspect-ai. Install the extra: {INSTALL}"
+        ) from None
+    rows = _rows(outcomes)
+    samples = [
+        _sample(log, row, remarks.get(_key(row), ()), seconds.get(_key(row), 0.0)) for row in rows
+    ]
+    scored = [row for row in rows if row["outcome"] in _PASSED]
+    spec, labels = session.spec, list(profile.get("labels", ()))
+    started = session.created.isoformat()
+    ended = session.created + timedelta(seconds=sum(seconds.values()))  # of play alone
+    document = log.EvalLog(
+        status=_STATUS.get(session.state or "", "started"),
+        eval=log.EvalSpec(
+            created=started,
+            eval_id=session.id,
+            run_id=session.id,
+            task_id=session.id,
+            task=f"animalcat/{spec.battery.removeprefix('batteries/')}",
+            task_args={"layout": spec.layout, "policy": spec.policy.name, "seed": spec.seed},
+            dataset=log.EvalDataset(
+                name=spec.battery.removeprefix("batteries/"),
+                samples=len(samples),
+                sample_ids=[sample.id for sample in samples],
+                shuffled=False,
+            ),
+            model=f"animalcat/{spec.agent}",
+            config=log.EvalConfig(epochs=1),
+            packages=dict(profile.get("provenance", {}).get("versions", {})),
+            tags=labels or None,
+            metadata={"reason": session.reason, "labels": labels, "profile": dict(profile)},
+        ),
+        plan=log.EvalPlan(name="animalcat"),
+        results=log.EvalResults(
+            total_samples=len(samples),
+            completed_samples=len(scored),
+            scores=[
+                _results(
+                    log, "success", "accuracy", [_PASSED[r["outcome"]] == "C" for r in scored]
+                ),
+                _results(log, "return", "mean", [r["return"] for r in scored]),
+            ],
+        ),
+        stats=log.EvalStats(started_at=started, completed_at=ended.isoformat()),
+        samples=samples,
+    )
+    with tempfile.TemporaryDirectory(prefix="animalcat-") as folder:
+        path = Path(folder) / f"log.{form}"
+        log.write_eval_log(document, os.fspath(path), format=form)
+        return path.read_bytes()
+
+
+def _rows(outcomes: bytes) -> list[dict[str, Any]]:
+    """Rows of a table of outcomes, with numbers as numbers; an empty cell is None."""
+    rows: list[dict[str, Any]] = []
+    for cells in csv.DictReader(io.StringIO(outcomes.decode())):
+        row: dict[str, Any] = {}
+        for name, cell in cells.items():
+            kind = COLUMNS.get(name, "number")
+            row[name] = cell or None
+            if cell and kind in ("number", "count"):
+                row[name] = float(cell) if kind == "number" else int(float(cell))
+        rows.append(row)
+    return rows
+
+
+def _key(row: Mapping[str, Any]) -> str:
+    return f"{row['episode']}-{row['attempt']}"
+
+
+def _sample(log: Any, row: Mapping[str, Any], remarks: Sequence[str], seconds: float) -> Any:
+    model: Any = import_module("inspect_ai.model")
+    scorer: Any = import_module("inspect_ai.scorer")
+    outcome = row["outcome"]
+    asked = {k: v for k, v in row.items() if k not in COLUMNS and v is not None}
+    demands = ", ".join(f"{name} {value:.4g}" for name, value in asked.items() if value)
+    text = f"{row['instance']}: {demands}" if demands else str(row["instance"])
+    messages = [
+        model.ChatMessageUser(content=text),
+        *(model.ChatMessageAssistant(content=one) for one in remarks),
+    ]
+    ended = f", ended by {row['ended_by'].replace('_', ' ')}" if row["ended_by"] else ""
+    told = f"{outcome}: return {row['return']:.6g} in {row['steps']} decisions{ended}"
+    error = scores = None
+    if outcome in _PASSED:
+        predicted = row["predicted"]
+        said = told if predicted is None else f"{told}; success was predicted with {predicted:.0%}"
+        scores = {
+            "success": scorer.Score(value=_PASSED[outcome], answer=outcome, explanation=said),
+            "return": scorer.Score(value=row["return"], explanation=said),
+        }
+    else:
+        why = f"{outcome}: this attempt does not count"
+        error = log.EvalError(message=why, traceback=why, traceback_ansi=why)
+    versions: Any = json.loads(row["versions"]) if row["versions"] else {}
+    return log.EvalSample(
+        id=_key(row),
+        epoch=1,
+        input=text,
+        target="success",
+        messages=messages,
+        output=model.ModelOutput.from_content(f"animalcat/{row['agent']}", told),
+        scores=scores,
+        error=error,
+        total_time=seconds,
+        working_time=seconds,
+        metadata={
+            **{k: row[k] for k in COLUMNS if k not in ("versions", "session", "labels")},
+            "versions": versions,
+            "demands": asked,
+        },
+    )
+
+
+def _results(log: Any, name: str, metric: str, values: Sequence[float]) -> Any:
+    """Mean and standard error of a score."""
+    mean = statistics.fmean(values) if values else 0.0
+    error = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
+    return log.EvalScore(
+        name=name,
+        scorer=name,
+        scored_samples=len(values),
+        metrics={
+            metric: log.EvalMetric(name=metric, value=mean),
+            "stderr": log.EvalMetric(name="stderr", value=error),
+        },
+    )

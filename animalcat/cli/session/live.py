@@ -1,0 +1,230 @@
+"""A session as it goes on: a table that changes on a terminal, lines now and then in a pipe."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Final, Self
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from animalcat.cli.session.plan import unreachable
+from animalcat.cli.shared.output import progress_console
+from animalcat.cli.shared.progress import PipeLines
+from animalcat.client import AsyncClient
+from animalcat.client.values import Capability, Episode, Session, SessionEvent
+
+LOOK_SECONDS: Final = 1.0
+"""How often it is asked what is played now, at most."""
+_SHARE: Final = 20
+"""Looking takes one part in so many of a watcher's time, at most."""
+_Z90: Final = 1.6449
+"""Standard deviations on each side of the mean that hold 90 % of a normal distribution."""
+_TREND: Final = 16
+"""Letters of a sparkline."""
+_LAST: Final = 24
+"""Outcomes that are shown as dots."""
+COLUMNS: Final = ("capability", "estimate", "about 90 %", "unit", "so far", "status", "needs")
+"""Columns of the table; "needs" is how many episodes more the target is expected to take."""
+_WIDE_ONLY: Final = ("unit", "needs")
+_WIDE: Final = 100
+"""Letters of a terminal's line from which all columns are shown."""
+_BARS: Final = "▁▂▃▄▅▆▇█"
+_DOTS: Final = {"success": ("●", "green"), "failure": ("○", "red")}
+
+
+def sparkline(values: Sequence[float], width: int = _TREND) -> str:
+    """A line of bars from the least to the greatest value, `width` letters at most.
+
+    Args:
+        values: In order; where they are more than fit, each letter stands for the last of its part.
+        width: Most letters.
+    """
+    if not values:
+        return ""
+    if len(values) > width:
+        values = [values[(k + 1) * len(values) // width - 1] for k in range(width)]
+    low, high = min(values), max(values)
+    if high <= low:
+        return _BARS[3] * len(values)
+    top = len(_BARS) - 1
+    return "".join(_BARS[round(top * (value - low) / (high - low))] for value in values)
+
+
+def episode_line(episode: Episode) -> str:
+    """How an attempt at an episode ended, in a line."""
+    outcome = episode.outcome or ""
+    cause = f" ({episode.cause})" if episode.cause else ""
+    return (
+        f"episode {episode.number:3}  {episode.instance:20} {outcome:8} "
+        f"return {episode.episode_return:7.3f} in {episode.steps} decisions{cause}"
+    )
+
+
+class LiveSession:
+    """Shows a session while a `with` block lasts: give it events, and what is played now.
+
+    On a terminal it is a table below the lines of the episodes. In a pipe a line is printed at each
+    tenth, and every half minute; what capabilities cannot reach is said once.
+    """
+
+    def __init__(self, session: Session, console: Console | None = None) -> None:
+        """Show a session.
+
+        Args:
+            session: As it stands.
+            console: Where to; None for standard error, silent unless that is a terminal.
+        """
+        self._console = console or progress_console()
+        self._errors = Console(stderr=True, markup=False, emoji=False, width=10_000)
+        self._session = session
+        self._playing: tuple[Episode, ...] = ()
+        self._outcomes: list[str] = []
+        self._means: dict[str, list[float]] = {}
+        self._said: set[str] = set()
+        self._lines = PipeLines(self._console.quiet, session.episodes)
+        self._live = Live(
+            console=self._console,
+            get_renderable=self._table,
+            refresh_per_second=4,
+            transient=True,
+        )
+        self._remember(session)
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Take the table away; calling it twice is fine."""
+        self._live.stop()
+
+    def tell(self, event: SessionEvent) -> None:
+        """Take in an event."""
+        now = self._session = event.session
+        for capability in now.capabilities:
+            if capability.limit and capability.name not in self._said:
+                self._said.add(capability.name)
+                self._say(f"note: {unreachable(capability)}")
+        most = now.spec.stop.max_episodes or 1  # answers say it
+        if self._lines.due(now.episodes, most):
+            known = "  ".join(f"{c.name} {c.mean:.2f} ± {c.sd:.2f}" for c in now.capabilities)
+            self._say(f"{now.episodes} of {most} episodes: {known}")
+        self._remember(now)
+        if event.episode is not None:
+            ended = event.episode
+            self._outcomes.append(ended.outcome or "")
+            self._playing = tuple(
+                one
+                for one in self._playing
+                if (one.number, one.attempt) != (ended.number, ended.attempt)
+            )
+            self._console.print(Text(episode_line(ended)), soft_wrap=True)
+
+    def know(self, episodes: Iterable[Episode]) -> None:
+        """Take in all attempts there are: those without an outcome are played now."""
+        known = list(episodes)
+        self._playing = tuple(one for one in known if one.outcome is None)
+        self._outcomes = [one.outcome for one in known if one.outcome is not None]
+
+    @asynccontextmanager
+    async def looking(self, client: AsyncClient) -> AsyncGenerator[None]:
+        """Ask again and again what is played now, while the block lasts; not in a pipe."""
+        task = asyncio.ensure_future(self._look(client))
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)  # whoever follows says what is wrong
+
+    async def _look(self, client: AsyncClient) -> None:
+        while not self._console.quiet:
+            began = time.monotonic()
+            self.know(await client.episodes(self._session))
+            await asyncio.sleep(max(LOOK_SECONDS, _SHARE * (time.monotonic() - began)))
+
+    def _say(self, words: str) -> None:
+        """Print a line in a terminal above the table, else on standard error."""
+        console = self._errors if self._console.quiet else self._console
+        console.print(Text(words), soft_wrap=True)
+
+    def _remember(self, session: Session) -> None:
+        for capability in session.capabilities:
+            means = self._means.setdefault(capability.name, [])
+            if not means or means[-1] != capability.mean:
+                means.append(capability.mean)
+
+    def _table(self) -> RenderableType:
+        session = self._session
+        most = max(1, session.spec.stop.max_episodes or 1)
+        left = most - session.episodes
+        words = (
+            f"{session.id}: {session.episodes} of at most {most} episodes, "
+            f"{session.successes} passed, {left} left"
+        )
+        needed = [c.episodes_needed for c in session.capabilities if c.episodes_needed is not None]
+        if needed and 0 < max(needed) < left:
+            words += f", about {max(needed)} needed"
+        if session.paused:
+            words += "; paused"
+        head = Table.grid(padding=(0, 1))
+        head.add_row(ProgressBar(total=most, completed=session.episodes, width=20), Text(words))
+        parts: list[RenderableType] = [head]
+        if session.capabilities:
+            parts.append(self._capabilities(session.capabilities))
+        dots = Text("last:    ")
+        for outcome in self._outcomes[-_LAST:]:
+            dots.append(*_DOTS.get(outcome, ("·", "dim")))
+        parts.append(dots)
+        parts.append(Text(f"playing: {self._played()}"))
+        if session.misfit:
+            parts.append(Text(f"alarm: the layout does not describe the agent {session.misfit}"))
+        return Group(*parts)
+
+    def _capabilities(self, capabilities: Sequence[Capability]) -> Table:
+        wide = self._console.width >= _WIDE
+        table = Table()
+        for column in COLUMNS:
+            if wide or column not in _WIDE_ONLY:
+                justify = "right" if column in ("estimate", "about 90 %", "needs") else "left"
+                table.add_column(column, justify=justify, no_wrap=column != "status")
+        for c in capabilities:
+            low, high = c.mean - _Z90 * c.sd, c.mean + _Z90 * c.sd
+            cells = {
+                "capability": c.name,
+                "estimate": f"{c.mean:.2f}",
+                "about 90 %": f"{low:.2f} to {high:.2f}",
+                "unit": c.unit,
+                "so far": sparkline(self._means.get(c.name, [])),
+                "status": c.status or "",
+                "needs": "" if c.episodes_needed is None else str(c.episodes_needed),
+            }
+            table.add_row(
+                *(Text(cells[name]) for name in COLUMNS if wide or name not in _WIDE_ONLY)
+            )
+        return table
+
+    def _played(self) -> str:
+        if self._session.over:
+            return f"nothing: {self._session.reason}"
+        if not self._playing:
+            return "nothing yet" if self._session.state == "waiting" else "none just now"
+        return ", ".join(
+            f"{one.instance} (episode {one.number}, {one.decision.reason or 'chosen'})"
+            for one in self._playing
+        )

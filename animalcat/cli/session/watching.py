@@ -1,0 +1,88 @@
+"""`animalcat session watch`: follow a session that runs elsewhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import typer
+
+from animalcat.cli.session.live import LiveSession
+from animalcat.cli.shared.output import FAILED, UNREACHABLE, console, fail
+from animalcat.cli.shared.remote import (
+    AsJson,
+    Data,
+    Server,
+    SessionArgument,
+    client_for,
+    data_folder,
+    episode_row,
+    session_row,
+)
+from animalcat.client import Client
+from animalcat.client.values import Session, SessionEvent
+
+
+def watch(
+    session: SessionArgument, server: Server = None, data: Data = None, as_json: AsJson = False
+) -> None:
+    """Follow a session that somebody else runs, until it is over.
+
+    On a terminal it is a table that changes, else a line now and then; with --json every event is
+    a line of JSON. Ctrl-C ends watching alone. The exit code is 1 when the session does not finish.
+    """
+    if not server:
+        from animalcat.service.host.lock import running_server
+
+        home = data_folder(data).absolute()
+        if running_server(home) is None:
+            fail(
+                f"no server works on {home}, so nothing is played there. Name one with --server, "
+                f"or see how far it is: animalcat session show {session}",
+                UNREACHABLE,
+            )
+    with client_for(server, data) as client:
+        found = client.get_session(session)
+        try:
+            found = _follow(client, found, as_json)
+        except KeyboardInterrupt:
+            typer.echo("stopped watching; the session goes on", err=True)
+            return
+        if not as_json:
+            console().print(
+                f"{found.id}: {found.state}: {found.reason}; {found.successes} of "
+                f"{found.episodes} episodes passed",
+                highlight=False,
+            )
+    if found.state != "finished":
+        raise typer.Exit(FAILED)
+
+
+def _follow(client: Client, session: Session, as_json: bool) -> Session:
+    """Show every event until the session is over; the session then."""
+    last = session
+
+    async def follow(tell: Callable[[SessionEvent], None]) -> None:
+        nonlocal last
+        async for event in client.aio.watch_session(session):
+            last = event.session
+            tell(event)
+
+    if as_json:
+        client.run(follow(_print_event))
+        return last
+    with LiveSession(session) as shown:
+
+        async def show() -> None:
+            async with shown.looking(client.aio):
+                await follow(shown.tell)
+
+        client.run(show())
+    return last
+
+
+def _print_event(event: SessionEvent) -> None:
+    """Print a line of JSON."""
+    ended = None if event.episode is None else episode_row(event.episode)
+    line = {"session": session_row(event.session), "ended": ended}
+    typer.echo(json.dumps(line, ensure_ascii=False))

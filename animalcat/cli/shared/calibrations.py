@@ -1,0 +1,28 @@
+"""Where calibrated layouts are kept: in the data directory, by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from animalcat.cli.shared.output import fail
+from animalcat.cli.shared.remote import data_folder
+
+CALIBRATIONS: Final = "calibrations"
+"""Folder of calibrated layouts within the data directory."""
+
+
+def calibration_file(name: str, data: Path | None) -> Path:
+    """The file of a calibration: a path as it is, or a name in the data directory.
+
+    Ends the command where there is none.
+    """
+    if name.endswith((".yaml", ".yml")):
+        path = Path(name)
+    else:
+        path = data_folder(data) / CALIBRATIONS / f"{name}.yaml"
+    if not path.is_file():
+        known = sorted(p.stem for p in path.parent.glob("*.yaml"))
+        there = f"; there are: {', '.join(known)}" if known else "; make one by `battery calibrate`"
+        fail(f"no calibration {name!r} ({path}){there}")
+    return path

@@ -1,0 +1,74 @@
+"""Compares sessions for commands: what differs, tables, JSON and the page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import typer
+
+from animalcat.cli.shared.agent_comparison import compare_agents, print_comparison
+from animalcat.cli.shared.output import fail, print_json, status, wrote
+from animalcat.cli.shared.pictures import agent_names
+from animalcat.files import write_whole
+from animalcat.plots.results import Results
+from animalcat.service.reporting.comparison import Compared, MixedError, compared
+
+
+def side_by_side(results: Sequence[Results], *, mixed: bool) -> Compared:
+    """Put sessions side by side; ends the command where they cannot be compared.
+
+    Args:
+        results: What each session found.
+        mixed: Whether different layouts, backends and observations may be compared.
+    """
+    named = dict(zip(agent_names(results), results, strict=True))
+    try:
+        return compared(named, mixed=mixed)
+    except MixedError as error:
+        fail(f"{error} Say --mixed to compare them all the same.")
+    except ValueError as error:
+        fail(str(error))
+
+
+def show_comparison(known: Compared, *, as_json: bool) -> None:
+    """Print a comparison.
+
+    Args:
+        known: The agents side by side.
+        as_json: Whether as JSON.
+    """
+    found = compare_agents(known.posteriors, every_pair=True)
+    if as_json:
+        print_json(known.to_dict() | found)
+        return
+    for line in (*known.labels(), *(one.sentence for one in known.differences)):
+        typer.echo(line)
+    print_comparison(found, title="Differences")
+
+
+def write_comparison(
+    known: Compared,
+    output: Path,
+    title: str,
+    intro: Sequence[str] = (),
+    common: Mapping[str, Sequence[bool | None]] | None = None,
+) -> None:
+    """Write the page of a comparison, either completely or not at all.
+
+    Args:
+        known: The agents side by side.
+        output: Where to.
+        title: Its title.
+        intro: Sentences below the title.
+        common: Whether each agent passed the arenas that all play.
+    """
+    from animalcat.service.reporting.comparison_page import comparison_page
+
+    with status("drawing"):
+        page = comparison_page(known, title, intro, common)
+    try:
+        write_whole(output, page.encode())
+    except OSError as error:
+        fail(f"{error.filename or output}: cannot be written: {error.strerror}")
+    wrote("comparison", output)

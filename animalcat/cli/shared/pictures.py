@@ -1,0 +1,115 @@
+"""Draws pictures of profiles for commands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from animalcat import plots
+from animalcat.cli.shared.output import fail, status, wrote
+from animalcat.cli.shared.remote import client_for
+from animalcat.layouts.checking.compare import Posterior
+from animalcat.plots.results import Results, read_results
+from animalcat.plots.style import FORMATS
+
+
+def draw_profiles(
+    sessions: Sequence[str],
+    kind: str,
+    output: Path,
+    demands: Sequence[str],
+    *,
+    server: str | None,
+    data: Path | None,
+) -> None:
+    """Draw sessions and write the picture; ends the command where that fails.
+
+    Args:
+        sessions: Ids of sessions, or files of exported posteriors.
+        kind: Name of a function of `animalcat.plots`.
+        output: Where to; its ending says which form.
+        demands: Demands of a grid; empty for its default.
+        server: Host and port, if one was given.
+        data: The data directory, if one was given.
+    """
+    if output.suffix.lower() not in FORMATS:
+        fail(f"{output}: call it {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
+    results = read_sessions(sessions, server, data)
+    try:
+        with status("drawing"):
+            plots.save(_draw(kind, results, demands), output, sources(results))
+    except ValueError as error:
+        fail(f"{kind}: {error}")
+    except OSError as error:
+        fail(f"{error.filename or output}: cannot be written: {error.strerror}")
+    wrote(kind, output)
+
+
+def _draw(kind: str, results: Sequence[Results], demands: Sequence[str]) -> Any:
+    names = agent_names(results)
+    profiles = {name: one.profile for name, one in zip(names, results, strict=True)}
+    tables = {name: one.table for name, one in zip(names, results, strict=True)}
+    if kind == "comparison":
+        return plots.comparison(
+            profiles, [Posterior.of_fit(n, r.fitted) for n, r in zip(names, results, strict=True)]
+        )
+    if kind in ("population", "heat"):
+        return getattr(plots, kind)(profiles)
+    if kind in ("brier", "generality", "categories", "radar"):
+        return getattr(plots, kind)(tables)
+    if len(results) > 1:
+        raise ValueError(f"this picture is of one agent; {len(results)} sessions are given")
+    (one,) = results
+    match kind:
+        case "forest":
+            return plots.forest(one.profile)
+        case "grid":
+            return plots.grid(one.fitted, demands, one.profile)
+        case "reliability":
+            return plots.reliability(one.table, one.profile)
+        case _:
+            return getattr(plots, kind)(one.fitted, one.profile)
+
+
+def sources(results: Sequence[Results]) -> str:
+    """Where the numbers of a picture come from, which its file keeps."""
+    from animalcat.service.reporting.session_report import played_on
+
+    return "; ".join(
+        f"{one.agent}: {one.profile.get('provenance', {}).get('session', '')} on "
+        f"{played_on(one.profile)}"
+        for one in results
+    )
+
+
+def read_sessions(sessions: Sequence[str], server: str | None, data: Path | None) -> list[Results]:
+    """What files and sessions hold; a server is asked only where there is a session."""
+    contents: dict[str, bytes] = {}
+    for name in sessions:
+        if name.endswith(".nc"):
+            try:
+                contents[name] = Path(name).read_bytes()
+            except OSError as error:
+                fail(f"{name}: {error.strerror or 'cannot be read'}")
+    asked = [name for name in sessions if name not in contents]
+    if asked:
+        with client_for(server, data) as client, status("reading the posterior"):
+            for name in asked:
+                contents[name] = client.export_profile(name, "netcdf")
+    found: list[Results] = []
+    for name in sessions:
+        try:
+            found.append(read_results(contents[name]))
+        except ValueError as error:
+            fail(f"{name}: {error}")
+    return found
+
+
+def agent_names(results: Sequence[Results]) -> list[str]:
+    """Names of agents; one that was measured several times is numbered."""
+    agents = [one.agent for one in results]
+    return [
+        agent if agents.count(agent) == 1 else f"{agent} {agents[: k + 1].count(agent)}"
+        for k, agent in enumerate(agents)
+    ]

@@ -1,0 +1,223 @@
+"""`animalcat token`: tokens by which callers of a server prove who they are.
+
+They are made in the server's data directory, whether or not it runs: whoever can write there rules.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from animalcat import names
+from animalcat.cli.shared.output import fail, print_rows, wrote
+from animalcat.cli.shared.remote import AsJson, Data, data_folder, timestamp
+from animalcat.service.access.callers import Role
+from animalcat.service.access.certificates import (
+    CertificateError,
+    client_certificate,
+    clients_authority,
+)
+from animalcat.service.access.tokens import USUAL_DAYS, Quota, Token, TokenError, Tokens
+
+app = typer.Typer(
+    help="Make, list and revoke tokens, by which callers of a server prove who they are.",
+    no_args_is_help=True,
+)
+USUAL = Quota()
+"""What a token may ask for if nothing else is said."""
+
+
+@app.command()
+def create(
+    role: Annotated[
+        Role,
+        typer.Option(
+            help="agent plays its sessions and learns nothing else; operator does everything; "
+            "viewer reads everything and changes nothing."
+        ),
+    ] = Role.AGENT,
+    agent: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="For an agent: the name that its sessions are for.",
+            show_default="",
+        ),
+    ] = "",
+    session: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SESSION",
+            help="For an agent: only this session. Repeat it for several.",
+            show_default="all that are for its name",
+        ),
+    ] = None,
+    note: Annotated[
+        str, typer.Option(metavar="WORDS", help="Whose it is, for the list.", show_default="")
+    ] = "",
+    days: Annotated[
+        float,
+        typer.Option(metavar="DAYS", min=0, help="It ends after so many days. 0: it does not."),
+    ] = USUAL_DAYS,
+    calls: Annotated[
+        float,
+        typer.Option(
+            metavar="NUMBER",
+            min=0.01,
+            help="Most calls a second in the long run. Steps of an episode are no calls.",
+        ),
+    ] = USUAL.calls_per_second,
+    streams: Annotated[
+        int, typer.Option(metavar="NUMBER", min=1, help="Most streams open at once.")
+    ] = USUAL.streams,
+    sessions: Annotated[
+        int,
+        typer.Option(
+            metavar="NUMBER",
+            min=0,
+            help="For an operator: most sessions of its own that are not over. 0 sets no limit.",
+        ),
+    ] = USUAL.sessions,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a token, and print it once.
+
+    It is kept nowhere: the server knows only its digest. It holds at once, also for a server that
+    is running.
+    """
+    with _errors():
+        only = [names.parse_session(one) if "/" in one else one for one in session or ()]
+        only = [names.check_component(one, "session") for one in only]
+        made, text = Tokens(data_folder(data)).create(
+            role,
+            note=note,
+            agent=agent,
+            sessions=only,
+            days=days,
+            quota=Quota(calls, streams, sessions),
+        )
+    if as_json:
+        typer.echo(json.dumps({"token": text, **_row(made)}, indent=2))
+    else:
+        typer.echo(text)
+        ends = "does not expire" if made.expires is None else f"ends {timestamp(made.expires)}"
+        typer.echo(f"token {made.id} for {_for(made)}; it {ends}", err=True)
+
+
+@app.command("list")
+def list_tokens(data: Data = None, as_json: AsJson = False) -> None:
+    """List tokens, oldest first.
+
+    Those that ended stay on the list for 30 days.
+    """
+    with _errors():
+        rows = [_row(token) for token in Tokens(data_folder(data)).all()]
+    columns = ["id", "role", "plays", "note", "state", "created", "expires"]
+    print_rows(rows, columns, as_json=as_json)
+
+
+@app.command()
+def revoke(
+    token: Annotated[
+        str, typer.Argument(metavar="ID", help="The id of a token, from `token list`.")
+    ],
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Revoke a token.
+
+    It is refused from the next call on, and streams that were opened with it end within seconds.
+    """
+    with _errors():
+        found = Tokens(data_folder(data)).revoke(token)
+    if as_json:
+        typer.echo(json.dumps(_row(found), indent=2))
+    else:
+        typer.echo(f"token {found.id} for {_for(found)} is revoked")
+
+
+@app.command()
+def certificate(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Whose it is; also the name of the files.")
+    ],
+    output: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Where to write the certificate and its key.")
+    ] = Path(),
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a certificate for a caller, for a server with mutual TLS.
+
+    The server takes it when it is started with --client-ca and the file that is named. A token is
+    needed as well.
+    """
+    with _errors():
+        made = client_certificate(
+            data_folder(data), names.check_component(name, "name of a certificate"), output
+        )
+        authority = clients_authority(data_folder(data)).certificate
+    if as_json:
+        row = {
+            "certificate": str(made.certificate),
+            "key": str(made.key),
+            "client_ca": str(authority),
+            "fingerprint": made.fingerprint,
+        }
+        typer.echo(json.dumps(row, indent=2))
+        return
+    wrote("certificate", made.certificate)
+    wrote("private key", made.key)
+    typer.echo(f"start the server with: --client-ca {authority}", err=True)
+    typer.echo(
+        f"the caller sets: ANIMALCAT_CERTIFICATE={made.certificate} ANIMALCAT_KEY={made.key}",
+        err=True,
+    )
+
+
+@contextmanager
+def _errors() -> Generator[None]:
+    try:
+        yield
+    except (TokenError, CertificateError, names.BadNameError) as error:
+        fail(str(error))
+    except OSError as error:
+        fail(f"{error.filename}: {error.strerror}")
+
+
+def _for(token: Token) -> str:
+    """Whom a token is for, in words."""
+    if token.role is not Role.AGENT:
+        return f"an {token.role}" if token.role is Role.OPERATOR else f"a {token.role}"
+    return f"the agent that plays {_plays(token)}"
+
+
+def _plays(token: Token) -> str:
+    if token.sessions:
+        return " ".join(token.sessions)
+    return f"sessions for {token.agent!r}" if token.agent else ""
+
+
+def _row(token: Token) -> dict[str, Any]:
+    """A token as lists and JSON show it, without its digest."""
+    return {
+        "id": token.id,
+        "role": token.role.value,
+        "agent": token.agent,
+        "sessions": list(token.sessions),
+        "plays": _plays(token),
+        "note": token.note,
+        "state": token.ended(datetime.now(UTC)) or "good",
+        "created": timestamp(token.created),
+        "expires": None if token.expires is None else timestamp(token.expires),
+        "revoked": None if token.revoked is None else timestamp(token.revoked),
+        "quota": asdict(token.quota),
+    }

@@ -1,0 +1,256 @@
+"""Tables of outcomes: one schema for CSV, Parquet and pandas, one row an attempt at an episode.
+
+    frame = read_outcomes("outcomes.parquet")
+    frame.groupby("paradigm")["return"].mean()
+
+The columns of `COLUMNS` come first. Every other column is a meta-feature, a number whose unit
+stands in brackets after its name, as in `rewardDistance [m]`. A cell that does not apply is empty
+in CSV, null in Parquet and missing in pandas.
+
+It needs pandas, and for Parquet pyarrow, which the extra `server` brings.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+from animalcat.files import write_whole
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Form: TypeAlias = Literal["csv", "parquet"]
+Kind: TypeAlias = Literal["text", "number", "count", "flag"]
+
+COLUMNS: Final[Mapping[str, Kind]] = {
+    "episode": "count",
+    "attempt": "count",
+    "instance": "text",
+    "suite": "text",
+    "paradigm": "text",
+    "task": "text",
+    "variant": "text",
+    "group": "text",
+    "outcome": "text",
+    "return": "number",
+    "return_share": "number",
+    "time_left": "number",
+    "rewards_taken": "number",
+    "choice": "number",
+    "pass_mark": "number",
+    "steps": "count",
+    "ended_by": "text",
+    "score": "number",
+    "propensity": "number",
+    "predicted": "number",
+    "reason": "text",
+    "peers_left": "count",
+    "peers_propensity": "number",
+    "peers_predicted": "number",
+    "peers_open": "flag",
+    "backend": "text",
+    "versions": "text",
+    "build": "text",
+    "version": "text",
+    "session": "text",
+    "agent": "text",
+    "battery": "text",
+    "layout": "text",
+    "state": "text",
+    "labels": "text",
+}
+"""Columns that are no meta-features, in order, and what they hold.
+
+`versions` is JSON: every version that could change the number. `build` and `version` are what a
+reader looks for in it: the Unity build, or the simulator's rules; and the version of animalcat.
+`labels` says what is to be known of the session: that it is unfinished or contradicted.
+"""
+REQUIRED: Final = ("instance", "outcome")
+"""Columns that a table of outcomes cannot do without."""
+OUTCOMES: Final = ("success", "failure", "void", "fault", "invalid")
+"""What may have become of an attempt; the first two count."""
+_DTYPES: Final[Mapping[Kind, str]] = {
+    "text": "string",
+    "number": "Float64",
+    "count": "Int64",
+    "flag": "boolean",
+}
+_UNIT: Final = re.compile(r"^(?P<name>.*?) \[(?P<unit>[^\]]*)\]$", re.DOTALL)
+
+
+class OutcomesError(ValueError):
+    """A table is not one of outcomes; the message says where, and what is wanted."""
+
+
+def outcomes_frame(
+    rows: Iterable[Mapping[str, Any]], units: Mapping[str, str] | None = None
+) -> pd.DataFrame:
+    """Return a table of outcomes.
+
+    Args:
+        rows: One mapping an attempt, with keys of `COLUMNS`, and with `features`, which maps each
+            meta-feature to its value. What is absent or None makes a missing cell.
+        units: Unit by meta-feature; empty for none.
+    """
+    import pandas as pd
+
+    heads = {name: _head(name, unit) for name, unit in (units or {}).items()}
+    cells = [
+        {
+            **{name: row.get(name) for name in COLUMNS},
+            **{head: row["features"].get(name) for name, head in heads.items()},
+        }
+        for row in rows
+    ]
+    names = pd.Index([*COLUMNS, *heads.values()], dtype="object")
+    return check_outcomes(pd.DataFrame(cells, columns=names))
+
+
+def check_outcomes(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with the columns and types of the schema, in its order.
+
+    Args:
+        frame: The table. Columns of the schema may be absent, except for `REQUIRED`.
+
+    Raises:
+        OutcomesError: A column is missing or given twice, or a cell does not fit its column.
+    """
+    import pandas as pd
+
+    columns = [str(name) for name in frame.columns]
+    frame = frame.set_axis(pd.Index(columns, dtype="object"), axis="columns")
+    for name in columns:
+        if columns.count(name) > 1:
+            raise OutcomesError(f"column {name!r} is there {columns.count(name)} times")
+    for name in REQUIRED:
+        if name not in columns:
+            raise OutcomesError(f"no column {name!r}; columns: {', '.join(columns) or 'none'}")
+    made: dict[str, Any] = {}
+    features = [name for name in columns if name not in COLUMNS]
+    kinds: dict[str, Kind] = {**COLUMNS, **dict.fromkeys(features, "number")}
+    for name, kind in kinds.items():
+        given = frame[name] if name in columns else pd.Series([None] * len(frame), frame.index)
+        made[name] = _column(given, name, kind)
+    checked = pd.DataFrame(made, index=pd.RangeIndex(len(frame)))
+    known = checked["outcome"].isin(OUTCOMES)
+    if not known.all():
+        row = int((~known).to_numpy().argmax())
+        raise OutcomesError(
+            f"row {row + 1}, column 'outcome': {checked['outcome'].iloc[row]!r} is unknown; "
+            f"valid: {', '.join(OUTCOMES)}"
+        )
+    return checked
+
+
+def feature_units(frame: pd.DataFrame) -> dict[str, str]:
+    """Return the unit of each meta-feature of a table, by its column; empty where it has none."""
+    units: dict[str, str] = {}
+    for column in map(str, frame.columns):
+        if column not in COLUMNS:
+            found = _UNIT.match(column)
+            units[column] = found["unit"] if found else ""
+    return units
+
+
+def outcomes_bytes(frame: pd.DataFrame, form: Form) -> bytes:
+    """Return the content of a file that holds a table.
+
+    Args:
+        frame: The table, as `check_outcomes` returns it.
+        form: "csv" (UTF-8, with a header line) or "parquet".
+    """
+    if form == "csv":
+        return frame.to_csv(index=False, lineterminator="\n").encode()
+    buffer = io.BytesIO()
+    frame.to_parquet(buffer, engine="pyarrow", index=False)
+    return buffer.getvalue()
+
+
+def read_outcomes(source: Path | str | bytes, form: Form | None = None) -> pd.DataFrame:
+    """Read a table of outcomes.
+
+    Args:
+        source: A file, or the content of one.
+        form: "csv" or "parquet"; by default what the name or the content of the file says.
+
+    Raises:
+        OutcomesError: It is no such table.
+        OSError: The file cannot be read.
+    """
+    import pandas as pd
+
+    content = source if isinstance(source, bytes) else Path(source).read_bytes()
+    if form is None:
+        form = "parquet" if content[:4] == b"PAR1" else "csv"
+    try:
+        if form == "parquet":
+            frame = pd.read_parquet(io.BytesIO(content), engine="pyarrow")
+        else:
+            frame = pd.read_csv(
+                io.BytesIO(content), dtype=str, keep_default_na=False, encoding="utf-8-sig"
+            )
+    except pd.errors.EmptyDataError:
+        raise OutcomesError("the file is empty; a table of outcomes is wanted") from None
+    except (ValueError, OSError) as error:  # of which the errors of both parsers are kinds
+        what = "Parquet" if form == "parquet" else "CSV text in UTF-8"
+        raise OutcomesError(f"this is no {what}: {error}") from None
+    return check_outcomes(frame)
+
+
+def write_outcomes(frame: pd.DataFrame, path: Path | str) -> None:
+    """Write a table of outcomes, either completely or not at all.
+
+    Args:
+        frame: The table.
+        path: Where to; its ending says which form, `.csv` or `.parquet`.
+
+    Raises:
+        OutcomesError: It is no table of outcomes, or the ending is unknown.
+        OSError: It cannot be written.
+    """
+    path = Path(path)
+    forms: dict[str, Form] = {".csv": "csv", ".parquet": "parquet"}
+    if path.suffix.lower() not in forms:
+        raise OutcomesError(f"{path}: call it .csv or .parquet, which says the form")
+    write_whole(path, outcomes_bytes(check_outcomes(frame), forms[path.suffix.lower()]))
+
+
+def _head(feature: str, unit: str) -> str:
+    """The column of a meta-feature; one without a unit must not be taken for another column."""
+    return f"{feature} [{unit or 1}]" if unit or feature in COLUMNS else feature
+
+
+def _column(given: pd.Series[Any], name: str, kind: Kind) -> pd.Series[Any]:
+    """A column of the right type; an empty cell of CSV is a missing one."""
+    import pandas as pd
+
+    cells: list[Any] = [_cell(cell, row, name, kind) for row, cell in enumerate(given.tolist())]
+    return pd.Series(cells, dtype=_DTYPES[kind])  # pyright: ignore[reportCallIssue, reportArgumentType, reportUnknownVariableType]
+
+
+def _cell(cell: Any, row: int, name: str, kind: Kind) -> Any:
+    """A cell of the right type; None where it is missing."""
+    missing: Any = cell is None or cell != cell
+    if type(missing) is not bool or missing or (isinstance(cell, str) and not cell.strip()):
+        return None  # pandas' own missing value is equal to nothing, not even unequal
+    wrong = f"row {row + 1}, column {name!r}: {cell!r}"
+    if kind == "text":
+        return str(cell)
+    if kind == "flag":
+        known = {"true": True, "false": False, "1": True, "0": False}
+        if str(cell).lower() not in known:
+            raise OutcomesError(f"{wrong} is neither True nor False")
+        return known[str(cell).lower()]
+    try:
+        value = float(str(cell))
+    except (TypeError, ValueError):
+        raise OutcomesError(f"{wrong} is no number") from None
+    if kind == "number":
+        return value
+    if not value.is_integer():
+        raise OutcomesError(f"{wrong} is no whole number")
+    return int(value)

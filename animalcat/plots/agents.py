@@ -1,0 +1,479 @@
+"""Several agents that were measured with one layout, or on one battery."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from animalcat.layouts.checking.compare import Posterior, ranking
+from animalcat.layouts.checking.scores import bootstrap
+from animalcat.layouts.checking.scores import brier as brier_score
+from animalcat.plots.readings import Reading, read_axis
+from animalcat.plots.style import (
+    DARK,
+    INK,
+    LIGHT,
+    PAPER,
+    PRIOR,
+    SOFT,
+    Floats,
+    agent_styles,
+    entitle,
+    new_figure,
+    plain,
+    plain_unit,
+    tidy,
+    with_unit,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SHADES: Final = "cividis"
+
+
+def comparison(
+    profiles: Mapping[str, Mapping[str, Any]], posteriors: Sequence[Posterior] = ()
+) -> Figure:
+    """Draw the agents' intervals node by node, and how probable each rank is.
+
+    Args:
+        profiles: Profile by agent, as JSON, all of one layout.
+        posteriors: Their draws, in the same order. Without them each node is taken by its mean and
+            deviation, since profiles hold no draws.
+
+    Raises:
+        ValueError: There are not two agents, or their layouts differ.
+    """
+    names, first = _alike(profiles)
+    posteriors = posteriors or [Posterior.of_profile(name, profiles[name]) for name in names]
+    nodes: Mapping[str, Mapping[str, Any]] = first["nodes"]
+    high = 0.5 + 0.24 * len(names)
+    figure = new_figure(7.6, 0.7 + high * len(nodes))
+    for k, (node, known) in enumerate(nodes.items()):
+        axes: Any = figure.add_subplot(len(nodes), 2, 2 * k + 1)
+        factor, unit = plain_unit(str(known.get("unit") or ""))
+        for row, (name, colour, marker) in enumerate(agent_styles(names)):
+            one = profiles[name]["nodes"][node]
+            low, top = (factor * end for end in one["hdi"])
+            axes.plot([low, top], [-row] * 2, color=colour, lw=3, solid_capstyle="butt")
+            axes.plot([factor * one["mean"]], [-row], marker, color=PAPER, mec=colour, mew=1.8)
+        axes.set(yticks=[-row for row in range(len(names))], ylim=(-len(names) + 0.4, 0.6))
+        axes.set_yticklabels([plain(name) for name in names], fontsize=8)
+        axes.set_title(plain(with_unit(node, unit)), fontsize=9, loc="left", color=INK)
+        tidy(axes)
+        bars: Any = figure.add_subplot(len(nodes), 2, 2 * k + 2)
+        ranks = {rank.name: rank for rank in ranking(posteriors, node)}
+        for row, (name, colour, _) in enumerate(agent_styles(names)):
+            share = ranks[name].probabilities[0]
+            bars.barh([-row], [share], color=colour, height=0.6)
+            bars.text(share + 0.02, -row, f"{share:.0%}", va="center", fontsize=8, color=INK)
+        bars.set(xlim=(0, 1.18), ylim=(-len(names) + 0.4, 0.6), yticks=[], xticks=[0, 0.5, 1])
+        if not k:
+            bars.set_title("probability of the largest value", fontsize=9, loc="left", color=INK)
+        tidy(bars)
+    entitle(figure, f"{len(names)} agents, mean and 90 % interval", _labels(profiles))
+    return figure
+
+
+def node_comparison(
+    profiles: Mapping[str, Mapping[str, Any]],
+    node: str,
+    posteriors: Sequence[Posterior],
+    reading: Reading,
+) -> Figure:
+    """Draw the agents' intervals of one node, with the probability that each has the most.
+
+    Args:
+        profiles: Profile by agent, as JSON, all with that node.
+        node: The node.
+        posteriors: Their draws, in the same order.
+        reading: How the node is read.
+    """
+    names = list(profiles)
+    figure = new_figure(4.6, 0.8 + 0.3 * len(names))
+    axes: Any = figure.add_subplot(1, 1, 1)
+    ranks = {rank.name: rank for rank in ranking(posteriors, node)}
+    ends: list[float] = []
+    for row, (name, colour, marker) in enumerate(agent_styles(names)):
+        one = profiles[name]["nodes"][node]
+        low, high = one["hdi"]
+        bounds = [end for end in one.get("range") or () if end is not None]
+        ends += [low, high, *bounds]
+        axes.plot([low, high], [-row] * 2, color=colour, lw=3, solid_capstyle="butt")
+        axes.plot([one["mean"]], [-row], marker, color=PAPER, mec=colour, mew=1.8, clip_on=False)
+        axes.text(
+            1.02, -row, f"{ranks[name].probabilities[0]:.0%}", va="center", fontsize=8, color=INK,
+            transform=axes.get_yaxis_transform(),
+        )  # fmt: skip
+    axes.set(yticks=[-row for row in range(len(names))], ylim=(-len(names) + 0.4, 0.6))
+    axes.set_yticklabels([plain(name) for name in names], fontsize=8)
+    axes.set_xlim(min(ends), max(ends))
+    axes.set_title(plain(node), fontsize=9, color=INK)
+    axes.set_xlabel(plain(reading.label), fontsize=8, color=SOFT)
+    read_axis(axes.xaxis, reading, (min(ends), max(ends)))
+    tidy(axes)
+    return figure
+
+
+def population(
+    profiles: Mapping[str, Mapping[str, Any]],
+    x: str = "",
+    y: str = "",
+    noise: str = "noiseLevel",
+) -> Figure:
+    """Draw two capabilities of many agents; size is noise, and colour the share of success.
+
+    Figure 4 of Burden et al. (2023) is of this kind.
+
+    Args:
+        profiles: Profile by agent, as JSON, all of one layout.
+        x: A node; by default the first capability.
+        y: A node; by default the second capability.
+        noise: The node that sets the size, if the layout has it.
+
+    Raises:
+        ValueError: There are not two agents, their layouts differ, or a node is unknown.
+    """
+    names, first = _alike(profiles)
+    nodes: Mapping[str, Mapping[str, Any]] = first["nodes"]
+    able = [name for name, node in nodes.items() if node.get("kind") == "capability"]
+    chosen = [x or (able or list(nodes))[0], y or (able[1:] or list(nodes)[1:] or list(nodes))[0]]
+    for name in chosen:
+        if name not in nodes:
+            raise ValueError(f"no node {name!r}; nodes: {', '.join(nodes)}")
+    figure = new_figure(6.2, 4.8)
+    axes: Any = figure.add_subplot(1, 1, 1)
+    places: list[list[float]] = []
+    for name in names:
+        own = profiles[name]["nodes"]
+        at: list[float] = []
+        for node, end in zip(chosen, ("x", "y"), strict=True):
+            factor, _ = plain_unit(str(nodes[node].get("unit") or ""))
+            low, high = (factor * bound for bound in own[node]["hdi"])
+            at.append(factor * own[node]["mean"])
+            across = [low, high]
+            other = at[0] if end == "y" else factor_mean(own[chosen[1]])
+            ends = (across, [other] * 2) if end == "x" else ([other] * 2, across)
+            axes.plot(*ends, color=PRIOR, lw=1.0, zorder=1)
+        places.append(at)
+    spots = np.array(places)
+    loud = np.array([float(profiles[n]["nodes"].get(noise, {"mean": 0.2})["mean"]) for n in names])
+    share = np.array([_success(profiles[name]) for name in names])
+    shown = axes.scatter(
+        spots[:, 0],
+        spots[:, 1],
+        s=40 + 500 * loud,
+        c=share,
+        cmap=_SHADES,
+        vmin=0,
+        vmax=1,
+        edgecolors=INK,
+        linewidths=1,
+        zorder=3,
+    )
+    for name, (left, up) in zip(names, spots, strict=True):
+        axes.annotate(
+            plain(name), (left, up), xytext=(9, 7), textcoords="offset points", fontsize=8
+        )
+    bar: Any = figure
+    bar.colorbar(shown, ax=axes, label="share of episodes passed")
+    for node, setter in zip(chosen, (axes.set_xlabel, axes.set_ylabel), strict=True):
+        setter(plain(with_unit(node, plain_unit(str(nodes[node].get("unit") or ""))[1])))
+    axes.margins(0.12)
+    tidy(axes)
+    words = "lines: 90 % intervals"
+    words += f"; larger: more {noise}" if noise in nodes else ""
+    bar.supxlabel(plain(words), fontsize=8, color=SOFT)
+    entitle(figure, "", _labels(profiles))
+    return figure
+
+
+def heat(profiles: Mapping[str, Mapping[str, Any]]) -> Figure:
+    """Draw a table of all agents' means and standard deviations, shaded within each node.
+
+    Figures 13 and 14 of Burden et al. (2023) are of this kind.
+
+    Args:
+        profiles: Profile by agent, as JSON, all of one layout.
+
+    Raises:
+        ValueError: There are not two agents, or their layouts differ.
+    """
+    names, first = _alike(profiles)
+    nodes: Mapping[str, Mapping[str, Any]] = first["nodes"]
+    figure = new_figure(2.6 + 1.9 * len(nodes), 1.5 + 0.42 * len(names))
+    for k, (key, title) in enumerate((("mean", "mean"), ("sd", "SD"))):
+        axes: Any = figure.add_subplot(1, 2, k + 1)
+        factors = [plain_unit(str(node.get("unit") or ""))[0] for node in nodes.values()]
+        values = np.array(
+            [
+                [
+                    factor * profiles[name]["nodes"][node][key]
+                    for node, factor in zip(nodes, factors, strict=True)
+                ]
+                for name in names
+            ]
+        )
+        _table(axes, values, names if not k else [""] * len(names), _heads(nodes))
+        axes.set_title(title, fontsize=10, color=INK)
+    entitle(figure, "", _labels(profiles))
+    return figure
+
+
+def categories(tables: Mapping[str, pd.DataFrame]) -> Figure:
+    """Draw a table of the share of success by paradigm and agent, with counts.
+
+    Args:
+        tables: Table of outcomes by agent.
+
+    Raises:
+        ValueError: No episode counts.
+    """
+    kinds, passed, counts = _by_paradigm(tables)
+    share = np.divide(passed, counts, out=np.full(passed.shape, np.nan), where=counts > 0)
+    figure = new_figure(2.4 + 1.2 * len(tables), 1.2 + 0.34 * len(kinds))
+    axes: Any = figure.add_subplot(1, 1, 1)
+    image = axes.imshow(share.T, vmin=0, vmax=1, cmap=_SHADES, aspect="auto")
+    for row in range(len(kinds)):
+        for column in range(len(tables)):
+            if counts[column, row]:
+                ink = LIGHT if share[column, row] < 0.55 else DARK
+                words = f"{passed[column, row]:.0f} of {counts[column, row]:.0f}"
+                axes.text(column, row, words, ha="center", va="center", fontsize=8, color=ink)
+    axes.set(xticks=range(len(tables)), yticks=range(len(kinds)))
+    axes.set_xticklabels([plain(name) for name in tables], fontsize=8)
+    axes.set_yticklabels([plain(kind) for kind in kinds], fontsize=8)
+    bar: Any = figure
+    bar.colorbar(image, ax=axes, label="share passed")
+    return figure
+
+
+def radar(tables: Mapping[str, pd.DataFrame]) -> Figure:
+    """Draw the share of success by paradigm as a polygon for each agent.
+
+    Figure 4 of the testbed paper (Crosby et al. 2020) is of this kind. A paradigm that an agent did
+    not play interrupts its line.
+
+    Args:
+        tables: Table of outcomes by agent.
+
+    Raises:
+        ValueError: Episodes of fewer than three paradigms count.
+    """
+    kinds, passed, counts = _by_paradigm(tables)
+    if len(kinds) < 3:
+        raise ValueError(f"a radar takes three paradigms at least; played were {len(kinds)}")
+    share = np.divide(passed, counts, out=np.full(passed.shape, np.nan), where=counts > 0)
+    figure: Any = new_figure(6.0, 5.4)
+    axes = figure.add_subplot(1, 1, 1, projection="polar")
+    angles = np.linspace(0, 2 * np.pi, len(kinds), endpoint=False)
+    around = np.append(angles, angles[0])
+    for (name, colour, marker), row in zip(agent_styles(list(tables)), share, strict=True):
+        closed = np.append(row, row[0])
+        axes.plot(around, closed, color=colour, marker=marker, ms=5, lw=1.8, label=plain(name))
+        if np.isfinite(row).all():
+            axes.fill(around, closed, color=colour, alpha=0.08)
+    axes.set_theta_offset(np.pi / 2)
+    axes.set_theta_direction(-1)
+    axes.set_xticks(angles, [plain(kind) for kind in kinds], fontsize=8)
+    axes.set_yticks([0.25, 0.5, 0.75, 1.0], ["", "50 %", "", "100 %"], fontsize=7, color=SOFT)
+    axes.set_ylim(0, 1)
+    axes.tick_params(axis="x", pad=16)
+    figure.legend(loc="outside lower center", ncols=3, fontsize=8, frameon=False)
+    return figure
+
+
+def brier(tables: Mapping[str, pd.DataFrame]) -> Figure:
+    """Draw how well each agent was predicted against how often it succeeded.
+
+    Figure 6 of Burden et al. (2023) is of this kind. The predictions are those of the decisions,
+    made before each episode. The curve is the score of always predicting the agent's overall share
+    of success, p (1 - p), which is known only afterwards.
+
+    Args:
+        tables: Table of outcomes by agent.
+
+    Raises:
+        ValueError: An agent has no episode that counts and has a prediction.
+    """
+    figure = new_figure(6.0, 4.4)
+    axes: Any = figure.add_subplot(1, 1, 1)
+    shares = np.linspace(0.0, 1.0, 101)
+    axes.plot(shares, shares * (1.0 - shares), color=SOFT, lw=1.5, ls="--")
+    axes.text(0.5, 0.256, "overall share, known afterwards", ha="center", fontsize=8, color=SOFT)
+    top = 0.28
+    for name, colour, marker in agent_styles(list(tables)):
+        table = tables[name]
+        kept = table[table["outcome"].isin(["success", "failure"]) & table["predicted"].notna()]
+        if not len(kept):
+            raise ValueError(f"{name}: no episode that counts has a prediction")
+        predicted = kept["predicted"].to_numpy(np.float64)
+        passed = (kept["outcome"] == "success").to_numpy(np.float64)
+        found = bootstrap(brier_score, predicted, passed, seed=0, repeats=500)
+        at = float(passed.mean())
+        axes.plot([at, at], [found.low, found.high], color=colour, lw=2)
+        axes.plot([at], [found.value], marker, color=colour, ms=8, mec=PAPER, label=plain(name))
+        top = max(top, found.high + 0.02)
+    axes.set(xlim=(-0.04, 1.04), ylim=(0.0, top))
+    axes.set_xlabel("share of episodes passed", fontsize=9, color=INK)
+    axes.set_ylabel("Brier score of predictions, 90 % interval", fontsize=9, color=INK)
+    whole: Any = figure
+    whole.legend(loc="outside lower center", ncols=3, fontsize=8, frameon=False)
+    tidy(axes)
+    return figure
+
+
+class Generality(NamedTuple):
+    """How much an agent masters, and how widely its successes are spread over difficulty.
+
+    Attributes:
+        capability: Area under its characteristic curve: of so many paradigms it passes all, if it
+            passes the easiest ones.
+        spread: In paradigms: 0 if it passes all up to its capability and none beyond.
+    """
+
+    capability: float
+    spread: float
+
+
+def generality_of(tables: Mapping[str, pd.DataFrame]) -> dict[str, Generality]:
+    """Capability and spread of each agent (Hernandez-Orallo et al. 2021).
+
+    Paradigms stand in the order of their difficulty, which is the share failed by all agents
+    together, at distances of 1. With psi_k the share that an agent passes of the k-th one, its
+    capability is the sum of psi_k, and the square of its spread the sum of (2 k - 1) psi_k less the
+    square of its capability. Generality is the inverse of the spread. Paradigms that an agent did
+    not play are left out for all.
+
+    Args:
+        tables: Table of outcomes by agent.
+
+    Raises:
+        ValueError: There are not two agents, or not three paradigms that all of them played.
+    """
+    if len(tables) < 2:
+        raise ValueError(f"this picture is of several agents; {len(tables)} is given")
+    _, passed, counts = _by_paradigm(tables)
+    shared = (counts > 0).all(axis=0)
+    if shared.sum() < 3:
+        raise ValueError(
+            "generality takes three paradigms at least that every agent played; there are "
+            f"{shared.sum()}"
+        )
+    share = passed[:, shared] / counts[:, shared]
+    order = np.argsort(-share.mean(axis=0), kind="stable")
+    curves = share[:, order]
+    steps: Floats = 2.0 * np.arange(1.0, curves.shape[1] + 1.0) - 1.0
+    able = curves.sum(axis=1)
+    spread = np.sqrt(np.maximum(curves @ steps - able**2, 0.0))
+    return {
+        name: Generality(float(psi), float(wide))
+        for name, psi, wide in zip(tables, able, spread, strict=True)
+    }
+
+
+def generality(tables: Mapping[str, pd.DataFrame]) -> Figure:
+    """Draw the spread of each agent's successes over difficulty against its capability.
+
+    Figure 5 of the testbed paper (Crosby et al. 2020) is of this kind. The lower an agent stands,
+    the more general it is: it passes what is easy and fails what is hard.
+
+    Args:
+        tables: Table of outcomes by agent.
+
+    Raises:
+        ValueError: There are not two agents, or not three paradigms that all of them played.
+    """
+    found = generality_of(tables)
+    figure = new_figure(6.0, 4.4)
+    axes: Any = figure.add_subplot(1, 1, 1)
+    for name, colour, marker in agent_styles(list(found)):
+        one = found[name]
+        axes.plot(
+            *([one.capability], [one.spread], marker),
+            color=colour, ms=9, mec=PAPER, clip_on=False, label=plain(name),
+        )  # fmt: skip
+    most = max(0.4, *(one.spread for one in found.values()))
+    axes.set(ylim=(-0.06 * most, 1.15 * most))
+    axes.set_xlim(left=-0.1, right=1.08 * max(one.capability for one in found.values()) + 0.1)
+    whole: Any = figure
+    whole.legend(loc="outside lower center", ncols=3, fontsize=8, frameon=False)
+    axes.set_xlabel("capability (paradigms passed)", fontsize=9, color=INK)
+    axes.set_ylabel("spread (paradigms); generality is 1 / spread", fontsize=9, color=INK)
+    tidy(axes)
+    return figure
+
+
+def factor_mean(node: Mapping[str, Any]) -> float:
+    """The mean of a node in its plain unit."""
+    return plain_unit(str(node.get("unit") or ""))[0] * float(node["mean"])
+
+
+def _alike(profiles: Mapping[str, Mapping[str, Any]]) -> tuple[list[str], Mapping[str, Any]]:
+    names = list(profiles)
+    if len(names) < 2:
+        raise ValueError(f"this picture is of several agents; {len(names)} is given")
+    layouts = {str(profile["layout"]["digest"]) for profile in profiles.values()}
+    if len(layouts) > 1:
+        raise ValueError(
+            "these agents were measured with different layouts: nodes mean other things"
+        )
+    return names, profiles[names[0]]
+
+
+def _labels(profiles: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Labels of all profiles, each with its agent."""
+    return [
+        f"{name}: {str(label).split(':')[0]}"
+        for name, profile in profiles.items()
+        for label in profile.get("labels", [])
+    ]
+
+
+def _success(profile: Mapping[str, Any]) -> float:
+    about: Mapping[str, Any] = profile.get("provenance", {})
+    episodes = about.get("episodes") or 0
+    return float(about.get("successes", 0)) / episodes if episodes else float("nan")
+
+
+def _heads(nodes: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    return [
+        plain(with_unit(name, plain_unit(str(node.get("unit") or ""))[1]))
+        for name, node in nodes.items()
+    ]
+
+
+def _table(axes: Any, values: Floats, rows: Sequence[str], columns: Sequence[str]) -> None:
+    low, high = values.min(axis=0), values.max(axis=0)
+    spread = np.where(high > low, high - low, 1.0)
+    shade = (values - low) / spread
+    axes.imshow(shade, vmin=0, vmax=1, cmap=_SHADES, aspect="auto")
+    for (row, column), value in np.ndenumerate(values):
+        ink = LIGHT if shade[row, column] < 0.55 else DARK
+        words = f"{value:.3g}".replace("-", "−")
+        axes.text(column, row, words, ha="center", va="center", fontsize=8, color=ink)
+    axes.set(xticks=range(len(columns)), yticks=range(len(rows)))
+    axes.set_xticklabels(columns, fontsize=8, rotation=20, ha="right")
+    axes.set_yticklabels([plain(row) for row in rows], fontsize=8)
+
+
+def _by_paradigm(tables: Mapping[str, pd.DataFrame]) -> tuple[list[str], Floats, Floats]:
+    """Paradigms, and by agent and paradigm the numbers of successes and of episodes."""
+    kept = {
+        name: table[table["outcome"].isin(["success", "failure"])] for name, table in tables.items()
+    }
+    kinds = sorted({str(kind) for table in kept.values() for kind in table["paradigm"].dropna()})
+    if not kinds:
+        raise ValueError("no episode counts, so there is nothing to draw")
+    counts = np.zeros((len(kept), len(kinds)))
+    passed = np.zeros((len(kept), len(kinds)))
+    for row, table in enumerate(kept.values()):
+        for column, kind in enumerate(kinds):
+            of_kind = table[table["paradigm"] == kind]
+            counts[row, column] = len(of_kind)
+            passed[row, column] = int((of_kind["outcome"] == "success").sum())
+    return kinds, passed, counts

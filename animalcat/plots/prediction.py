@@ -1,0 +1,412 @@
+"""Predictions against outcomes: characteristic curves, reliability, and which demands were met."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from matplotlib.figure import Figure
+from scipy.special import betaincinv
+
+from animalcat.layouts.checking.scores import murphy, reliability_curve
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.fit import FitData, FitResult
+from animalcat.layouts.model.spec import Bernoulli, Layout
+from animalcat.plots.style import (
+    BAD,
+    DARK,
+    GOOD,
+    INK,
+    LIGHT,
+    MAIN,
+    PAPER,
+    PRIOR,
+    SOFT,
+    Floats,
+    about,
+    entitle,
+    new_figure,
+    panels,
+    plain,
+    tidy,
+    with_unit,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+GridPart: TypeAlias = Literal["predicted", "seen"]
+
+_DRAWS: Final = 500
+"""Draws that curves and bands are made of."""
+_BINS: Final = 6
+_FEW: Final = 8
+"""A demand with at most so many values is shown value by value."""
+_MARGIN: Final = 0.1
+
+
+def characteristic(
+    fitted: FitResult,
+    profile: Mapping[str, Any] | None = None,
+    demands: Sequence[str] = (),
+    *,
+    key: bool = True,
+) -> Figure:
+    """Draw success by each demand: the curve that the layout gives, its band, and what was seen.
+
+    The curve is the mean prediction over the episodes played, each with this one demand changed.
+    Points are shares of success with 90 % intervals (Jeffreys) and their numbers of episodes.
+
+    Args:
+        fitted: The draws, with the data that they were fitted to.
+        profile: The profile, for title and labels.
+        demands: Names of the demands to draw; all by default.
+        key: Whether the picture says what its parts are.
+
+    Raises:
+        ValueError: The fit has no outcomes, the layout's first outcome is no success, or there is
+            no such demand.
+    """
+    data, outcomes = _played(fitted)
+    layout = fitted.layout
+    chosen = _columns(layout, demands)
+    figure, each = panels(len(chosen), 2, 3.4, 2.3)
+    evaluator = Evaluator(layout)
+    draws = _thinned(fitted)
+    for axes, k in zip(each, chosen, strict=True):
+        feature = layout.features[k]
+        values = data.features[:, k]
+        places = _places(values)
+        band = np.empty((len(places), 3))
+        for i, place in enumerate(places):
+            changed = data.features.copy()
+            changed[:, k] = place
+            mean = evaluator.probability(draws, changed).mean(axis=1)
+            band[i] = np.quantile(mean, [0.05, 0.5, 0.95])
+        discrete = len(np.unique(values)) <= _FEW
+        if discrete:
+            error = [band[:, 1] - band[:, 0], band[:, 2] - band[:, 1]]
+            axes.errorbar(places, band[:, 1], error, fmt="_", color=MAIN, lw=6, alpha=0.35, ms=14)
+        else:
+            axes.fill_between(places, band[:, 0], band[:, 2], color=MAIN, alpha=0.2, lw=0)
+            axes.plot(places, band[:, 1], color=MAIN, lw=1.8)
+        for at, rows in _bins(values):
+            _point(axes, at, outcomes[rows])
+        axes.set(ylim=(-0.08, 1.14), yticks=[0, 0.5, 1])
+        axes.set_xlabel(plain(with_unit(feature.name, feature.unit)), fontsize=9, color=INK)
+        tidy(axes)
+        axes.margins(x=0.08)
+        if not key:
+            axes.set_ylabel("success", fontsize=8, color=SOFT)
+    whole: Any = figure
+    if key:
+        whole.supylabel("probability of success", fontsize=9, color=INK)
+        whole.supxlabel(
+            "line and band: the layout's mean prediction, 90 %; points: share of success, 90 %, "
+            "with numbers of episodes",
+            fontsize=8,
+            color=SOFT,
+        )
+    if profile is not None:
+        entitle(figure, *about(profile))
+    return figure
+
+
+def main_demands(fitted: FitResult) -> list[str]:
+    """The demands on which success depends, by how much it changes over what was played.
+
+    Args:
+        fitted: The draws, with the data that they were fitted to.
+
+    Raises:
+        ValueError: The fit has no outcomes, or the layout's first outcome is no success.
+    """
+    data, _ = _played(fitted)
+    layout = fitted.layout
+    evaluator, draws = Evaluator(layout), _thinned(fitted, 100)
+    rows = data.features[:: max(1, len(data.features) // 100)]
+    swing: dict[str, float] = {}
+    for k, name in enumerate(layout.feature_names):
+        values = data.features[:, k]
+        if np.ptp(values) == 0.0:
+            continue
+        means: list[float] = []
+        # Values that were played: a gate is 0 or 1, and nothing between.
+        for place in np.quantile(values, [0.0, 0.5, 1.0], method="nearest"):
+            changed = rows.copy()
+            changed[:, k] = place
+            means.append(float(evaluator.probability(draws, changed).mean()))
+        swing[name] = max(means) - min(means)
+    return sorted(swing, key=lambda name: -swing[name])
+
+
+def grid(
+    fitted: FitResult,
+    demands: Sequence[str] = (),
+    profile: Mapping[str, Any] | None = None,
+    parts: Sequence[GridPart] = ("predicted", "seen"),
+) -> Figure:
+    """Draw success on a grid of two demands: what is predicted, and what was seen with counts.
+
+    Args:
+        fitted: The draws, with the data that they were fitted to.
+        demands: Two features of the layout; by default its first two that vary.
+        profile: The profile, for title and labels.
+        parts: Which of the two grids are drawn.
+
+    Raises:
+        ValueError: The fit has no outcomes, or there are no two such demands.
+    """
+    data, outcomes = _played(fitted)
+    layout = fitted.layout
+    names = list(demands) or [
+        name
+        for name, column in zip(layout.feature_names, data.features.T, strict=True)
+        if len(np.unique(column)) > 1
+    ]
+    if len(names) < 2 or any(name not in layout.feature_names for name in names[:2]):
+        raise ValueError(
+            f"a grid takes two demands that vary; the layout has {', '.join(layout.feature_names)}"
+        )
+    at = [layout.feature_names.index(name) for name in names[:2]]
+    cells = [_cells(data.features[:, k]) for k in at]
+    figure, each = panels(len(parts), 2, 3.9, 3.4)
+    shaded: Any = None
+    for axes, part in zip(each, parts, strict=True):
+        if part == "predicted":
+            share = _predicted(fitted, data.features, at, cells)
+            words: Any = np.array([[f"{value:.0%}" for value in row] for row in share])
+        else:
+            share, words = _seen(cells, outcomes)
+        corners = [np.arange(len(one.middles) + 1) - 0.5 for one in cells]
+        shaded = axes.pcolormesh(
+            *corners, share.T, vmin=0, vmax=1, cmap="cividis", edgecolors=PAPER, lw=0.8
+        )
+        for (i, j), value in np.ndenumerate(share):
+            if np.isfinite(value):
+                ink = LIGHT if value < 0.55 else DARK
+                axes.text(i, j, words[i, j], ha="center", va="center", fontsize=7, color=ink)
+        for axis, one, k in zip((axes.xaxis, axes.yaxis), cells, at, strict=False):
+            feature = layout.features[k]
+            axis.set_ticks(range(len(one.names)), one.names, fontsize=7)
+            axis.set_label_text(plain(with_unit(feature.name, feature.unit)), fontsize=9, color=INK)
+        axes.set_title(part, fontsize=9, color=INK)
+        tidy(axes)
+    if len(parts) > 1:
+        bar: Any = figure
+        bar.colorbar(shaded, ax=each, label="probability of success", shrink=0.85)
+    if profile is not None:
+        entitle(figure, *about(profile))
+    return figure
+
+
+def _predicted(
+    fitted: FitResult, features: Floats, at: Sequence[int], cells: Sequence[_Cells]
+) -> Floats:
+    """Mean prediction of what was played, with two demands changed to those of each cell."""
+    evaluator, draws = Evaluator(fitted.layout), _thinned(fitted)
+    share = np.empty(tuple(len(one.middles) for one in cells))
+    for i, first in enumerate(cells[0].middles):
+        for j, second in enumerate(cells[1].middles):
+            changed = features.copy()
+            changed[:, at[0]], changed[:, at[1]] = first, second
+            share[i, j] = evaluator.probability(draws, changed).mean()
+    return share
+
+
+def _seen(cells: Sequence[_Cells], outcomes: Floats) -> tuple[Floats, Any]:
+    """Share of success in each cell, NaN where nothing was played, and the counts in words."""
+    shape = tuple(len(one.middles) for one in cells)
+    counts, passed = np.zeros(shape), np.zeros(shape)
+    places = tuple(one.which for one in cells)
+    np.add.at(counts, places, 1.0)
+    np.add.at(passed, places, outcomes)
+    share = np.divide(passed, counts, out=np.full(shape, np.nan), where=counts > 0)
+    words = np.array(
+        [
+            [f"{won:.0f} of {of:.0f}" for won, of in zip(*rows, strict=True)]
+            for rows in zip(passed, counts, strict=True)
+        ]
+    )
+    return share, words
+
+
+def reliability(table: pd.DataFrame, profile: Mapping[str, Any] | None = None) -> Figure:
+    """Draw how often episodes were passed against how often that was predicted beforehand.
+
+    The predictions are those of the decisions, made before each episode was played.
+
+    Args:
+        table: A table of outcomes; attempts that do not count are left out.
+        profile: The profile, for title and labels.
+
+    Raises:
+        ValueError: No episode that counts has a prediction.
+    """
+    counted = table[table["outcome"].isin(["success", "failure"]) & table["predicted"].notna()]
+    if not len(counted):
+        raise ValueError("no episode that counts has a prediction")
+    predicted = counted["predicted"].to_numpy(np.float64)
+    passed = (counted["outcome"] == "success").to_numpy(np.float64)
+    figure = new_figure(4.6, 4.8)
+    axes: Any = figure.add_subplot(1, 1, 1)
+    axes.plot([0, 1], [0, 1], color=PRIOR, lw=1.5, zorder=1)
+    for point in reliability_curve(predicted, passed):
+        axes.plot([point.predicted] * 2, [point.low, point.high], color=MAIN, lw=2, zorder=2)
+        size = 4 + 2 * np.sqrt(point.count)
+        axes.plot([point.predicted], [point.observed], "o", color=MAIN, ms=size, zorder=3)
+        axes.annotate(
+            str(point.count),
+            (point.predicted, point.observed),
+            xytext=(3 + size / 2, 4),
+            textcoords="offset points",
+            fontsize=8,
+            color=SOFT,
+        )
+    parts = murphy(predicted, passed)
+    words = (
+        f"Brier {parts.brier:.3f} = reliability {parts.reliability:.3f} − resolution "
+        f"{parts.resolution:.3f}\n+ uncertainty {parts.uncertainty:.3f} + within "
+        f"{parts.within:.3f}".replace("-", "−")
+    )
+    axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), aspect="equal")
+    axes.set_xlabel(f"predicted before the episode\n{words}", fontsize=9, color=INK)
+    axes.set_ylabel("passed (share, 90 % interval, number)", fontsize=9, color=INK)
+    tidy(axes)
+    if profile is not None:
+        entitle(figure, *about(profile))
+    return figure
+
+
+def coverage(
+    fitted: FitResult,
+    profile: Mapping[str, Any] | None = None,
+    demands: Sequence[str] = (),
+    *,
+    key: bool = True,
+) -> Figure:
+    """Draw which values of each demand were played, on the range that the layout allows.
+
+    Args:
+        fitted: The draws, with the data that they were fitted to.
+        profile: The profile, for title and labels.
+        demands: Names of the demands to draw; all by default.
+        key: Whether the picture says what its parts are.
+
+    Raises:
+        ValueError: The fit has no outcomes, the layout's first outcome is no success, or there is
+            no such demand.
+    """
+    data, outcomes = _played(fitted)
+    layout = fitted.layout
+    chosen = _columns(layout, demands)
+    figure = new_figure(6.4 if key else 3.4, 1.0 * key + 0.8 * len(chosen) + 0.35 * (not key))
+    jitter = np.random.default_rng(0).uniform(-0.28, 0.28, len(outcomes))
+    for panel, k in enumerate(chosen):
+        feature = layout.features[k]
+        axes: Any = figure.add_subplot(len(chosen), 1, panel + 1)
+        values = data.features[:, k]
+        low = feature.low if np.isfinite(feature.low) else float(values.min())
+        high = feature.high if np.isfinite(feature.high) else float(values.max())
+        for won, colour, marker, name in ((1, GOOD, "o", "passed"), (0, BAD, "x", "failed")):
+            rows = outcomes == won
+            axes.plot(
+                values[rows], won + jitter[rows], marker, color=colour, ms=5, alpha=0.75, label=name
+            )
+        pad = 0.03 * (high - low or 1.0)
+        axes.set(xlim=(low - pad, high + pad), ylim=(-0.6, 1.6), yticks=[0, 1])
+        axes.set_yticklabels(["failed", "passed"], fontsize=8)
+        axes.set_title(plain(with_unit(feature.name, feature.unit)), fontsize=9, loc="left")
+        tidy(axes)
+    if key:
+        supxlabel: Any = figure
+        supxlabel.supxlabel("each axis is the range that the layout allows", fontsize=8, color=SOFT)
+    if profile is not None:
+        entitle(figure, *about(profile))
+    return figure
+
+
+def _columns(layout: Layout, demands: Sequence[str]) -> list[int]:
+    """Columns of the demands that are asked for."""
+    for name in demands:
+        if name not in layout.feature_names:
+            raise ValueError(f"no demand {name!r}; demands: {', '.join(layout.feature_names)}")
+    return [k for k, name in enumerate(layout.feature_names) if not demands or name in demands]
+
+
+def _thinned(fitted: FitResult, most: int = _DRAWS) -> Floats:
+    """Draws at equal distances, at most about as many as asked for."""
+    return fitted.flat_draws[:: max(1, len(fitted.flat_draws) // most)]
+
+
+def _played(fitted: FitResult) -> tuple[FitData, Floats]:
+    """The data of a fit, and the first outcome of each episode."""
+    if not isinstance(fitted.layout.outcomes[0].likelihood, Bernoulli):
+        raise ValueError("this picture is of successes; the layout's first outcome is no success")
+    data = fitted.data
+    if data is None or not len(data.outcomes):
+        raise ValueError("there is no outcome yet, so there is nothing to draw")
+    first = data.outcomes.reshape(len(data.features), -1)[:, 0]
+    seen = np.isfinite(first)
+    return data._replace(features=data.features[seen]), first[seen]
+
+
+def _places(values: Floats) -> Any:
+    there: Any = _distinct(values)
+    if len(there) <= _FEW:
+        return there
+    return np.linspace(float(there[0]), float(there[-1]), 40)
+
+
+def _distinct(values: Floats) -> Any:
+    return np.unique(values)
+
+
+def _even(low: float, high: float) -> Floats:
+    return np.linspace(low, high, _BINS + 1)
+
+
+class _Cells(NamedTuple):
+    """One side of a grid: the middle and the name of each cell, and where each episode belongs."""
+
+    middles: Any
+    names: list[str]
+    which: Any
+
+
+def _cells(values: Floats) -> _Cells:
+    """Cells for few values one by one, else six of equal width."""
+    there: Any = _distinct(values)
+    if len(there) <= _FEW:
+        names = [f"{value:g}".replace("-", "−") for value in there]
+        return _Cells(there, names, np.searchsorted(there, values))
+    edges: Any = _even(float(there[0]), float(there[-1]))
+    digits = 0 if edges[-1] - edges[0] > 3 * _BINS else 1
+    names = [f"{a:.{digits}f}–{b:.{digits}f}" for a, b in pairwise(edges)]
+    which = np.clip(np.searchsorted(edges, values, "right") - 1, 0, _BINS - 1)
+    return _Cells((edges[1:] + edges[:-1]) / 2, names, which)
+
+
+def _bins(values: Floats) -> list[tuple[float, Any]]:
+    """Where points are drawn, and which episodes each stands for."""
+    there = np.unique(values)
+    if len(there) <= _FEW:
+        return [(float(value), values == value) for value in there]
+    edges = np.unique(np.quantile(values, np.linspace(0, 1, _BINS + 1)))
+    which = np.clip(np.searchsorted(edges, values, "right") - 1, 0, len(edges) - 2)
+    return [
+        (float(values[which == k].mean()), which == k)
+        for k in range(len(edges) - 1)
+        if (which == k).any()
+    ]
+
+
+def _point(axes: Any, at: float, outcomes: Floats) -> None:
+    count, passed = len(outcomes), float(outcomes.sum())
+    low = 0.0 if passed == 0 else float(betaincinv(passed + 0.5, count - passed + 0.5, 0.05))
+    high = 1.0 if passed == count else float(betaincinv(passed + 0.5, count - passed + 0.5, 0.95))
+    axes.plot([at, at], [low, high], color=INK, lw=1.2, zorder=4)
+    axes.plot([at], [passed / count], "o", color=PAPER, mec=INK, ms=5, mew=1.3, zorder=5)
+    axes.text(at, high + 0.03, str(count), ha="center", fontsize=7, color=SOFT)

@@ -1,0 +1,249 @@
+"""Draws the instances of a recipe."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple, TypeAlias
+from zlib import crc32
+
+import numpy as np
+
+from animalcat.arena_configs.batteries.language import Entry, Recipe, only
+from animalcat.arena_configs.batteries.sizing import Counts
+from animalcat.arena_configs.families.claims import Measure
+from animalcat.arena_configs.families.generate import generate
+from animalcat.arena_configs.families.instance import FamilyInstance
+from animalcat.arena_configs.families.language import Family
+from animalcat.arena_configs.families.library import AnyFamily
+from animalcat.arena_configs.families.polar import shares
+from animalcat.arena_configs.families.search import ALIKE, Found, search
+from animalcat.arena_configs.model import ArenaError
+from animalcat.arena_configs.origin import Origin
+from animalcat.arena_configs.writer import to_yaml
+
+Tick: TypeAlias = Callable[[int], None]
+"""Told how many instances are drawn."""
+
+TARGETS: Final = 4
+"""How often demands are searched for in vain, before they are said to be out of reach."""
+ROUNDS: Final = 20
+"""How often arenas are drawn that are all there already, before there are said to be too few."""
+
+
+class Drawn(NamedTuple):
+    """An instance of a recipe.
+
+    Attributes:
+        made: The arena, under the name that it has in the battery.
+        paradigm: The stratum of the battery that it belongs to.
+        origin: Where it comes from.
+    """
+
+    made: FamilyInstance
+    paradigm: str
+    origin: Origin
+
+
+def draw(
+    recipe: Recipe,
+    counts: Sequence[Counts],
+    seed: int,
+    measure: Measure,
+    tick: Tick = lambda done: None,
+) -> list[Drawn]:
+    """Draw the instances of a recipe.
+
+    Every entry draws each paradigm with a seed of its own, which follows from the seed and the two
+    names. So a change in one entry leaves the others as they are, and a smaller battery has the
+    first instances of a larger one, under the same names. No arena is there twice.
+
+    Args:
+        recipe: The recipe.
+        counts: How many instances each entry has.
+        seed: Seed of the drawing.
+        measure: Measures the demands of an arena by playing; only entries with `demands` need it.
+        tick: Told how many are drawn.
+
+    Raises:
+        ArenaError: An entry cannot be drawn; the message names its place in the recipe.
+    """
+    drawn: list[Drawn] = []
+    seen = set[str]()
+    for entry, count in zip(recipe.entries, counts, strict=True):
+        try:
+            for stratum in _strata(entry, count):
+                for one in _drawn(stratum, seed, measure, seen):
+                    drawn.append(one)
+                    tick(len(drawn))
+        except ArenaError as error:
+            raise entry.place.error(f"entry {entry.name}: {error}", "bad-recipe") from error
+    return drawn
+
+
+class _Stratum(NamedTuple):
+    """A paradigm of an entry.
+
+    Attributes:
+        entry: The entry.
+        name: Its name: the entry's, with the paradigm's where there are several.
+        family: The family with this paradigm alone.
+        counts: How many instances it has.
+    """
+
+    entry: Entry
+    name: str
+    family: AnyFamily
+    counts: Counts
+
+
+def _strata(entry: Entry, counts: Counts) -> Iterator[_Stratum]:
+    """The paradigms of an entry, each with its share of the instances and of their controls."""
+    paradigms = entry.family.paradigms
+    numbers = shares([one.weight for one in paradigms], counts.instances)
+    controls: list[dict[str, int]] = [{} for _ in paradigms]
+    if isinstance(entry.family, Family):
+        for name, wanted in counts.controls.items():
+            control = entry.family.controls[name]
+            having = [
+                number if control.is_of(one) else 0
+                for one, number in zip(entry.family.paradigms, numbers, strict=True)
+            ]
+            if wanted:
+                for own, number in zip(controls, shares(having, wanted), strict=True):
+                    own[name] = number
+    for k, number in enumerate(numbers):
+        name = entry.name if len(paradigms) == 1 else f"{entry.name}-{paradigms[k].name}"
+        yield _Stratum(
+            entry, name, only(entry.family, [paradigms[k].name]), Counts(number, controls[k])
+        )
+
+
+def _drawn(stratum: _Stratum, seed: int, measure: Measure, seen: set[str]) -> Iterator[Drawn]:
+    entry = stratum.entry
+    count = stratum.counts.instances
+    named = (entry.name, stratum.family.paradigms[0].name)
+    rng = np.random.default_rng([seed, *(crc32(one.encode()) for one in named)])
+    if entry.demands:
+        made = _searched(stratum, rng, measure, seen)
+    elif entry.control:
+        made = _alone(stratum, rng, seen)
+    else:
+        controls = [name for name, number in stratum.counts.controls.items() if number]
+        made = generate(stratum.family, count, rng, part=entry.part, controls=controls, seen=seen)
+        made = _first_controls(made, stratum.counts.controls)
+    width = len(str(entry.count))
+    names = dict[str, str]()
+    number = 0
+    for one in made:
+        if one.control_of:
+            names[one.name] = f"{names[one.control_of]}.{one.control}"
+        else:
+            number += 1
+            names[one.name] = f"{stratum.name}-{number:0{width}d}"
+    for one in made:
+        renamed = replace(
+            one,
+            name=names[one.name],
+            task=names[one.task],
+            control_of=names.get(one.control_of, ""),
+        )
+        yield Drawn(renamed, stratum.name, _origin(entry, renamed))
+
+
+def _origin(entry: Entry, made: FamilyInstance) -> Origin:
+    return Origin(
+        entry.name,
+        entry.family.name,
+        made.paradigm,
+        made.part,
+        made.task,
+        made.variant,
+        made.control,
+        made.control_of,
+    )
+
+
+def _first_controls(
+    made: Sequence[FamilyInstance], wanted: Mapping[str, int]
+) -> list[FamilyInstance]:
+    """Instances with as many controls as are asked for: those of the first instances."""
+    left = Counter(wanted)
+    kept: list[FamilyInstance] = []
+    for one in made:
+        if one.control:
+            left[one.control] -= 1
+        if not one.control or left[one.control] >= 0:
+            kept.append(one)
+    return kept
+
+
+def _alone(stratum: _Stratum, rng: np.random.Generator, seen: set[str]) -> list[FamilyInstance]:
+    """Controls of arenas that are not in the battery themselves."""
+    entry, count = stratum.entry, stratum.counts.instances
+    found: list[FamilyInstance] = []
+    idle = 0
+    while len(found) < count:
+        drawn = generate(
+            stratum.family, count - len(found), rng, part=entry.part, controls=[entry.control]
+        )
+        idle += 1
+        for one in drawn:
+            text = to_yaml(one.arena)
+            if one.control and text not in seen:
+                seen.add(text)
+                name = f"{len(found) + 1}"
+                found.append(replace(one, name=name, task=name, control_of=""))
+                idle = 0
+        if idle >= ROUNDS:
+            raise ArenaError(
+                f"of {count} instances there are only {len(found)} different ones: all others that "
+                f"were drawn have the same control {entry.control}"
+            )
+    return found
+
+
+def _searched(
+    stratum: _Stratum, rng: np.random.Generator, measure: Measure, seen: set[str]
+) -> list[FamilyInstance]:
+    """Instances that have the demands of an entry."""
+    entry, count = stratum.entry, stratum.counts.instances
+    found: list[FamilyInstance] = []
+    vain: list[Found] = []
+    while len(found) < count:
+        asked = {
+            name: float(rng.uniform(ends.least, ends.most)) for name, ends in entry.demands.items()
+        }
+        one = search(stratum.family, asked, rng, measure, part=entry.part)
+        text = to_yaml(one.instance.arena)
+        if text not in seen and _has(entry, one):
+            seen.add(text)
+            name = f"{len(found) + 1}"
+            found.append(replace(one.instance, name=name, task=name))
+            vain.clear()
+            continue
+        vain.append(one)
+        if len(vain) >= TARGETS:
+            nearest = min(vain, key=lambda one: one.distance)
+            had = ", ".join(
+                f"{name} {'does not apply' if value is None else format(value, '.4g')}"
+                for name, value in nearest.made.items()
+            )
+            raise ArenaError(
+                f"of {count} instances with these demands {len(found)} were found; then the "
+                f"nearest has {had}"
+            )
+    return found
+
+
+def _has(entry: Entry, found: Found) -> bool:
+    """Whether an instance has the demands of its entry, within a hundredth."""
+    for name, ends in entry.demands.items():
+        value = found.made[name]
+        if value is None:
+            return False
+        ease = ALIKE * max(1.0, abs(value))
+        if not ends.least - ease <= value <= ends.most + ease:
+            return False
+    return True

@@ -1,0 +1,98 @@
+"""What a recipe of a battery is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from animalcat.arena_configs.families.language import Family, Part
+from animalcat.arena_configs.families.library import AnyFamily
+from animalcat.arena_configs.families.polar import shares
+from animalcat.arena_configs.families.polar_template import PolarFamily
+from animalcat.arena_configs.families.scope import Place
+
+
+def only(family: AnyFamily, paradigms: Collection[str]) -> AnyFamily:
+    """A family with some of its paradigms alone."""
+    if isinstance(family, PolarFamily):
+        kept = tuple(one for one in family.paradigms if one.name in paradigms)
+        return family.model_copy(update={"paradigms": kept})
+    return replace(family, paradigms=tuple(p for p in family.paradigms if p.name in paradigms))
+
+
+class Within(NamedTuple):
+    """What a demand of an instance has to be: a number between two ends, or one number."""
+
+    least: float
+    most: float
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Instances of one family.
+
+    Attributes:
+        name: Its name; names of instances begin with it.
+        family: The family as it is drawn from here: with the paradigms, ranges and variants that
+            the entry asks for.
+        count: How many instances there are, besides controls.
+        part: practice or test; None for both.
+        controls: By control, how many of the instances are followed by it; None for all.
+        control: Its instances are this control of what is drawn, which itself is left out; "" for
+            none.
+        demands: What demands of every instance have to be.
+        place: Where it is in the recipe.
+    """
+
+    name: str
+    family: AnyFamily
+    count: int
+    part: Part | None
+    controls: Mapping[str, int | None]
+    control: str
+    demands: Mapping[str, Within]
+    place: Place
+
+    def eligible(self, control: str, count: int) -> int:
+        """Of so many instances, how many are of paradigms that have a control."""
+        if not isinstance(self.family, Family):
+            return 0
+        paradigms = self.family.paradigms
+        parts = shares([one.weight for one in paradigms], count)
+        chosen = self.family.controls[control]
+        return sum(n for one, n in zip(paradigms, parts, strict=True) if chosen.is_of(one))
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A recipe of a battery.
+
+    Attributes:
+        name: Its name, which is that of the battery.
+        about: What it is for.
+        licence: Licence of its arenas; "" where none is given.
+        seed: Seed of the drawing, unless another is given.
+        layout: Name of the layout that it is meant for; "" for none.
+        variant: Variant of that layout; "" for its default.
+        entries: Its entries.
+        separable: How many instances are kept of those that the entries ask for, so that the
+            layout's demands go together as little as possible; None to keep all.
+        file: Name of its file, for messages.
+        digest: SHA-256 of its text and of the texts of families of its own.
+        text: Its text.
+        families: Texts of families of its own, by the name that it gives the file.
+    """
+
+    name: str
+    about: str
+    licence: str
+    seed: int
+    layout: str
+    variant: str
+    entries: tuple[Entry, ...]
+    separable: int | None = None
+    file: str = ""
+    digest: str = field(default="", compare=False)
+    text: str = field(default="", compare=False, repr=False)
+    families: Mapping[str, str] = field(default_factory=dict[str, str], compare=False, repr=False)

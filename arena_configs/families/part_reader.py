@@ -1,0 +1,212 @@
+"""Reads parts of a family's file: keys and lists, formulas, and what parameters are drawn from."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NoReturn, cast
+
+from animalcat.arena_configs.families.ranges import Between, Choice, Fixed, Normal, Range
+from animalcat.arena_configs.families.scope import Formula, Place, Value
+from animalcat.arena_configs.nodes import Node
+from animalcat.formulas import FormulaError, names, parse_formula
+
+_RANGES: Final = ("uniform", "log_uniform", "integers", "normal", "choice")
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key's value and its place."""
+
+    node: Node
+    place: Place
+
+
+@dataclass
+class PartReader:
+    """Reads parts of one file; whatever is wrong is an error that names line and key.
+
+    Attributes:
+        file: Name of the file.
+        known: Names that formulas may use.
+        words: Words that options and paradigms are.
+        ids: Ids, and whether they are of items; of groups alone otherwise.
+    """
+
+    file: str
+    known: set[str] = field(default_factory=set[str])
+    words: set[str] = field(default_factory=set[str])
+    ids: dict[str, bool] = field(default_factory=dict[str, bool])
+
+    # Plain parts of YAML
+
+    def place(self, node: Node, path: str) -> Place:
+        """The place of a node in the file, for errors."""
+        return Place(self.file, node.line, path)
+
+    def wrong(self, node: Node, path: str, message: str) -> NoReturn:
+        """Raise an error about a node."""
+        raise self.place(node, path).error(message)
+
+    def mapping(self, node: Node, path: str, allowed: Sequence[str] = ()) -> dict[str, Key]:
+        """Values by key; a key that is there twice, or not allowed, is an error."""
+        pairs = node.value if isinstance(node.value, list) else []
+        if not isinstance(node.value, list) or any(isinstance(one, Node) for one in pairs):
+            self.wrong(node, path, "expected keys and values")
+        found: dict[str, Key] = {}
+        for key, value in cast("list[tuple[Node, Node]]", pairs):
+            written = key.value if isinstance(key.value, str) else "?"
+            where = f"{path}.{written}" if path else written
+            if allowed and written not in allowed:
+                self.wrong(key, where, f"there is no such key.{hint(written, allowed)}")
+            if written in found:
+                self.wrong(key, where, f"given already in line {found[written].place.line}")
+            found[written] = Key(value, Place(self.file, key.line, where))
+        return found
+
+    def sequence(self, node: Node, path: str) -> list[Node]:
+        """The entries of a list."""
+        entries = node.value if isinstance(node.value, list) else []
+        if not isinstance(node.value, list) or any(isinstance(one, tuple) for one in entries):
+            self.wrong(node, path, "expected a list")
+        return cast("list[Node]", entries)
+
+    def scalar(self, node: Node, path: str) -> str:
+        """One value as it is written."""
+        if not isinstance(node.value, str):
+            self.wrong(node, path, "expected one value, got several")
+        if node.tag not in ("", "!"):
+            self.wrong(node, path, f"unexpected tag {node.tag[:60]}")
+        return node.value
+
+    def text(self, node: Node, path: str) -> str:
+        """One text, with its lines joined."""
+        return " ".join(self.scalar(node, path).split())
+
+    def texts(self, node: Node, path: str) -> tuple[str, ...]:
+        """A list of texts, or one text."""
+        if isinstance(node.value, str):
+            return (node.value,)
+        return tuple(
+            self.scalar(one, f"{path}[{k}]") for k, one in enumerate(self.sequence(node, path))
+        )
+
+    def truth(self, node: Node, path: str) -> bool:
+        """True or false."""
+        written = self.scalar(node, path).lower()
+        if written not in ("true", "false"):
+            self.wrong(node, path, f"expected true or false, got `{written}`")
+        return written == "true"
+
+    # Formulas
+
+    def formula(self, node: Node, path: str, more: Iterable[str] = ()) -> Formula:
+        """A formula whose names are all known.
+
+        Args:
+            node: Where it is written.
+            path: The keys that lead there.
+            more: Names that are known only here.
+        """
+        written = self.scalar(node, path)
+        place = self.place(node, path)
+        try:
+            expression = parse_formula(written, deciding=True)
+        except FormulaError as error:
+            raise place.error(str(error), "bad-formula") from None
+        known = {*self.known, *more}
+        for name in names(expression):
+            if name not in known and name not in self.words:
+                message = f"`{written}`: unknown name {name!r}.{hint(name, known | self.words)}"
+                raise place.error(message, "unknown-name")
+        return Formula(expression, written.strip(), place)
+
+    def words_in(self, node: Node) -> set[str]:
+        """The words among the options of a choice."""
+        found = set[str]()
+        for pair in node.value if isinstance(node.value, list) else ():
+            if isinstance(pair, tuple) and pair[0].value == "choice":
+                options = pair[1].value if isinstance(pair[1].value, list) else []
+                found |= {
+                    option.value
+                    for option in options
+                    if isinstance(option, Node)
+                    and isinstance(option.value, str)
+                    and number_of(option.value) is None
+                }
+        return found
+
+    def range(self, node: Node, path: str) -> Range:
+        """What a parameter is drawn from."""
+        if isinstance(node.value, str):
+            return Fixed(self.formula(node, path))
+        keys = self.mapping(node, path)
+        kinds = [key for key in keys if key in _RANGES]
+        if len(kinds) != 1:
+            message = f"expected a number, a formula or one of {', '.join(_RANGES)}"
+            self.wrong(node, path, message)
+        kind, where = kinds[0], f"{path}.{kinds[0]}"
+        more = {"choice": ("weights",), "normal": ("between",)}.get(kind, ())
+        self.mapping(node, path, (kind, *more))
+        entries = self.sequence(keys[kind].node, where)
+        if kind == "choice":
+            return self._choice(keys, entries, path)
+        if len(entries) != 2:
+            self.wrong(keys[kind].node, where, f"expected 2 numbers, got {len(entries)}")
+        low, high = (self.formula(one, f"{where}[{k}]") for k, one in enumerate(entries))
+        if kind == "normal":
+            if "between" not in keys:
+                self.wrong(node, path, "a normal distribution needs `between: [least, greatest]`")
+            ends = self.sequence(keys["between"].node, f"{path}.between")
+            if len(ends) != 2:
+                self.wrong(keys["between"].node, f"{path}.between", "expected 2 numbers")
+            least, most = (self.formula(one, f"{path}.between[{k}]") for k, one in enumerate(ends))
+            self._ordered(least, most)
+            return Normal(low, high, least, most)
+        self._ordered(low, high)
+        if kind == "log_uniform" and isinstance(low.expression, float) and low.expression <= 0:
+            raise low.place.error(f"{low.text} is not above 0, so it has no logarithm")
+        return Between(low, high, cast("Any", kind))
+
+    def _ordered(self, low: Formula, high: Formula) -> None:
+        ends = low.expression, high.expression
+        if isinstance(ends[0], float) and isinstance(ends[1], float) and ends[0] > ends[1]:
+            raise low.place.error(f"the low end {low.text} is above the high end {high.text}")
+
+    def _choice(self, keys: Mapping[str, Key], entries: list[Node], path: str) -> Choice:
+        where = f"{path}.choice"
+        if not entries:
+            self.wrong(keys["choice"].node, where, "there is nothing to choose from")
+        options: list[Value] = []
+        for k, one in enumerate(entries):
+            written = self.scalar(one, f"{where}[{k}]")
+            number = number_of(written)
+            options.append(written if number is None else number)
+        weights = [1.0] * len(options)
+        if "weights" in keys:
+            given = self.sequence(keys["weights"].node, f"{path}.weights")
+            numbers = [number_of(self.scalar(one, f"{path}.weights")) for one in given]
+            weights = [number for number in numbers if number is not None and number >= 0.0]
+            if len(weights) != len(options) or sum(weights) <= 0.0:
+                message = f"expected {len(options)} weights of at least 0, some above 0"
+                self.wrong(keys["weights"].node, f"{path}.weights", message)
+        return Choice(tuple(options), tuple(weights))
+
+
+def number_of(written: str) -> float | None:
+    """The number that a formula without names is; None if it is none."""
+    try:
+        expression = parse_formula(written, deciding=True)
+    except FormulaError:
+        return None
+    return expression if isinstance(expression, float) else None
+
+
+def hint(name: str, known: Iterable[str]) -> str:
+    """What may have been meant by an unknown name, as the rest of a message."""
+    listed = sorted(known)
+    close = difflib.get_close_matches(name, listed, 1)
+    if close:
+        return f" Did you mean {close[0]!r}?"
+    return f" There are: {', '.join(listed)}." if 0 < len(listed) <= 20 else ""

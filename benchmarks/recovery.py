@@ -1,0 +1,308 @@
+"""`animalcat bench recovery`: whether profiles find what was planted in agents that act."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from rich.progress import Progress
+
+from animalcat.arena_configs.batteries import full_size, load_recipe
+from animalcat.benchmarks import recovery_agents as agents
+from animalcat.benchmarks.recovery_agents import SITES, Plant, Site
+from animalcat.benchmarks.recovery_sessions import Found, Task, run_groups
+from animalcat.cli.shared.output import progress_console
+from animalcat.layouts.library import load_layout
+from animalcat.service.batteries.recipes import build_recipe
+
+Rows: TypeAlias = list[dict[str, Any]]
+
+RESULTS: Final = Path(__file__).resolve().parent / "results" / "recovery"
+WORKERS: Final = 2
+LONG: Final = 200
+"""Episodes of a session in which the alarm is watched."""
+LEAST_LOSS: Final = 0.02
+"""Brier score by which an impostor must differ from every profile for the alarm to be due."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is played.
+
+    Attributes:
+        instances: Share of each battery's arenas.
+        strengths: How many of the ten strengths, evenly chosen.
+        seeds: Sessions of each strength.
+        episodes: Share of a session's episodes.
+        weak: Agents with a single weakness, for both sites together.
+        impostors: Seeds of each agent that acts by another rule.
+        able: Able agents at each site.
+        long: Episodes in which the alarm is watched.
+        seconds: After which no session is begun.
+    """
+
+    instances: float
+    strengths: int
+    seeds: int
+    episodes: float
+    weak: int
+    impostors: int
+    able: int
+    long: int
+    seconds: float
+
+
+WHOLE: Final = Size(1.0, 10, 2, 1.0, 60, 2, 6, LONG, 1680.0)
+QUICK: Final = Size(0.25, 4, 1, 0.5, 9, 1, 2, 40, 140.0)
+
+
+def run(
+    quick: bool = False,
+    keep: Path | None = None,
+    sites: Sequence[str] | None = None,
+    size: Size | None = None,
+) -> Rows:
+    """All parts of the table, at all sites.
+
+    Args:
+        quick: Play less.
+        keep: A folder to write rows and sessions to.
+        sites: Names of sites; None for all.
+        size: How much is played; None for what `quick` says.
+    """
+    size = size or (QUICK if quick else WHOLE)
+    chosen = list(sites or SITES)
+    rows: Rows = []
+    begin = time.monotonic()
+    weights = {name: len(SITES[name].plants) + 2 for name in chosen}
+    for k, name in enumerate(chosen):
+        # What a site leaves of its time goes to those after it.
+        left = size.seconds - (time.monotonic() - begin)
+        share = weights[name] / sum(weights[other] for other in chosen[k:])
+        rows += site_rows(name, size, time.monotonic() + left * share, keep)
+    return rows
+
+
+def site_rows(name: str, size: Size, end: float, keep: Path | None = None) -> Rows:
+    """The rows of one site.
+
+    Args:
+        name: One of `SITES`.
+        size: How much is played.
+        end: Time by `time.monotonic` after which no session is begun.
+        keep: A folder to write rows and sessions to.
+    """
+    site = SITES[name]
+    weak = agents.weak_agents(site, _weak_count(name, size.weak), name)
+    planted = [_planted_tasks(site, plant, size) for plant in site.plants]
+    singles = [[Task(agent, 1, _episodes(site, size))] for _, agent in weak]
+    frauds = [
+        [Task(agent, 1 + k, size.long, watches=True) for k in range(size.impostors)]
+        for agent in site.impostors
+    ]
+    able = [Task(agent, 1, size.long, watches=True) for agent in agents.able_agents(size.able)]
+    # A group shares what it plays, so weaknesses of one kind go together.
+    kinds = [
+        [task for (p, _), (task,) in zip(weak, singles, strict=True) if p is plant]
+        for plant in site.plants
+    ]
+    groups = [
+        *([*one, *kind] for one, kind in zip(planted, kinds, strict=True)),
+        *frauds,
+        *([task] for task in able),
+    ]
+    with tempfile.TemporaryDirectory() as folder, Progress(console=progress_console()) as bar:
+        recipe = load_recipe(site.battery)
+        count = max(40, round(full_size(recipe) * size.instances))
+        whole = None if size.instances == 1.0 else count
+        battery = build_recipe(recipe, Path(folder), whole, processes=WORKERS)
+        place = Path(folder), battery.digest, site.layout, site.variant
+        doing = bar.add_task(name, total=len(groups))
+        made = run_groups(place, groups, end, lambda: bar.advance(doing), WORKERS)
+    found = {one.task: one for group in made for one in group}
+    rows = _capability_rows(name, site, planted, found)
+    rows += _weak_rows(name, [(p, t[0]) for (p, _), t in zip(weak, singles, strict=True)], found)
+    tried = [task for group in frauds for task in group]
+    rows += _alarm_rows(name, tried, able, found)
+    known = [(plant.node, t[0]) for (plant, _), t in zip(weak, singles, strict=True)]
+    rows += _kind_rows(name, known, able, found)
+    if keep is not None:
+        keep.mkdir(parents=True, exist_ok=True)
+        report = {
+            "site": name,
+            "size": asdict(size),
+            "rows": rows,
+            "sessions": [asdict(one) for one in found.values()],
+        }
+        text = json.dumps(report, indent=1) + "\n"
+        (keep / f"{name}.json").write_text(text, "utf-8")
+    return rows
+
+
+def _weak_count(name: str, total: int) -> int:
+    """A site's part of the agents with a single weakness, by its number of capabilities."""
+    plants = sum(len(site.plants) for site in SITES.values())
+    return -(-total * len(SITES[name].plants) // plants)
+
+
+def _episodes(site: Site, size: Size) -> int:
+    return max(12, round(site.episodes * size.episodes))
+
+
+def _planted_tasks(site: Site, plant: Plant, size: Size) -> list[Task]:
+    last, parts = len(plant.strengths) - 1, max(size.strengths - 1, 1)
+    at = sorted({round(k * last / parts) for k in range(size.strengths)})
+    return [
+        Task(plant.agent(plant.strengths[k]), seed, _episodes(site, size))
+        for seed in range(1, size.seeds + 1)
+        for k in at
+    ]
+
+
+def _capability_rows(
+    name: str, site: Site, planted: Sequence[Sequence[Task]], found: Mapping[Task, Found]
+) -> Rows:
+    """Whether each capability follows its limit, and which other one does most."""
+    layout = load_layout(site.layout, site.variant) if site.variant else load_layout(site.layout)
+    capabilities = [layout.latents[k].name for k in layout.capabilities]
+    rows: Rows = []
+    for plant, tasks in zip(site.plants, planted, strict=True):
+        strength = {plant.agent(s): plant.planted(s) for s in plant.strengths}
+        done = [found[task] for task in tasks if task in found]
+        if len({one.task.agent for one in done}) < 3:
+            rows.append({"name": f"{name}: {plant.node}", "note": "not played: no time was left"})
+            continue
+        x = [strength[one.task.agent] for one in done]
+        rho, low, high = agents.interval_of_correlation(x, [one.means[plant.node] for one in done])
+        order = sorted(range(len(x)), key=x.__getitem__)
+        third = max(1, len(done) // 3)
+        weakest, ablest = order[:third], order[-third:]
+        moves = {
+            other: abs(
+                float(np.mean([done[k].means[other] for k in ablest]))
+                - float(np.mean([done[k].means[other] for k in weakest]))
+            )
+            for other in capabilities
+        }
+        leak = max((o for o in capabilities if o != plant.node), key=lambda other: moves[other])
+        limit = plant.limit.partition("=")[0]
+        rows += [
+            {
+                "name": f"{name}: {plant.node} by {limit}, Spearman",
+                "value": rho,
+                "low": low,
+                "high": high,
+                "target": 0.8,
+                "aim": "low at least",
+                "met": low >= 0.8,
+                "note": f"{len(done)} sessions; moves by {moves[plant.node]:.2f} of its range",
+            },
+            {
+                "name": f"{name}: what {limit} moves besides",
+                "value": moves[leak],
+                "target": 1 / 3,
+                "aim": "at most",
+                "met": moves[leak] <= 1 / 3,
+                "note": leak,
+            },
+        ]
+    return rows
+
+
+def _weak_rows(name: str, weak: Sequence[tuple[Plant, Task]], found: Mapping[Task, Found]) -> Rows:
+    """For how many agents the planted weakness has the lowest standing."""
+    done = [(plant, found[task]) for plant, task in weak if task in found]
+    if not done:
+        return [{"name": f"{name}: single weakness", "note": "not played: no time was left"}]
+    nodes = [plant.node for plant in SITES[name].plants]
+    missed: list[str] = []
+    for plant, one in done:
+        lowest = min(nodes, key=lambda node: one.means[node])
+        if lowest != plant.node:
+            missed.append(f"{plant.node} taken for {lowest}")
+    hits = len(done) - len(missed)
+    low, high = agents.interval_of_share(hits, len(done))
+    often = {text: missed.count(text) for text in sorted(set(missed))}
+    return [
+        {
+            "name": f"{name}: single weakness has the lowest standing",
+            "value": hits / len(done),
+            "low": low,
+            "high": high,
+            "target": 0.9,
+            "aim": "at least",
+            "met": hits / len(done) >= 0.9,
+            "note": f"{len(done)} agents"
+            + "".join(f"; {count} x {text}" for text, count in often.items()),
+        }
+    ]
+
+
+def _alarm_rows(
+    name: str, frauds: Sequence[Task], able: Sequence[Task], found: Mapping[Task, Found]
+) -> Rows:
+    """How often an alarm stands, for agents of another rule and for able ones."""
+    due = [found[task] for task in frauds if task in found]
+    told_apart = [one for one in due if one.loses is not None and one.loses >= LEAST_LOSS]
+    rows: Rows = [
+        {
+            "name": f"{name}: alarm stands for {one.task.agent.partition('+')[2]}",
+            "value": float(one.stands),
+            "note": f"the best profile loses {one.loses:.3f} of Brier; passed "
+            f"{one.successes} of {one.task.episodes}",
+        }
+        for one in due
+    ]
+    for title, ones, target, aim in (
+        ("alarm stands for agents of another rule", told_apart, 0.9, "at least"),
+        ("alarm stands for able agents", [found[t] for t in able if t in found], 0.05, "at most"),
+    ):
+        if not ones:
+            rows.append({"name": f"{name}: {title}", "note": "there are none"})
+            continue
+        hits = sum(one.stands for one in ones)
+        low, high = agents.interval_of_share(hits, len(ones))
+        share = hits / len(ones)
+        rows.append(
+            {
+                "name": f"{name}: {title}",
+                "value": share,
+                "low": low,
+                "high": high,
+                "target": target,
+                "aim": aim,
+                "met": share >= target if aim == "at least" else share <= target,
+                "note": f"{len(ones)} sessions",
+            }
+        )
+    return rows
+
+
+def _kind_rows(
+    name: str,
+    weak: Sequence[tuple[str, Task]],
+    able: Sequence[Task],
+    found: Mapping[Task, Found],
+) -> Rows:
+    """How often the verdict names the kind of agents whose kind is known."""
+    singles = [(node, found[task]) for node, task in weak if task in found]
+    rows: Rows = []
+    for title, right in (
+        (
+            "verdict names the single weakness",
+            [one.kind == "single weakness" and one.weakness == node for node, one in singles],
+        ),
+        ("verdict names able agents", [found[t].kind == "able" for t in able if t in found]),
+    ):
+        if right:
+            low, high = agents.interval_of_share(sum(right), len(right))
+            share = sum(right) / len(right)
+            row = {"name": f"{name}: {title}", "value": share, "low": low, "high": high}
+            rows.append(row | {"note": f"{len(right)} agents"})
+    return rows

@@ -1,0 +1,266 @@
+"""Adaptive sessions of `bench recovery`: agents act in the simulator, and the learner is told."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cache
+from math import isfinite
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from animalcat.arena_configs.loader import load_text
+from animalcat.arena_configs.model import STEPS_PER_UNIT, Arena
+from animalcat.arena_configs.outcome import success
+from animalcat.envs.agents import Agent, EpisodeInfo, load_agent
+from animalcat.envs.agents.limits import LIMITS, read_reference
+from animalcat.envs.agents.limits.acting import drawn
+from animalcat.envs.sim.environment import SimEnvironment
+from animalcat.envs.types import ObservationSpec
+from animalcat.layouts.adaptive.plan import StoppingRule
+from animalcat.layouts.explaining.session import verdict_of
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.randomness import rng
+from animalcat.layouts.simulation.simulate import prior_agents
+from animalcat.service.batteries.battery import Battery, load
+from animalcat.service.measuring.measurement import Measurement
+from animalcat.service.measuring.report import irrelevant
+from animalcat.service.model import SessionSpec
+
+SPEC: Final = ObservationSpec(None, None, privileged=True)
+LONGEST: Final = 6000
+"""Decisions after which an episode without a time limit is given up."""
+_CHANCE: Final = frozenset({"lapses", "tires", "learns", "days"})
+"""Limits by which two episodes with the same arena differ."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A session.
+
+    Attributes:
+        agent: Reference of the agent.
+        seed: Of the session.
+        episodes: How many.
+        watches: Whether the alarm is watched, and the best profile looked for.
+    """
+
+    agent: str
+    seed: int
+    episodes: int
+    watches: bool = False
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a session found.
+
+    Attributes:
+        task: The session.
+        means: Posterior mean of each latent node, in shares of its range.
+        sds: Standard deviations, the same way.
+        successes: How many episodes were passed.
+        stands: Whether an alarm stood at the end.
+        loses: By how much the Brier score of the best profile exceeds that of the agent's own
+            rule, over what was played; None if it was not looked for.
+        kind: The kind that the verdict names.
+        weakness: The node that it names as the single weakness; empty if there is none.
+    """
+
+    task: Task
+    means: dict[str, float]
+    sds: dict[str, float]
+    successes: int
+    stands: bool
+    loses: float | None
+    kind: str
+    weakness: str
+
+
+class Place:
+    """A battery with its arenas, in which agents play."""
+
+    def __init__(self, folder: Path, digest: str, layout: str, variant: str) -> None:
+        """Read the battery.
+
+        Args:
+            folder: Folder of batteries.
+            digest: Of the battery.
+            layout: Name of the layout.
+            variant: Its variant.
+        """
+        self.battery: Battery = load(digest, folder)
+        self._spec = SessionSpec(
+            "", digest, digest, layout, variant, stop=StoppingRule(100_000), certify=False
+        )
+        self._environment = SimEnvironment(SPEC)
+        self._arenas: dict[str, Arena] = {}
+        self._outcomes: dict[tuple[str, str], bool] = {}
+        self.played = 0
+
+    def session(self, task: Task) -> Found:
+        """Play a session."""
+        spec = replace(self._spec, agent=task.agent, seed=task.seed)
+        measurement = Measurement(spec, self.battery)
+        learner, told, successes = measurement.learner, list[tuple[str, bool]](), 0
+        for episode in range(task.episodes):
+            choice = learner.ask(episode=episode)
+            if choice is None:
+                break
+            outcome = self.outcome(task.agent, choice.instance, task.seed, episode)
+            learner.tell(choice.instance, float(outcome), episode)
+            told.append((choice.instance, outcome))
+            successes += outcome
+        nodes = {node.name: node for node in learner.summary()}
+        spans = {
+            one.name: (one.prior.low if isfinite(one.prior.low) else 0.0, one.prior.span)
+            for one in learner.layout.latents
+        }
+        _, verdict = verdict_of(learner, learner.profile(), irrelevant=irrelevant(learner))
+        return Found(
+            task,
+            {name: (node.mean - spans[name][0]) / spans[name][1] for name, node in nodes.items()},
+            {name: node.sd / spans[name][1] for name, node in nodes.items()},
+            successes,
+            learner.contradicted,
+            self._loses(measurement, told) if task.watches else None,
+            verdict.found.kind,
+            verdict.found.weakness,
+        )
+
+    def outcome(self, agent: str, instance: str, seed: int, episode: int) -> bool:
+        """Whether an agent passes an instance.
+
+        What does not depend on chance is played once.
+        """
+        own = int(rng(seed, "agent", episode).integers(2**31))
+        text, repeats = in_episode(agent, own)
+        if not repeats:
+            return self._play(text, instance, own, episode)
+        key = text, instance
+        if key not in self._outcomes:
+            self._outcomes[key] = self._play(text, instance, own, episode)
+        return self._outcomes[key]
+
+    def _play(self, agent: str, instance: str, seed: int, episode: int) -> bool:
+        one = self.battery.instances[self.battery.index[instance]]
+        if instance not in self._arenas:
+            text = self.battery.arena_yaml(one)
+            self._arenas[instance] = load_text(text, instance).config.first
+        arena = self._arenas[instance]
+        actor, environment = _agent(agent), self._environment
+        step = environment.load(arena, one.seed)
+        limit = arena.time_limit * STEPS_PER_UNIT
+        actor.reset(EpisodeInfo(episode, seed, SPEC, -(-limit // SPEC.decision_period)))
+        total, steps = 0.0, 0
+        while step.ended_by is None and steps < LONGEST:
+            action = actor.act(step.observation)
+            assert isinstance(action, int)
+            step = environment.step(action)
+            total += step.reward
+            steps += 1
+        self.played += 1
+        return success(total, one.pass_mark)
+
+    def _loses(self, measurement: Measurement, told: Sequence[tuple[str, bool]]) -> float:
+        """How much worse the best profile predicts what was played than the agent's own rule.
+
+        The rule of an agent without chance predicts without error. The best profile is the best of
+        many that are drawn from the prior, and of the posterior's.
+        """
+        learner = measurement.learner
+        layout = learner.layout
+        generator = rng(measurement.learner.n, "profiles", 0)
+        prior = np.array([one.theta for one in prior_agents(layout, 4000, generator)])
+        theta = np.vstack([prior, learner.posterior.particles])
+        rows = [measurement.coverage.features[name] for name, _ in told]
+        outcomes = np.array([outcome for _, outcome in told], np.float64)
+        evaluator = Evaluator(layout)
+        p = evaluator.by_instance(theta, evaluator.columns(np.array(rows)), np.float64)
+        return float(((p - outcomes[:, None]) ** 2).mean(axis=0).min())
+
+
+@cache
+def _agent(reference: str) -> Agent:
+    return load_agent(reference)
+
+
+def in_episode(agent: str, seed: int) -> tuple[str, bool]:
+    """What an agent is in an episode: limits that act in a share of them act, or are not there.
+
+    Args:
+        agent: Its reference.
+        seed: The agent's seed of the episode.
+
+    Returns:
+        A reference, and whether it does the same again in the same arena.
+    """
+    read = read_reference(agent)
+    parts = [f"{read.where}:{read.name}"]
+    for name, value in read.limits.items():
+        if LIMITS[name].unit != "share of episodes":
+            parts.append(f"{name}={value}")
+        elif drawn(name, seed).random() < read.number(name, 0.0):
+            parts.append(name)
+    return "+".join(parts), not _CHANCE & read.limits.keys()
+
+
+_place: Place | None = None
+
+
+def sessions(tasks: Sequence[Task], end: float) -> list[Found]:
+    """Play sessions one after the other in this process, as many as the time allows.
+
+    Args:
+        tasks: The sessions.
+        end: Time by `time.monotonic` after which none is begun.
+    """
+    assert _place is not None
+    found: list[Found] = []
+    for task in tasks:
+        if time.monotonic() > end:
+            break
+        found.append(_place.session(task))
+    return found
+
+
+def run_groups(
+    place: tuple[Path, str, str, str],
+    groups: Sequence[Sequence[Task]],
+    end: float,
+    done: Callable[[], object],
+    workers: int,
+) -> list[list[Found]]:
+    """Play groups of sessions in processes of their own, at low priority.
+
+    What sessions of a group have in common is played once.
+
+    Args:
+        place: Arguments of `Place`.
+        groups: The sessions.
+        end: Time by `time.monotonic` after which no session is begun.
+        done: Called after each group.
+        workers: How many processes.
+
+    Returns:
+        For each group what was found in its first sessions.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the processes share the cores
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, context, _begin, place) as pool:
+        made = [pool.submit(sessions, group, end) for group in groups]
+        for one in made:
+            one.add_done_callback(lambda _: done())
+        return [one.result() for one in made]
+
+
+def _begin(folder: Path, digest: str, layout: str, variant: str) -> None:
+    global _place
+    os.nice(10)
+    _place = Place(folder, digest, layout, variant)

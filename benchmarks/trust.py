@@ -1,0 +1,262 @@
+"""`animalcat bench trust`: are warnings right, and what does honesty cost?"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from rich.progress import Progress
+
+from animalcat.benchmarks.adaptive import write
+from animalcat.benchmarks.adaptive_curves import (
+    bootstrap,
+    bootstrap_mean,
+    crossing,
+    row,
+    share,
+)
+from animalcat.benchmarks.adaptive_precision import players
+from animalcat.benchmarks.adaptive_sessions import Player, Task, Trajectory, World, run_tasks
+from animalcat.benchmarks.trust_agents import KNOWN, NAMES, UNSEEN, able, players_of
+from animalcat.cli.shared.output import print_rows, progress_console
+from animalcat.layouts.adaptive.plan import Policy
+from animalcat.layouts.library import load_layout
+from animalcat.layouts.simulation.synthetic import op_battery
+
+Rows: TypeAlias = list[dict[str, Any]]
+Rounds: TypeAlias = Sequence[Sequence[Trajectory]]
+
+RESULTS: Final = Path(__file__).resolve().parent / "results" / "trust"
+AT: Final = (50, 100, 200)
+"""Episodes at which sessions are looked at."""
+GREEDY: Final = Policy(random_share=0.0, sharpness=0.0)
+"""Always the arena that tells most, and no random draws."""
+GRID: Final = (10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 120, 140, 160, 180, 200)
+"""Episodes after which the precision of sessions is looked at."""
+SAVED_AT: Final = (40, 60, 80, 100)
+"""Numbers of episodes of the greedy policy with which the default is compared."""
+MARGIN: Final = 0.005
+"""What Brier scores may be worse than random's by."""
+COLUMNS: Final = ("name", "value", "low", "high", "target", "met", "note")
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the table.
+
+    Attributes:
+        rounds: How many rounds of sessions there are at most.
+        seconds: How long sessions may be begun; then the rounds that are whole count.
+        quick: The same two when quick.
+    """
+
+    rounds: int
+    seconds: float
+    quick: tuple[int, float]
+
+
+SECTIONS: Final[Mapping[str, Section]] = {
+    "false": Section(100, 400, (4, 40)),
+    "known": Section(10, 360, (1, 40)),
+    "unseen": Section(10, 360, (1, 40)),
+    "cost": Section(80, 480, (3, 30)),
+}
+WHOLE: Final = 1620.0
+"""Seconds after which no session of any section begins: 27 minutes."""
+QUICKLY: Final = 150.0
+"""The same when quick."""
+
+
+def run(quick: bool = False, keep: Path | None = None) -> Rows:
+    """All sections.
+
+    Args:
+        quick: Few repetitions.
+        keep: A folder to write rows to.
+    """
+    end = time.monotonic() + (QUICKLY if quick else WHOLE)
+    made: Rows = []
+    for name in SECTIONS:
+        made += section(name, quick, keep, end - time.monotonic())
+    return made
+
+
+def section(
+    name: str, quick: bool = False, keep: Path | None = None, most: float = float("inf")
+) -> Rows:
+    """One section.
+
+    Args:
+        name: One of `SECTIONS`.
+        quick: Few repetitions.
+        keep: A folder to write rows to.
+        most: Seconds after which no session begins, if that is sooner than its own limit.
+    """
+    plan = SECTIONS[name]
+    count, limit = plan.quick if quick else (plan.rounds, plan.seconds)
+    seconds = max(min(limit, most), 0.0)
+    world = World(load_layout("object-permanence"), op_battery(0))
+    match name:
+        case "false":
+            tasks = false_tasks(world, count)
+        case "cost":
+            tasks = cost_tasks(world, count)
+        case _:
+            tasks = misfit_tasks(world, name, count)
+    start = time.monotonic()
+    size = len(tasks[0])
+    flat = [task for one in tasks for task in one]
+    with Progress(console=progress_console(), transient=True) as progress:
+        bar = progress.add_task(name, total=len(flat))
+        done = run_tasks(flat, {"op": world}, seconds, lambda: progress.advance(bar))
+    rounds = [done[i : i + size] for i in range(0, len(done) - size + 1, size)]
+    if not rounds:
+        return [{"name": f"{name}: no round of sessions was done in {seconds:g} s"}]
+    match name:
+        case "false":
+            made = false_rows(rounds)
+        case "cost":
+            made = cost_rows(rounds)
+        case _:
+            made = misfit_rows(name, rounds)
+    if keep is not None:
+        write(keep, name, rounds, made, time.monotonic() - start)
+    return made
+
+
+def false_tasks(world: World, rounds: int) -> list[list[Task]]:
+    """Per round: an agent of the prior, two able ones, and one that a constant rate describes."""
+    drawn = players(world, rounds, seed=3)
+    rates = np.random.default_rng(5).uniform(0.1, 0.9, rounds)
+    every = len(world.instances)
+    return [
+        [
+            Task("op", player, Policy(), 2000 + seed, AT, judged=True)
+            for player in (
+                drawn[seed],
+                able(world),
+                Player("nearly perfect", able(world, 0.97, 0.02).before),
+                Player("constant rate", np.full(every, rates[seed])),
+            )
+        ]
+        for seed in range(rounds)
+    ]
+
+
+def false_rows(rounds: Rounds) -> Rows:
+    """How often warnings are wrong."""
+    made: Rows = []
+    note = f"{len(rounds)} sessions of {AT[-1]} episodes"
+    for k, who in enumerate(("agents of the prior", "able agents", "nearly perfect agents")):
+        sessions = [one[k] for one in rounds]
+        for i, n in enumerate(AT):
+            stands = share([t.points[i].stands for t in sessions])
+            made.append(row(f"alarm stands at {n}, {who}", stands, at_most=0.05, note=note))
+        worse = share([t.standing == "worse" for t in sessions])
+        made.append(row(f"not to be read, {who}", worse, at_most=0.05, note=note))
+        better = share([t.standing == "better" for t in sessions])
+        made.append(row(f"the layout predicts better, {who}", better, note=note))
+    better = share([one[3].standing == "better" for one in rounds])
+    name = "the layout predicts better, agents of a constant rate"
+    made.append(row(name, better, at_most=0.05, note="where the average is the truth"))
+    return made
+
+
+def misfit_tasks(world: World, name: str, rounds: int) -> list[list[Task]]:
+    """Per round: each kind of misfit under the default policy and in a random order."""
+    agents = players_of(world, KNOWN if name == "known" else UNSEEN)
+    return [
+        [
+            Task("op", player, policy, 3000 + seed, AT, held_out=True, judged=policy is not None)
+            for player in agents
+            for policy in (Policy(), None)
+        ]
+        for seed in range(rounds)
+    ]
+
+
+def misfit_rows(name: str, rounds: Rounds) -> Rows:
+    """How often misfit is found and named, and what choosing costs there."""
+    made: Rows = []
+    pairs = [[(one[i], one[i + 1]) for one in rounds] for i in range(0, len(rounds[0]), 2)]
+    apart = np.array(
+        [
+            [
+                [a.brier - b.brier for a, b in zip(ours.points, theirs.points, strict=True)]
+                for ours, theirs in group
+            ]
+            for group in pairs
+        ]
+    )
+    for k, n in enumerate(AT):
+        note = f"{apart.shape[0]} kinds x {len(rounds)}; the interval is over sessions"
+        estimate = bootstrap_mean(apart[:, :, k].ravel().tolist())
+        title = f"{name} misfit: Brier less random's at {n}"
+        made.append(row(title, estimate, at_most=MARGIN, upper=True, note=note))
+    for group in pairs:
+        who = group[0][0].player
+        ours = [a for a, _ in group]
+        stands = share([t.points[-1].stands for t in ours])
+        note = f"at 100: {sum(t.points[1].stands for t in ours)} of {len(ours)}"
+        made.append(row(f"{who}: stands at {AT[-1]}", stands, note=note))
+        wanted = NAMES[who]
+        if wanted:
+            named = share([bool(wanted & {*t.misfits}) for t in ours])
+            first = share([bool(wanted & {*t.misfits[:1]}) for t in ours])
+            note = f"as the first: {first.value:.0%}; {' or '.join(sorted(wanted))}"
+            made.append(row(f"{who}: named among the first three", named, note=note))
+        worse = sum(t.standing == "worse" for t in ours)
+        made[-1]["note"] += f"; not to be read for its predictions: {worse}"
+    return made
+
+
+def cost_tasks(world: World, rounds: int) -> list[list[Task]]:
+    """Per agent of the prior: the default policy, the greedy one, and the default of rules 1."""
+    return [
+        [
+            Task("op", player, Policy(), 4000 + seed, GRID),
+            Task("op", player, GREEDY, 4000 + seed, GRID, fallback=False),
+            Task("op", player, Policy(), 4000 + seed, GRID, rules=1),
+        ]
+        for seed, player in enumerate(players(world, rounds, seed=4))
+    ]
+
+
+def cost_rows(rounds: Rounds) -> Rows:
+    """Episodes of the default policy beside those of the greedy one, by mean SD."""
+    curves = [
+        np.array([[np.mean(p.sd) for p in one[k].points] for one in rounds]) for k in range(3)
+    ]
+    # A posterior may grow wider; what counts is when it first is so narrow.
+    made: Rows = []
+    note = f"{len(rounds)} agents of the prior; mean SD in shares of the ranges"
+    for k, who, target in ((0, "the default", 1.25), (2, "rules of version 1", None)):
+        for n in SAVED_AT:
+
+            def ratio(rows: Any, k: int = k, n: int = n) -> float:
+                greedy = np.minimum.accumulate(curves[1][rows].mean(axis=0))
+                ours = np.minimum.accumulate(curves[k][rows].mean(axis=0))
+                level = float(np.interp(n, GRID, greedy))
+                return min(crossing(GRID, ours, level), 2.0 * GRID[-1]) / n
+
+            estimate = bootstrap(len(rounds), ratio)
+            title = f"episodes of {who} for the precision of {n} greedy ones, as a multiple"
+            made.append(row(title, estimate, at_most=target, note=note))
+    return made
+
+
+def main() -> None:
+    """Run the sections that are named, or all, and keep their results."""
+    names = [a for a in sys.argv[1:] if a in SECTIONS] or list(SECTIONS)
+    for name in names:
+        rows = section(name, "--quick" in sys.argv, RESULTS)
+        print_rows(rows, COLUMNS, as_json=False, title=name)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,27 @@
+"""Limits of known strength, which compose: `builtin:scout+sight=8+memory=2+lapses=.1`.
+
+`reference` reads and checks references, `catalogue` lists the limits, `seeing` and `acting` hold
+those that are possible with any agent, `context` those by the apparatus, and `limited` puts an
+agent together. Everything that a limit draws follows from the agent's seed of the episode.
+"""
+
+from animalcat.envs.agents.limits.catalogue import LIMITS, Limit, limits_of
+from animalcat.envs.agents.limits.limited import check_observation, limited
+from animalcat.envs.agents.limits.reference import (
+    AgentLoadError,
+    Reference,
+    is_privileged,
+    read_reference,
+)
+
+__all__ = [
+    "LIMITS",
+    "AgentLoadError",
+    "Limit",
+    "Reference",
+    "check_observation",
+    "is_privileged",
+    "limited",
+    "limits_of",
+    "read_reference",
+]

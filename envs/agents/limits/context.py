@@ -1,0 +1,105 @@
+"""Agents that act by the apparatus: they play only where some kind of object is, or is not."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from animalcat.envs.types import STATE_COLUMNS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from animalcat.envs.agents.base import Agent, EpisodeInfo
+    from animalcat.envs.types import Observation, ObservationSpec
+
+# Here because these agents run on the base install, which lacks what `arena_configs.catalogue` and
+# `envs.state` need; tests compare them.
+TAGS: Final = {
+    "wall": (1,),
+    "block": (2, 14),
+    "ramp": (9,),
+    "lava": (7,),
+    "hot-zone": (8,),
+    "bad-goal": (5, 15),
+    "button": (10,),
+    "spawner": (6,),
+    "decoy": (12, 13),
+}
+"""Kind of object -> indices of its ray tags."""
+TAG_COLUMN: Final = 2
+"""Column of a state that holds the tag."""
+_DEGREES_PER_STEP: Final = 2.0
+_RIGHT: Final = 1
+
+assert TAG_COLUMN < STATE_COLUMNS
+
+
+class ContextAgent:
+    """An agent that stands still where the apparatus is not its own.
+
+    It knows what is there from the state, if it is shown that. Else it turns round once and looks
+    with its rays, before the agent within begins.
+    """
+
+    def __init__(self, agent: Agent, only_with: str, not_with: str) -> None:
+        """Limit an agent.
+
+        Args:
+            agent: The agent.
+            only_with: Kind of object that must be there; empty for none.
+            not_with: Kind of object that must not be there; empty for none.
+        """
+        self.agent = agent
+        self._only_with, self._not_with = only_with, not_with
+
+    def reset(self, info: EpisodeInfo) -> None:
+        """Prepare for an episode.
+
+        Raises:
+            ValueError: The observation does not show such objects.
+        """
+        spec = info.observation_spec
+        for kind in (self._only_with, self._not_with):
+            check_context(kind, spec)
+        self._tags = spec.rays.tags if spec.rays is not None else 0
+        turn = _DEGREES_PER_STEP * spec.decision_period
+        self._turns = 0 if spec.privileged else math.ceil(360.0 / turn)
+        self._met: set[int] = set()
+        self.agent.reset(info)
+
+    def act(self, observation: Observation) -> int | Sequence[int]:
+        """Look round; then do what the agent does, or nothing."""
+        if observation.state is not None:
+            self._met |= set(observation.state[:, TAG_COLUMN].astype(int).tolist())
+        elif self._turns > 0 and observation.rays is not None:
+            blocks = observation.rays.reshape(-1, self._tags + 2)[:, : self._tags]
+            self._met |= set(np.flatnonzero(blocks.any(axis=0)).tolist())
+            self._turns -= 1
+            return _RIGHT
+        wrong = self._only_with and not self._met.intersection(TAGS[self._only_with])
+        wrong = wrong or (self._not_with and self._met.intersection(TAGS[self._not_with]))
+        return 0 if wrong else self.agent.act(observation)
+
+
+def check_context(kind: str, spec: ObservationSpec) -> None:
+    """Check that an agent can tell whether a kind of object is there.
+
+    Args:
+        kind: The kind; empty for none.
+        spec: What the agent is shown.
+
+    Raises:
+        ValueError: It cannot.
+    """
+    if not kind or spec.privileged:
+        return
+    if spec.rays is None:
+        raise ValueError(f"acting by whether there is a {kind} needs rays, and there are none")
+    if min(TAGS[kind]) >= spec.rays.tags:
+        raise ValueError(
+            f"acting by whether there is a {kind} needs rays that tell it: these have "
+            f"{spec.rays.tags} tags, and it is not among them"
+        )

@@ -1,0 +1,207 @@
+"""Agents with limits: any agent behind limits of what it sees and does, or with switches set."""
+
+from __future__ import annotations
+
+from operator import index
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import numpy as np
+
+from animalcat.envs.agents.limits.acting import (
+    Deed,
+    Delay,
+    FollowsColor,
+    GivesUp,
+    Lapses,
+    OneSide,
+    Walk,
+    check_color,
+    drawn,
+)
+from animalcat.envs.agents.limits.catalogue import COLORS, LAST_PLACE, SIDES, SWITCHES
+from animalcat.envs.agents.limits.context import ContextAgent, check_context
+from animalcat.envs.agents.limits.seeing import (
+    Resolution,
+    Sense,
+    Sight,
+    check_resolution,
+    check_sight,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from animalcat.envs.agents.base import Agent, EpisodeInfo
+    from animalcat.envs.agents.limits.reference import Reference
+    from animalcat.envs.types import Observation, ObservationSpec
+
+_FIELDS: Final = {
+    "memory": "memory_seconds",
+    "patience": "patience_s",
+    "sight": "sight_m",
+    "resolution": "resolution_degrees",
+    "smallest": "smallest_m",
+    "places": "places",
+}
+"""Limits that are numbers -> the setting that takes the number."""
+_TAKEN: Final = {
+    "no-permanence": "permanence",
+    "no-search": "searches",
+    "lava-blind": "fears_lava",
+    "ramp-shy": "climbs",
+    "platform-shy": "platforms",
+}
+"""Limits that act in a share of the episodes -> the setting that is then false."""
+
+
+class LimitedAgent:
+    """An agent behind limits of what it sees and does."""
+
+    def __init__(self, agent: Agent, senses: Sequence[Sense], deeds: Sequence[Deed]) -> None:
+        """Put limits before an agent.
+
+        Args:
+            agent: The agent.
+            senses: Act on an observation one after the other.
+            deeds: Act on an action one after the other.
+        """
+        self.agent = agent
+        self._senses, self._deeds = tuple(senses), tuple(deeds)
+
+    def reset(self, info: EpisodeInfo) -> None:
+        """Prepare for an episode.
+
+        Raises:
+            ValueError: The observation lacks what a limit acts on.
+        """
+        for part in (*self._senses, *self._deeds):
+            part.begin(info)
+        self.agent.reset(info)
+
+    def act(self, observation: Observation) -> int | list[int]:
+        """What is left of the agent's action, or of its list of actions."""
+        if any(deed.over for deed in self._deeds):
+            return 0
+        for sense in self._senses:
+            observation = sense.see(observation)
+        answer = self.agent.act(observation)
+        single = np.ndim(cast("Any", answer)) == 0
+        wanted = [answer] if single else cast("Sequence[int]", answer)
+        done = [self._done(index(cast("int", action)), observation) for action in wanted]
+        return done[0] if single else done
+
+    def _done(self, action: int, observation: Observation) -> int:
+        for deed in self._deeds:
+            action = deed.do(action, observation)
+        return action
+
+
+class SwitchedAgent:
+    """An agent with switches of its own, which some limits set anew in each episode."""
+
+    def __init__(
+        self, agent: Any, make_settings: Callable[..., object], reference: Reference
+    ) -> None:
+        """Limit an agent.
+
+        Args:
+            agent: The agent, which looks at its `settings` when it is reset.
+            make_settings: Makes settings from those that are limited.
+            reference: Which limits it has.
+        """
+        self.agent = agent
+        self._make_settings = make_settings
+        self._reference = reference
+
+    def reset(self, info: EpisodeInfo) -> None:
+        """Prepare for an episode."""
+        self.agent.settings = self._make_settings(**settings_for(self._reference, info.seed))
+        self.agent.reset(info)
+
+    def act(self, observation: Observation) -> int | Sequence[int]:
+        """What the agent does."""
+        return self.agent.act(observation)
+
+
+def settings_for(reference: Reference, seed: int) -> dict[str, object]:
+    """The settings that the limits of a reference ask for in an episode.
+
+    Args:
+        reference: The reference.
+        seed: The episode's.
+    """
+    own = SWITCHES.get(reference.builtin, frozenset())
+    settings: dict[str, object] = {}
+    for name, value in reference.limits.items():
+        if name not in own:
+            continue
+        if name in _FIELDS:
+            settings[_FIELDS[name]] = value
+        elif drawn(name, seed).random() < reference.number(name, 0.0):
+            settings |= {"side": name} if name in SIDES else {_TAKEN[name]: False}
+    cue = reference.limits.get("follows")
+    if cue == LAST_PLACE:
+        settings |= {"permanence": False, "searches": False}
+    elif cue in SIDES:
+        settings |= {"side": cue}
+    return settings
+
+
+def limited(agent: Agent, reference: Reference) -> Agent:
+    """An agent with those limits of a reference that are possible with any agent.
+
+    What it sees is limited first. Of its actions, some are replaced by what it follows, then turns
+    to one side are lost, then some are random, and all are late; at last it stands still.
+
+    Args:
+        agent: The agent.
+        reference: Which limits it has.
+    """
+    own = SWITCHES.get(reference.builtin, frozenset())
+    has = {name: value for name, value in reference.limits.items() if name not in own}
+    senses: list[Sense] = []
+    if "sight" in has:
+        senses.append(Sight(reference.number("sight", 0.0)))
+    if "resolution" in has:
+        senses.append(Resolution(reference.number("resolution", 0.0)))
+    deeds: list[Deed] = []
+    if has.get("follows") in COLORS:
+        deeds.append(FollowsColor(str(has["follows"])))
+    deeds += [OneSide(side, reference.number(side, 0.0)) for side in SIDES if side in has]
+    random = {name: reference.number(name, 0.0) for name in ("lapses", "tires", "learns", "days")}
+    if random.keys() & has.keys():
+        deeds.append(Lapses(**random, seed=int(reference.number("seed", 0))))
+    if "delay" in has:
+        deeds.append(Delay(reference.number("delay", 0.0)))
+    if "path" in has:
+        deeds.append(Walk(reference.number("path", 0.0)))
+    if "gives-up" in has:
+        deeds.append(GivesUp(reference.number("gives-up", 0.0)))
+    if senses or deeds:
+        agent = LimitedAgent(agent, senses, deeds)
+    if "only-with" in has or "not-with" in has:
+        agent = ContextAgent(agent, str(has.get("only-with", "")), str(has.get("not-with", "")))
+    return agent
+
+
+def check_observation(reference: Reference, spec: ObservationSpec) -> None:
+    """Check that the limits of a reference can act on a session's observations.
+
+    Args:
+        reference: The reference.
+        spec: What its session shows.
+
+    Raises:
+        ValueError: One cannot.
+    """
+    own = SWITCHES.get(reference.builtin, frozenset())
+    limits = reference.limits
+    if "sight" in limits and "sight" not in own:
+        check_sight(spec)
+    if "resolution" in limits and "resolution" not in own:
+        check_resolution(spec)
+    if limits.get("follows") in COLORS:
+        check_color(spec)
+    for name in ("only-with", "not-with"):
+        if name in limits:
+            check_context(str(limits[name]), spec)

@@ -1,0 +1,428 @@
+"""How well a calibrated layout predicts agents that it was not calibrated by.
+
+Agents are held out by folds. A new agent's first outcomes are told in a random order, and the rest
+is predicted: by the calibrated layout, by the layout as written, by the two-parameter logistic
+model of the same population, and by gradient boosting on the same data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtrit
+
+from animalcat.layouts.calibrating.calibrate import calibrated_layout, population_model
+from animalcat.layouts.calibrating.population import Effort, Population, PopulationModel
+from animalcat.layouts.checking.baselines import MissingPackageError
+from animalcat.layouts.checking.population import PopulationIRT
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.live import LivePosterior
+from animalcat.layouts.inference.randomness import rng
+from animalcat.layouts.model.instances import OutcomeTable
+from animalcat.layouts.model.spec import Layout
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+FOLDS: Final = 3
+TOLD: Final = (15, 30, 50)
+"""Numbers of a new agent's episodes after which the rest is predicted."""
+EARLY: Final = 25
+"""Episodes after which a calibrated profile is compared with that of all instances."""
+LATE: Final = 40
+"""The same for the layout as written."""
+CALIBRATED: Final = "calibrated"
+WRITTEN: Final = "as written"
+POPULATION: Final = "2PL"
+BOOSTING: Final = "gradient boosting"
+MARGIN: Final = 0.005
+"""Largest acceptable upper bound of a difference of Brier scores."""
+_TREES: Final = {"max_depth": 3, "eta": 0.1, "objective": "binary:logistic", "nthread": 1}
+_ROUNDS: Final = 100
+_KNOWN: Final = 5
+"""How many sets of told episodes are drawn for each agent that boosting learns from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Predictions of one held-out agent in one split.
+
+    Attributes:
+        seed: Which split of the agents.
+        agent: Its name.
+        brier: Brier score by predictor and number of episodes told.
+        early: Root mean squared error of the calibrated capabilities after `EARLY` episodes from
+            those after all instances, as shares of the ranges; NaN if there are not so many.
+        late: The same of the layout as written after `LATE` episodes.
+        place: Where the number of successes on the instances not told after `EARLY` episodes lies
+            in its predictive distribution, 0 to 1.
+    """
+
+    seed: int
+    agent: str
+    brier: dict[tuple[str, int], float]
+    early: float
+    late: float
+    place: float
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A paired difference over agents, with its 90 % interval (Student's t).
+
+    Attributes:
+        ours: Mean of the calibrated layout.
+        theirs: Mean of the other.
+        difference: Mean difference, ours less theirs.
+        low: Lower end.
+        high: Upper end.
+    """
+
+    ours: float
+    theirs: float
+    difference: float
+    low: float
+    high: float
+
+
+def assess(
+    layout: Layout,
+    table: OutcomeTable,
+    seed: int,
+    *,
+    seeds: int,
+    folds: int = FOLDS,
+    effort: Effort | None = None,
+    particles: int = 2000,
+    done: Callable[[str], object] = lambda _: None,
+) -> tuple[list[Scored], list[dict[str, Any]], Population]:
+    """Hold out every agent once in each split, and predict it.
+
+    Args:
+        layout: The layout as written.
+        table: Outcomes of all agents; all instances have names.
+        seed: Seed of splits, fits and orders.
+        seeds: Number of splits of the agents.
+        folds: Number of parts of each split.
+        effort: How long to sample.
+        particles: Particles of live posteriors.
+        done: Called with a few words after each fold.
+
+    Returns:
+        One entry for each agent and split; the diagnostics of every fit; the last population.
+    """
+    model = population_model(layout, table)
+    scored: list[Scored] = []
+    diagnostics: list[dict[str, Any]] = []
+    found = None
+    for split, fold, test in parts(len(table.agents), seed, seeds, folds):
+        found = model.fit(1000 * seed + 100 * split + fold, effort, test)
+        diagnostics.append(dict(found.diagnostics))
+        scored.extend(_fold(layout, table, model, found, test, seed, split, particles))
+        done(f"split {split + 1}, part {fold + 1}")
+    assert found is not None
+    return scored, diagnostics, found
+
+
+def parts(agents: int, seed: int, seeds: int, folds: int) -> Iterator[tuple[int, int, list[int]]]:
+    """Every fold: number of the split, of the part, and the agents held out."""
+    for split in range(seeds):
+        order = rng(seed, "agents", split).permutation(agents)
+        for fold in range(folds):
+            yield split, fold, sorted(order[fold::folds].tolist())
+
+
+def compared(scored: Sequence[Scored], other: str, told: int) -> Compared:
+    """Compare Brier scores with those of another predictor, by agents."""
+    pairs = _by_agent(scored, lambda s: (s.brier[CALIBRATED, told], s.brier[other, told]))
+    return _paired(pairs)
+
+
+def profiles_compared(scored: Sequence[Scored]) -> Compared:
+    """Compare errors of profiles: calibrated after `EARLY`, as written after `LATE` episodes."""
+    return _paired(_by_agent(scored, lambda s: (s.early, s.late)))
+
+
+def coverage(scored: Sequence[Scored], share: float = 0.9) -> float:
+    """Share of predictive intervals that hold the number of successes on the rest."""
+    places = np.array([one.place for one in scored])
+    tail = (1.0 - share) / 2.0
+    return float(np.mean((places > tail) & (places < 1.0 - tail)))
+
+
+def simulated_coverage(
+    layout: Layout,
+    table: OutcomeTable,
+    population: Population,
+    seed: int,
+    agents: int,
+    told: int = EARLY,
+    particles: int = 2000,
+) -> tuple[int, int]:
+    """Cover agents of the population: parameters are drawn from its posterior, not plugged in.
+
+    Args:
+        layout: The layout as written.
+        table: The outcomes to which the population was fitted.
+        population: The population.
+        seed: Seed of agents and orders.
+        agents: How many agents.
+        told: Episodes of each agent.
+        particles: Particles of live posteriors.
+
+    Returns:
+        How many 90 % intervals of nodes hold the truth, and how many there are.
+    """
+    plugged = calibrated_layout(layout, table, population, CALIBRATED)
+    features = table.instances.features(plugged)
+    inside = 0
+    for number in range(agents):
+        generator = rng(seed, "simulated", number)
+        drawn = _one_draw(population, int(generator.integers(len(population.location))))
+        true_layout = calibrated_layout(layout, table, drawn, "drawn")
+        truth = true_layout.from_standard(generator.standard_normal((1, len(layout.latents))))
+        p = Evaluator(true_layout).probability(truth, table.instances.features(true_layout))[0]
+        rows = generator.permutation(len(p))[:told]
+        y = (generator.random(len(rows)) < p[rows]).astype(np.float64)
+        posterior = LivePosterior(plugged, number, particles)
+        posterior.update_all(features[rows], y)
+        nodes = posterior.summary()
+        inside += sum(n.hdi[0] <= v <= n.hdi[1] for n, v in zip(nodes, truth[0], strict=True))
+    return inside, agents * len(layout.latents)
+
+
+def judge(
+    layout: Layout, table: OutcomeTable, seed: int, effort: Effort | None = None
+) -> Callable[[PopulationModel], list[tuple[str, float]]]:
+    """Judge a model by agents held out, as `calibrate` keeps it: mean Brier scores.
+
+    Args:
+        layout: The layout as written.
+        table: The outcomes.
+        seed: Seed of the split and the fits.
+        effort: How long to sample.
+    """
+
+    def judged(model: PopulationModel) -> list[tuple[str, float]]:
+        folds = min(FOLDS, len(table.agents) // 2)
+        if folds < 2:
+            return []
+        scored: list[Scored] = []
+        for split, fold, test in parts(len(table.agents), seed, 1, folds):
+            found = model.fit(seed + fold, effort, test)
+            scored.extend(
+                _fold(layout, table, model, found, test, seed, split, 1000, baselines=False)
+            )
+        made: list[tuple[str, float]] = []
+        for told in _told(table):
+            pair = compared(scored, WRITTEN, told)
+            made += [(f"brier_{told}", pair.ours), (f"brier_{told}_as_written", pair.theirs)]
+        return made
+
+    return judged
+
+
+def _told(table: OutcomeTable) -> list[int]:
+    fewest = int(np.isfinite(table.outcomes).sum(axis=1).min())
+    return [n for n in TOLD if n < fewest]
+
+
+def _fold(
+    layout: Layout,
+    table: OutcomeTable,
+    model: PopulationModel,
+    population: Population,
+    test: Sequence[int],
+    seed: int,
+    split: int,
+    particles: int,
+    *,
+    baselines: bool = True,
+) -> list[Scored]:
+    ours = calibrated_layout(layout, table, population, CALIBRATED, without=test)
+    train = [i for i in range(len(table.agents)) if i not in set(test)]
+    items, trees = None, None
+    if baselines:
+        others = OutcomeTable(
+            table.instances, tuple(table.agents[i] for i in train), table.outcomes[train]
+        )
+        items = PopulationIRT(others)
+        trees = _Boosting(model.features, table.outcomes[train], seed + split)
+    return [
+        _agent(layout, ours, table, i, rng(seed, f"order of {i}", split), particles, items, trees)
+        for i in test
+    ]
+
+
+def _agent(
+    layout: Layout,
+    ours: Layout,
+    table: OutcomeTable,
+    agent: int,
+    generator: np.random.Generator,
+    particles: int,
+    items: PopulationIRT | None,
+    trees: _Boosting | None,
+) -> Scored:
+    instances, y = table.of(table.agents[agent])
+    columns = np.flatnonzero(np.isfinite(table.outcomes[agent]))
+    order = generator.permutation(len(y))
+    stops = [n for n in _told(table) if n < len(y)]
+    calibrated = _Run(ours, instances.features(ours), y, order, particles)
+    written = _Run(layout, instances.features(layout), y, order, particles)
+    brier: dict[tuple[str, int], float] = {}
+    place = early = late = float("nan")
+    means: dict[int, Floats] = {}
+    for stop in sorted({*stops, EARLY, LATE}):
+        if stop >= len(y):
+            continue
+        rest = order[stop:]
+        p, q = calibrated.after(stop), written.after(stop)
+        if stop == EARLY:
+            place = calibrated.place(rest, y[rest], generator)
+            means[stop] = calibrated.means()
+        if stop == LATE:
+            means[stop] = written.means()
+        if stop in stops:
+            brier[CALIBRATED, stop] = float(np.mean((p[rest] - y[rest]) ** 2))
+            brier[WRITTEN, stop] = float(np.mean((q[rest] - y[rest]) ** 2))
+            told = order[:stop]
+            if items is not None:
+                ability = items.fit(instances.rows(told), y[told])
+                r = ability.predict(instances.rows(rest))
+                brier[POPULATION, stop] = float(np.mean((r - y[rest]) ** 2))
+            if trees is not None:
+                r = trees.predict(columns[told], y[told], columns[rest], stop)
+                brier[BOOSTING, stop] = float(np.mean((r - y[rest]) ** 2))
+    if len(y) > LATE:
+        calibrated.after(len(y))
+        written.after(len(y))
+        early = _apart(ours, means[EARLY], calibrated.means())
+        late = _apart(layout, means[LATE], written.means())
+    return Scored(0, table.agents[agent], brier, early, late, place)
+
+
+class _Run:
+    """A live posterior that is told an agent's outcomes in an order, up to growing numbers."""
+
+    def __init__(
+        self, layout: Layout, features: Floats, y: Floats, order: Ints, particles: int
+    ) -> None:
+        self._layout, self._y, self._order, self._features = layout, y, order, features
+        self._posterior = LivePosterior(layout, 1, particles)
+        self._evaluator = Evaluator(layout)
+        self._columns = self._evaluator.columns(features)
+        self._done = 0
+
+    def after(self, told: int) -> Floats:
+        """Mean prediction of every instance after so many outcomes, (instances,)."""
+        rows = self._order[self._done : told]
+        if len(rows):
+            self._posterior.update_all(self._features[rows], self._y[rows], self._done + 1)
+            self._done = told
+        return self._p() @ self._posterior.weights
+
+    def means(self) -> Floats:
+        """Posterior means of the capabilities."""
+        means = self._posterior.weights @ self._posterior.particles
+        return means[list(self._layout.capabilities)]
+
+    def place(self, rest: Ints, y: Floats, generator: np.random.Generator) -> float:
+        """Where the number of successes on the rest lies in what is predicted of it."""
+        rows = generator.choice(len(self._posterior.weights), 2000, p=self._posterior.weights)
+        p = self._p()[rest][:, rows]
+        drawn: Ints = np.count_nonzero(generator.random(p.shape) < p, axis=0).astype(np.int64)
+        passed = int(y.sum())
+        below, equal = np.count_nonzero(drawn < passed), np.count_nonzero(drawn == passed)
+        return float((below + generator.random() * equal) / len(drawn))
+
+    def _p(self) -> Floats:
+        return self._evaluator.by_instance(self._posterior.particles, self._columns, np.float64)
+
+
+class _Boosting:
+    """Gradient boosting on demands, the instance's rate and the agent's rate, over a population."""
+
+    def __init__(self, features: Floats, outcomes: Floats, seed: int) -> None:
+        try:
+            import xgboost
+        except ModuleNotFoundError as error:
+            raise MissingPackageError(
+                "xgboost is not installed: pip install 'animalcat[assessors]'"
+            ) from error
+        self._xgboost: Any = xgboost
+        self._features, self._outcomes, self._seed = features, outcomes, seed
+        self._models: dict[int, Any] = {}
+
+    def predict(self, told: Ints, y: Floats, rest: Ints, n: int) -> Floats:
+        """Predict instances of a new agent from those told, by their columns."""
+        if n not in self._models:
+            self._models[n] = self._train(n)
+        x = self._rows(told, y, rest, self._rates(None))
+        return np.asarray(self._models[n].predict(self._xgboost.DMatrix(x)), dtype=np.float64)
+
+    def _train(self, n: int) -> Any:
+        rows: list[Floats] = []
+        labels: list[Floats] = []
+        for agent, outcomes in enumerate(self._outcomes):
+            played = np.flatnonzero(np.isfinite(outcomes))
+            rates = self._rates(agent)
+            for repeat in range(_KNOWN):
+                order = rng(self._seed, f"known {agent} {n}", repeat).permutation(played)
+                told, rest = order[:n], order[n:]
+                rows.append(self._rows(told, outcomes[told], rest, rates))
+                labels.append(outcomes[rest])
+        data = self._xgboost.DMatrix(np.concatenate(rows), label=np.concatenate(labels))
+        return self._xgboost.train({**_TREES, "seed": self._seed}, data, num_boost_round=_ROUNDS)
+
+    def _rates(self, without: int | None) -> Floats:
+        """Success rate of every instance over the population, but for one agent."""
+        kept = [i for i in range(len(self._outcomes)) if i != without]
+        y = self._outcomes[kept]
+        return (np.nansum(y, axis=0) + 0.5) / (np.isfinite(y).sum(axis=0) + 1.0)
+
+    def _rows(self, told: Ints, y: Floats, rest: Ints, rates: Floats) -> Floats:
+        own = float(y.mean())
+        beyond = float((y - rates[told]).mean())
+        known = np.tile([own, beyond], (len(rest), 1))
+        return np.column_stack([self._features[rest], rates[rest], known])
+
+
+def _one_draw(population: Population, i: int) -> Population:
+    at = slice(i, i + 1)
+    return Population(
+        population.location[at],
+        population.scale[at],
+        {name: draws[at] for name, draws in population.slopes.items()},
+        {name: draws[at] for name, draws in population.demands.items()},
+        population.easiness[at],
+        population.spread[at],
+        population.diagnostics,
+    )
+
+
+def _apart(layout: Layout, a: Floats, b: Floats) -> float:
+    spans = np.array([layout.latents[i].prior.span for i in layout.capabilities])
+    return float(np.sqrt(np.mean(((a - b) / spans) ** 2)))
+
+
+def _by_agent(scored: Sequence[Scored], pair: Callable[[Scored], tuple[float, float]]) -> Floats:
+    """Means over splits, (agents, 2)."""
+    names = dict.fromkeys(one.agent for one in scored)
+    return np.array(
+        [np.mean([pair(one) for one in scored if one.agent == name], axis=0) for name in names]
+    )
+
+
+def _paired(pairs: Floats) -> Compared:
+    apart = pairs[:, 0] - pairs[:, 1]
+    error = float(apart.std(ddof=1) / np.sqrt(len(apart)))
+    reach = float(stdtrit(len(apart) - 1, 0.95)) * error
+    mean = float(apart.mean())
+    return Compared(
+        float(pairs[:, 0].mean()), float(pairs[:, 1].mean()), mean, mean - reach, mean + reach
+    )

@@ -1,0 +1,354 @@
+"""A population over agents and the easiness of instances: an explanatory item response model.
+
+Each agent's latent nodes are drawn from a population. In z-space, where the layout's priors are
+standard normal, that is a normal distribution with a location and a scale for each node. The slopes
+of margins and the scales of demands are shared by all agents. What demands leave unexplained of an
+instance is its easiness in logits, drawn around 0 (De Boeck and Wilson 2004, Explanatory item
+response models; residuals of items as in Janssen, Schepers and Peres 2004).
+
+Priors are such that without any agent the layout is as it was written: location and scale together
+then give every new agent a standard normal value in z-space, and slopes, scales and easiness are
+centred on 1, 1 and 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.formulas import Call, Expression
+from animalcat.layouts.inference.fit import MAX_RHAT, MIN_ESS
+from animalcat.layouts.inference.randomness import rng
+from animalcat.layouts.model.calibration import EASINESS
+from animalcat.layouts.model.likelihood import LEAST
+from animalcat.layouts.model.links import LogisticMargin
+from animalcat.layouts.model.spec import Bernoulli, Layout
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+LEAST_AGENTS: Final = 2
+"""Fewest agents of a population; from one alone, agents cannot be told from instances."""
+_LOCATION_SD: Final = 0.65
+_SCALE_LOG_MEAN: Final = float(np.log(0.65))
+_SCALE_LOG_SD: Final = 0.4
+"""Priors of location and scale in z-space. 0.65^2 + E[scale^2] is 1: without data, a new agent's
+prior is the layout's own."""
+_SLOPE_LOG_SD: Final = 0.5
+"""Prior of ln(slope / slope as written)."""
+_DEMAND_LOG_SD: Final = 0.25
+"""Prior of ln(scale of a demand); smaller, since a scale changes what a unit means."""
+_EASINESS_SD: Final = 1.0
+"""Scale of the half-normal prior of the standard deviation of easiness, in logits."""
+
+
+class CalibrationError(ValueError):
+    """A layout cannot be calibrated by these outcomes; the message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How long to sample.
+
+    Attributes:
+        chains: Number of chains.
+        draws: Draws of each chain.
+        tune: Tuning draws of each chain.
+        cores: Chains that run at once; the draws do not depend on it.
+        attempts: How often to sample at most; a run that fails the gate is repeated with twice the
+            draws and smaller steps.
+    """
+
+    chains: int = 4
+    draws: int = 1000
+    tune: int = 1000
+    cores: int = 1
+    attempts: int = 2
+
+
+QUICK: Final = Effort(2, 300, 400, attempts=1)
+"""Enough for means, as in cross-validation, and seldom for the gate."""
+_ACCEPTANCES: Final = (0.92, 0.98)
+"""Acceptance rates that step widths are tuned to, in the first attempt and in later ones."""
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """The posterior of a population; the first axis of every array are draws.
+
+    Attributes:
+        location: (draws, latents), in z-space.
+        scale: (draws, latents), in z-space.
+        slopes: Factor of each margin's slope, by node, each (draws,).
+        demands: Factor of each margin's demand, by node, each (draws,).
+        easiness: (draws, instances), in logits.
+        spread: (draws,): standard deviation of easiness over instances.
+        diagnostics: JSON-ready: `converged`, `reasons`, `rhat`, `ess_bulk`, `divergences`,
+            `chains`, `draws`, `attempts`.
+    """
+
+    location: Floats
+    scale: Floats
+    slopes: Mapping[str, Floats]
+    demands: Mapping[str, Floats]
+    easiness: Floats
+    spread: Floats
+    diagnostics: Mapping[str, Any]
+
+    @property
+    def converged(self) -> bool:
+        """Whether the fit passed the gate."""
+        return bool(self.diagnostics["converged"])
+
+
+class PopulationModel:
+    """The hierarchical model of a layout for some instances and agents, compiled once.
+
+    Fits without some of the agents reuse it: their outcomes then have no weight.
+    """
+
+    def __init__(self, layout: Layout, features: npt.ArrayLike, outcomes: npt.ArrayLike) -> None:
+        """Check the data.
+
+        Args:
+            layout: The layout as written, as `check_layout` lets it pass.
+            features: (instances, features).
+            outcomes: (agents, instances), 0 or 1, NaN where not played.
+
+        Raises:
+            CalibrationError: There are too few agents, or nothing tells them apart.
+            ValueError: Features or outcomes do not fit the layout.
+        """
+        self.layout = layout
+        self.features = layout.check_features(features)
+        self.outcomes = np.asarray(outcomes, np.float64)
+        instances = self.outcomes.shape[1]
+        if instances != len(self.features):
+            raise ValueError(f"{instances} columns of outcomes for {len(self.features)} instances")
+        played = np.isfinite(self.outcomes)
+        if not np.isin(self.outcomes[played], (0.0, 1.0)).all():
+            raise CalibrationError("outcomes must be 0 and 1: calibration is by success")
+        check_agents(self.outcomes)
+        self._played = played.astype(np.float64)
+
+    def fit(
+        self, seed: int, effort: Effort | None = None, without: Sequence[int] = ()
+    ) -> Population:
+        """Fit the population by NUTS.
+
+        Args:
+            seed: Seed of the fit.
+            effort: How long to sample.
+            without: Indices of agents whose outcomes are left out.
+
+        Raises:
+            CalibrationError: The agents that remain are too few, or nothing tells them apart.
+        """
+        kept = np.setdiff1d(np.arange(len(self.outcomes)), np.asarray(without, np.int64))
+        check_agents(self.outcomes[kept])
+        effort = effort or Effort()
+        weights = np.zeros_like(self._played)
+        weights[kept] = self._played[kept]
+        found = None
+        for attempt in range(effort.attempts):
+            drawn = int(rng(seed, "population", attempt).integers(1 << 31))
+            found = self._sample(drawn, effort, attempt, weights)
+            if found.converged:
+                break
+        assert found is not None
+        return found
+
+    def _sample(self, seed: int, effort: Effort, attempt: int, weights: Floats) -> Population:
+        import nutpie
+
+        from animalcat.layouts.inference.backend import compat
+
+        result = nutpie.sample(
+            self._compiled.with_data(weights=weights),
+            draws=effort.draws * (attempt + 1),
+            tune=effort.tune * (attempt + 1),
+            chains=effort.chains,
+            cores=effort.cores,
+            seed=seed,
+            save_warmup=False,
+            progress_bar=False,
+            target_accept=_ACCEPTANCES[min(attempt, 1)],
+        )
+        posterior: dict[str, Floats] = {
+            name: np.asarray(result.posterior[name].values, np.float64) for name in self._named
+        }
+        divergences = int(compat.statistic(result, "diverging").sum())
+        diagnostics = _diagnostics(posterior, divergences, attempt + 1)
+        flat = {k: v.reshape(-1, *v.shape[2:]) for k, v in posterior.items()}
+        return Population(
+            flat["location"],
+            flat["scale"],
+            {name: flat[f"slope_{name}"] for name in self._margins},
+            {name: flat[f"demand_{name}"] for name in self._margins},
+            flat["easiness"],
+            flat["spread"],
+            diagnostics,
+        )
+
+    @cached_property
+    def _margins(self) -> tuple[str, ...]:
+        return tuple(n.name for n in self.layout.ordered if isinstance(n.link, LogisticMargin))
+
+    @property
+    def _named(self) -> list[str]:
+        each = [f"{what}_{name}" for what in ("slope", "demand") for name in self._margins]
+        return ["location", "scale", "easiness", "spread", *each]
+
+    @cached_property
+    def _compiled(self) -> Any:
+        import nutpie
+
+        return nutpie.compile_pymc_model(self._model(), backend="numba", var_names=self._named)
+
+    def _model(self) -> Any:
+        import pymc
+        import pytensor.tensor
+
+        from animalcat.layouts.inference.backend.graph import quantile
+
+        pm: Any = pymc
+        pt: Any = pytensor.tensor
+        layout, (agents, instances) = self.layout, self.outcomes.shape
+        latents = len(layout.latents)
+        with pm.Model() as model:
+            # Agents by instances, also those that were not played: their weight is 0. A table of
+            # pairs that were played would need gathers, whose gradients are slow.
+            weights = pm.Data("weights", self._played)
+            location = pm.Normal("location", 0.0, _LOCATION_SD, shape=latents)
+            scale = pm.LogNormal("scale", _SCALE_LOG_MEAN, _SCALE_LOG_SD, shape=latents)
+            values: dict[str, Any] = {
+                name: self.features[np.newaxis, :, i] for i, name in enumerate(layout.feature_names)
+            }
+            for i, node in enumerate(layout.latents):
+                # Centred where outcomes say much of each agent; they say little of the rest.
+                if node.kind == "capability":
+                    z = pm.Normal(f"z_{i}", location[i], scale[i], shape=agents)
+                else:
+                    z = location[i] + scale[i] * pm.Normal(f"z_{i}", shape=agents)
+                values[node.name] = quantile(node.prior, z)[:, np.newaxis]
+            for node in layout.ordered:
+                link = node.link
+                if isinstance(link, LogisticMargin):
+                    slope = pm.LogNormal(f"slope_{node.name}", 0.0, _SLOPE_LOG_SD)
+                    demand = pm.LogNormal(f"demand_{node.name}", 0.0, _DEMAND_LOG_SD)
+                    margin = values[link.ability] - demand * values[link.demand]
+                    if link.shift:
+                        margin = margin + values[link.shift]
+                    values[node.name] = pm.math.sigmoid(link.slope * slope * margin)
+                else:
+                    values[node.name] = symbolic(link.expression, values)
+            spread = pm.HalfNormal("spread", _EASINESS_SD)
+            easiness = pm.Normal("easiness", 0.0, spread, shape=instances)
+            odds = pt.exp(easiness)[np.newaxis, :]
+            p = values[layout.outcome.parents[0]]
+            p = pt.clip(p * odds / (1.0 + p * (odds - 1.0)), LEAST, 1.0 - LEAST)
+            chance = pt.switch(self.outcomes == 1.0, p, 1.0 - p)
+            pm.Potential("outcomes", pt.sum(weights * pt.log(chance)))
+        return model
+
+
+def check_layout(layout: Layout) -> None:
+    """Refuse a layout that cannot be calibrated.
+
+    Raises:
+        CalibrationError: It has another outcome than success, was calibrated before, or has a
+            feature or node with a name that calibration needs.
+    """
+    if len(layout.outcomes) != 1 or not isinstance(layout.outcome, Bernoulli):
+        raise CalibrationError(
+            f"layout {layout.name} has other outcomes than success "
+            f"({', '.join(layout.outcome_names)}); calibration is by success alone"
+        )
+    if layout.calibration is not None:
+        raise CalibrationError(
+            f"layout {layout.name} is calibrated already; calibrate {layout.calibration.base[0]} "
+            f"({layout.calibration.base[1]}), by all outcomes together"
+        )
+    taken = {*layout.feature_names, *layout.latent_names, *(n.name for n in layout.derived)}
+    if EASINESS in taken:
+        raise CalibrationError(f"layout {layout.name} has a node {EASINESS!r}; rename it")
+
+
+def check_agents(outcomes: Floats) -> None:
+    """Refuse outcomes (agents, instances) from which no population follows.
+
+    Raises:
+        CalibrationError: There are fewer than two agents with outcomes, or all outcomes are alike.
+    """
+    some = int(np.isfinite(outcomes).any(axis=1).sum())
+    if some < LEAST_AGENTS:
+        raise CalibrationError(
+            f"{some} agent{'s' * (some != 1)} with outcomes: a population needs "
+            f"{LEAST_AGENTS} at least; measure with the layout as it is until there are more"
+        )
+    y = outcomes[np.isfinite(outcomes)]
+    if (y == y[0]).all():
+        kind = "successes" if y[0] else "failures"
+        raise CalibrationError(
+            f"all {len(y)} outcomes are {kind}: nothing tells agents or instances apart; add "
+            "outcomes of other agents, or other instances"
+        )
+
+
+def symbolic(expression: Expression, values: Mapping[str, Any]) -> Any:
+    """The symbolic value of an expression.
+
+    Args:
+        expression: The expression.
+        values: A symbolic value or an array for every name in it.
+    """
+    from animalcat.layouts.inference.backend.graph import FOLDS, ONE_ARGUMENT
+
+    match expression:
+        case str():
+            return values[expression]
+        case Call("pow", (base, float() as exponent)):
+            return symbolic(base, values) ** exponent
+        case Call(function, arguments):
+            given = [symbolic(a, values) for a in arguments]
+            if function in ONE_ARGUMENT:
+                return ONE_ARGUMENT[function](given[0])
+            return reduce(FOLDS[function], given)
+        case _:
+            return float(expression)
+
+
+def _diagnostics(
+    posterior: Mapping[str, Floats], divergences: int, attempts: int
+) -> dict[str, Any]:
+    """Judge convergence of all population parameters, each (chains, draws, ...)."""
+    from animalcat.layouts.inference.backend import compat
+
+    worst_rhat, least_ess, reasons = 1.0, float("inf"), list[str]()
+    for name, values in posterior.items():
+        flat = values.reshape(*values.shape[:2], -1)
+        for i in range(flat.shape[2]):
+            one = flat[:, :, i]
+            rhat, ess = float(compat.rhat(one)), float(compat.ess(one, "bulk"))
+            worst_rhat, least_ess = max(worst_rhat, rhat), min(least_ess, ess)
+            where = f"{name}[{i}]" if flat.shape[2] > 1 else name
+            if not rhat < MAX_RHAT:
+                reasons.append(f"{where}: R-hat {rhat:.3f} is not below {MAX_RHAT}")
+            if not ess >= MIN_ESS:
+                reasons.append(f"{where}: ESS {ess:.0f} is below {MIN_ESS:.0f}")
+    if divergences:
+        reasons.append(f"{divergences} divergences")
+    return {
+        "converged": not reasons,
+        "reasons": reasons,
+        "rhat": worst_rhat,
+        "ess_bulk": least_ess,
+        "divergences": divergences,
+        "chains": posterior["location"].shape[0],
+        "draws": posterior["location"].shape[1],
+        "attempts": attempts,
+    }

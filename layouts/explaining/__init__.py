@@ -1,0 +1,7 @@
+"""What a posterior means in words: the verdict on an agent, and why an episode failed.
+
+`limits` says what each node costs, `kinds` what kind of agent this is, `wording` how values are
+read, `notes` what else must be known of a node, `verdict` makes the sentences, `session`
+takes what it needs from a learner, and `episode` explains one episode. `prediction` tells whether
+the layout predicts the agent, and `wider` what priors twice as wide would say.
+"""

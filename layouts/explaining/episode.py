@@ -1,0 +1,334 @@
+"""Why an episode ended as it did: what it asked for, what decided, and what would tell more.
+
+This is the triangulation of Burden et al. 2023, Figure 2: one failure has several candidate
+explanations, the posterior says how likely each is, and another instance of the battery tells them
+apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.layouts.adaptive.bank import Bank
+from animalcat.layouts.adaptive.information import told_apart
+from animalcat.layouts.explaining.limits import best_value, expected, thinned
+from animalcat.layouts.explaining.wording import Scale, figure, percent, plain_unit, scale_of
+from animalcat.layouts.model.nodes import Latent
+from animalcat.layouts.model.spec import Layout
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+CHANCE: Final = "chance"
+"""What decided where noise did, or where no node would have changed the outcome by `_LEAST`."""
+DRAWS: Final = 1000
+CANDIDATE: Final = 0.05
+"""Least share of draws of a candidate explanation."""
+_LEAST: Final = 0.02
+_SHOWN: Final = 3
+"""Most instances that are named to tell candidates apart."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """What an episode asked of one node.
+
+    Attributes:
+        node: Name of the node.
+        kind: Capability, bias or robustness.
+        unit: Unit of demand and margin.
+        demand: The demand, for a capability that has one; else None.
+        margin: Mean of the capability less the demand; None without a demand.
+        interval: 90 % interval of the margin.
+        ahead: Probability that the capability is above the demand.
+        decided: Share of draws in which this node cost the most success.
+        changed: Features of the like arena without that demand; empty where the node was taken at
+            its best instead.
+        without: Success predicted there, and its 90 % interval.
+    """
+
+    node: str
+    kind: str
+    unit: str
+    demand: float | None
+    margin: float | None
+    interval: tuple[float, float] | None
+    ahead: float | None
+    decided: float
+    changed: dict[str, float]
+    without: tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Discriminator:
+    """An instance of the battery that tells the candidates apart.
+
+    Attributes:
+        instance: Its name.
+        bits: Expected information about which candidate is right.
+        predicted: Success predicted by each candidate.
+    """
+
+    instance: str
+    bits: float
+    predicted: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why an episode ended as it did.
+
+    Attributes:
+        instance: Name of the instance.
+        outcome: Its outcome as a share of its maximum: 1 for success.
+        expected: Success that the posterior expects of the instance, knowing the outcome.
+        demands: The features that the layout uses, by name.
+        needs: What was asked of each node that plays a part, the likeliest to have decided first.
+        chance: Share of draws in which noise decided, or nothing.
+        discriminators: Instances that tell the candidates apart, the best first; empty if there is
+            but one candidate.
+        sentences: The explanation in words.
+    """
+
+    instance: str
+    outcome: float
+    expected: float
+    demands: dict[str, float]
+    needs: tuple[Need, ...]
+    chance: float
+    discriminators: tuple[Discriminator, ...]
+    sentences: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Convert to JSON values, as the schema "episode_explain" documents them."""
+        needs = [
+            {
+                **asdict(one),
+                "interval": None if one.interval is None else list(one.interval),
+                "without": dict(zip(("mean", "low", "high"), one.without, strict=True)),
+            }
+            for one in self.needs
+        ]
+        return {
+            **asdict(self),
+            "needs": needs,
+            "discriminators": [asdict(one) for one in self.discriminators],
+            "sentences": list(self.sentences),
+        }
+
+
+def explain(
+    bank: Bank,
+    draws: Floats,
+    features: npt.ArrayLike,
+    outcome: float,
+    *,
+    instance: str = "",
+    weights: Floats | None = None,
+    played: Sequence[str] = (),
+) -> Explanation:
+    """Explain one episode.
+
+    Args:
+        bank: The battery, with its layout.
+        draws: (draws, latents) of the posterior.
+        features: (features,) of the episode's instance, in the layout's order and units.
+        outcome: Its outcome as a share of its maximum: 1 for success.
+        instance: Name of the instance.
+        weights: (draws,), as `LivePosterior.weights`; equal if not given.
+        played: Names of instances that are not proposed, because they were played.
+    """
+    layout, evaluator = bank.layout, bank.evaluator
+    theta = thinned(draws, weights, DRAWS)
+    row = np.asarray(features, np.float64).reshape(1, -1)
+    columns = evaluator.columns(row)
+    touched = np.flatnonzero(evaluator.touched(columns)[0])
+    p = expected(evaluator, theta, columns)[:, 0]
+    gains = np.zeros((len(layout.latents), len(theta)))
+    for i in touched:
+        better = theta.copy()
+        better[:, i] = best_value(layout.latents[i])
+        gains[i] = expected(evaluator, better, columns)[:, 0] - p
+    # How likely each draw made this outcome is in the posterior already. Noise is chance.
+    noise = [i for i, node in enumerate(layout.latents) if node.kind == "robustness"]
+    decider = np.where(gains.max(axis=0) >= _LEAST, gains.argmax(axis=0), -1)
+    decider[np.isin(decider, noise)] = -1
+    demands = evaluator.demands(columns)[0]
+    needs = [
+        _need(bank, theta, int(i), columns[0, : len(layout.features)], decider, demands)
+        for i in touched
+    ]
+    needs.sort(key=lambda need: -need.decided)
+    candidates = {
+        need.node: decider == layout.latent_names.index(need.node)
+        for need in needs
+        if need.decided >= CANDIDATE
+    }
+    chance = float((decider < 0).mean())
+    if chance >= CANDIDATE:
+        candidates[CHANCE] = decider < 0
+    found = _discriminators(bank, theta, candidates, {instance, *played})
+    named = dict(
+        zip(layout.feature_names, columns[0, : len(layout.features)].tolist(), strict=True)
+    )
+    mean = float(p.mean())
+    words = _words(layout, bank.features, instance, outcome, mean, needs, chance, found)
+    return Explanation(instance, outcome, mean, named, tuple(needs), chance, found, words)
+
+
+def _need(
+    bank: Bank,
+    theta: Floats,
+    i: int,
+    row: Floats,
+    decider: npt.NDArray[np.int64],
+    demands: Floats,
+) -> Need:
+    layout = bank.layout
+    node = layout.latents[i]
+    demand = margin = ahead = None
+    interval: tuple[float, float] | None = None
+    if i in layout.capabilities and np.isfinite(value := demands[layout.capabilities.index(i)]):
+        over = theta[:, i] - value
+        low, high = np.quantile(over, [0.05, 0.95])
+        demand, margin, ahead = float(value), float(over.mean()), float((over > 0.0).mean())
+        interval = (float(low), float(high))
+    changed, like, better = _without(bank, theta, i, row)
+    predicted = expected(bank.evaluator, better, bank.evaluator.columns(like[np.newaxis]))[:, 0]
+    low, high = np.quantile(predicted, [0.05, 0.95])
+    return Need(
+        node.name,
+        node.kind,
+        node.unit,
+        demand,
+        margin,
+        interval,
+        ahead,
+        float((decider == i).mean()),
+        changed,
+        (float(predicted.mean()), float(low), float(high)),
+    )
+
+
+def _without(
+    bank: Bank, theta: Floats, i: int, row: Floats
+) -> tuple[dict[str, float], Floats, Floats]:
+    """The like arena without the demand on a node, and the draws to predict it with.
+
+    A gate that keeps the node out is shut; else the feature that asks most of it takes its easiest
+    value. Where there is neither, the node is taken at its best.
+    """
+    layout, evaluator = bank.layout, bank.evaluator
+    if layout.latents[i].kind == "capability":
+        for name in sorted(layout.gates):
+            at = layout.feature_names.index(name)
+            like = row.copy()
+            like[at] = 0.0
+            if row[at] == 1.0 and not evaluator.touched(evaluator.columns(like[np.newaxis]))[0, i]:
+                return {name: 0.0}, like, theta
+        scale = scale_of(layout, i, bank.features)
+        if scale.feature:
+            like = row.copy()
+            at = layout.feature_names.index(scale.feature)
+            easiest = scale.low if scale.rising else scale.high
+            like[at] = easiest
+            return {scale.feature: float(easiest)}, like, theta
+    better = theta.copy()
+    better[:, i] = best_value(layout.latents[i])
+    return {}, row, better
+
+
+def _discriminators(
+    bank: Bank, theta: Floats, candidates: dict[str, npt.NDArray[np.bool_]], without: set[str]
+) -> tuple[Discriminator, ...]:
+    if len(candidates) < 2:
+        return ()
+    names = list(candidates)
+    bits, predicted = told_apart(bank, theta, [candidates[name] for name in names])
+    order: list[int] = np.argsort(-bits, kind="stable").tolist()
+    made: list[Discriminator] = []
+    seen: set[int] = set()
+    for row in order:
+        kind = int(bank.place[row])
+        if bank.offered[row] or bank.names[row] in without or kind in seen:
+            continue
+        seen.add(kind)
+        each = dict(zip(names, predicted[:, row].tolist(), strict=True))
+        made.append(Discriminator(bank.names[row], float(bits[row]), each))
+        if len(made) == _SHOWN:
+            break
+    return tuple(made)
+
+
+def _words(
+    layout: Layout,
+    battery: Floats,
+    instance: str,
+    outcome: float,
+    mean: float,
+    needs: Sequence[Need],
+    chance: float,
+    found: Sequence[Discriminator],
+) -> tuple[str, ...]:
+    failed = outcome < 1.0
+    verb = "passed" if not failed else "failed" if outcome <= 0.0 else "did not fully pass"
+    said = [
+        f"It {verb} {instance or 'the arena'}; knowing that, success there is expected in "
+        f"{percent(mean)} of tries."
+    ]
+    first = needs[0] if needs and needs[0].decided > 0.0 else None
+    if first is None or chance > first.decided:
+        said.append(
+            f"Most likely nothing but {CHANCE} decided ({percent(chance)} of draws): no capability "
+            "costs more success here than noise does."
+        )
+    else:
+        what = "made it fail" if failed else "came nearest to making it fail"
+        gap = _gap(layout, battery, first)
+        said.append(f"Most likely {first.node} {what} ({percent(first.decided)} of draws){gap}.")
+        mean_without, low, high = first.without
+        where = ", ".join(_feature(layout, name, value) for name, value in first.changed.items())
+        like = f"In a like arena with {where}" if where else f"With {first.node} at its best"
+        said.append(
+            f"{like}, success is predicted in {percent(mean_without)} of tries "
+            f"(90 %: {100 * low:.0f} to {percent(high)})."
+        )
+    if found:
+        best = found[0]
+        each = ", ".join(f"{percent(p)} if it was {name}" for name, p in best.predicted.items())
+        said.append(f"The candidates are told apart best by {best.instance}: success {each}.")
+    return tuple(said)
+
+
+def _gap(layout: Layout, battery: Floats, need: Need) -> str:
+    """What the arena asks for and what the agent has, in words."""
+    if need.demand is None or need.margin is None or need.interval is None:
+        return ""
+    index = layout.latent_names.index(need.node)
+    scale = scale_of(layout, index, battery)
+    node: Latent = layout.latents[index]
+    width = (need.interval[1] - need.interval[0]) / 3.3
+    if scale.margin:
+        asked, has = (scale.convert(x) for x in (need.demand, need.demand + need.margin))
+        spread = abs(scale.convert(need.demand + need.margin + width / 2.0) - has) * 2.0
+        return (
+            f": the arena asks for as much as {_number(asked, spread, scale)} of {scale.feature}, "
+            f"and its estimate is {_number(has, spread, scale)}"
+        )
+    factor, unit = plain_unit(node.unit)
+    shown = figure(factor * need.margin, factor * width)
+    return f": its margin is {shown} {unit}".rstrip()
+
+
+def _number(value: float, width: float, scale: Scale) -> str:
+    return f"{figure(value, width)} {scale.unit}".rstrip()
+
+
+def _feature(layout: Layout, name: str, value: float) -> str:
+    feature = next(f for f in layout.features if f.name == name)
+    unit = "" if feature.unit == "1" else f" {feature.unit}"
+    return f"{name} {figure(value, 0.0)}{unit}"

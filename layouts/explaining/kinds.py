@@ -1,0 +1,364 @@
+"""What kind of agent this is, with probabilities from a declared computation.
+
+The kinds are those of Burden et al. 2023, section 5.1: able; a single weakness (their "Achilles
+heel"); a fraudster, whose success depends on something that should not matter; and a context agent,
+whose success depends on the apparatus. What is none of them, or cannot be told, is unclear.
+
+The computation compares explanations of the outcomes. The *layout* explains them by its leave-one-
+out predictions. A *rival* lets the rate of success differ between the strata of one grouping of the
+episodes: paradigms, looks that should not matter, or any other feature. Each explanation has a
+marginal likelihood, and so a probability. If the layout explains the outcomes, the draws of its
+posterior say whether the agent is able or has a single weakness. `docs/design/verdicts.md` has the
+priors, and how often it is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaln, log_expit, logit, logsumexp
+
+from animalcat.layouts.adaptive.strata import PARADIGM, Stratification, stratifications
+from animalcat.layouts.explaining.limits import EDGE, HARDEST, Costs, as_shares, expected, left_out
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.model.spec import Layout
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
+AgentKind: TypeAlias = Literal["able", "single weakness", "fraudster", "context", "unclear"]
+Role: TypeAlias = Literal["paradigm", "irrelevant", "demand"]
+
+KINDS: Final[tuple[AgentKind, ...]] = get_args(AgentKind)
+PRIOR_LAYOUT: Final = 0.7
+"""Prior probability that the layout explains the outcomes; the rest is shared equally by paradigms,
+things that should not matter, and other features."""
+WEAK: Final = 0.2
+"""Success that a node must cost, on the instances on which it costs most, to be a weakness."""
+ABLE: Final = 0.7
+"""Least success, over the battery, of an agent without weaknesses for it to count as able."""
+LEARNT: Final = 0.7
+"""Posterior standard deviation, as a share of the prior's, from which on next to nothing was
+learnt of a node."""
+NAMED: Final = 0.5
+"""Least probability of a kind that is named; below it the kind is unclear."""
+LEAST: Final = 8
+"""Fewest outcomes from which a kind is named."""
+_SHIFTS: Final = np.linspace(-6.0, 6.0, 49)
+"""Possible shifts of the logit of success in a stratum."""
+_SHIFT_SD: Final = 2.0
+_SHARPNESS: Final = np.array([0.5, 1.0, 2.0])
+"""Possible factors of the logit: how much sharper the agent is than the layout predicts."""
+_CUTS: Final = 12
+"""Most places at which a feature is cut in two."""
+
+
+@dataclass(frozen=True, eq=False)
+class Played:
+    """What an agent played, and what came of it.
+
+    Attributes:
+        features: (episodes, features), in the layout's order and units.
+        outcomes: (episodes,) or (episodes, outcomes), of the layout's kinds; NaN where missing.
+        weights: (episodes,), how many outcomes each counts as; None for one each.
+        paradigms: The paradigm of each episode; empty if unknown.
+        outside: Features that the layout does not use, each (episodes,); NaN where unknown.
+        irrelevant: Names of the outside features that should not matter, such as colours.
+    """
+
+    features: Floats
+    outcomes: Floats
+    weights: Floats | None = None
+    paradigms: Sequence[str] = ()
+    outside: Mapping[str, Floats] = field(default_factory=dict[str, Floats])
+    irrelevant: Collection[str] = ()
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+
+@dataclass(frozen=True)
+class Rival:
+    """One explanation besides the layout.
+
+    Attributes:
+        role: Whether it is by paradigm, by something that should not matter, or by a demand.
+        name: Name of the feature; "paradigm" for paradigms.
+        probability: Posterior probability.
+        low: The stratum in which the agent succeeds least.
+        high: The stratum in which it succeeds most.
+        rates: Share of successes in these two strata.
+    """
+
+    role: Role
+    name: str
+    probability: float
+    low: str
+    high: str
+    rates: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class KindFound:
+    """The kind of an agent.
+
+    Attributes:
+        kind: The kind; "unclear" if none has at least the probability `NAMED`.
+        probability: Its posterior probability; of "unclear", what is left by the largest other.
+        probabilities: Of all kinds, summing to 1.
+        weakness: Name of the node that is most likely the single weakness; empty if there is none.
+        rival: The most probable rival of the layout; None if nothing divides the episodes.
+        why: Why the kind is unclear, in words; else empty.
+    """
+
+    kind: AgentKind
+    probability: float
+    probabilities: Mapping[str, float]
+    weakness: str
+    rival: Rival | None
+    why: str = ""
+
+
+def find_kind(layout: Layout, draws: Floats, played: Played, cost: Costs) -> KindFound:
+    """Compute the probability of each kind.
+
+    Args:
+        layout: The layout.
+        draws: (draws, latents) of its posterior given all that was played; they weigh the same.
+        played: What was played.
+        cost: What the nodes cost on the battery, for draws of the same posterior.
+    """
+    able, single, weakness = _by_layout(layout, draws, cost)
+    rivals, p_layout = _rivals(layout, draws, played)
+    named: list[AgentKind] = [name for name in KINDS if name != "unclear"]
+    probabilities: dict[str, float] = dict.fromkeys(KINDS, 0.0)
+    probabilities["able"] = p_layout * able
+    probabilities["single weakness"] = p_layout * single
+    for one in rivals:
+        probabilities[_kind_of(one)] += one.probability
+    probabilities["unclear"] = max(0.0, 1.0 - sum(probabilities[name] for name in named))
+    best = max(named, key=lambda kind: probabilities[kind])
+    rival = max(rivals, key=lambda one: one.probability, default=None)
+    why = _why(len(played), able, single, probabilities, best, p_layout)
+    if why:
+        return KindFound("unclear", 1.0 - probabilities[best], probabilities, weakness, rival, why)
+    return KindFound(best, probabilities[best], probabilities, weakness, rival)
+
+
+def _why(
+    n: int,
+    able: float,
+    single: float,
+    probabilities: Mapping[str, float],
+    best: str,
+    p_layout: float,
+) -> str:
+    """Why no kind can be named; empty if one can."""
+    if n < LEAST:
+        return f"{n} outcomes are too few" if n != 1 else "one outcome is too little"
+    if probabilities[best] >= NAMED:
+        return ""
+    if p_layout < NAMED:
+        return "more than the layout's demands decides, and it cannot be told what"
+    if able + single < NAMED / 2:
+        return "more than one weakness, or chance, makes it fail"
+    return f"the nearest, {best}, has a probability of {probabilities[best]:.2f} only"
+
+
+def _kind_of(rival: Rival) -> AgentKind:
+    """The kind of an agent whose outcomes this rival explains.
+
+    A demand makes a single weakness if the agent does well where it is lowest, whatever shape the
+    layout gives it.
+    """
+    if rival.role == "paradigm":
+        return "context"
+    if rival.role == "irrelevant":
+        return "fraudster"
+    low, high = rival.rates
+    if high < ABLE:
+        return "unclear"
+    return "single weakness" if high - low >= WEAK else "able"
+
+
+def _by_layout(layout: Layout, draws: Floats, cost: Costs) -> tuple[float, float, str]:
+    """Shares of draws that are able and that have one weakness, and which that is.
+
+    An agent with one weakness does well on the fifth of the battery on which it does best.
+    A weakness must be likelier than it was before anything was played. A node of which next to
+    nothing was learnt is no second weakness, but it keeps an agent from being called able.
+    """
+    weak = cost.alone >= WEAK
+    enough = cost.able >= ABLE
+    count = max(1, round(HARDEST * cost.success.shape[1]))
+    somewhere = np.sort(cost.success, axis=1)[:, -count:].mean(axis=1) >= ABLE
+    able = float(np.mean(enough & ~weak.any(axis=0)))
+    before = np.array([node.prior.sd for node in layout.latents])
+    known = draws.std(axis=0) < LEARNT * before
+    one = enough & somewhere & (weak[known].sum(axis=0) == 1)
+    shown = weak & (known & (weak.mean(axis=1) > cost.weak_before(WEAK)))[:, np.newaxis] & one
+    if not shown.any():
+        return able, 0.0, ""
+    return (
+        able,
+        float(shown.any(axis=0).mean()),
+        layout.latents[int(shown.sum(axis=1).argmax())].name,
+    )
+
+
+def _rivals(layout: Layout, draws: Floats, played: Played) -> tuple[list[Rival], float]:
+    """All rivals of the layout, and the probability that the layout explains the outcomes."""
+    evaluator = Evaluator(layout)
+    columns = evaluator.columns(played.features)
+    y = as_shares(layout, columns, np.asarray(played.outcomes, np.float64))
+    there = np.flatnonzero(np.isfinite(y))
+    weights = np.ones(len(y)) if played.weights is None else np.asarray(played.weights, np.float64)
+    y, weights = y[there], weights[there]
+    ways = _groupings(layout, played, there) if len(there) else []
+    if not ways:
+        return [], 1.0
+    p = expected(evaluator, draws, columns[there])
+    base = logit(np.clip(left_out(p, y, weights), EDGE, 1.0 - EDGE))
+    tilted = [_tilted(factor * base, y, weights) for factor in _SHARPNESS]
+    counts = np.column_stack([weights * y, weights * (1.0 - y)])
+    alone = _evidence([np.zeros(len(y), np.int64)], tilted, counts)
+    logs = [np.log(PRIOR_LAYOUT) + alone]
+    names: list[tuple[Role, Stratification]] = []
+    for role in ("paradigm", "irrelevant", "demand"):
+        own = [(way, cuts) for r, way, cuts in ways if r == role]
+        for way, cuts in own:
+            share = (1.0 - PRIOR_LAYOUT) / 3.0 / len(own)
+            found = _evidence([way.labels, *cuts], tilted, counts)
+            if role == "paradigm":
+                found = np.logaddexp(found, _solved_or_not(way.labels, counts)) - np.log(2.0)
+            logs.append(np.log(share) + found)
+            names.append((role, way))
+    shares = np.exp(np.array(logs) - logsumexp(logs))
+    rivals = [
+        _rival(role, way, float(share), y, weights)
+        for (role, way), share in zip(names, shares[1:], strict=True)
+    ]
+    return rivals, float(shares[0])
+
+
+def _rival(role: Role, way: Stratification, share: float, y: Floats, weights: Floats) -> Rival:
+    number = np.bincount(way.labels, weights, len(way.strata))
+    passed = np.bincount(way.labels, weights * y, len(way.strata))
+    held = np.flatnonzero(number > 0.0)
+    smooth = (passed[held] + 0.5) / (number[held] + 1.0)
+    low, high = int(held[np.argmin(smooth)]), int(held[np.argmax(smooth)])
+    rates = (float(passed[low] / number[low]), float(passed[high] / number[high]))
+    return Rival(role, way.name, share, way.strata[low], way.strata[high], rates)
+
+
+def _groupings(
+    layout: Layout, played: Played, rows: Ints
+) -> list[tuple[Role, Stratification, list[Ints]]]:
+    """Ways to group the episodes: by paradigm and by every feature, with its cuts in two."""
+    own = {name: played.features[rows, i] for i, name in enumerate(layout.feature_names)}
+    outside = {name: np.asarray(v, np.float64)[rows] for name, v in played.outside.items()}
+    columns = _distinct({**own, **outside})
+    paradigms = [str(played.paradigms[i]) if played.paradigms else "" for i in rows]
+    made: list[tuple[Role, Stratification, list[Ints]]] = []
+    for way in stratifications(paradigms, columns):
+        if way.name == PARADIGM:
+            made.append(("paradigm", way, []))
+            continue
+        role: Role = "irrelevant" if way.name in played.irrelevant else "demand"
+        made.append((role, way, _cuts(columns[way.name])))
+    return made
+
+
+def _distinct(columns: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Leave out features that rise or fall just as an earlier one: they cannot be told apart."""
+    kept: dict[str, Floats] = {}
+    seen: set[bytes] = set()
+    for name, values in columns.items():
+        ranks = np.unique(values, return_inverse=True)[1].ravel()
+        marks = {ranks.tobytes(), (ranks.max(initial=0) - ranks).tobytes()}
+        if not marks & seen:
+            kept[name] = values
+        seen |= marks
+    return kept
+
+
+def _cuts(values: Floats) -> list[Ints]:
+    """Ways to cut a feature in two between its values; an unknown value is a stratum of its own."""
+    known = values[np.isfinite(values)]
+    levels = np.unique(known)
+    middles = (levels[1:] + levels[:-1]) / 2.0
+    if len(middles) > _CUTS:
+        middles = np.unique(np.quantile(known, np.linspace(0.0, 1.0, _CUTS + 2)[1:-1]))
+    unknown = np.where(np.isfinite(values), 0, 2)
+    return [np.where(values > middle, 1, unknown).astype(np.int64) for middle in middles]
+
+
+def _tilted(base: Floats, y: Floats, weights: Floats) -> Floats:
+    """Log likelihood of every episode at every shift of its logit, (episodes, shifts)."""
+    z = base[:, np.newaxis] + _SHIFTS
+    each = y[:, np.newaxis]
+    return weights[:, np.newaxis] * (each * log_expit(z) + (1.0 - each) * log_expit(-z))
+
+
+def _evidence(ways: Sequence[Ints], tilted: Sequence[Floats], counts: Floats) -> float:
+    """Log marginal likelihood of one explanation: mean over its ways of grouping.
+
+    The first way is the strata, with half of the prior; cuts in two share the other half. Within a
+    way, half is on rates of their own (uniform), and half on the layout's predictions with a shift
+    of the logit (normal) in every stratum.
+    """
+    found: list[float] = []
+    for labels in ways:
+        passed, failed = (_sums(labels, column) for column in counts.T)
+        rates = float(np.sum(_rate(passed, failed)))
+        shifted = [_shifted(labels, table) for table in tilted]
+        found.append(
+            float(np.logaddexp(rates, logsumexp(shifted) - np.log(len(shifted))) - np.log(2.0))
+        )
+    if len(found) == 1:
+        return found[0]
+    cuts = float(logsumexp(found[1:]) - np.log(len(found) - 1))
+    return float(np.logaddexp(found[0], cuts) - np.log(2.0))
+
+
+def _sums(labels: Ints, values: Floats) -> Floats:
+    """Sum of the values of every stratum, (strata,)."""
+    return np.bincount(labels, values).astype(np.float64)
+
+
+def _rate(passed: Floats, failed: Floats) -> Floats:
+    """Log marginal likelihood of outcomes with one unknown rate, uniform before."""
+    whole = gammaln(passed + failed + 2.0)
+    return np.asarray(gammaln(passed + 1.0) + gammaln(failed + 1.0) - whole)
+
+
+def _solved_or_not(labels: Ints, counts: Floats) -> float:
+    """Log marginal likelihood of two rates: every stratum has the one or the other.
+
+    All assignments of strata to rates are equally likely before. Only those are summed that divide
+    the strata by their share of successes, which is nearly all that counts, and never too much.
+    """
+    sums = np.column_stack([_sums(labels, column) for column in counts.T])
+    sums = sums[sums.sum(axis=1) > 0.0]
+    if len(sums) < 2:
+        return -np.inf
+    ordered = sums[np.argsort(sums[:, 0] / sums.sum(axis=1))]
+    below: Floats = np.cumsum(ordered, axis=0)[:-1]
+    above: Floats = ordered.sum(axis=0) - below
+    each = _rate(below[:, 0], below[:, 1]) + _rate(above[:, 0], above[:, 1])
+    return float(logsumexp(each) + np.log(2.0) - len(sums) * np.log(2.0))
+
+
+_LOG_PRIOR: Final = -0.5 * (_SHIFTS / _SHIFT_SD) ** 2 - float(
+    logsumexp(-0.5 * (_SHIFTS / _SHIFT_SD) ** 2)
+)
+
+
+def _shifted(labels: Ints, table: Floats) -> float:
+    sums = np.zeros((int(labels.max()) + 1, table.shape[1]))
+    np.add.at(sums, labels, table)
+    held = np.bincount(labels) > 0
+    return float(logsumexp(sums[held] + _LOG_PRIOR, axis=1).sum())

@@ -1,0 +1,75 @@
+"""What must be known beside a node's estimate: evidence from one side, ends of the range."""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.layouts.explaining.kinds import Played
+from animalcat.layouts.explaining.limits import as_shares
+from animalcat.layouts.explaining.wording import figure, is_share
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.summary import NodeSummary
+from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.reporting.profile import NodeNote, Side
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+BOUND: Final = 0.9
+"""Probability with which the value is beyond the bound of one-sided evidence."""
+_NEAR: Final = 0.02
+"""Distance of an interval from an end of the range, as a share of it, at which they meet."""
+
+
+def notes(
+    layout: Layout, nodes: list[NodeSummary], draws: Floats, played: Played
+) -> dict[str, NodeNote]:
+    """Note of every node what its estimate and interval do not say.
+
+    Args:
+        layout: The layout.
+        nodes: Summaries of the nodes, in the layout's order.
+        draws: (draws, latents) of the same posterior; they weigh the same.
+        played: What was played.
+    """
+    evaluator = Evaluator(layout)
+    columns = evaluator.columns(played.features)
+    touched = evaluator.touched(columns)
+    y = as_shares(layout, columns, np.asarray(played.outcomes, np.float64))
+    made: dict[str, NodeNote] = {}
+    for i, (node, latent) in enumerate(zip(nodes, layout.latents, strict=True)):
+        own = y[touched[:, i] & np.isfinite(y)]
+        side: Side | None = None
+        bound: float | None = None
+        if latent.kind == "capability" and len(own):
+            if (own >= 1.0).all():
+                side, bound = "at least", float(np.quantile(draws[:, i], 1.0 - BOUND))
+            elif (own <= 0.0).all():
+                side, bound = "at most", float(np.quantile(draws[:, i], BOUND))
+        text = ""
+        if bound is not None:
+            missing = "failure" if side == "at least" else "success"
+            text = f"{side} {figure(bound, node.sd / 10.0)}: no {missing} was seen"
+        elif not len(own):
+            text = "nothing that was played asks for it: this is the prior"
+        elif latent.kind == "capability" and not is_share(latent):
+            text = _ends(node, latent.prior.low, latent.prior.high)
+        made[node.name] = NodeNote(side, bound, text)
+    return made
+
+
+def _ends(node: NodeSummary, low: float, high: float) -> str:
+    """Whether the interval reaches an end of the range, in words."""
+    if not np.isfinite(high - low):
+        return ""
+    near = _NEAR * (high - low)
+    bottom, top = node.hdi[0] <= low + near, node.hdi[1] >= high - near
+    if bottom and top:
+        return "its interval spans the whole range"
+    if top:
+        return f"reaches the end of its range, {high:g}: what is beyond is not measured"
+    if bottom:
+        return f"reaches the start of its range, {low:g}: what is below is not measured"
+    return ""

@@ -1,0 +1,129 @@
+"""The verdict on the agent of an adaptive test, from its learner."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import asdict, replace
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.layouts.adaptive.learner import Learner
+from animalcat.layouts.checking.screening import NOT_READ
+from animalcat.layouts.explaining.episode import Explanation, explain
+from animalcat.layouts.explaining.kinds import Played
+from animalcat.layouts.explaining.limits import thinned
+from animalcat.layouts.explaining.prediction import Prediction, predicts
+from animalcat.layouts.explaining.verdict import DRAWS, Verdict, verdict
+from animalcat.layouts.reporting.profile import Profile
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+MISFITS: Final = 8
+"""Most strata that a profile names as misfits."""
+
+
+def played_by(learner: Learner, irrelevant: Collection[str] | None = None) -> Played:
+    """What a learner was told, with paradigms and all features.
+
+    Args:
+        learner: The learner.
+        irrelevant: Names of the features outside the layout that should not matter, such as
+            colours; by default all that the layout does not use.
+    """
+    bank, data, rows = learner.bank, learner.data(), learner.played
+    return Played(
+        data.features,
+        data.outcomes,
+        data.weights,
+        [bank.paradigms[row] for row in rows],
+        {name: column[rows] for name, column in bank.outside.items()},
+        frozenset(bank.outside) if irrelevant is None else irrelevant,
+    )
+
+
+def verdict_of(
+    learner: Learner,
+    profile: Profile,
+    draws: Floats | None = None,
+    irrelevant: Collection[str] | None = None,
+) -> tuple[Profile, Verdict]:
+    """Make the verdict that ends a profile.
+
+    Args:
+        learner: The learner that was told the outcomes.
+        profile: Its profile, of the live posterior or of a fit.
+        draws: (draws, latents) of the fit, if the profile is of one.
+        irrelevant: As for `played_by`.
+
+    Returns:
+        The profile with what belongs beside its estimates, and the verdict. A capability is not to
+        be read if the layout predicts the agent worse than the agent's own average does.
+    """
+    bank, posterior = learner.bank, learner.posterior
+    found = prediction_of(learner, draws)
+    if found.standing == "worse" and not learner.contradicted:
+        profile = replace(profile, status=dict.fromkeys(profile.status, NOT_READ))
+    made = verdict(
+        profile,
+        posterior.particles if draws is None else draws,
+        played_by(learner, irrelevant),
+        bank.features[~bank.offered],
+        weights=posterior.weights if draws is None else None,
+        misfit=learner.misfit,
+        prediction=found,
+    )
+    profile = replace(
+        profile, notes=made.notes, predicts=found.to_dict(), misfits=misfits_of(learner)
+    )
+    return profile, made
+
+
+def prediction_of(learner: Learner, draws: Floats | None = None) -> Prediction:
+    """Tell whether the layout predicts the agent of a learner.
+
+    Args:
+        learner: The learner that was told the outcomes.
+        draws: (draws, latents) of a fit to them; by default those of the live posterior.
+    """
+    posterior = learner.posterior
+    some = (
+        thinned(posterior.particles, posterior.weights, DRAWS)
+        if draws is None
+        else thinned(draws, None, DRAWS)
+    )
+    return predicts(learner.layout, learner.forecasts, some)
+
+
+def misfits_of(learner: Learner, most: int = MISFITS) -> list[dict[str, Any]]:
+    """Where predictions fail while an alarm stands, as JSON values, most evidence first.
+
+    Args:
+        learner: The learner that was told the outcomes.
+        most: Most strata that are given.
+    """
+    return [asdict(one) for one in learner.suspects[:most]]
+
+
+def explain_of(learner: Learner, instance: str, outcome: float) -> Explanation:
+    """Explain an episode by the learner's posterior.
+
+    Args:
+        learner: The learner that was told the outcomes.
+        instance: Name of the episode's instance.
+        outcome: Its outcome as a share of its maximum: 1 for success, 0 for failure.
+
+    Raises:
+        KeyError: There is no such instance.
+    """
+    bank, posterior = learner.bank, learner.posterior
+    return explain(
+        bank,
+        posterior.particles,
+        learner.features_of(instance),
+        outcome,
+        instance=instance,
+        weights=posterior.weights,
+        played=[bank.names[row] for row in learner.played],
+    )

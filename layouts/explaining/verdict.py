@@ -1,0 +1,348 @@
+"""The verdict on an agent: two to five sentences, all made from the posterior."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.layouts.explaining.kinds import (
+    LEARNT,
+    NAMED,
+    WEAK,
+    KindFound,
+    Played,
+    Rival,
+    find_kind,
+)
+from animalcat.layouts.explaining.limits import Costs, as_shares, costs, thinned
+from animalcat.layouts.explaining.notes import notes
+from animalcat.layouts.explaining.prediction import Prediction
+from animalcat.layouts.explaining.wording import Scale, figure, is_share, percent, scale_of
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.summary import NodeSummary
+from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.reporting.profile import NodeNote, Profile
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+DRAWS: Final = 500
+"""Draws from which kinds are computed."""
+_JUDGED: Final = 200
+"""Draws with which the battery is predicted."""
+_INSTANCES: Final = 300
+"""Most instances of the battery that are predicted, at equal distances in its order."""
+_MOST: Final = 3
+"""Most nodes that one sentence names."""
+_SURE: Final = 0.9
+"""Probability of one sign from which a bias is named."""
+_LEAST_NOISE: Final = 0.02
+"""Least lower end of the interval of noise that is named."""
+_NOISY: Final = 0.1
+"""Share of outcomes from which noise is named."""
+
+
+@dataclass(frozen=True)
+class Fails:
+    """What would most likely make the agent fail on the battery.
+
+    Attributes:
+        share: Expected share of the battery's instances that it fails.
+        by: The node without whose limit it would fail least; empty if no node matters.
+        without: Expected share that it would still fail then.
+    """
+
+    share: float
+    by: str
+    without: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a posterior says about an agent, in words.
+
+    Attributes:
+        sentences: Two to five plain sentences.
+        found: The kind of the agent, with its probability.
+        fails: What would most likely make it fail.
+        notes: What must be known beside each node's estimate, by node.
+    """
+
+    sentences: tuple[str, ...]
+    found: KindFound
+    fails: Fails
+    notes: Mapping[str, NodeNote]
+
+    @property
+    def text(self) -> str:
+        """The sentences as one paragraph."""
+        return " ".join(self.sentences)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Convert to JSON values, as the schema "profile" documents them."""
+        found = self.found
+        return {
+            "sentences": list(self.sentences),
+            "kind": found.kind,
+            "probability": found.probability,
+            "probabilities": dict(found.probabilities),
+            "why_unclear": found.why,
+            "weakness": found.weakness,
+            "depends_on": None if found.rival is None else _rival_dict(found.rival),
+            "fails": asdict(self.fails),
+        }
+
+
+def verdict(
+    profile: Profile,
+    draws: Floats,
+    played: Played,
+    battery: npt.ArrayLike,
+    *,
+    weights: Floats | None = None,
+    misfit: str = "",
+    prediction: Prediction | None = None,
+) -> Verdict:
+    """Make the verdict.
+
+    Args:
+        profile: The profile; its nodes are what is said.
+        draws: (draws, latents) of the same posterior: `FitResult.flat_draws`, or the particles.
+        played: What was played.
+        battery: (instances, features) on which success is predicted; what was played if empty.
+        weights: (draws,), as `LivePosterior.weights`; equal if not given.
+        misfit: Where predictions fail, if an alarm stands; else empty.
+        prediction: Whether the layout predicts this agent, if that is known.
+    """
+    layout = profile.layout
+    nodes = list(profile.nodes)
+    some = thinned(draws, weights, DRAWS)
+    instances = np.asarray(battery, np.float64).reshape(-1, len(layout.features))
+    instances = _spread(instances if len(instances) else np.asarray(played.features, np.float64))
+    noted = notes(layout, nodes, some, played)
+    cost = costs(layout, thinned(some, None, _JUDGED), instances)
+    found = find_kind(layout, some, played, cost)
+    fails = _fails(cost)
+    said: list[str] = []
+    worse = prediction is not None and prediction.standing == "worse"
+    trusted = not (misfit or worse) and (
+        bool(profile.diagnostics["converged"]) or _is_live(profile)
+    )
+    if misfit:
+        said.append(
+            f"The layout does not describe this agent {misfit}: its capabilities are not to be "
+            "read."
+        )
+    elif prediction is not None and worse:
+        said.append(prediction.text)
+    elif not trusted:
+        said.append("The fit has not converged: no number of it is to be relied on.")
+    if not len(played):
+        said.append("Nothing was played, so this is what was assumed before.")
+    else:
+        said.append(_passed(layout, played))
+    if trusted and len(played):
+        said += _abilities(layout, nodes, noted, cost, instances)
+        said += _others(layout, nodes, some)
+        said.append(_failing(layout, fails, failed=_failures(layout, played)))
+    elif found.rival is not None and found.rival.probability >= NAMED:
+        said.append(_by_rival(found.rival))
+    said.append(_kind(layout, found))
+    return Verdict(tuple(_short(said)), found, fails, noted)
+
+
+def _short(said: Sequence[str]) -> list[str]:
+    """At most five sentences: what passed goes into one with what follows."""
+    if len(said) <= 5:
+        return list(said)
+    first = f"{said[0].removesuffix('.')}; {said[1][0].lower()}{said[1][1:]}"
+    return [first, *said[2:]]
+
+
+def _is_live(profile: Profile) -> bool:
+    return profile.diagnostics.get("engine") == "smc"
+
+
+def _spread(instances: Floats) -> Floats:
+    rows = np.linspace(0, len(instances) - 1, min(len(instances), _INSTANCES)).round()
+    return instances[rows.astype(np.int64)]
+
+
+def _passed(layout: Layout, played: Played) -> str:
+    evaluator = Evaluator(layout)
+    y = as_shares(
+        layout, evaluator.columns(played.features), np.asarray(played.outcomes, np.float64)
+    )
+    y = y[np.isfinite(y)]
+    if not np.isin(y, (0.0, 1.0)).all():
+        return f"It reached {percent(float(y.mean()))} of what could be reached in {len(y)} arenas."
+    number = int(y.sum())
+    if number == len(y):
+        return f"It passed all {len(y)} arenas, so its limits were not found."
+    if not number:
+        return f"It passed none of {len(y)} arenas, so what it can do was not found."
+    return f"It passed {number} of {len(y)} arenas."
+
+
+def _abilities(
+    layout: Layout,
+    nodes: Sequence[NodeSummary],
+    noted: Mapping[str, NodeNote],
+    cost: Costs,
+    instances: Floats,
+) -> list[str]:
+    """What it can do, what it cannot, and of what nothing was learnt."""
+    weak = (cost.alone >= WEAK).mean(axis=1)
+    can: list[str] = []
+    cannot: list[str] = []
+    unknown: list[str] = []
+    left = [node.sd / latent.prior.sd for node, latent in zip(nodes, layout.latents, strict=True)]
+    order = sorted(layout.capabilities, key=lambda i: left[i])
+    for i in order:
+        node, note = nodes[i], noted[nodes[i].name]
+        if left[i] >= LEARNT and note.side is None:
+            unknown.append(node.name)
+            continue
+        scale = scale_of(layout, i, instances)
+        short = weak[i] >= NAMED and note.side != "at least" and not scale.full(node)
+        (cannot if short else can).append(_ability(scale, node, note))
+    made: list[str] = []
+    if can:
+        made.append(f"It {_listed(can)}.")
+    if cannot:
+        made.append(f"Its weaker side{'s' * (len(cannot) > 1)}: it {_listed(cannot)}.")
+    if unknown:
+        made.append(f"Little was learnt of {_names(unknown)}.")
+    return made if len(made) < 3 else [made[0], f"{made[1].removesuffix('.')}; {_lower(made[2])}"]
+
+
+def _ability(scale: Scale, node: NodeSummary, note: NodeNote) -> str:
+    if note.bound is None or note.side is None:
+        return scale.say(node)
+    return scale.bounded(node, note.side, note.bound)
+
+
+def _others(layout: Layout, nodes: Sequence[NodeSummary], draws: Floats) -> list[str]:
+    """Biases that are sure of their sign, and noise that matters."""
+    said: list[str] = []
+    for i, latent in enumerate(layout.latents):
+        node = nodes[i]
+        if latent.kind == "bias" and latent.prior.low < 0.0 < latent.prior.high:
+            above = float((draws[:, i] > 0.0).mean())
+            if max(above, 1.0 - above) >= _SURE:
+                said.append(f"it has a bias, {_value(node)}")
+        elif (
+            latent.kind == "robustness"
+            and is_share(latent)
+            and node.mean >= _NOISY
+            and node.hdi[0] >= _LEAST_NOISE
+        ):
+            low, high = node.hdi
+            said.append(
+                f"nothing explains {percent(node.mean)} of its outcomes "
+                f"(90 %: {100 * low:.0f} to {percent(high)})"
+            )
+    return [f"{_upper(_listed(said))}."] if said else []
+
+
+def _value(node: NodeSummary) -> str:
+    unit = "" if node.unit == "1" else f" {node.unit}"
+    low, high = (figure(end, node.sd) for end in node.hdi)
+    return f"{node.name} {figure(node.mean, node.sd)}{unit} (90 %: {low} to {high}{unit})"
+
+
+def _fails(cost: Costs) -> Fails:
+    share = 1.0 - float(cost.success.mean())
+    gain = cost.gain.mean(axis=(1, 2))
+    best = int(np.argmax(gain))
+    if gain[best] < 0.01:
+        return Fails(share, "", share)
+    return Fails(share, cost.layout.latents[best].name, share - float(gain[best]))
+
+
+def _failures(layout: Layout, played: Played) -> bool:
+    """Whether any failure, or any score below the highest, was seen."""
+    columns = Evaluator(layout).columns(played.features)
+    y = as_shares(layout, columns, np.asarray(played.outcomes, np.float64))
+    return bool((y < 1.0).any())
+
+
+def _failing(layout: Layout, fails: Fails, *, failed: bool) -> str:
+    if not failed:
+        return (
+            f"In arenas like these it is expected to pass {percent(1.0 - fails.share)} of the "
+            "time; nothing that was played says what would make it fail."
+        )
+    if not fails.by:
+        return f"In arenas like these it is expected to fail {percent(fails.share)} of the time."
+    node = next(latent for latent in layout.latents if latent.name == fails.by)
+    what = "its noise" if node.kind == "robustness" else f"its limit of {fails.by}"
+    if node.kind == "bias":
+        what = f"its bias ({fails.by})"
+    return (
+        f"In arenas like these it is expected to fail {percent(fails.share)} of the time, most "
+        f"likely by {what}: without that {percent(fails.without)} would be left."
+    )
+
+
+def _by_rival(rival: Rival) -> str:
+    low, high = rival.rates
+    return (
+        f"It passed {percent(high)} where {rival.name} is {rival.high}, and {percent(low)} where "
+        f"it is {rival.low}."
+    )
+
+
+def _kind(layout: Layout, found: KindFound) -> str:
+    sure = f"(probability {found.probability:.2f})"
+    rival = found.rival
+    if found.kind == "able":
+        return f"Its kind: able {sure}, with no weakness that these arenas show."
+    if found.kind == "single weakness":
+        where = found.weakness
+        if rival is not None and rival.role == "demand" and rival.probability >= NAMED:
+            low, high = rival.rates
+            where = (
+                f"it passed {percent(high)} where {rival.name} is {rival.high}, {percent(low)} "
+                f"where it is {rival.low}"
+            )
+        return f"Its kind: a single weakness {sure}, {where or 'which is not named'}."
+    if found.kind in ("fraudster", "context") and rival is not None:
+        noun = "apparatus" if found.kind == "context" else rival.name
+        what = (
+            f"a fraudster {sure}, whose success depends on {rival.name}, which should not matter"
+            if found.kind == "fraudster"
+            else f"a context agent {sure}, whose success depends on the apparatus"
+        )
+        low, high = rival.rates
+        return (
+            f"Its kind: {what}: it passed {percent(high)} where {noun} is {rival.high}, and "
+            f"{percent(low)} where it is {rival.low}."
+        )
+    return f"Its kind is unclear: {found.why}."
+
+
+def _rival_dict(rival: Rival) -> dict[str, Any]:
+    return {**asdict(rival), "rates": list(rival.rates)}
+
+
+def _listed(parts: Sequence[str]) -> str:
+    shown = list(parts[:_MOST])
+    if len(parts) > _MOST:
+        shown.append(f"{len(parts) - _MOST} more in the table")
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def _names(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _upper(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+def _lower(text: str) -> str:
+    return text[0].lower() + text[1:]

@@ -1,0 +1,199 @@
+"""What priors twice as wide would say, which shows how much of an estimate is the prior."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.layouts.adaptive.learner import Learner
+from animalcat.layouts.explaining.wording import figure, is_share
+from animalcat.layouts.inference.live import LivePosterior
+from animalcat.layouts.inference.summary import NodeSummary, summarise
+from animalcat.layouts.model.nodes import Latent
+from animalcat.layouts.model.priors import HalfNormal, Normal, Prior, ScaledBeta
+from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.reporting.profile import NodeNote, Profile, WiderPrior
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+_GOOD_K: Final = 0.7
+"""Shape of the tail of importance weights up to which they are relied on (Vehtari et al. 2024)."""
+_NEAR: Final = 0.02
+"""Distance from an end that would move, as a share of the range, at which a draw is near to it."""
+_RARE: Final = 0.01
+"""Share of draws near such an end up to which the data rule out what is beyond."""
+_MOVES: Final = 0.5
+"""By how many of its standard deviations a mean must move to be noted."""
+_WIDENS: Final = 1.25
+"""By what factor a standard deviation must grow to be noted."""
+
+
+def wider_prior(node: Latent) -> Prior | None:
+    """The prior of a capability, twice as wide.
+
+    A range that starts at 0 ends twice as far; another one grows at both ends. The shape of the
+    distribution over its range stays.
+
+    Returns:
+        None for biases and robustness, and for shares and chances, which have no more beyond
+        their ends.
+    """
+    prior = node.prior
+    if node.kind != "capability" or is_share(node):
+        return None
+    if isinstance(prior, Normal):
+        return Normal(prior.mean, 2.0 * prior.sd)
+    if isinstance(prior, HalfNormal):
+        return HalfNormal(2.0 * prior.scale)
+    if prior.low == 0.0:
+        return replace(prior, high=2.0 * prior.high)
+    half = prior.span / 2.0
+    return replace(prior, low=prior.low - half, high=prior.high + half)
+
+
+def with_wider(profile: Profile, learner: Learner, draws: Floats, seed: int) -> Profile:
+    """Add to a profile what priors twice as wide would say, and note where that differs.
+
+    Args:
+        profile: The profile of a fit.
+        learner: The learner that was told the outcomes.
+        draws: (draws, latents) of that fit.
+        seed: Seed of a second fit, if one is needed.
+    """
+    made = [wider_prior(node) for node in learner.layout.latents]
+    if not any(made) or not learner.n:
+        return profile
+    try:
+        found = _found(profile.nodes, learner, draws, made, seed)
+    except ValueError:  # the layout's formulas do not allow such values
+        return profile
+    notes = {**profile.notes}
+    for node, prior in zip(profile.nodes, made, strict=True):
+        wide = found[node.name]
+        if prior is None or not _differs(node, wide):
+            continue
+        digits = node.sd / 10.0
+        said = (
+            f"with a prior twice as wide: {figure(wide.mean, digits)} ± {figure(wide.sd, digits)}"
+        )
+        note = notes.get(node.name, NodeNote())
+        notes[node.name] = replace(note, text="; ".join(filter(None, (note.text, said))))
+    return replace(profile, wider=found, notes=notes)
+
+
+def _differs(node: NodeSummary, wide: WiderPrior) -> bool:
+    return abs(wide.mean - node.mean) > _MOVES * node.sd or wide.sd > _WIDENS * node.sd
+
+
+def _found(
+    nodes: Sequence[NodeSummary],
+    learner: Learner,
+    draws: Floats,
+    made: Sequence[Prior | None],
+    seed: int,
+) -> dict[str, WiderPrior]:
+    layout = learner.layout
+    if _ruled_out(layout, draws, made):
+        log_weights = _log_weights(layout, draws, made)
+        if not np.ptp(log_weights):
+            return {node.name: WiderPrior(node.mean, node.sd, node.hdi, "same") for node in nodes}
+        weights = _smoothed(log_weights)
+        if weights is not None:
+            ess = np.full(len(nodes), 1.0 / np.sum(weights**2))
+            again = summarise(layout, draws, weights, ess)
+            return {one.name: WiderPrior(one.mean, one.sd, one.hdi, "reweighted") for one in again}
+    latents = [
+        node if prior is None else replace(node, prior=prior)
+        for node, prior in zip(layout.latents, made, strict=True)
+    ]
+    posterior = LivePosterior(replace(layout, latents=tuple(latents)), seed)
+    data = learner.data()
+    posterior.update_all(data.features, data.outcomes)
+    posterior.reweigh(data.weights)
+    return {
+        one.name: WiderPrior(one.mean, one.sd, one.hdi, "refitted") for one in posterior.summary()
+    }
+
+
+def _ruled_out(layout: Layout, draws: Floats, made: Sequence[Prior | None]) -> bool:
+    """Whether the data rule out the values that wider priors add, at every end that moves.
+
+    Draws cannot be weighed to where none of them is, and weights would not show it.
+    """
+    for i, (node, prior) in enumerate(zip(layout.latents, made, strict=True)):
+        old = node.prior
+        if not isinstance(prior, ScaledBeta) or not isinstance(old, ScaledBeta):
+            continue
+        near = _NEAR * old.span
+        beyond = draws[:, i] >= old.high - near
+        if prior.low < old.low:
+            beyond |= draws[:, i] <= old.low + near
+        if float(beyond.mean()) > _RARE:
+            return False
+    return True
+
+
+def _log_weights(layout: Layout, draws: Floats, made: Sequence[Prior | None]) -> Floats:
+    """Logarithms of the ratios of the wider prior's density to the prior's, (draws,)."""
+    total = np.zeros(len(draws))
+    for i, (node, prior) in enumerate(zip(layout.latents, made, strict=True)):
+        if prior is not None:
+            total += _log_density(prior, draws[:, i]) - _log_density(node.prior, draws[:, i])
+    return total
+
+
+def _log_density(prior: Prior, values: Floats) -> Floats:
+    """Logarithm of a prior's density, up to a constant."""
+    if isinstance(prior, Normal):
+        return -0.5 * ((values - prior.mean) / prior.sd) ** 2
+    if isinstance(prior, HalfNormal):
+        return -0.5 * (values / prior.scale) ** 2
+    share = np.clip((values - prior.low) / prior.span, 1e-12, 1.0 - 1e-12)
+    return (prior.alpha - 1.0) * np.log(share) + (prior.beta - 1.0) * np.log1p(-share)
+
+
+def _smoothed(log_weights: Floats) -> Floats | None:
+    """Pareto-smoothed weights, summing to 1; None if their tail is too heavy to rely on.
+
+    The largest weights are replaced by quantiles of the generalised Pareto distribution that fits
+    them (Vehtari, Simpson, Gelman, Yao and Gabry 2024, Pareto smoothed importance sampling).
+    """
+    size = len(log_weights)
+    weights = np.exp(log_weights - log_weights.max())
+    count = int(min(size / 5.0, 3.0 * np.sqrt(size)))
+    order = np.argsort(weights)
+    tail, cut = order[-count:], weights[order[-count - 1]]
+    above = weights[tail] - cut
+    if above[0] <= 0.0:  # many equal weights: there is no tail
+        return weights / weights.sum()
+    k, scale = _pareto(above)
+    if k > _GOOD_K:
+        return None
+    places = (np.arange(count) + 0.5) / count
+    excess = -np.log1p(-places) if abs(k) < 1e-9 else np.expm1(-k * np.log1p(-places)) / k
+    weights[tail] = np.minimum(cut + scale * excess, 1.0)
+    return weights / weights.sum()
+
+
+def _pareto(values: Floats) -> tuple[float, float]:
+    """Shape and scale of the generalised Pareto distribution of some sorted values above 0.
+
+    It is the estimate of Zhang and Stephens (2009): the posterior mean of b = -k / scale over a
+    grid, under a weak prior that the data set.
+    """
+    n = len(values)
+    grid = 30 + int(np.sqrt(n))
+    quarter = values[max(0, int(n / 4.0 + 0.5) - 1)]
+    b: Floats = 1.0 / values[-1] + (1.0 - np.sqrt(grid / (np.arange(1, grid + 1) - 0.5))) / (
+        3.0 * quarter
+    )
+    shapes = np.log1p(-b[:, np.newaxis] * values).mean(axis=1)
+    profile = n * (np.log(-b / shapes) - shapes - 1.0)
+    weight = np.exp(profile - profile.max())
+    mean = float(b @ weight / weight.sum())
+    k = float(np.mean(np.log1p(-mean * values)))
+    return k, -k / mean

@@ -1,0 +1,230 @@
+"""How values of nodes are read: in the unit of the feature that asks for them, and in words."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.inference.summary import NodeSummary
+from animalcat.layouts.model.nodes import Latent
+from animalcat.layouts.model.spec import Layout
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+PHRASES: Final[Mapping[str, str]] = {
+    "rewardDistance": "finds goals up to {} away",
+    "goalDistance": "finds goals up to {} away",
+    "wayLength": "walks ways of up to {}",
+    "rewardSize": "sees goals down to {} across",
+    "goalSize": "sees goals down to {} across",
+    "timeUnderOcc": "remembers a hidden goal for up to {}",
+    "hiddenStanding": "remembers a hidden goal for up to {}",
+    "numPositions": "keeps track of up to {} hiding places",
+    "wayTurns": "masters ways with up to {} turns",
+    "rewards": "collects up to {} rewards",
+}
+"""How success half of the time is said, by the feature that asks most for it. Features that are not
+here are named by what they are."""
+_STEPS: Final = 400
+_MULTIPLE: Final = re.compile(r"([0-9.]+) (\S.*)")
+
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """How the values of a node are read.
+
+    Attributes:
+        phrase: What it can do, with a gap for the value: "finds goals up to {} away".
+        unit: Unit of the value; empty where there is none, "%" for a share.
+        convert: Turns values of the node into values in this unit.
+        rising: Whether a more able agent has a larger value.
+        feature: The feature by which a capability is read; empty if by none.
+        margin: Whether the value is where success and failure are equally likely.
+        low: Least value that any instance can ask for.
+        high: Largest such value.
+    """
+
+    phrase: str
+    unit: str
+    convert: Callable[[float], float]
+    rising: bool = True
+    feature: str = ""
+    margin: bool = False
+    low: float = -math.inf
+    high: float = math.inf
+
+    def say(self, node: NodeSummary) -> str:
+        """Say what a node's estimate and interval mean."""
+        ends = sorted(self.convert(end) for end in node.hdi)
+        value = self.convert(node.mean)
+        width = (ends[1] - ends[0]) / 3.3
+        if self.full(node):
+            return (
+                f"{self.fill(figure(value, 0.0))}, as hard as it gets, more than half of the time"
+            )
+        low, high = (figure(end, width) for end in ends)
+        interval = f"90 %: {low} to {_with(high, self.unit)}"
+        return f"{self.fill(figure(value, width))}{self.rate} ({interval})"
+
+    def full(self, node: NodeSummary) -> bool:
+        """Whether the estimate is at or beyond what the hardest instance asks for."""
+        return self.margin and self.convert(node.mean) == (self.high if self.rising else self.low)
+
+    def bounded(self, node: NodeSummary, side: str, bound: float) -> str:
+        """Say what evidence from one side means: "finds goals up to at least 21 m away"."""
+        ends = [self.convert(end) for end in node.hdi]
+        value = figure(self.convert(bound), abs(ends[1] - ends[0]) / 3.3)
+        own = side if self.rising else "at most" if side == "at least" else "at least"
+        missing = "failure" if side == "at least" else "success"
+        return f"{self.fill(f'{own} {value}')}{self.rate} (no {missing} was seen)"
+
+    def fill(self, value: str) -> str:
+        """Put a value into the phrase, with its unit."""
+        return self.phrase.format(_with(value, self.unit))
+
+    @property
+    def rate(self) -> str:
+        """How often: half of the time where the value is that of a margin."""
+        return " half of the time" if self.margin else ""
+
+
+def scale_of(layout: Layout, index: int, features: Floats | None = None) -> Scale:
+    """Find how the values of one node are read.
+
+    A capability with a margin is read in the unit of the feature that asks most for it, if its
+    demand can be turned round; the other features are at their lowest, or else as in the middle of
+    the given instances.
+
+    Args:
+        layout: The layout.
+        index: Column of the node among the latents.
+        features: (instances, features), for instance those of a battery.
+    """
+    node = layout.latents[index]
+    if node.kind == "capability":
+        found = _by_feature(layout, index, features)
+        if found is not None:
+            return found
+    about = described(node)
+    if is_share(node):
+        chance = re.fullmatch(r"chance to (\w+)(.*)", about)
+        phrase = f"has a {about or node.name} of {{}}"
+        if chance:
+            verb = f"{chance[1]}es" if chance[1].endswith("o") else f"{chance[1]}s"
+            phrase = f"{verb}{chance[2]} {{}} of the time"
+        return Scale(phrase, "%", lambda value: 100.0 * value)
+    factor, unit = plain_unit(node.unit)
+    phrase = f"has a {node.name} ({about}) of {{}}" if about else f"has a {node.name} of {{}}"
+    return Scale(phrase, unit, lambda value: factor * value)
+
+
+def is_share(node: Latent) -> bool:
+    """Whether the node is a share or a chance, from 0 to 1, which has no more beyond its ends."""
+    return node.unit == "1" and (node.prior.low, node.prior.high) == (0.0, 1.0)
+
+
+def described(node: Latent) -> str:
+    """What a node is, in a few words: the beginning of its explanation."""
+    return re.split(r"[;:]|, in units", node.about)[0].strip()
+
+
+def plain_unit(unit: str) -> tuple[float, str]:
+    """Split a unit that is a multiple into the factor and the unit: "10 m" is 10 and "m"."""
+    found = _MULTIPLE.fullmatch(unit)
+    if found and not found[2].startswith(("lg", "ln", "log")):
+        return float(found[1]), found[2]
+    return 1.0, "" if unit == "1" else unit
+
+
+def figure(value: float, width: float) -> str:
+    """A number with no more digits than a standard deviation of that width gives a meaning to."""
+    most = 2 - math.floor(math.log10(abs(value))) if value else 2
+    digits = min(-math.floor(math.log10(width)), most) if width > 0.0 else most
+    shown = f"{value:.{max(0, digits)}f}"
+    if width <= 0.0 and "." in shown:
+        shown = shown.rstrip("0").rstrip(".")
+    return "0" if float(shown) == 0.0 else shown
+
+
+def percent(share: float) -> str:
+    """A share in per cent."""
+    return f"{100.0 * share:.0f} %"
+
+
+def _with(value: str, unit: str) -> str:
+    return f"{value} {unit}".rstrip()
+
+
+def _by_feature(layout: Layout, index: int, features: Floats | None) -> Scale | None:
+    """Read a capability by its main feature; None if no feature alone decides its demand."""
+    lowest = _opened(layout, np.array([f.low for f in layout.features]))
+    typical = lowest
+    if features is not None and len(features):
+        typical = _opened(layout, np.nanmedian(features, axis=0))
+    found = _main_feature(layout, index, typical)
+    if found is None:
+        return None
+    feature, values, demand = found
+    pure = _demands_along(layout, index, lowest, feature)
+    return _read_by(layout, feature, values, demand if pure is None else pure)
+
+
+def _opened(layout: Layout, row: Floats) -> Floats:
+    """The row with every gate open."""
+    row = row.copy()
+    row[[layout.feature_names.index(name) for name in layout.gates]] = 1.0
+    return row
+
+
+def _main_feature(layout: Layout, index: int, base: Floats) -> tuple[int, Floats, Floats] | None:
+    """The feature that changes the demand most, with its values and the demand at each."""
+    best: tuple[int, Floats, Floats] | None = None
+    for k, feature in enumerate(layout.features):
+        if feature.name in layout.gates or not math.isfinite(feature.high - feature.low):
+            continue
+        demand = _demands_along(layout, index, base, k)
+        if demand is not None and (best is None or np.ptp(demand) > np.ptp(best[2])):
+            best = (k, np.linspace(feature.low, feature.high, _STEPS), demand)
+    return best
+
+
+def _demands_along(layout: Layout, index: int, base: Floats, k: int) -> Floats | None:
+    """Demand on a capability over the range of one feature; None if it does not rise or fall."""
+    evaluator = Evaluator(layout)
+    rows = np.tile(base, (_STEPS, 1))
+    rows[:, k] = np.linspace(layout.features[k].low, layout.features[k].high, _STEPS)
+    place = layout.capabilities.index(index)
+    demand = evaluator.demands(evaluator.columns(rows))[:, place]
+    steps = np.diff(demand)
+    steady = bool((steps >= 0.0).all() or (steps <= 0.0).all())
+    return demand if np.isfinite(demand).all() and steady and np.ptp(demand) > 0.0 else None
+
+
+def _read_by(layout: Layout, k: int, values: Floats, demand: Floats) -> Scale:
+    feature = layout.features[k]
+    rising = bool(demand[-1] > demand[0])
+    x, y = (demand, values) if rising else (demand[::-1], values[::-1])
+    x, first = np.unique(x, return_index=True)
+    y = y[first]
+    phrase = PHRASES.get(feature.name)
+    if phrase is None:
+        about = feature.about or feature.name
+        phrase = f"masters {about} {'up' if rising else 'down'} to {{}}"
+    unit = "" if feature.unit == "1" else feature.unit
+    return Scale(
+        phrase,
+        unit,
+        lambda value: float(np.interp(value, x, y)),
+        rising,
+        feature=feature.name,
+        margin=True,
+        low=float(y.min()),
+        high=float(y.max()),
+    )

@@ -1,0 +1,8 @@
+"""Who may do what on a server.
+
+`callers` are those who call. `tokens` keeps the tokens that prove who they are, `tickets` makes
+what an agent's process shows for one session, and `rates` says how often a caller may call. `rules`
+is the table of what each role may call, and `gate` holds every call against it. `certificates`
+makes certificates for TLS, and `made` remembers which sessions a
+token has made.
+"""

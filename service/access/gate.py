@@ -1,0 +1,336 @@
+"""Holds every call against the table of rules, and agents to their own sessions."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import grpc
+
+from animalcat import names
+from animalcat.service.access.callers import MACHINE, Caller, Role, present
+from animalcat.service.access.made import MadeSessions
+from animalcat.service.access.rates import Rates
+from animalcat.service.access.rules import RULES, Own, Rule
+from animalcat.service.access.tickets import Tickets
+from animalcat.service.access.tokens import FOLDER, Quota, TokenError, Tokens
+from animalcat.service.errors import KINDS, Code, ServiceError
+from animalcat.service.model import Session
+from animalcat.v1 import sessions_pb2
+
+log = logging.getLogger(__name__)
+
+REVIEW_SECONDS: Final = 1.0
+"""How often it is looked whether the token of an open stream is still good."""
+_BEARER: Final = "Bearer "
+_TICKET_QUOTA: Final = Quota(calls_per_second=50.0, streams=64)
+"""What a ticket may ask for: one stream for each slot of a session."""
+_NO_TOKEN: Final = (
+    "this server asks for a token: give token= or --token, or set ANIMALCAT_TOKEN. Whoever runs "
+    "the server makes one with: animalcat token create"
+)
+_CREATING: Final = frozenset(
+    {"/animalcat.v1.Sessions/CreateSession", "/animalcat.v1.Campaigns/CreateCampaign"}
+)
+"""Calls that count towards a token's sessions."""
+
+
+class KnowsSessions(Protocol):
+    """Has the sessions of the server."""
+
+    async def session(self, session: str) -> Session:
+        """Return a session; raise `ServiceError` if there is none."""
+        ...
+
+
+class Gate:
+    """What decides who may call; used on one event loop only."""
+
+    def __init__(self, data: Path, sessions: KnowsSessions) -> None:
+        """Read the key of tickets.
+
+        Args:
+            data: The data directory.
+            sessions: Has the sessions.
+        """
+        self.tickets = Tickets(data)
+        self.tokens = Tokens(data)
+        self._sessions = sessions
+        self._rates = Rates()
+        self._made = MadeSessions(data / FOLDER)
+        self._creating: dict[str, asyncio.Lock] = {}
+
+    def identify(self, shown: str | None, *, open_to_machine: bool) -> Caller:
+        """Return who calls.
+
+        Args:
+            shown: The header `authorization`; None if there is none.
+            open_to_machine: Whether whoever shows nothing is admitted as of this machine.
+
+        Raises:
+            ServiceError: What is shown is no good token or ticket, or nothing is and must be.
+        """
+        if not shown:
+            if open_to_machine:
+                return MACHINE
+            raise ServiceError(Code.NO_TOKEN, _NO_TOKEN)
+        text = shown.removeprefix(_BEARER).strip()
+        if (caller := self.tickets.caller(text)) is not None:
+            return caller
+        try:
+            token = self.tokens.find(text)
+            ended = "" if token is None else token.ended(self.tokens.now())
+        except TokenError as error:
+            log.error("%s", error)
+            raise ServiceError(Code.ACCESS_CLOSED) from error
+        if token is None or ended:
+            why = f"was {ended}" if ended == "revoked" else "has expired" if ended else "is unknown"
+            raise ServiceError(
+                Code.BAD_TOKEN, f"the token {why}; ask whoever runs the server for another"
+            )
+        return token.caller
+
+    def admit(self, method: str, caller: Caller) -> Rule:
+        """Return the rule of a call, if the caller may make it at all.
+
+        Raises:
+            ServiceError: It may not, or it calls too often.
+        """
+        rule = RULES.get(method, Rule())
+        if rule.public:
+            return rule
+        if caller.role not in rule.roles:
+            raise ServiceError(
+                Code.FORBIDDEN,
+                f"a token for {_A[caller.role]} may not call {method.rpartition('/')[2]}",
+            )
+        if caller is not MACHINE:
+            self._rates.call(caller.id, self._quota(caller))
+        return rule
+
+    async def check_session(self, caller: Caller, session: str) -> None:
+        """Check that a caller may deal with a session.
+
+        An agent is told the same of a session of others as of one that does not exist.
+
+        Raises:
+            ServiceError: It may not.
+        """
+        if caller.role is not Role.AGENT:
+            return
+        with suppress(ServiceError):
+            if caller.plays(await self._sessions.session(session)):
+                return
+        raise ServiceError(
+            Code.UNKNOWN_SESSION, f"no session named {session!r} is yours to play; check its name"
+        )
+
+    async def serve(
+        self,
+        rule: Rule,
+        method: str,
+        caller: Caller,
+        work: Callable[[Any, Any], Awaitable[Any]],
+        request: Any,
+        context: Any,
+        *,
+        stream: bool,
+    ) -> Any:
+        """Do the work of a call for a caller that was admitted.
+
+        Args:
+            rule: The rule of the call.
+            method: Its full name.
+            caller: Who calls.
+            work: The servicer's method.
+            request: Its first argument.
+            context: Its second argument.
+            stream: Whether it is a stream of frames in any direction.
+
+        Raises:
+            ServiceError: The caller may not deal with what the request is about, asks for too
+                much, or shows a token that is no longer good.
+        """
+        present.set(caller)
+        if caller is MACHINE:
+            return await work(request, context)
+        if rule.own is Own.NAMED:
+            await self.check_session(caller, names.parse_session(request.name))
+        if stream:
+            with self._rates.stream(caller.id, self._quota(caller)):
+                return await self._while_good(caller, work(request, context))
+        if method in _CREATING:
+            return await self._create(caller, work, request, context)
+        answer = await work(request, context)
+        return _shown_to_agent(answer) if caller.role is Role.AGENT else answer
+
+    async def _create(
+        self,
+        caller: Caller,
+        work: Callable[[Any, Any], Awaitable[Any]],
+        request: Any,
+        context: Any,
+    ) -> Any:
+        """Have sessions made, if the caller's quota has room for them, and count them."""
+        quota = self._quota(caller)
+        async with self._creating.setdefault(caller.id, asyncio.Lock()):
+            made = self._made.of(caller.id)
+            if quota.sessions:
+                wanted = (
+                    1
+                    if isinstance(request, sessions_pb2.CreateSessionRequest)
+                    else len(request.spec.agents)
+                )
+                going_on = [one for one in made if await self._goes_on(one)]
+                if len(going_on) + wanted > quota.sessions:
+                    raise ServiceError(
+                        Code.QUOTA_USED,
+                        f"this token may have {quota.sessions} sessions that are not over, and has "
+                        f"{len(going_on)}; cancel or finish some",
+                        retry_seconds=60.0,
+                    )
+                made = going_on
+            answer = await work(request, context)
+            sessions: Sequence[sessions_pb2.Session] = (
+                [answer.session]
+                if isinstance(answer, sessions_pb2.CreateSessionResponse)
+                else answer.campaign.sessions
+            )
+            if quota.sessions:
+                new = [one.name.rpartition("/")[2] for one in sessions]
+                self._made.keep(caller.id, [*made, *new])
+        return answer
+
+    async def _goes_on(self, session: str) -> bool:
+        with suppress(ServiceError):
+            return not (await self._sessions.session(session)).state.over
+        return False
+
+    async def _while_good(self, caller: Caller, call: Awaitable[Any]) -> Any:
+        """Do the work of a stream until it ends, or the caller's token does."""
+        work = asyncio.ensure_future(call)
+        try:
+            while True:
+                await asyncio.wait({work}, timeout=REVIEW_SECONDS)
+                if work.done():
+                    return work.result()
+                if not self._still_good(caller):
+                    raise ServiceError(
+                        Code.BAD_TOKEN, "the token was revoked or has expired meanwhile"
+                    )
+        finally:
+            if not work.done():
+                work.cancel()
+                await asyncio.wait({work})
+
+    def _still_good(self, caller: Caller) -> bool:
+        if caller.id.startswith("ticket"):
+            return True  # looked at when it was shown; the session's end ends it
+        with suppress(TokenError):
+            return self.tokens.good(caller.id)
+        return False
+
+    def _quota(self, caller: Caller) -> Quota:
+        if caller.id.startswith("ticket"):
+            return _TICKET_QUOTA
+        with suppress(TokenError):
+            return self.tokens.quota(caller.id)
+        return Quota()
+
+
+class AccessInterceptor(grpc.aio.ServerInterceptor):
+    """Lets a call through to its servicer if the gate admits the caller.
+
+    It stands behind `ErrorInterceptor`, which turns the errors that it raises into statuses.
+    """
+
+    def __init__(self, gate: Gate, *, open_to_machine: bool) -> None:
+        """Guard one address of the server.
+
+        Args:
+            gate: Decides.
+            open_to_machine: Whether callers who show nothing are admitted as of this machine.
+        """
+        self._gate = gate
+        self._open = open_to_machine
+
+    async def intercept_service(
+        self,
+        continuation: Callable[
+            [grpc.HandlerCallDetails], Awaitable[grpc.RpcMethodHandler[Any, Any] | None]
+        ],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> grpc.RpcMethodHandler[Any, Any] | None:
+        """Guard the method, whichever of gRPC's four kinds it is."""
+        handler = await continuation(handler_call_details)
+        if handler is None:  # gRPC itself answers calls of unknown methods
+            return None
+        kind = next(kind for kind in KINDS if getattr(handler, kind) is not None)
+        method, work = handler_call_details.method, getattr(handler, kind)
+        shown = dict(handler_call_details.invocation_metadata or ()).get("authorization")
+        gate, rule = self._gate, RULES.get(method, Rule())
+        try:
+            if rule.public and not shown:
+                return handler
+            text = shown.decode() if isinstance(shown, bytes) else shown
+            caller = gate.identify(text, open_to_machine=self._open)
+            rule = gate.admit(method, caller)
+        except ServiceError as error:
+            return _refusing(handler, kind, error)
+        if rule.public or not inspect.iscoroutinefunction(work):
+            return handler  # health, and reflection, which is a generator
+
+        async def guarded(request: Any, context: Any) -> Any:
+            stream = kind != "unary_unary"
+            return await gate.serve(rule, method, caller, work, request, context, stream=stream)
+
+        return KINDS[kind](guarded, handler.request_deserializer, handler.response_serializer)
+
+
+def _refusing(
+    handler: grpc.RpcMethodHandler[Any, Any], kind: str, error: ServiceError
+) -> grpc.RpcMethodHandler[Any, Any]:
+    """Return a handler that answers every call with an error, whatever is in the call."""
+
+    async def refuse(request: Any, context: Any) -> Any:
+        raise error
+
+    return KINDS[kind](refuse, bytes, handler.response_serializer)
+
+
+_A: Final = {Role.AGENT: "an agent", Role.OPERATOR: "an operator", Role.VIEWER: "a viewer"}
+
+
+def _shown_to_agent(answer: Any) -> Any:
+    """Return an answer without what an agent must not know."""
+    if isinstance(answer, sessions_pb2.GetSessionResponse):
+        return sessions_pb2.GetSessionResponse(session=known_to_agent(answer.session))
+    if isinstance(answer, sessions_pb2.ListSessionsResponse):
+        return sessions_pb2.ListSessionsResponse(
+            sessions=map(known_to_agent, answer.sessions), next_page_token=answer.next_page_token
+        )
+    return sessions_pb2.ListSessionsResponse()
+
+
+def known_to_agent(session: sessions_pb2.Session) -> sessions_pb2.Session:
+    """Return a session as its agent may see it: what its welcome says, and where it stands."""
+    spec = session.spec
+    shown = sessions_pb2.SessionSpec(
+        agent=spec.agent,
+        observation_spec=spec.observation_spec if spec.HasField("observation_spec") else None,
+        stop=sessions_pb2.StoppingRule(max_episodes=spec.stop.max_episodes),
+        action_timeout_seconds=spec.action_timeout_seconds,
+        slots=spec.slots,
+    )
+    return sessions_pb2.Session(
+        name=session.name,
+        spec=shown,
+        state=session.state,
+        episodes=session.episodes,
+        create_time=session.create_time,
+    )

@@ -1,0 +1,82 @@
+"""Says how often and how much a caller may ask for, and when to come again."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from animalcat.service.access.tokens import Quota
+from animalcat.service.errors import Code, ServiceError
+
+STREAM_RETRY_SECONDS: Final = 5.0
+"""When to come again to open a stream if too many are open."""
+_MOST_KEPT: Final = 10_000
+"""Callers whose rates are remembered."""
+
+
+@dataclass(slots=True)
+class _Bucket:
+    """What is left of a rate, and when that was so."""
+
+    left: float
+    at: float
+
+
+class Rates:
+    """Counts calls and open streams by caller; used on one event loop only."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        """Begin with nothing counted.
+
+        Args:
+            now: Returns seconds that never go back.
+        """
+        self._now = now
+        self._buckets: dict[str, _Bucket] = {}
+        self._streams = Counter[str]()
+
+    def call(self, caller: str, quota: Quota) -> None:
+        """Count a call.
+
+        Raises:
+            ServiceError: The caller calls too often.
+        """
+        rate, most, now = quota.calls_per_second, 2 * max(1.0, quota.calls_per_second), self._now()
+        bucket = self._buckets.pop(caller, None) or _Bucket(most, now)
+        bucket.left = min(most, bucket.left + (now - bucket.at) * rate)
+        bucket.at = now
+        self._buckets[caller] = bucket  # last in order
+        while len(self._buckets) > _MOST_KEPT:
+            del self._buckets[next(iter(self._buckets))]
+        if bucket.left < 1:
+            raise ServiceError(
+                Code.TOO_MANY_CALLS,
+                f"this token may make {rate:g} calls a second",
+                retry_seconds=(1 - bucket.left) / rate,
+            )
+        bucket.left -= 1
+
+    @contextmanager
+    def stream(self, caller: str, quota: Quota) -> Generator[None]:
+        """Count a stream as open for the duration of the block.
+
+        Raises:
+            ServiceError: The caller has too many open already.
+        """
+        if self._streams[caller] >= quota.streams:
+            raise ServiceError(
+                Code.TOO_MANY_CALLS,
+                f"this token may have {quota.streams} streams open at once; close one",
+                retry_seconds=STREAM_RETRY_SECONDS,
+            )
+        self._streams[caller] += 1
+        try:
+            yield
+        finally:
+            self._streams[caller] -= 1
+            if not self._streams[caller]:
+                del self._streams[caller]

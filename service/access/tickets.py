@@ -1,0 +1,80 @@
+"""Makes tickets: what the process of an agent shows to play one session and do nothing else.
+
+A ticket is signed and not stored. Whoever runs an agent gets one for it, so that the process never
+holds the token of a person.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from animalcat.service.access.callers import MACHINE, Caller, Role
+from animalcat.service.access.tokens import FOLDER, private_folder, utc_now, write_private
+
+PREFIX: Final = "acat-ticket"
+LOCAL: Final = "acat-local"
+DAYS: Final = 7
+"""Days after which a ticket ends. A session that lasts longer goes on by `session resume`."""
+LOCAL_DAYS: Final = 30
+"""Days after which a pass of this machine's commands ends; each command makes one of its own."""
+_KEY_BYTES: Final = 32
+
+
+class Tickets:
+    """Signs tickets with a key of the data directory, which every server of it shares.
+
+    Whoever can read the key can read everything else in the directory, too. So commands that work
+    on a data directory sign a pass with it, by which its server takes them for an operator.
+    """
+
+    def __init__(self, data: Path, clock: Callable[[], datetime] = utc_now) -> None:
+        """Read the key, or make it.
+
+        Args:
+            data: The data directory.
+            clock: Returns the current time with time zone.
+        """
+        self._clock = clock
+        file = data / FOLDER / "ticket.key"
+        if not file.exists():
+            private_folder(file.parent)
+            write_private(file, secrets.token_bytes(_KEY_BYTES))
+        self._key = file.read_bytes()
+
+    def issue(self, session: str) -> tuple[str, datetime]:
+        """Return a ticket for a session, and when it ends."""
+        return self._signed(f"{PREFIX}.{session}", DAYS)
+
+    def local_pass(self) -> str:
+        """Return what a command shows that works on the data directory."""
+        return self._signed(LOCAL, LOCAL_DAYS)[0]
+
+    def _signed(self, what: str, days: int) -> tuple[str, datetime]:
+        ends = (self._clock() + timedelta(days=days)).replace(microsecond=0)
+        said = f"{what}.{int(ends.timestamp())}"
+        return f"{said}.{self._signature(said)}", ends
+
+    def caller(self, text: str) -> Caller | None:
+        """Return who shows a ticket; None if the text is none, or one that has ended."""
+        said, _, signature = text.rpartition(".")
+        if not hmac.compare_digest(signature.encode(), self._signature(said).encode()):
+            return None
+        what, _, ends = said.rpartition(".")
+        with suppress(ValueError, OverflowError):
+            if datetime.fromtimestamp(int(ends), UTC) > self._clock():
+                if what == LOCAL:
+                    return MACHINE
+                session = what.removeprefix(f"{PREFIX}.")
+                return Caller(f"ticket of {session}", Role.AGENT, sessions=frozenset([session]))
+        return None
+
+    def _signature(self, said: str) -> str:
+        made = hmac.digest(self._key, said.encode(errors="surrogatepass"), "sha256")
+        return base64.urlsafe_b64encode(made).decode().rstrip("=")

@@ -1,0 +1,292 @@
+"""Keeps tokens in a data directory: only their digests, in one file that its owner alone reads.
+
+A secret has 256 random bits. It cannot be guessed from its SHA-256, and a slow digest, as passwords
+need it, would add nothing.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import hmac
+import os
+import secrets
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from pydantic import TypeAdapter
+
+from animalcat.service.access.callers import Caller, Role
+
+PREFIX: Final = "acat"
+"""What every token begins with, so that it is recognised where it was left by mistake."""
+FOLDER: Final = "access"
+"""The folder in a data directory that holds tokens and keys."""
+USUAL_DAYS: Final = 90
+"""Days after which a token ends if nothing else is said."""
+FORGOTTEN_DAYS: Final = 30
+"""Days for which a token stays on the list after its end."""
+MOST_TOKENS: Final = 10_000
+"""Most tokens of one data directory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """How much a token may ask for.
+
+    Attributes:
+        calls_per_second: Calls a second in the long run; twice as many may come at once.
+        streams: Streams that may be open at the same time.
+        sessions: Sessions made with it that are not over; 0 means that there is no limit.
+    """
+
+    calls_per_second: float = 50.0
+    streams: int = 32
+    sessions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token, without its secret.
+
+    Attributes:
+        id: Its public part.
+        role: What it permits.
+        digest: SHA-256 of the secret in hexadecimal.
+        created: When it was made, with time zone.
+        expires: When it ends, with time zone; None if it never does.
+        note: Whose it is, in the words of who made it.
+        agent: The name of the agent whose sessions it plays; empty if it is for no agent.
+        sessions: Ids of the only sessions that it plays; empty for all of the agent.
+        quota: How much it may ask for.
+        revoked: When it was revoked, with time zone; None if it was not.
+    """
+
+    id: str
+    role: Role
+    digest: str
+    created: datetime
+    expires: datetime | None
+    note: str = ""
+    agent: str = ""
+    sessions: tuple[str, ...] = ()
+    quota: Quota = Quota()
+    revoked: datetime | None = None
+
+    def ended(self, now: datetime) -> str:
+        """Return why it is no longer good: "revoked", "expired", or empty if it is good."""
+        if self.revoked is not None:
+            return "revoked"
+        return "expired" if self.expires is not None and self.expires <= now else ""
+
+    @property
+    def caller(self) -> Caller:
+        """Who shows it."""
+        return Caller(self.id, self.role, self.agent, frozenset(self.sessions))
+
+
+class TokenError(ValueError):
+    """A token cannot be made, found or read; the text says why and what to do."""
+
+
+_FORM: Final = TypeAdapter(tuple[Token, ...])
+
+
+def utc_now() -> datetime:
+    """Return the current time in UTC."""
+    return datetime.now(UTC)
+
+
+class Tokens:
+    """The tokens of a data directory.
+
+    The file is read again whenever it has changed, so what one process makes or revokes holds for
+    every other from its next call on.
+    """
+
+    def __init__(self, data: Path, clock: Callable[[], datetime] = utc_now) -> None:
+        """Describe the tokens of a directory; nothing is read or made.
+
+        Args:
+            data: The data directory.
+            clock: Returns the current time with time zone.
+        """
+        self._folder = data / FOLDER
+        self._file = self._folder / "tokens.json"
+        self._clock = clock
+        self._seen: tuple[int, int, int] | None = None
+        self._known: dict[str, Token] = {}
+
+    def create(
+        self,
+        role: Role,
+        *,
+        note: str = "",
+        agent: str = "",
+        sessions: Sequence[str] = (),
+        days: float = USUAL_DAYS,
+        quota: Quota = Quota(),
+    ) -> tuple[Token, str]:
+        """Make a token.
+
+        Args:
+            role: What it permits.
+            note: Whose it is, for people.
+            agent: The name of the agent whose sessions it plays.
+            sessions: Ids of the only sessions that it plays.
+            days: Days after which it ends; 0 means that it does not.
+            quota: How much it may ask for.
+
+        Returns:
+            The token, and the text to show, which is kept nowhere.
+
+        Raises:
+            TokenError: An agent's token says neither agent nor session, or another one says them;
+                there are too many tokens; or the file cannot be read.
+        """
+        if role is Role.AGENT and not (agent or sessions):
+            raise TokenError(
+                "a token for an agent must say what it plays: give the agent's name or a session"
+            )
+        if role is not Role.AGENT and (agent or sessions):
+            raise TokenError(f"a token for a {role} is not restricted to an agent or to sessions")
+        now = self._clock()
+        secret = secrets.token_urlsafe(32)
+        with self._changing() as known:
+            if len(known) >= MOST_TOKENS:
+                raise TokenError(f"there are {MOST_TOKENS} tokens already; revoke some")
+            made = Token(
+                id=secrets.token_hex(5),
+                role=role,
+                digest=_digest(secret),
+                created=now,
+                expires=now + timedelta(days=days) if days else None,
+                note=note,
+                agent=agent,
+                sessions=tuple(sessions),
+                quota=quota,
+            )
+            known[made.id] = made
+        return made, f"{PREFIX}_{made.id}_{secret}"
+
+    def all(self) -> list[Token]:
+        """List all tokens that are not forgotten, oldest first.
+
+        Raises:
+            TokenError: The file cannot be read.
+        """
+        return sorted(self._read().values(), key=lambda token: (token.created, token.id))
+
+    def revoke(self, token: str) -> Token:
+        """Revoke the token with this id, or the one that this text is.
+
+        Raises:
+            TokenError: There is no such token, or the file cannot be read.
+        """
+        wanted = token.split("_")[1] if token.startswith(f"{PREFIX}_") else token
+        with self._changing() as known:
+            found = known.get(wanted)
+            if found is None:
+                raise TokenError(f"no token has the id {wanted[:40]!r}; list them to see their ids")
+            if found.revoked is None:
+                found = known[wanted] = replace(found, revoked=self._clock())
+        return found
+
+    def find(self, text: str) -> Token | None:
+        """Return the token that a text shows, ended or not; None if it shows none.
+
+        Raises:
+            TokenError: The file cannot be read.
+        """
+        prefix, _, rest = text.partition("_")
+        identity, _, secret = rest.partition("_")
+        found = self._read().get(identity) if prefix == PREFIX else None
+        # Compared in any case, so that the time tells nothing of which ids there are.
+        same = hmac.compare_digest(_digest(secret), found.digest if found else _digest(""))
+        return found if same and secret else None
+
+    def now(self) -> datetime:
+        """Return the current time, by which tokens end."""
+        return self._clock()
+
+    def quota(self, identity: str) -> Quota:
+        """Return how much the token with this id may ask for.
+
+        Raises:
+            TokenError: The file cannot be read.
+        """
+        found = self._read().get(identity)
+        return found.quota if found is not None else Quota()
+
+    def good(self, identity: str) -> bool:
+        """Return whether the token with this id is still good.
+
+        Raises:
+            TokenError: The file cannot be read.
+        """
+        found = self._read().get(identity)
+        return found is not None and not found.ended(self._clock())
+
+    def _read(self) -> dict[str, Token]:
+        try:
+            state = self._file.stat()
+        except FileNotFoundError:
+            self._seen, self._known = None, {}
+            return self._known
+        seen = (state.st_mtime_ns, state.st_size, state.st_ino)
+        if seen != self._seen:
+            try:
+                tokens = _FORM.validate_json(self._file.read_bytes())
+            except ValueError as error:
+                raise TokenError(
+                    f"{self._file} cannot be read, so nobody is admitted by a token: restore it, "
+                    "or delete it and make new tokens"
+                ) from error
+            self._known, self._seen = {token.id: token for token in tokens}, seen
+        return self._known
+
+    @contextmanager
+    def _changing(self) -> Generator[dict[str, Token]]:
+        """Hand out the tokens to be changed, and write them afterwards as a whole."""
+        private_folder(self._folder)
+        with (self._folder / "tokens.lock").open("ab") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            known = dict(self._read())
+            yield known
+            over = self._clock() - timedelta(days=FORGOTTEN_DAYS)
+            kept = [one for one in known.values() if not _ended_before(one, over)]
+            write_private(self._file, _FORM.dump_json(tuple(kept), indent=1))
+
+
+def private_folder(folder: Path) -> None:
+    """Make a folder that its owner alone can look into."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder.chmod(0o700)
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Write a file that its owner alone can read, as a whole or not at all."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _ended_before(token: Token, time: datetime) -> bool:
+    ends = [end for end in (token.expires, token.revoked) if end is not None]
+    return bool(ends) and min(ends) < time
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode(errors="surrogatepass")).hexdigest()

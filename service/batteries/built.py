@@ -1,0 +1,92 @@
+"""Keeps whole batteries as they were built, so that none is built twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import animalcat
+from animalcat.arena_configs.batteries import Recipe
+from animalcat.folders import cache_folder
+from animalcat.service.batteries.readings import code_digest, digest_of
+from animalcat.service.batteries.writing import TABLE, TABLE_VERSION, into_place
+
+KEPT: Final = 5
+"""Batteries that are kept; those that were not used for longest go first."""
+
+
+def build_key(recipe: Recipe, size: int | None, seed: int, layout: str = "") -> str:
+    """Return the name under which what is built is kept: it says all that the battery follows from.
+
+    Args:
+        recipe: The recipe.
+        size: Number of instances that was asked for.
+        seed: Seed of the drawing.
+        layout: Digest of the layout by which instances are chosen; empty if all are kept.
+    """
+    about = [TABLE_VERSION, recipe.digest, size, seed, layout, code_digest(), _own_code()]
+    return hashlib.sha256(json.dumps(about).encode()).hexdigest()
+
+
+@cache
+def _own_code() -> str:
+    """Return a digest of the families that come with the project, and of the code that builds."""
+    root = Path(animalcat.__file__).parent
+    families = (root / "arena_configs" / "families").glob("*.yaml")
+    return digest_of([*families, *(root / "service" / "batteries").glob("*.py")])
+
+
+class BuiltShelf:
+    """Batteries in a folder, by what they were built from."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        """Open a shelf.
+
+        Args:
+            folder: Where it is; None for the user's cache.
+        """
+        self._folder = folder or cache_folder("batteries")
+
+    def fetch(self, key: str, store: Path) -> str:
+        """Copy what is kept under a key into a store; return its digest, "" if there is nothing."""
+        kept = self._folder / key
+        try:
+            (source,) = kept.iterdir()
+            json.loads((source / TABLE).read_text("utf-8"))
+            os.utime(kept)
+            _copy(source, store / source.name)
+        except (OSError, ValueError):
+            return ""
+        return source.name
+
+    def keep(self, key: str, folder: Path) -> None:
+        """Keep a battery; that the cache cannot be written is no reason to fail.
+
+        Args:
+            key: What it was built from.
+            folder: The battery's folder.
+        """
+        with suppress(OSError):
+            _copy(folder, self._folder / key / folder.name)
+            newest = sorted(self._folder.iterdir(), key=lambda one: -one.stat().st_mtime)
+            for old in newest[KEPT:]:
+                shutil.rmtree(old, ignore_errors=True)
+
+
+def _copy(source: Path, target: Path) -> None:
+    if target.exists():
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=".new-", dir=target.parent))
+    try:
+        shutil.copytree(source, temporary, dirs_exist_ok=True)
+        into_place(temporary, target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)

@@ -1,0 +1,252 @@
+"""Makes instances of drafts: fixes every value and measures what was not measured before."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
+from multiprocessing import get_context
+from typing import Final, NamedTuple, TypeVar
+from zlib import crc32
+
+import numpy as np
+
+from animalcat.arena_configs.features import Survey, measure_features
+from animalcat.arena_configs.model import STEPS_PER_UNIT, Arena, ArenaError
+from animalcat.arena_configs.origin import Origin
+from animalcat.arena_configs.placement import fix, place
+from animalcat.arena_configs.writer import to_yaml
+from animalcat.service.batteries.estimate import Tick
+from animalcat.service.batteries.instance import Instance
+from animalcat.service.batteries.naming import Kind
+from animalcat.service.batteries.readings import Reading, Shelf, key_of, shipped
+from animalcat.service.batteries.validity import Verdict, judge
+
+MANY: Final = 100
+"""Arenas from which on several processes measure: each takes seconds to start."""
+CHUNK: Final = 8
+"""Arenas that a process measures at a time."""
+SAMPLE: Final = 4
+"""Arenas of a battery that are measured although the project ships what was measured of them."""
+
+T = TypeVar("T")
+
+
+def silent(done: int, total: int, message: str) -> None:
+    """Ignore progress."""
+
+
+class Draft(NamedTuple):
+    """An instance before its values are fixed; its kind goes before its paradigm."""
+
+    name: str
+    paradigm: str
+    arena: Arena
+    seed: int
+    origin: Origin | None = None
+    kind: Kind = Kind()
+
+
+class Fixed(NamedTuple):
+    """An instance, the text of its arena, and how the planner fared in it, if it tried."""
+
+    instance: Instance
+    text: str
+    verdict: Verdict | None = None
+
+
+def instance_seed(seed: int, name: str) -> int:
+    """Return an instance's seed: 63 bits, because a backend may read it as a signed number."""
+    digest = hashlib.blake2b(f"{seed}/{name}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1
+
+
+def fixed_instance(draft: Draft, file: str = "") -> Fixed:
+    """Make an instance from a draft: fix every value and measure its features.
+
+    Args:
+        draft: The draft.
+        file: The arena's file within the battery's folder; empty if it has none.
+
+    Raises:
+        ArenaError: The arena cannot be built.
+    """
+    arena = fixed_arena(draft)
+    return _made(draft, arena, to_yaml(arena), measured(draft), file)
+
+
+def fixed_arena(draft: Draft) -> Arena:
+    """Return a draft's arena with every value fixed."""
+    return fix(draft.arena, np.random.default_rng([draft.seed, crc32(b"fix")]))
+
+
+def measured(draft: Draft) -> Reading:
+    """Return the demands of a draft's arena, measured unless they are known.
+
+    Raises:
+        ArenaError: The arena cannot be built.
+    """
+    arena = fixed_arena(draft)
+    shelf, key = Shelf(), key_of(to_yaml(arena), draft.seed)
+    found = shelf.find(key)
+    if found is None:
+        found = _read(draft, arena)
+        shelf.keep(key, found)
+    return found
+
+
+def _read(draft: Draft, arena: Arena) -> Reading:
+    """Measure a fixed arena."""
+    # Imported here: it loads the simulator, which lists do without.
+    from animalcat.envs.measure import measure_playing
+
+    survey = Survey(place(arena, np.random.default_rng(draft.seed)))
+    return Reading(*measure_features(survey, *measure_playing(survey, draft.seed)))
+
+
+def _made(draft: Draft, arena: Arena, text: str, reading: Reading, file: str) -> Fixed:
+    instance = Instance(
+        name=draft.name,
+        paradigm=draft.kind.paradigm or draft.paradigm,
+        features=reading.features,
+        pass_mark=arena.pass_mark,
+        time_limit_steps=max(0, arena.time_limit) * STEPS_PER_UNIT,
+        seed=draft.seed,
+        arena=file,
+        missing=reading.missing,
+        origin=draft.origin,
+        suite=draft.kind.suite,
+        task_name=draft.kind.task,
+        variant=draft.kind.variant,
+    )
+    return Fixed(instance, text, reading.verdict)
+
+
+def fixed_instances(
+    drafts: Sequence[Draft],
+    processes: int,
+    tick: Tick = silent,
+    *,
+    battery: str = "",
+    solve: bool = False,
+) -> Iterator[Fixed]:
+    """Make the instances of drafts, in their order; what is known of an arena is not measured.
+
+    Args:
+        drafts: The drafts.
+        processes: How many processes measure, if there are many arenas.
+        tick: Told how many arenas are fixed, before any is measured.
+        battery: Name of the family or recipe, of which the project may ship what was measured.
+        solve: Whether the planner is to play each arena.
+
+    Raises:
+        ArenaError: An arena cannot be built; the message names it.
+    """
+    texts: list[bytes] = []
+    keys: list[str] = []
+    for draft in drafts:
+        text = to_yaml(_named(draft, fixed_arena))
+        keys.append(key_of(text, draft.seed))
+        # Arenas repeat themselves: packed they take a tenth of the memory.
+        texts.append(zlib.compress(text.encode(), 1))
+        tick(len(texts), len(drafts), "fixing what arenas leave to chance")
+    shelf = Shelf()
+    known = {key: found for key in keys if (found := shelf.find(key))}
+    jobs = [_Job(draft, known.get(key), solve) for draft, key in zip(drafts, keys, strict=True)]
+    if battery and not all(job.done for job in jobs):
+        trusted = _trusted(battery, dict(zip(keys, jobs, strict=True)))
+        known |= trusted
+        for key, reading in trusted.items():
+            shelf.keep(key, reading)
+        jobs = [job._replace(known=known.get(key)) for job, key in zip(jobs, keys, strict=True)]
+    with closing(_examined([job for job in jobs if not job.done], processes)) as examined:
+        for number, (job, packed, key) in enumerate(zip(jobs, texts, keys, strict=True)):
+            reading = job.known
+            if reading is None or not job.done:
+                reading = next(examined)
+                shelf.keep(key, reading)
+            text = zlib.decompress(packed).decode()
+            # What an instance says of its arena is left to chance in none.
+            yield _made(job.draft, job.draft.arena, text, reading, f"arenas/{number:05}.yaml")
+
+
+def _trusted(battery: str, jobs: Mapping[str, _Job]) -> dict[str, Reading]:
+    """Return what the project ships of some arenas, by key; nothing if a sample differs."""
+    found = {
+        key: reading if jobs[key].solve else reading._replace(verdict=None)
+        for key, reading in shipped(battery).items()
+        if key in jobs and (reading.verdict or not jobs[key].solve)
+    }
+    sample = sorted(found)[:: max(1, len(found) // SAMPLE)]
+    same = all(_examine(jobs[key]._replace(known=None)) == found[key] for key in sample)
+    return found if same else {}
+
+
+class _Job(NamedTuple):
+    """An arena that is to be known.
+
+    Attributes:
+        draft: The arena.
+        known: What is known of it already.
+        solve: Whether the planner is to play it.
+    """
+
+    draft: Draft
+    known: Reading | None
+    solve: bool
+
+    @property
+    def done(self) -> bool:
+        """Whether everything is known."""
+        return self.known is not None and not (self.solve and self.known.verdict is None)
+
+
+def measure_drafts(
+    drafts: Sequence[Draft], processes: int, *, solve: bool = False
+) -> Generator[Reading]:
+    """Measure the arenas of drafts, in their order, whatever is known of them.
+
+    Args:
+        drafts: The drafts.
+        processes: How many processes measure, if there are many arenas.
+        solve: Whether the planner is to play each arena.
+
+    Raises:
+        ArenaError: An arena cannot be built; the message names it.
+    """
+    yield from _examined([_Job(draft, None, solve) for draft in drafts], processes)
+
+
+def _examined(jobs: Sequence[_Job], processes: int) -> Generator[Reading]:
+    if processes <= 1 or len(jobs) < MANY:
+        yield from map(_examine, jobs)
+        return
+    # Threads of numerical libraries may hold locks that a fork would copy.
+    pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
+    try:
+        yield from pool.map(_examine, jobs, chunksize=CHUNK)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _examine(job: _Job) -> Reading:
+    draft = job.draft
+    reading = job.known or _read_named(draft)
+    if job.solve and reading.verdict is None:
+        verdict = _named(draft, lambda draft: judge(fixed_arena(draft), draft.seed))
+        reading = reading._replace(verdict=verdict)
+    return reading
+
+
+def _read_named(draft: Draft) -> Reading:
+    return _named(draft, lambda draft: _read(draft, fixed_arena(draft)))
+
+
+def _named(draft: Draft, work: Callable[[Draft], T]) -> T:
+    """Do some work on a draft; an error tells its name."""
+    try:
+        return work(draft)
+    except ArenaError as error:
+        raise ArenaError(f"{draft.name}: {error}", error.problems) from error

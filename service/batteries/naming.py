@@ -1,0 +1,246 @@
+"""Says what kind of task an instance is: by its name, by a pattern of names, or by a table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Final, NamedTuple
+
+from animalcat.arena_configs.features import FEATURES
+from animalcat.service.batteries.instance import Instance
+
+UNNAMED: Final = "_"
+"""The part of a pattern that says nothing about an instance."""
+JOIN: Final = "-"
+"""What stands between the texts of a part that a pattern has more than once."""
+MOST: Final = 200
+"""Most characters of a pattern, and of what a table says of an instance in one cell."""
+LOOK: Final = "look"
+"""The group of meta-features that are no demands: colours and patterns."""
+DIGITS: Final = 6
+"""Significant digits by which demands of variants are compared."""
+
+_PART: Final = re.compile(r"\{([^{}]*)\}")
+_SUFFIX: Final = re.compile(r"\.ya?ml$")
+_FEW: Final = 3
+
+
+class NamesError(ValueError):
+    """A pattern of names that cannot be used; the message names the place."""
+
+
+class Kind(NamedTuple):
+    """What kind of task an instance is; empty text where nothing is said.
+
+    Attributes:
+        suite: The suite of tasks that it belongs to.
+        paradigm: The kind of task; selection is balanced over paradigms.
+        task: The task of which it is a variant.
+        variant: Which variant of its task it is.
+    """
+
+    suite: str = ""
+    paradigm: str = ""
+    task: str = ""
+    variant: str = ""
+
+
+KIND: Final = Kind._fields
+"""The parts of a pattern, and columns of a table, that say something about an instance."""
+_ADVICE: Final = (
+    f"parts are {', '.join(f'{{{part}}}' for part in KIND)}, and {{{UNNAMED}}} for what does not "
+    "matter, as in '{paradigm}-{task}-{variant}'"
+)
+_NONE: Final = Kind()
+
+
+@dataclass(frozen=True)
+class NamePattern:
+    """A pattern of instance names, as in `{suite}/{paradigm}-{task}-{variant}`.
+
+    Attributes:
+        text: The pattern as it was given.
+        parts: The parts in their order; `_` among them.
+        between: What stands before, between and after them: one more.
+    """
+
+    text: str
+    parts: tuple[str, ...]
+    between: tuple[str, ...]
+
+    def find(self, name: str) -> Kind | None:
+        """Return what a name says; None if it does not fit the pattern.
+
+        As many of the name's last folders are read as the pattern has. A part ends where the text
+        that follows it in the pattern first occurs; the last part takes the rest.
+
+        Args:
+            name: An instance's name: the path of its file without the suffix.
+        """
+        depth = "".join(self.between).count("/")
+        tail = "/".join(name.split("/")[-depth - 1 :])
+        at = len(self.between[0])
+        if not tail.startswith(self.between[0]):
+            return None
+        said: dict[str, list[str]] = {}
+        last = len(self.parts) - 1
+        for k, (part, after) in enumerate(zip(self.parts, self.between[1:], strict=True)):
+            end = tail.find(after, at + 1) if k < last else len(tail) - len(after)
+            if end <= at or "/" in tail[at:end] or not tail.startswith(after, end):
+                return None
+            said.setdefault(part, []).append(tail[at:end])
+            at = end + len(after)
+        return Kind(**{part: JOIN.join(said[part]) for part in KIND if part in said})
+
+
+def parse_pattern(text: str) -> NamePattern:
+    """Read a pattern of names.
+
+    Args:
+        text: Parts in braces (`KIND` and `_`) and the text between them. A part that occurs more
+            than once is what stands there, joined by hyphens. A suffix `.yaml` or `.yml` is left
+            out, as names have none.
+
+    Raises:
+        NamesError: It is no pattern; the message says where.
+    """
+    where = f"names: pattern {text[:MOST]!r}"
+    if len(text) > MOST:
+        raise NamesError(f"{where}... has more than {MOST} characters")
+    split = _PART.split(_SUFFIX.sub("", text))
+    between, parts = split[::2], split[1::2]
+    if brace := next((c for c in "".join(between) if c in "{}"), ""):
+        raise NamesError(f"{where}: a {brace!r} has no counterpart; {_ADVICE}")
+    for part in parts:
+        if part not in (*KIND, UNNAMED):
+            raise NamesError(f"{where}: no part is called {{{part}}}; {_ADVICE}")
+    if not set(parts) & set(KIND):
+        raise NamesError(f"{where} has no part that says something; {_ADVICE}")
+    for one, literal, other in zip(parts, between[1:], parts[1:], strict=False):
+        if not literal:
+            raise NamesError(
+                f"{where}: nothing stands between {{{one}}} and {{{other}}}, so nobody can tell "
+                "where one ends; put there what stands between them in the names"
+            )
+    if not all(_PART.sub("x", text).split("/")):
+        raise NamesError(f"{where}: a folder in it has no name; names begin without '/'")
+    return NamePattern(text, tuple(parts), tuple(between))
+
+
+def paradigm_of(name: str) -> str:
+    """Return the paradigm that an instance's name stands for if nothing else says it.
+
+    The name is split at '-'. Of three or more components it is the first two ("01-13" of
+    "01-13-02"), of two components the first, and a name of one component takes its folder.
+    """
+    path = PurePosixPath(name)
+    parts = path.name.split("-")
+    if len(parts) == 1:
+        return path.parent.name or "all"
+    return "-".join(parts[: min(2, len(parts) - 1)])
+
+
+def kinds_of(
+    names: Sequence[str], pattern: NamePattern | None, told: Mapping[str, Kind]
+) -> dict[str, Kind]:
+    """Return what kind of task every instance is.
+
+    A table goes before the pattern. Without either the paradigm follows `paradigm_of`.
+
+    Args:
+        names: Names of the instances.
+        pattern: What names say; None for the default rule alone.
+        told: What a table says of some instances, by name.
+
+    Raises:
+        NamesError: A name whose paradigm no table says does not fit the pattern.
+    """
+    found = {name: None if pattern is None else pattern.find(name) for name in names}
+    if pattern is not None:
+        odd = [name for name in names if found[name] is None and not told.get(name, _NONE).paradigm]
+        if odd:
+            raise NamesError(
+                f"names: {len(odd)} of {len(names)} instances do not fit the pattern "
+                f"{pattern.text!r}: {some(odd)}; change the pattern, or give their paradigms in a "
+                "table"
+            )
+    return {name: _first(told.get(name, _NONE), found[name] or _NONE, name) for name in names}
+
+
+def _first(table: Kind, pattern: Kind, name: str) -> Kind:
+    """What the table says, else the pattern, else the default rule."""
+    either = Kind(*(one or other for one, other in zip(table, pattern, strict=True)))
+    return either if either.paradigm else either._replace(paradigm=paradigm_of(name))
+
+
+def groups_of(instances: Iterable[Instance]) -> dict[str, str]:
+    """Return the group of variants that every instance belongs to.
+
+    Variants of one another are of the same suite, paradigm and task, and have equal demands: they
+    differ in looks, or in nothing that is measured.
+
+    Args:
+        instances: The instances of a battery.
+
+    Returns:
+        By instance name, the name of the first instance of its group.
+    """
+    first: dict[tuple[object, ...], str] = {}
+    return {
+        one.name: first.setdefault(
+            (one.suite, one.paradigm, task_of(one), *_demands(one.features)), one.name
+        )
+        for one in instances
+    }
+
+
+def task_of(instance: Instance) -> str:
+    """Return the task of which an instance is a variant; empty if nothing says it."""
+    drawn = instance.origin
+    return instance.task_name or (drawn.task if drawn else "")
+
+
+def variant_of(instance: Instance) -> str:
+    """Return which variant of its task an instance is; empty if nothing says it."""
+    drawn = instance.origin
+    return instance.variant or (drawn.variant if drawn else "")
+
+
+def joined_groups(groups: Sequence[str], alike: Sequence[Hashable]) -> list[str]:
+    """Return groups that also hold together what something else cannot tell apart.
+
+    Args:
+        groups: The group of every instance.
+        alike: What is equal where instances cannot be told apart.
+
+    Returns:
+        For every instance, the name of the larger group.
+    """
+    parent: dict[Hashable, Hashable] = {}
+
+    def root(node: Hashable) -> Hashable:
+        while (above := parent.setdefault(node, node)) != node:
+            node = above
+        return node
+
+    nodes = [("group", group) for group in groups]
+    for node, same in zip(nodes, alike, strict=True):
+        parent[root(("alike", same))] = root(node)
+    first: dict[Hashable, str] = {}
+    return [first.setdefault(root(node), group) for node, group in zip(nodes, groups, strict=True)]
+
+
+def _demands(features: Mapping[str, float]) -> Iterable[tuple[str, str]]:
+    """An instance's demands, rounded so that equal ones are equal."""
+    for name in sorted(features):
+        feature = FEATURES.get(name)
+        if feature is None or feature.group != LOOK:
+            yield name, f"{round(features[name], DIGITS) + 0.0:.{DIGITS}g}"
+
+
+def some(names: Sequence[str]) -> str:
+    """Return the first few of some names, and how many more there are."""
+    first = ", ".join(map(repr, names[:_FEW]))
+    return f"{first} and {len(names) - _FEW} more" if len(names) > _FEW else first

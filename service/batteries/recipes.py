@@ -1,0 +1,225 @@
+"""Builds batteries from recipes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from animalcat.arena_configs.batteries import (
+    Counts,
+    Drawn,
+    Recipe,
+    counts_for,
+    draw,
+    full_counts,
+    total,
+)
+from animalcat.arena_configs.families import Family, check_claims
+from animalcat.arena_configs.features import FEATURES, MeasuredFeatures
+from animalcat.arena_configs.model import Arena, ArenaError
+from animalcat.layouts.library import load_layout
+from animalcat.layouts.model.codec import SpecificationError
+from animalcat.layouts.model.spec import Layout
+from animalcat.service.batteries.battery import Battery, in_order, load
+from animalcat.service.batteries.built import BuiltShelf, build_key
+from animalcat.service.batteries.drafts import (
+    Draft,
+    Fixed,
+    fixed_instances,
+    instance_seed,
+    measured,
+    silent,
+)
+from animalcat.service.batteries.estimate import Tick, with_estimate
+from animalcat.service.batteries.readings import Reading, key_of
+from animalcat.service.batteries.selection import select
+from animalcat.service.batteries.separation import separation
+from animalcat.service.batteries.writing import write_battery
+
+
+def build_recipe(
+    recipe: Recipe,
+    store: Path,
+    size: int | None = None,
+    seed: int | None = None,
+    tick: Tick = silent,
+    processes: int = 1,
+) -> Battery:
+    """Make a battery from a recipe, and let the planner play every instance.
+
+    Args:
+        recipe: The recipe.
+        store: Folder that holds batteries by digest.
+        size: Number of instances with controls, to which counts are scaled; None for what the
+            recipe asks for.
+        seed: Seed of the drawing; None for the recipe's.
+        tick: Told of progress; an exception that it raises ends the build.
+        processes: How many processes measure, if there are many arenas.
+
+    Raises:
+        ArenaError: The recipe cannot be followed, or a family claims what is not so; the message
+            names the place in the recipe. Or demands are to be separable and are not.
+    """
+    chosen = recipe.seed if seed is None else seed
+    counts = counts_for(recipe, size)
+    layout = None if recipe.separable is None else _layout_of(recipe)
+    shelf, key = BuiltShelf(), build_key(recipe, size, chosen, layout.digest if layout else "")
+    if digest := shelf.fetch(key, store):
+        return load(digest, store)
+    told = with_estimate(tick)
+    drawn = drawn_instances(recipe, counts, chosen, told)
+    drafts = in_order(recipe_drafts(drawn, chosen))
+    made: list[Fixed] = []
+    for one in fixed_instances(drafts, processes, told, battery=recipe.name, solve=True):
+        made.append(one)
+        told(len(made), len(drafts), "measuring and solving arenas")
+    check_recipe_claims(recipe, drawn, made)
+    if layout is not None and recipe.separable is not None:
+        made = _separable(layout, made, recipe.separable if size is None else size)
+        if size is None:
+            _check_separation(recipe, layout, made)
+    units = {name: feature.unit for name, feature in FEATURES.items()}
+    head = recipe_head(recipe, counts, chosen)
+    digest = write_battery(made, units, store, recipe=head, source=recipe)
+    shelf.keep(key, store / digest)
+    return load(digest, store)
+
+
+def _layout_of(recipe: Recipe) -> Layout:
+    """The layout that a recipe is meant for.
+
+    Raises:
+        ArenaError: There is none of this name, or it has no such variant.
+    """
+    try:
+        return load_layout(recipe.layout, recipe.variant)
+    except SpecificationError as error:
+        raise ArenaError(f"{recipe.file}: layout: {error}") from None
+
+
+def _separable(layout: Layout, made: Sequence[Fixed], keep: int) -> list[Fixed]:
+    """The instances among which the demands of a layout go together least."""
+    unsolved = [one.instance.name for one in made if one.verdict and not one.verdict.solved]
+    names = select(layout, [one.instance for one in made], keep, unsolved)
+    return [one for one in made if one.instance.name in names]
+
+
+def _check_separation(recipe: Recipe, layout: Layout, made: Sequence[Fixed]) -> None:
+    """Refuse a battery that is to be separable and is not.
+
+    Raises:
+        ArenaError: It is not; the message says why.
+    """
+    if failures := separation(layout, [one.instance for one in made]).failures:
+        raise ArenaError(
+            f"{recipe.file}: the demands of layout {layout.name} are not separable. "
+            f"{' '.join(failures)} Change the entries, or draw with another seed"
+        )
+
+
+def recipe_readings(recipe: Recipe, processes: int, tick: Tick = silent) -> dict[str, Reading]:
+    """Measure and solve all arenas of a recipe, for `readings.ship`.
+
+    Args:
+        recipe: The recipe.
+        processes: How many processes measure.
+        tick: Told of progress.
+
+    Returns:
+        Readings by key.
+    """
+    drawn = drawn_instances(recipe, full_counts(recipe), recipe.seed, tick)
+    drafts = recipe_drafts(drawn, recipe.seed)
+    told = with_estimate(tick)
+    found: dict[str, Reading] = {}
+    for one in fixed_instances(drafts, processes, told, solve=True):
+        instance = one.instance
+        reading = Reading({**instance.features}, {**instance.missing}, one.verdict)
+        found[key_of(one.text, instance.seed)] = reading
+        told(len(found), len(drafts), "measuring and solving arenas")
+    return found
+
+
+def drawn_instances(
+    recipe: Recipe, counts: Sequence[Counts], seed: int, tick: Tick = silent
+) -> list[Drawn]:
+    """Draw the instances of a recipe.
+
+    Args:
+        recipe: The recipe.
+        counts: How many instances each entry has.
+        seed: Seed of the drawing.
+        tick: Told of progress.
+
+    Raises:
+        ArenaError: An entry cannot be drawn; the message names its place in the recipe.
+    """
+    whole = total(counts)
+    return draw(recipe, counts, seed, _measure, lambda done: tick(done, whole, "drawing arenas"))
+
+
+def recipe_drafts(drawn: Sequence[Drawn], seed: int) -> list[Draft]:
+    """Instances as drafts, which can be measured and stored.
+
+    An instance and its controls have the same seed.
+    """
+    return [
+        Draft(
+            one.made.name,
+            one.paradigm,
+            one.made.arena,
+            instance_seed(seed, one.made.control_of or one.made.name),
+            one.origin,
+        )
+        for one in drawn
+    ]
+
+
+def recipe_head(recipe: Recipe, counts: Sequence[Counts], seed: int) -> dict[str, Any]:
+    """What a recipe says of its battery; it is part of the battery's digest."""
+    return {
+        "name": recipe.name,
+        "about": recipe.about,
+        "licence": recipe.licence,
+        "layout": recipe.layout,
+        "layout_variant": recipe.variant,
+        "seed": seed,
+        **({} if recipe.separable is None else {"separable": recipe.separable}),
+        "entries": {
+            entry.name: {"count": count.instances, "controls": dict(count.controls)}
+            for entry, count in zip(recipe.entries, counts, strict=True)
+        },
+    }
+
+
+def check_recipe_claims(recipe: Recipe, drawn: Sequence[Drawn], made: Sequence[Fixed]) -> None:
+    """Compare what families claim with what was measured on the instances of a recipe.
+
+    Args:
+        recipe: The recipe.
+        drawn: Its instances as they were drawn.
+        made: The same, measured, in any order.
+
+    Raises:
+        ArenaError: A claim does not hold; the message names entry, instance, demand and values.
+    """
+    known = {one.instance.name: one.instance for one in made}
+    for entry in recipe.entries:
+        if not isinstance(entry.family, Family):
+            continue
+        here = [one.made for one in drawn if one.origin.entry == entry.name]
+        features = {
+            one.arena: MeasuredFeatures({**known[one.name].features}, {**known[one.name].missing})
+            for one in here
+        }
+        try:
+            check_claims(entry.family, here, features.__getitem__, played=True)
+        except ArenaError as error:
+            raise entry.place.error(f"entry {entry.name}: {error}", "bad-claim") from error
+
+
+def _measure(arena: Arena) -> MeasuredFeatures:
+    """Measure the demands of an arena that is looked for, and keep them."""
+    found = measured(Draft("arena", "", arena, 0))
+    return MeasuredFeatures(dict(found.features), dict(found.missing))

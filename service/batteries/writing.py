@@ -1,0 +1,137 @@
+"""Writes batteries to disk, by the digest of their content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from animalcat.arena_configs.batteries import Recipe
+from animalcat.arena_configs.features import FEATURES
+from animalcat.service.batteries.drafts import Fixed
+from animalcat.service.batteries.instance import Instance
+
+TABLE: Final = "battery.json"
+"""File of a battery's table, in its folder."""
+RECIPE: Final = "recipe.json"
+"""File of the recipe that a battery was built from, in its folder."""
+TABLE_VERSION: Final = 2
+"""Version of a battery's table on disk, and part of its digest.
+
+Version 1 has only the features of `aaio`, and does not say why one is missing.
+"""
+
+
+def write_battery(
+    made: Sequence[Fixed],
+    units: Mapping[str, str],
+    store: Path,
+    problems: Sequence[str] = (),
+    recipe: Mapping[str, Any] | None = None,
+    source: Recipe | None = None,
+) -> str:
+    """Write a battery; of one that exists already only the table, where that is another.
+
+    The digest is of the arenas, their features and where these come from. What a recipe says of the
+    battery is part of it, and so is then where each instance comes from. Batteries without a recipe
+    keep the digests that they had before there were recipes. What the planner solved is not part
+    of it.
+
+    Args:
+        made: The instances in order of name.
+        units: Unit by meta-feature.
+        store: Folder that holds batteries by digest.
+        problems: Problems found in files, one line each.
+        recipe: What the battery's recipe says of it; None without one.
+        source: The recipe, from which twins of the instances can be drawn; no part of the digest.
+
+    Returns:
+        The digest.
+    """
+    versions = {name: feature.version for name, feature in FEATURES.items()}
+    rows = [_row(one.instance) for one in made]
+    content: dict[str, Any] = {
+        "version": TABLE_VERSION,
+        "units": units,
+        "versions": versions,
+        "instances": [{k: v for k, v in row.items() if k != "origin"} for row in rows],
+        "arenas": [hashlib.sha256(one.text.encode()).hexdigest() for one in made],
+    }
+    table: dict[str, Any] = {
+        "version": TABLE_VERSION,
+        "units": units,
+        "versions": versions,
+        "problems": list(problems),
+    }
+    if recipe is not None:
+        content["recipe"] = table["recipe"] = recipe
+        content["origins"] = [row.get("origin") for row in rows]
+    if any(one.verdict for one in made):
+        table["unsolved"] = {
+            one.instance.name: one.verdict.reason
+            for one in made
+            if one.verdict and not one.verdict.solved
+        }
+    table["instances"] = rows
+    digest = hashlib.sha256(
+        json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
+    ).hexdigest()
+    text = json.dumps(table, indent=1)
+    folder = store / digest
+    if not folder.exists():
+        _write_folder(made, text, folder, source)
+    elif (folder / TABLE).read_text("utf-8") != text:
+        _write_table(text, folder)
+    return digest
+
+
+def _row(instance: Instance) -> dict[str, Any]:
+    """Return an instance as a row of the table on disk."""
+    row = asdict(instance)
+    for name in ("places", "origin", "suite", "task_name", "variant"):
+        if not row[name]:
+            del row[name]
+    return row
+
+
+def _write_folder(made: Sequence[Fixed], table: str, folder: Path, source: Recipe | None) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
+    try:
+        (temporary / "arenas").mkdir()
+        for one in made:
+            (temporary / one.instance.arena).write_text(one.text, "utf-8")
+        if source is not None:
+            kept = {"text": source.text, "families": {**source.families}}
+            (temporary / RECIPE).write_text(json.dumps(kept, sort_keys=True), "utf-8")
+        _write_table(table, temporary)
+        into_place(temporary, folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _write_table(table: str, folder: Path) -> None:
+    """Write a table as a whole: readers see the old one or the new one."""
+    handle, name = tempfile.mkstemp(prefix=".new-", dir=folder)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(table)
+        file.flush()
+        os.fsync(file.fileno())
+    Path(name).chmod(0o644)
+    Path(name).replace(folder / TABLE)
+
+
+def into_place(temporary: Path, folder: Path) -> None:
+    """Give a battery's folder its name."""
+    try:
+        temporary.chmod(0o755)
+        temporary.rename(folder)
+    except OSError:
+        if not folder.exists():  # otherwise another thread stored the same content first
+            raise

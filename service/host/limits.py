@@ -1,0 +1,196 @@
+"""Limits of a server as a whole: a call beyond them is refused, and told when to come again.
+
+Each agent has a simulator process of its own, so the limit on agents is one on such processes too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import grpc
+
+from animalcat.service.errors import KINDS, Code, ServiceError
+from animalcat.service.host.settings import Settings
+from animalcat.service.model import SessionState
+from animalcat.service.operations import Operations
+from animalcat.service.storage.base import SessionStore
+from animalcat.service.storage.listing import SessionFilter
+
+AGENT_RETRY_SECONDS: Final = 15.0
+"""When to come again as an agent: episodes last seconds, sessions minutes."""
+RETRY_SECONDS: Final = 5.0
+"""When to come again with anything else."""
+_LOOK_SECONDS: Final = 0.5
+"""How long a look at the memory is good for."""
+
+_EVALUATE: Final = "/animalcat.v1.AgentGateway/Evaluate"
+_SESSIONS: Final = frozenset(
+    {"/animalcat.v1.Sessions/CreateSession", "/animalcat.v1.Campaigns/CreateCampaign"}
+)
+_IMPORT: Final = "/animalcat.v1.Batteries/ImportBattery"
+_BATTERIES: Final = frozenset({_IMPORT, "/animalcat.v1.Batteries/BuildBattery"})
+_CGROUP: Final = Path("/sys/fs/cgroup")
+
+
+class Limits:
+    """Counts what is under way on a server; used on one event loop only."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: SessionStore,
+        operations: Operations,
+        free_memory: Callable[[], int | None] | None = None,
+    ) -> None:
+        """Begin with nothing under way.
+
+        Args:
+            settings: Has the limits.
+            store: Has the sessions.
+            operations: Has the operations.
+            free_memory: Returns the bytes of memory that are free; None to ask the system.
+        """
+        self._settings = settings
+        self._store = store
+        self._operations = operations
+        self._free_memory = free_memory or available_memory
+        self._free: int | None = None
+        self._looked = -1.0
+        self._open = Counter[bool]()
+        self._uploads = 0
+        self._room = 0
+
+    async def check(self, method: str) -> None:
+        """Check that a call may begin.
+
+        Raises:
+            ServiceError: The server is at a limit; the error says at which, and when to come again.
+        """
+        settings = self._settings
+        if method == _EVALUATE or method in _SESSIONS or method in _BATTERIES:
+            self._check_memory()
+        if method in _SESSIONS:
+            await self._check_sessions()
+        if method in _BATTERIES:
+            busy = self._uploads + sum(not one.state.over for one in self._operations.all())
+            if busy >= settings.max_operations:
+                raise ServiceError(
+                    Code.BUSY,
+                    f"{busy} batteries are being uploaded or made, and this server takes "
+                    f"{settings.max_operations} at once",
+                    retry_seconds=RETRY_SECONDS,
+                )
+
+    def open(self, method: str) -> None:
+        """Count a stream as open.
+
+        Raises:
+            ServiceError: As many are open as may be.
+        """
+        plays = method == _EVALUATE
+        most = self._settings.max_agents if plays else self._settings.max_streams
+        if self._open[plays] >= most:
+            what = "agents play" if plays else "streams are open"
+            raise ServiceError(
+                Code.BUSY,
+                f"{most} {what}, which is all that this server takes at once",
+                retry_seconds=AGENT_RETRY_SECONDS if plays else RETRY_SECONDS,
+            )
+        self._open[plays] += 1
+        self._uploads += method == _IMPORT
+
+    def close(self, method: str) -> None:
+        """Count a stream as closed."""
+        self._open[method == _EVALUATE] -= 1
+        self._uploads -= method == _IMPORT
+
+    def _check_memory(self) -> None:
+        now = time.monotonic()
+        if now - self._looked > _LOOK_SECONDS:
+            self._free, self._looked = self._free_memory(), now
+        wanted = self._settings.spare_memory_bytes
+        if self._free is not None and self._free < wanted:
+            raise ServiceError(
+                Code.NO_MEMORY,
+                f"the server has {self._free >> 20} MiB of memory left and keeps "
+                f"{wanted >> 20} MiB free for what is under way",
+                retry_seconds=AGENT_RETRY_SECONDS,
+            )
+
+    async def _check_sessions(self) -> None:
+        if self._room <= 0:  # as many were made as there was room for at the last count
+            going_on = SessionFilter(states=(SessionState.WAITING, SessionState.RUNNING))
+            found = await asyncio.to_thread(self._store.sessions, going_on)
+            self._room = self._settings.max_open_sessions - len(found)
+        if self._room <= 0:
+            raise ServiceError(
+                Code.BUSY,
+                f"{self._settings.max_open_sessions} sessions are not over, which is all that this "
+                "server takes; cancel some that nobody plays",
+                retry_seconds=60.0,
+            )
+        self._room -= 1
+
+
+class LimitsInterceptor(grpc.aio.ServerInterceptor):
+    """Refuses calls beyond the limits; the last of the interceptors, after the caller is known."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+
+    async def intercept_service(
+        self,
+        continuation: Callable[
+            [grpc.HandlerCallDetails], Awaitable[grpc.RpcMethodHandler[Any, Any] | None]
+        ],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> grpc.RpcMethodHandler[Any, Any] | None:
+        """Guard the method, whichever of gRPC's four kinds it is."""
+        handler = await continuation(handler_call_details)
+        method = handler_call_details.method
+        if handler is None or not method.startswith("/animalcat."):
+            return handler
+        kind = next(kind for kind in KINDS if getattr(handler, kind) is not None)
+        work, limits = getattr(handler, kind), self._limits
+        if not inspect.iscoroutinefunction(work):
+            return handler
+
+        async def counted(request: Any, context: Any) -> Any:
+            await limits.check(method)
+            if kind == "unary_unary":
+                return await work(request, context)
+            limits.open(method)
+            try:
+                return await work(request, context)
+            finally:
+                limits.close(method)
+
+        return KINDS[kind](counted, handler.request_deserializer, handler.response_serializer)
+
+
+def available_memory() -> int | None:
+    """Return the bytes of memory that processes can still get; None where nothing says it.
+
+    That is what the machine has left, or what the control group of a container has left if that is
+    less.
+    """
+    found: list[int] = []
+    with suppress(OSError, ValueError):
+        lines = Path("/proc/meminfo").read_text("ascii").splitlines()
+        (line,) = (line for line in lines if line.startswith("MemAvailable:"))
+        found.append(int(line.split()[1]) * 1024)
+    with suppress(OSError, ValueError):
+        most = int((_CGROUP / "memory.max").read_text("ascii"))
+        used = int((_CGROUP / "memory.current").read_text("ascii"))
+        stat = dict(
+            line.split() for line in (_CGROUP / "memory.stat").read_text("ascii").splitlines()
+        )
+        found.append(most - used + int(stat.get("inactive_file", 0)))
+    return min(found, default=None)

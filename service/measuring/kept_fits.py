@@ -1,0 +1,102 @@
+"""Keeps the draws of the fit on which a session's profile rests, for exports and plots."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from animalcat.layouts.inference import messages
+from animalcat.layouts.inference.fit import FitData, FitResult
+from animalcat.layouts.inference.summary import NodeSummary
+from animalcat.layouts.model.spec import Layout
+from animalcat.service.measuring.certificates import CERTIFICATES
+
+VERSION: Final = 1
+"""Version of the files; a file of another version is left alone."""
+_DATA: Final = ("features", "outcomes", "weights")
+
+
+def kept_fit_path(data: Path, session: str) -> Path:
+    """Return where the last fit of a session is kept; it is deleted with its certificates.
+
+    Args:
+        data: The data directory.
+        session: Id of the session.
+    """
+    return data / CERTIFICATES / session / "profile.fit"
+
+
+def keep_fit(path: Path, fitted: FitResult) -> None:
+    """Write a fit durably, either completely or not at all.
+
+    Args:
+        path: Where to.
+        fitted: The fit, with the data that it was fitted to.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    assert fitted.data is not None, "a fit is kept with its data"
+    message: dict[str, Any] = {
+        "version": VERSION,
+        "layout": fitted.layout.digest,
+        "nodes": [asdict(node) for node in fitted.nodes],
+        "diagnostics": fitted.diagnostics,
+        "episodes": list(fitted.data.episodes),
+    }
+    arrays = {"draws": fitted.draws, **fitted.statistics}
+    for name in _DATA:
+        values = getattr(fitted.data, name)
+        if values is not None:
+            arrays[f"data/{name}"] = values
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(".tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(messages.pack(message, arrays))
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def load_fit(path: Path, layout: Layout) -> FitResult | None:
+    """Read a fit that was kept.
+
+    Args:
+        path: Where it is.
+        layout: The layout of its session.
+
+    Returns:
+        The fit; None if there is none, or if it is damaged or was kept by another version or of
+        another layout. It can then be made again.
+    """
+    try:
+        read = messages.read(io.BytesIO(path.read_bytes()).read)
+    except (OSError, messages.MessageError):
+        return None
+    if read is None:
+        return None
+    message, arrays = read
+    if message.get("version") != VERSION or message.get("layout") != layout.digest:
+        return None
+    given = {name: arrays.pop(f"data/{name}", None) for name in _DATA}
+    return FitResult(
+        layout,
+        arrays.pop("draws"),
+        [NodeSummary.from_dict(node) for node in message["nodes"]],
+        message["diagnostics"],
+        _data(message, given),
+        arrays,
+    )
+
+
+def _data(message: Mapping[str, Any], given: Mapping[str, Any]) -> FitData:
+    features, outcomes = given["features"], given["outcomes"]
+    return FitData(features, outcomes, given["weights"], tuple(message["episodes"]))

@@ -1,0 +1,57 @@
+"""The words of profiles that commands and pages share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+from animalcat.words import CONTRADICTED, NOT_CERTIFIED
+
+STATUS_MEANS: Final = {
+    "measuring": "its target is not reached yet.",
+    "precise, if the layout holds": "its target is reached by the fit. That the layout describes "
+    "the agent is assumed, and checked by the alarm only.",
+    "measured": "what older versions called precise, if the layout holds.",
+    "budget": "the session ended before its target was reached.",
+    "limited by the battery": "no arena of the battery would tell much more.",
+    "limited by noise": "the agent's own chance hides what more arenas could tell.",
+    "cancelled": "the session was cancelled before its target was reached.",
+    "layout contradicted": "the alarm stands: the layout does not describe this agent.",
+    "not to be read": "the layout predicts this agent worse than its own average does, or "
+    "held-out scores too badly.",
+}
+"""What each status of a capability means."""
+
+_SHOWN: Final = (CONTRADICTED, NOT_CERTIFIED)
+"""Beginnings of the labels that are told in words of their own."""
+
+
+def decimals(sd: float) -> int:
+    """Return the number of decimals that shows a standard deviation to two significant figures."""
+    return max(0, 1 - math.floor(math.log10(sd))) if sd > 0.0 else 2
+
+
+def estimate(node: Mapping[str, Any]) -> str:
+    """Return a node's estimate in words: mean and deviation, or the bound of one-sided evidence."""
+    digits = decimals(node["sd"])
+    if node.get("bound") is not None:
+        return f"{node['side']} {node['bound']:.{digits}f}"
+    return f"{node['mean']:.{digits}f} ± {node['sd']:.{digits}f}"
+
+
+def warnings(profile: Mapping[str, Any]) -> list[str]:
+    """Return what must be known before any number of a profile is read."""
+    made: list[str] = []
+    if misfit := profile.get("provenance", {}).get("misfit"):
+        made.append(f"The alarm stands: the layout does not describe this agent {misfit}.")
+    predicts: Mapping[str, Any] = profile.get("predicts") or {}
+    if predicts.get("standing") == "worse":
+        made.append(str(predicts["text"]))
+    labels = (str(label) for label in profile.get("labels", []))
+    made += [f"{one[0].upper()}{one[1:]}." for one in labels if not one.startswith(_SHOWN)]
+    diagnostics: Mapping[str, Any] = profile.get("diagnostics", {})
+    if not diagnostics.get("converged", True):
+        reasons = "; ".join(map(str, diagnostics.get("reasons") or ["the fit did not converge"]))
+        made.append(f"Not certified: {reasons}.")
+    return made

@@ -1,0 +1,125 @@
+"""What is to be said of a recorded episode, in words and colours that all its pictures share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
+
+from animalcat.arena_configs.draws import draws_by_name
+from animalcat.arena_configs.features import FEATURES, Survey
+from animalcat.arena_configs.model import ArenaError
+from animalcat.arena_configs.placement import place
+from animalcat.service.recording.reader import Recording
+from animalcat.service.recording.verify import load_arena
+from animalcat.v1 import results_pb2, types_pb2
+
+RGB: TypeAlias = tuple[int, int, int]
+
+NOTABLE: Final = 0.05
+"""Rewards beyond this are pickups and zones, not the small loss of every step."""
+AGENT_COLOUR: Final[RGB] = (31, 94, 168)
+ZONES: Final = ("DeathZone", "HotZone", "DataZone")
+"""Tags of what bodies pass through."""
+_COLOURS: Final[Mapping[str, RGB]] = {
+    "Immovable": (140, 140, 150),
+    "Movable": (176, 128, 84),
+    "goodGoal": (70, 160, 70),
+    "goodGoalMulti": (224, 180, 40),
+    "badGoal": (200, 60, 50),
+    "badGoalMulti": (200, 60, 50),
+    "DeathZone": (214, 90, 70),
+    "HotZone": (238, 168, 80),
+    "Ramp": (196, 120, 160),
+    "GrowGoal": (70, 160, 70),
+    "ShrinkGoal": (70, 160, 70),
+    "DecoyGoal": (140, 180, 140),
+    "DecoyGoalBounce": (140, 180, 140),
+}
+_OTHER: Final[RGB] = (170, 160, 190)
+_DEMANDS: Final = (
+    "rewardDistance",
+    "rewardSize",
+    "rewardBehind",
+    "wallsInWay",
+    "lavaInWay",
+    "rewards",
+    "badGoals",
+)
+"""Demands that are shown where they apply and are not 0."""
+_MOVES: Final = ("", "forward", "backward")
+_TURNS: Final = ("", "right", "left")
+
+
+def colour_of(tag: str) -> RGB:
+    """The colour of objects with this tag."""
+    return _COLOURS.get(tag, _OTHER)
+
+
+def action_words(action: int) -> str:
+    """An action in words, such as "forward and left"; "nothing" for 0."""
+    move, turn = divmod(action, 3)
+    return " and ".join(filter(None, (_MOVES[move], _TURNS[turn]))) or "nothing"
+
+
+def who(header: results_pb2.EpisodeHeader) -> str:
+    """Which agent played what on which build, in a line."""
+    versions = header.versions
+    build = versions.get("unity-build") or f"animalcat {versions.get('animalcat', '?')}"
+    return f"{header.agent or 'agent'} on {header.instance}, {header.backend} ({build})"
+
+
+def labels(recording: Recording, anew: bool) -> list[str]:
+    """What a viewer must not miss: that it is damaged, cut short, or drawn anew."""
+    found: list[str] = []
+    if recording.damage:
+        found.append("damaged recording")
+    elif recording.footer is None:
+        found.append("cut short")
+    if anew:
+        found.append("drawn anew under other rules of motion")
+    return found
+
+
+def asked_for(recording: Recording) -> str:
+    """The predicted success and the demands of the arena in words; empty where nothing is known."""
+    header, found = recording.header, list[str]()
+    if header.HasField("decision") and header.decision.propensity > 0.0:
+        found.append(f"predicted success {header.decision.predicted:.0%}")
+    demands = ", ".join(_demands(recording))
+    return "; ".join([*found, *([demands] if demands else [])])
+
+
+def outcome_words(recording: Recording) -> str:
+    """How it ended, in words."""
+    footer = recording.footer
+    if footer is None:
+        return "it has no end"
+    word = types_pb2.Outcome.Name(footer.outcome).removeprefix("OUTCOME_").lower()
+    return f"{word}, return {footer.episode_return:.6g} after {footer.steps} decisions"
+
+
+def posterior_table(nodes: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """Rows of name, mean, standard deviation, interval and unit of a profile's nodes."""
+    rows: list[tuple[str, ...]] = []
+    for name, node in nodes.items():
+        low, high = node["hdi"]
+        numbers = (f"{node['mean']:.3g}", f"{node['sd']:.2g}", f"{low:.3g} to {high:.3g}")
+        rows.append((name, *numbers, str(node.get("unit", ""))))
+    return rows
+
+
+def _demands(recording: Recording) -> list[str]:
+    """The demands of the arena in words; none where it cannot be placed."""
+    try:
+        arena = load_arena(recording.header)
+        survey = Survey(place(arena, draws_by_name("animalcat", recording.header.seed)))
+        found: list[str] = []
+        for name in _DEMANDS:
+            feature = FEATURES[name]
+            value = feature.measure(survey) if feature.measure is not None else 0.0
+            if not isinstance(value, str) and value:
+                unit = "" if feature.unit in ("", "1") else f" {feature.unit}"
+                found.append(f"{name} {value:.3g}{unit}")
+    except (ArenaError, ValueError):
+        return []
+    return found

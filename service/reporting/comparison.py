@@ -1,0 +1,313 @@
+"""What a comparison of agents says: what they share, how they differ, and where they stand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, Final
+
+from animalcat.layouts.checking.compare import NodeDifference, Posterior, node_differences, ranking
+from animalcat.layouts.explaining.wording import figure, percent
+from animalcat.plots.results import Results
+from animalcat.plots.style import plain_unit
+from animalcat.service.reporting.session_report import (
+    NodeRow,
+    node_rows,
+    observation_words,
+    played_on,
+    scales_of,
+)
+
+Row = Mapping[str, Any]
+
+MIXED: Final = "mixed"
+"""Stands for the digest of several layouts of which only the nodes that they share are compared."""
+
+
+class MixedError(ValueError):
+    """Agents were measured so differently that they are compared only on demand.
+
+    Attributes:
+        differences: What differs.
+    """
+
+    def __init__(self, differences: Sequence[Difference]) -> None:
+        """Say what differs.
+
+        Args:
+            differences: What differs.
+        """
+        super().__init__(" ".join(one.sentence for one in differences))
+        self.differences = tuple(differences)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One thing in which agents were measured differently.
+
+    Attributes:
+        what: What it is: "layout", "backend", "observation", "build", "battery" or "version".
+        values: What it was, by agent.
+        grave: Whether agents that differ in it are compared only on demand.
+    """
+
+    what: str
+    values: Mapping[str, str]
+    grave: bool
+
+    @property
+    def sentence(self) -> str:
+        """The difference in a sentence."""
+        by_value: dict[str, list[str]] = {}
+        for agent, value in self.values.items():
+            by_value.setdefault(value or "not known", []).append(agent)
+        told = "; ".join(f"{', '.join(agents)}: {value}" for value, agents in by_value.items())
+        return f"The {self.what} differs ({told})."
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """Agents side by side.
+
+    Attributes:
+        results: What each session found, by agent.
+        differences: What was different when they were measured.
+        posteriors: Draws of the nodes that they share, one an agent.
+        profiles: Their profiles with these nodes alone, by agent.
+        rows: How each node of each agent is read: by node, then by agent.
+    """
+
+    results: Mapping[str, Results]
+    differences: Sequence[Difference]
+    posteriors: Sequence[Posterior]
+    profiles: Mapping[str, Row]
+    rows: Mapping[str, Mapping[str, NodeRow]]
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Names of the nodes that are compared."""
+        return self.posteriors[0].nodes
+
+    def labels(self) -> list[str]:
+        """What every reader has to know of an agent, with its name."""
+        return [
+            f"{name}: {label}"
+            for name, one in self.results.items()
+            for label in one.profile.get("labels", [])
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """What differs, and the agents with where their numbers come from, as JSON values."""
+        return {
+            "differs": [
+                {"what": one.what, "agents": dict(one.values), "sentence": one.sentence}
+                for one in self.differences
+            ],
+            "agents": [
+                {
+                    "agent": name,
+                    "session": about.get("session", ""),
+                    "labels": list(one.profile.get("labels", [])),
+                    "battery": about.get("battery", ""),
+                    "backend": about.get("backend", ""),
+                    "played_on": played_on(one.profile),
+                    "layout": dict(one.profile["layout"]),
+                    "episodes": about.get("episodes", 0),
+                    "successes": about.get("successes", 0),
+                }
+                for name, one in self.results.items()
+                for about in [one.profile.get("provenance", {})]
+            ],
+            "nodes": list(self.nodes),
+        }
+
+
+def compared(results: Mapping[str, Results], *, mixed: bool = False) -> Compared:
+    """Put agents side by side.
+
+    Args:
+        results: What each session found, by agent; two at least.
+        mixed: Whether agents that were measured with different layouts, backends or observations
+            may be compared. Of different layouts, the nodes are compared that have the same name,
+            kind, unit and range in all.
+
+    Raises:
+        MixedError: They differ in that, and `mixed` was not said.
+        ValueError: There are not two agents, or their layouts share no node.
+    """
+    if len(results) < 2:
+        raise ValueError(f"a comparison takes two agents at least; {len(results)} is given")
+    found = differing({name: one.profile for name, one in results.items()})
+    if not mixed and (grave := [one for one in found if one.grave]):
+        raise MixedError(grave)
+    shared = _shared(results)
+    if not shared:
+        raise ValueError(
+            "the layouts share no node of the same name, kind, unit and range, so there is nothing "
+            "to compare"
+        )
+    one_layout = not any(one.what == "layout" for one in found)
+    profiles: dict[str, Row] = {}
+    posteriors: list[Posterior] = []
+    rows: dict[str, dict[str, NodeRow]] = {node: {} for node in shared}
+    for name, one in results.items():
+        own = Posterior.of_fit(name, one.fitted)
+        if not one_layout:
+            places = [own.nodes.index(node) for node in shared]
+            units = tuple(own.units[place] for place in places)
+            own = replace(
+                own, layout=MIXED, nodes=tuple(shared), units=units, draws=own.draws[:, places]
+            )
+        posteriors.append(own)
+        layout = dict(one.profile["layout"])
+        profiles[name] = {
+            **one.profile,
+            "layout": layout if one_layout else {**layout, "digest": MIXED},
+            "nodes": {node: one.profile["nodes"][node] for node in shared},
+        }
+        known = node_rows(profiles[name]["nodes"], one.fitted.layout.latents, scales_of(one.fitted))
+        for row in known:
+            rows[row.name][name] = row
+    return Compared(results, found, posteriors, profiles, rows)
+
+
+def differing(profiles: Mapping[str, Row]) -> list[Difference]:
+    """What was different when agents were measured, the gravest first.
+
+    Args:
+        profiles: Profile by agent.
+    """
+    found: list[Difference] = []
+    for what, of, grave in (
+        ("layout", _layout, True),
+        ("backend", _backend, True),
+        ("observation", _observation, True),
+        ("build", _build, False),
+        ("battery", _battery, False),
+        ("version of animalcat", _version, False),
+    ):
+        values = {name: of(profile) for name, profile in profiles.items()}
+        if len(set(values.values())) > 1:
+            found.append(Difference(what, values, grave))
+    return found
+
+
+def _about(profile: Row) -> Row:
+    return profile.get("provenance", {})
+
+
+def _layout(profile: Row) -> str:
+    layout: Row = profile["layout"]
+    return f"{layout['name']} ({layout['variant'] or 'default'}), digest {layout['digest'][:12]}"
+
+
+def _backend(profile: Row) -> str:
+    return str(_about(profile).get("backend") or "")
+
+
+def _observation(profile: Row) -> str:
+    spec: Row = _about(profile).get("observation_spec") or {}
+    words = observation_words(spec)
+    return f"{words} ({json.dumps(spec, sort_keys=True)})" if spec else words
+
+
+def _build(profile: Row) -> str:
+    played: Sequence[Row] = _about(profile).get("played_with") or ()
+    builds: dict[str, None] = {}
+    for one in played:
+        versions: Row = one["versions"]
+        rules = [f"{key} {versions[key]}" for key in ("motion", "looks") if key in versions]
+        builds[str(versions.get("unity-build") or ", ".join(rules))] = None
+    return "; ".join(filter(None, builds))
+
+
+def _battery(profile: Row) -> str:
+    about = _about(profile)
+    return f"{about.get('battery', '')}, digest {str(about.get('battery_digest', ''))[:12]}"
+
+
+def _version(profile: Row) -> str:
+    versions: Row = _about(profile).get("versions") or {}
+    return str(versions.get("animalcat", ""))
+
+
+def _shared(results: Mapping[str, Results]) -> list[str]:
+    """Nodes that are the same in every layout, in the order of the first."""
+    each = [
+        {
+            node.name: (node.kind, node.unit, node.prior.low, node.prior.high)
+            for node in one.fitted.layout.latents
+        }
+        for one in results.values()
+    ]
+    return [
+        name for name, node in each[0].items() if all(other.get(name) == node for other in each[1:])
+    ]
+
+
+@dataclass(frozen=True)
+class RankRow:
+    """Where an agent stands by one node, in words."""
+
+    node: str
+    agent: str
+    reading: str
+    interval: str
+    rank: str
+    first: str
+
+
+@dataclass(frozen=True)
+class DifferenceRow:
+    """How two agents differ in one node, in words."""
+
+    node: str
+    unit: str
+    agent: str
+    than: str
+    by: str
+    interval: str
+    more: str
+
+
+def rank_rows(known: Compared) -> list[RankRow]:
+    """Where every agent stands by every node, best first."""
+    made: list[RankRow] = []
+    for node in known.nodes:
+        for rank in ranking(known.posteriors, node):
+            row = known.rows[node][rank.name]
+            low, high = rank.interval
+            made.append(
+                RankRow(
+                    node,
+                    rank.name,
+                    row.reading,
+                    row.interval,
+                    f"{rank.rank:.1f} ({low} to {high})",
+                    percent(rank.probabilities[0]),
+                )
+            )
+    return made
+
+
+def difference_rows(known: Compared) -> list[DifferenceRow]:
+    """How every two agents differ by every node."""
+    found = [
+        _difference(one, first.name, second.name)
+        for first, second in combinations(known.posteriors, 2)
+        for one in node_differences(first, second)
+    ]
+    return sorted(found, key=lambda row: known.nodes.index(row.node))
+
+
+def _difference(one: NodeDifference, agent: str, than: str) -> DifferenceRow:
+    factor, unit = plain_unit(one.unit)
+    low, high = (factor * end for end in one.hdi)
+    width = (high - low) / 3.3
+    sign = "+" if one.mean > 0 else ""
+    words = [f"{sign}{figure(factor * one.mean, width)}"]
+    words.append(f"{figure(low, width)} to {figure(high, width)}")
+    by, interval = (word.replace("-", "−") for word in words)
+    return DifferenceRow(one.node, unit, agent, than, by, interval, percent(one.more))

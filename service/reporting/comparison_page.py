@@ -1,0 +1,132 @@
+"""A comparison of agents as one HTML page, which loads nothing from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+from matplotlib.figure import Figure
+
+from animalcat import plots
+from animalcat.plots.agents import node_comparison
+from animalcat.plots.inline import inline_svg
+from animalcat.plots.readings import Reading
+from animalcat.service.reporting import session_report as told
+from animalcat.service.reporting.comparison import Compared, difference_rows, rank_rows
+from animalcat.service.reporting.templates import templates
+
+Row = Mapping[str, Any]
+
+
+def comparison_page(
+    known: Compared,
+    title: str,
+    intro: Sequence[str] = (),
+    common: Mapping[str, Sequence[bool | None]] | None = None,
+) -> str:
+    """Make the page of a comparison.
+
+    Args:
+        known: The agents side by side.
+        title: Its title.
+        intro: Sentences below the title.
+        common: Whether each agent passed the arenas that all play; None: not played yet.
+
+    Returns:
+        An HTML document.
+    """
+    missing: list[str] = []
+    drawn = _Pictures(missing)
+    nodes = [drawn.of(*one) for one in _nodes(known)]
+    names = ", ".join(known.results)
+    profiles, tables = known.profiles, {name: one.table for name, one in known.results.items()}
+    wide = [
+        drawn.of(lambda: plots.heat(profiles), f"Table of means and SDs of {names} by node."),
+    ]
+    success = [
+        drawn.of(
+            lambda: plots.population(profiles),
+            f"{names} by two capabilities, with intervals; size is noise, shade the share passed.",
+        ),
+        drawn.of(
+            lambda: plots.brier(tables), f"Brier score of predictions against success of {names}."
+        ),
+        drawn.of(lambda: plots.categories(tables), f"Success of {names} by paradigm, a table."),
+        drawn.of(lambda: plots.radar(tables), f"Success of {names} by paradigm, a radar."),
+        drawn.of(
+            lambda: plots.generality(tables),
+            f"Spread of the successes of {names} over difficulty, against capability.",
+        ),
+    ]
+    return (
+        templates()
+        .get_template("comparison.html.j2")
+        .render(
+            title=title,
+            intro=intro,
+            labels=known.labels(),
+            differences=known.differences,
+            agents=[_agent(name, one.profile) for name, one in known.results.items()],
+            common=common or {},
+            nodes=[one for one in nodes if one],
+            wide=[one for one in wide if one],
+            success=[one for one in success if one],
+            missing=missing,
+            ranks=rank_rows(known),
+            rows=difference_rows(known),
+        )
+    )
+
+
+class _Pictures:
+    """Draws pictures, and notes why one cannot be drawn."""
+
+    def __init__(self, missing: list[str]) -> None:
+        self._missing = missing
+        self._count = 0
+
+    def of(self, draw: Callable[[], Figure], alt: str) -> Markup:
+        """A picture as SVG; empty where it cannot be drawn."""
+        self._count += 1
+        try:
+            return Markup(inline_svg(draw(), f"f{self._count}", alt))
+        except ValueError as error:
+            text = str(error)
+            self._missing.append(f"{text[:1].upper()}{text[1:]}.")
+            return Markup()
+
+
+def _nodes(known: Compared) -> Iterator[tuple[Callable[[], Figure], str]]:
+    first = next(iter(known.results.values())).fitted
+    scales = dict(zip(first.layout.latent_names, told.scales_of(first), strict=True))
+    for node in known.nodes:
+        reading = Reading(node, scales[node])
+        said = "; ".join(f"{name} {row.interval}" for name, row in known.rows[node].items())
+        yield (
+            lambda node=node, reading=reading: node_comparison(
+                known.profiles, node, known.posteriors, reading
+            ),
+            f"90 % intervals of {node}: {said}.",
+        )
+
+
+def _agent(name: str, profile: Row) -> dict[str, Any]:
+    about: Row = profile.get("provenance", {})
+    layout: Row = profile["layout"]
+    verdict: Row | None = profile.get("verdict")
+    return {
+        "agent": name,
+        "session": str(about.get("session", "")).removeprefix("sessions/"),
+        "battery": about.get("battery", ""),
+        "battery_digest": str(about.get("battery_digest", ""))[:12],
+        "layout": f"layout {layout['name']} ({layout['variant'] or 'default'})",
+        "layout_digest": layout["digest"][:12],
+        "played_on": told.played_on(profile),
+        "observation": told.observation_words(about.get("observation_spec") or {}),
+        "episodes": about.get("episodes", 0),
+        "successes": about.get("successes", 0),
+        "verdict": "" if verdict is None else " ".join(verdict["sentences"]),
+        "reason": about.get("reason") or "not yet",
+        "whole": told.whole({k: v for k, v in about.items() if k != "paradigms"}),
+    }

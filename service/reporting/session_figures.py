@@ -1,0 +1,145 @@
+"""The figures of a session's report, each with a sentence that says what it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from animalcat.layouts.checking.scores import murphy
+from animalcat.layouts.inference.fit import FitResult
+from animalcat.plots import posterior, prediction
+from animalcat.plots.graph import graph
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+GRIDS: Final = 3
+"""Most pairs of demands that have grids."""
+
+
+class Drawn(NamedTuple):
+    """A figure of the report.
+
+    Attributes:
+        part: The part of the report that it belongs to: "densities", "course", "demands", "grids",
+            "reliability", "coverage" or "graph".
+        figure: The figure; None where it cannot be drawn.
+        alt: What it shows, in a sentence; or why it cannot be drawn.
+    """
+
+    part: str
+    figure: Figure | None
+    alt: str
+
+
+def session_figures(
+    fitted: FitResult, table: pd.DataFrame, told: Mapping[str, str]
+) -> Iterator[Drawn]:
+    """Draw all figures.
+
+    Args:
+        fitted: The posterior, with the data that it was fitted to.
+        table: Table of outcomes with the predictions made before each episode.
+        told: What is known of each node, in words, by node.
+    """
+    names = fitted.layout.latent_names
+    for name in names:
+        yield _drawn(
+            "densities",
+            lambda name=name: posterior.densities(fitted, nodes=[name], key=False),
+            f"Posterior density of {name} over that of its prior. {told.get(name, '')}",
+        )
+    yield from _course(fitted, told)
+    yield from _demands(fitted)
+    yield _drawn("reliability", lambda: prediction.reliability(table), _reliability(table))
+    yield _drawn(
+        "graph",
+        lambda: graph(fitted),
+        f"Graph of the layout {fitted.layout.name}: what an instance asks for on the left, what "
+        "was inferred with its posterior, and how these give the outcome on the right.",
+    )
+
+
+def _course(fitted: FitResult, told: Mapping[str, str]) -> Iterator[Drawn]:
+    try:
+        course = posterior.course_of(fitted)
+    except ValueError as error:
+        yield Drawn("course", None, str(error))
+        return
+    for k, name in enumerate(fitted.layout.latent_names):
+        widths = np.ptp(course.ends[:, k], axis=1)
+        yield _drawn(
+            "course",
+            lambda name=name: posterior.trajectory(fitted, nodes=[name], course=course, key=False),
+            f"Estimate of {name} with its 90 % interval over {len(widths) - 1} episodes: the "
+            f"interval narrows to {widths[-1] / widths[0]:.0%} of its first width. "
+            f"{told.get(name, '')}",
+        )
+
+
+def _demands(fitted: FitResult) -> Iterator[Drawn]:
+    try:
+        main = prediction.main_demands(fitted)
+    except ValueError as error:
+        yield from (Drawn(part, None, str(error)) for part in ("demands", "grids", "coverage"))
+        return
+    for name in main:
+        yield _drawn(
+            "demands",
+            lambda name=name: prediction.characteristic(fitted, demands=[name], key=False),
+            f"Success by {name}: the curve that the layout predicts with its 90 % band, and "
+            f"{_passed_by(fitted, name)}.",
+        )
+    for pair in list(combinations(main[:3], 2))[:GRIDS]:
+        for part in ("predicted", "seen"):
+            yield _drawn(
+                "grids",
+                lambda pair=pair, part=part: prediction.grid(fitted, pair, parts=[part]),
+                f"Success {part} on a grid of {pair[0]} and {pair[1]}; the cells have their "
+                f"{'shares' if part == 'predicted' else 'counts'} written in them.",
+            )
+    for name in fitted.layout.feature_names:
+        yield _drawn(
+            "coverage",
+            lambda name=name: prediction.coverage(fitted, demands=[name], key=False),
+            f"Values of {name} that were played, by outcome, on the range of the layout: "
+            f"{_passed_by(fitted, name)}.",
+        )
+
+
+def _drawn(part: str, draw: Callable[[], Figure], alt: str) -> Drawn:
+    try:
+        return Drawn(part, draw(), alt)
+    except ValueError as error:
+        return Drawn(part, None, str(error))
+
+
+def _passed_by(fitted: FitResult, demand: str) -> str:
+    """How many episodes were passed in the lower and upper half of a demand's values."""
+    data: Any = fitted.data
+    values = data.features[:, fitted.layout.feature_names.index(demand)]
+    passed = data.outcomes.reshape(len(values), -1)[:, 0]
+    if np.ptp(values) == 0.0:
+        return f"{np.nansum(passed):.0f} of {len(values)} episodes passed, all at {values[0]:g}"
+    middle = float(np.median(values))
+    low = values <= middle if (values > middle).any() else values < middle
+    return " and ".join(
+        f"{np.nansum(passed[rows]):.0f} of {rows.sum()} episodes passed {words} {middle:g}"
+        for rows, words in ((low, "up to"), (~low, "above"))
+    )
+
+
+def _reliability(table: pd.DataFrame) -> str:
+    rows = table[table["outcome"].isin(["success", "failure"]) & table["predicted"].notna()]
+    if not len(rows):
+        return ""
+    passed = (rows["outcome"] == "success").to_numpy(np.float64)
+    parts = murphy(rows["predicted"].to_numpy(np.float64), passed)
+    return (
+        f"Share of episodes passed against the share predicted before them, over {len(rows)} "
+        f"episodes in {parts.groups} groups; the Brier score is {parts.brier:.3f}."
+    )

@@ -1,0 +1,181 @@
+"""The report on a session as one HTML page, which loads nothing from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+from markupsafe import Markup
+
+from animalcat.layouts.inference.fit import FitResult
+from animalcat.outcomes import outcomes_frame
+from animalcat.plots.inline import inline_svg
+from animalcat.service.measuring.profile_words import warnings
+from animalcat.service.reporting import session_report as told
+from animalcat.service.reporting.maps import arena_map
+from animalcat.service.reporting.session_figures import session_figures
+from animalcat.service.reporting.templates import templates
+
+Row = Mapping[str, Any]
+
+MOST_MAPS: Final = 1000
+"""Most arenas whose maps a page draws; it says how many it leaves out."""
+
+
+def session_page(
+    profile: Row,
+    fitted: FitResult,
+    rows: Sequence[Row],
+    arenas: Mapping[str, str],
+    *,
+    because: Mapping[tuple[int, int], str] | None = None,
+    created: str = "",
+) -> str:
+    """Make the report on a session.
+
+    Args:
+        profile: The profile with its labels, by the schema "profile".
+        fitted: Its posterior, with the data that it was fitted to.
+        rows: Rows of the table of outcomes, one an attempt, with their `features`.
+        arenas: Arenas by instance, as YAML; an instance without one has no map.
+        because: Why instances were chosen, in words, by episode and attempt.
+        created: When the session began, as a date.
+
+    Returns:
+        An HTML document.
+    """
+    about: Row = profile.get("provenance", {})
+    layout: Row = profile.get("layout", {})
+    scales = told.scales_of(fitted)
+    nodes = told.node_rows(profile["nodes"], fitted.layout.latents, scales)
+    figures, missing = _figures(fitted, rows, {row.name: row.told for row in nodes})
+    units = {f.name: f.unit for f in fitted.layout.features}
+    episodes = told.episode_rows(rows, because or {}, units)
+    maps, without = _maps([row.instance for row in episodes], arenas)
+    verdict: Row | None = profile.get("verdict")
+    found: Row = profile.get("predicts") or {}
+    predicts = {"text": "", "rivals": (), "draws": 0, **found}
+    cited, bibtex = told.citation(profile, created, fitted.layout.source)
+    environment = templates()
+    numbers: dict[str, Callable[[float], str]] = {
+        "number": told.number,
+        "digits": lambda value: f"{value:.3f}",
+    }
+    environment.filters.update(numbers)
+    template = environment.get_template("session_report.html.j2")
+    return template.render(
+        agent=str(about.get("agent", "agent")),
+        battery=str(about.get("battery", "–")),
+        layout_name=f"{layout.get('name', '–')} ({layout.get('variant') or 'default'})",
+        layout_about=fitted.layout.about,
+        played_on=told.played_on(profile) or "an unknown backend",
+        session=str(about.get("session", "")).removeprefix("sessions/"),
+        created=created,
+        passed=_upper(told.outcome_words(rows)),
+        warnings=warnings(profile),
+        invalid_because=_invalid(profile),
+        misfits=profile.get("misfits") or (),
+        comparison=_comparison(about),
+        verdict=[] if verdict is None else verdict["sentences"],
+        kinds=told.kinds_words(verdict),
+        nodes=nodes,
+        statuses={row.status: row.means for row in nodes if row.means},
+        interval=f"{100 * float(profile.get('hdi_share', 0.9)):g} % interval",
+        again=_second_reading(profile, fitted, scales),
+        figures=figures,
+        missing=missing,
+        strip=episodes,
+        constant=_constant(fitted),
+        predictions=told.predictions(rows),
+        predicts=predicts,
+        left_out=about.get("coverage"),
+        paradigms=about.get("paradigms") or (),
+        episodes=episodes,
+        maps=maps,
+        without_map=without,
+        diagnostics=told.diagnostics_words(profile),
+        facts=told.provenance_facts(profile, created),
+        diagnostics_whole=told.whole(profile.get("diagnostics", {})),
+        provenance_whole=told.whole({k: v for k, v in about.items() if k != "paradigms"}),
+        citation=cited,
+        bibtex=bibtex,
+    )
+
+
+def _figures(
+    fitted: FitResult, rows: Sequence[Row], nodes: Mapping[str, str]
+) -> tuple[dict[str, list[Markup]], dict[str, list[str]]]:
+    """Pictures by the part of the page, and why there are none."""
+    figures: dict[str, list[Markup]] = {}
+    missing: dict[str, list[str]] = {}
+    for k, drawn in enumerate(session_figures(fitted, outcomes_frame(rows), nodes)):
+        if drawn.figure is None:
+            if drawn.alt not in missing.setdefault(drawn.part, []):
+                missing[drawn.part].append(drawn.alt)
+        else:
+            svg = inline_svg(drawn.figure, f"f{k}", drawn.alt)
+            figures.setdefault(drawn.part, []).append(Markup(svg))
+    return figures, missing
+
+
+def _maps(instances: Sequence[str], arenas: Mapping[str, str]) -> tuple[dict[str, Markup], str]:
+    """Maps by instance, and a sentence about those that are not drawn."""
+    wanted = [name for name in dict.fromkeys(instances) if name in arenas]
+    maps = {name: Markup(arena_map(arenas[name], name)) for name in wanted[:MOST_MAPS]}
+    left = len(set(instances)) - sum(map(bool, maps.values()))
+    return maps, f"{left} arenas have no map here." if left else ""
+
+
+def _second_reading(
+    profile: Row, fitted: FitResult, scales: Sequence[Any]
+) -> dict[str, Any] | None:
+    """What stands beside the profile after an alarm; its new nodes are read by their numbers."""
+    again: Row | None = profile.get("second_reading")
+    if again is None:
+        return None
+    nodes: Mapping[str, Row] = again.get("nodes") or {}
+    known = told.node_rows(nodes, fitted.layout.latents, scales)
+    more = [told.plain_row(name, node) for name, node in nodes.items() if name not in
+            fitted.layout.latent_names]  # fmt: skip
+    return {
+        "label": again["label"],
+        "where": _upper(str(again.get("where") or "")),
+        "failed": again.get("failed", ""),
+        "rows": [*known, *more],
+    }
+
+
+def _invalid(profile: Row) -> list[str]:
+    """Why nothing that takes the layout for true is to be read; empty where it may be."""
+    said: list[str] = []
+    if misfit := profile.get("provenance", {}).get("misfit"):
+        said.append(f"The layout does not describe this agent {misfit}.")
+    predicts: Row = profile.get("predicts") or {}
+    if predicts.get("standing") == "worse":
+        said.append(str(predicts.get("text") or "The layout predicts this agent badly."))
+    return said
+
+
+def _comparison(about: Row) -> str:
+    """How the agent compares with the one that its session was run against; empty if with none."""
+    found: Row = about.get("comparison") or {}
+    words = str(found.get("words") or "")
+    return f"{_upper(words)}." if words else ""
+
+
+def _constant(fitted: FitResult) -> list[str]:
+    """Demands that had one value in all that was played, with it."""
+    data = fitted.data
+    if data is None or not len(data.features):
+        return []
+    return [
+        f"{feature.name} {told.number(float(values[0]))}"
+        + (f" {feature.unit}" if feature.unit != "1" else "")
+        for feature, values in zip(fitted.layout.features, data.features.T, strict=True)
+        if np.ptp(values) == 0.0
+    ]
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,573 @@
+"""What the report on a session says, as plain values for its page."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from animalcat.layouts.checking.scores import auc, murphy
+from animalcat.layouts.explaining.wording import Scale, figure, percent, scale_of
+from animalcat.layouts.inference.fit import FitResult
+from animalcat.layouts.inference.summary import NodeSummary
+from animalcat.layouts.model.nodes import Latent
+from animalcat.service.measuring.profile_words import STATUS_MEANS
+
+Row = Mapping[str, Any]
+
+_TAIL: Final = 1.6449
+"""Standard normal value with 5 % above it."""
+_WIDE: Final = 240.0
+"""Width of a bar in the units of its picture."""
+_REASONS: Final[Mapping[str, str]] = {
+    "informative": "tells most",
+    "random": "drawn at random",
+    "listed": "next of the list",
+    "generated": "made on demand",
+    "probe": "played again, to see how random the agent is",
+    "person": "chosen by a person",
+}
+_ENDED: Final[Mapping[str, str]] = {
+    "goal": "reached the goal",
+    "death": "died",
+    "time_limit": "ran out of time",
+    "fault": "the simulator failed",
+}
+_MARKS: Final[Mapping[str, str]] = {"success": "●", "failure": "×", "void": "○", "fault": "!"}
+
+
+@dataclass(frozen=True)
+class NodeRow:
+    """A node as the table of the report shows it.
+
+    Attributes:
+        name: The node.
+        about: Its kind, and what it is.
+        reading: The estimate in words, in metres or seconds where it can be read so.
+        interval: The 90 % interval in words.
+        prior: The prior's 90 % interval in words.
+        raw: Estimate, deviation and interval in the layout's own unit.
+        contraction: How far the data narrowed the prior, in per cent.
+        status: Why measuring stopped; empty where nothing was decided.
+        means: What this status means.
+        note: What else must be known; empty if nothing.
+        bar: Places of its picture: ends of prior and interval, the mean, and the words at its ends.
+        wider: What it would be with wider priors; empty if that is not known.
+    """
+
+    name: str
+    about: str
+    reading: str
+    interval: str
+    prior: str
+    raw: str
+    contraction: str
+    status: str
+    means: str
+    note: str
+    bar: Mapping[str, Any]
+    wider: str = ""
+
+    @property
+    def told(self) -> str:
+        """All of it in a sentence, for alternative texts."""
+        return f"{self.name}: {self.reading}; 90 % interval {self.interval}, prior {self.prior}."
+
+
+def node_rows(
+    nodes: Mapping[str, Row], latents: Sequence[Latent], scales: Sequence[Scale]
+) -> list[NodeRow]:
+    """Rows of the table of nodes.
+
+    Args:
+        nodes: Nodes of a profile, as JSON.
+        latents: The layout's latent nodes, in the same order.
+        scales: How each is read.
+    """
+    return [
+        _node_row(nodes[latent.name], latent, scale)
+        for latent, scale in zip(latents, scales, strict=True)
+        if latent.name in nodes
+    ]
+
+
+def scales_of(fitted: FitResult) -> list[Scale]:
+    """How every node of a layout is read, by what was played."""
+    features = None if fitted.data is None else fitted.data.features
+    return [scale_of(fitted.layout, k, features) for k in range(len(fitted.layout.latents))]
+
+
+def _node_row(node: Row, latent: Latent, scale: Scale) -> NodeRow:
+    low, high = node["hdi"]
+    summary = NodeSummary(
+        latent.name, latent.kind, latent.unit, node["mean"], node["sd"], (low, high), 0.0
+    )
+    bound, side = node.get("bound"), node.get("side")
+    reading = scale.say(summary).split(" (90 %")[0]
+    if bound is not None and side:
+        reading = scale.bounded(summary, side, bound)
+    if latent.kind != "capability":
+        reading = _quantity(scale.convert(node["mean"]), _width(scale, low, high), scale.unit)
+    before = (
+        float(latent.prior.from_standard(np.array([-_TAIL]))[0]),
+        float(latent.prior.from_standard(np.array([_TAIL]))[0]),
+    )
+    narrowed: float = node.get("contraction", 1.0 - node["sd"] / latent.prior.sd)
+    status = str(node.get("status") or "")
+    digits = node["sd"]
+    unit = "" if latent.unit == "1" else f", unit: {latent.unit}"
+    return NodeRow(
+        name=latent.name,
+        about=": ".join(filter(None, (latent.kind, latent.about))),
+        reading=reading,
+        interval=_interval(scale, low, high),
+        prior=_interval(scale, *before, finer=10.0),
+        raw=_minus(
+            f"{figure(node['mean'], digits)} ± {figure(node['sd'], digits / 10)} "
+            f"({figure(low, digits)} to {figure(high, digits)}){unit}"
+        ),
+        contraction=percent(narrowed).replace("-", "−"),
+        status=status,
+        means=STATUS_MEANS.get(status, ""),
+        note=str(node.get("note") or ""),
+        bar=_bar(node, latent, scale, before),
+        wider=_wider(node, scale),
+    )
+
+
+def plain_row(name: str, node: Row) -> NodeRow:
+    """The row of a node that is not in the layout, read by its own numbers.
+
+    Args:
+        name: The node.
+        node: The node of a profile, as JSON, with both ends of its range.
+    """
+    low, high = node["hdi"]
+    start, stop = node["range"]
+    width = node["sd"]
+    span = (stop - start) if start is not None and stop is not None else 6.0 * node["prior_sd"]
+    first = start if start is not None else node["prior_mean"] - span / 2.0
+
+    def x(value: float) -> float:
+        return round(_WIDE * min(1.0, max(0.0, (value - first) / span)), 1)
+
+    unit = "" if node["unit"] == "1" else f" {node['unit']}"
+    before = [node["prior_mean"] - _TAIL * node["prior_sd"]]
+    before.append(node["prior_mean"] + _TAIL * node["prior_sd"])
+    return NodeRow(
+        name=name,
+        about=": ".join(filter(None, (str(node["kind"]), str(node.get("about") or "")))),
+        reading=_quantity(node["mean"], width, unit.strip()),
+        interval=_minus(f"{figure(low, width)} to {figure(high, width)}{unit}"),
+        prior=_minus(f"{node['prior_mean']:.3g} ± {node['prior_sd']:.2g}{unit}"),
+        raw="",
+        contraction=percent(node.get("contraction", 0.0)).replace("-", "−"),
+        status=str(node.get("status") or ""),
+        means="",
+        note=str(node.get("note") or ""),
+        bar={
+            "prior": [x(before[0]), x(before[1])],
+            "hdi": [x(low), max(x(high), x(low) + 1.0)],
+            "mean": x(node["mean"]),
+            "ends": [number(first), number(first + span)],
+        },
+    )
+
+
+def _bar(node: Row, latent: Latent, scale: Scale, before: tuple[float, float]) -> dict[str, Any]:
+    prior = latent.prior
+    start = prior.low if np.isfinite(prior.low) else prior.mean - 3.0 * prior.sd
+    stop = prior.high if np.isfinite(prior.high) else prior.mean + 3.0 * prior.sd
+
+    def x(value: float) -> float:
+        share = (value - start) / (stop - start)
+        return round(_WIDE * min(1.0, max(0.0, share)), 1)
+
+    low, high = node["hdi"]
+    ends = [scale.convert(start), scale.convert(stop)]
+    width = abs(ends[1] - ends[0]) / 20.0
+    return {
+        "prior": [x(before[0]), x(before[1])],
+        "hdi": [x(low), max(x(high), x(low) + 1.0)],
+        "mean": x(node["mean"]),
+        "ends": [_quantity(end, width, scale.unit) for end in ends],
+    }
+
+
+def _wider(node: Row, scale: Scale) -> str:
+    """What a node would be with priors twice as wide, in words."""
+    wider: Row | None = node.get("wider_prior")
+    if not wider:
+        return ""
+    low, high = wider["hdi"]
+    value = _quantity(scale.convert(wider["mean"]), _width(scale, low, high), scale.unit)
+    return f"with priors twice as wide: {value} ({_interval(scale, low, high)})"
+
+
+def _width(scale: Scale, low: float, high: float) -> float:
+    return abs(scale.convert(high) - scale.convert(low)) / 3.3
+
+
+def _interval(scale: Scale, low: float, high: float, finer: float = 1.0) -> str:
+    ends = sorted(scale.convert(end) for end in (low, high))
+    width = (ends[1] - ends[0]) / 3.3 / finer
+    first, last = (figure(end, width) for end in ends)
+    if first == last:
+        return _minus(f"{last} {scale.unit}".rstrip())
+    return _minus(f"{first} to {last} {scale.unit}".rstrip())
+
+
+def _quantity(value: float, width: float, unit: str) -> str:
+    return _minus(f"{figure(value, width)} {unit}".rstrip())
+
+
+def _minus(text: str) -> str:
+    return text.replace("-", "−")
+
+
+@dataclass(frozen=True)
+class EpisodeRow:
+    """An attempt at an episode as the table shows it.
+
+    Attributes:
+        number: Number of the episode.
+        attempt: Which attempt at it, from 0.
+        instance: Name of the arena.
+        paradigm: Its paradigm.
+        demands: Its demands that the layout uses, in words.
+        why: Why it was chosen.
+        predicted: Success predicted before it; empty if nothing was.
+        outcome: What became of it.
+        mark: The outcome as a sign, for readers without colour.
+        ended: How it ended, with return and steps.
+        command: The command that plays it again.
+    """
+
+    number: int
+    attempt: int
+    instance: str
+    paradigm: str
+    demands: str
+    why: str
+    predicted: str
+    outcome: str
+    mark: str
+    ended: str
+    command: str
+
+
+def episode_rows(
+    rows: Sequence[Row], because: Mapping[tuple[int, int], str], layout_features: Mapping[str, str]
+) -> list[EpisodeRow]:
+    """Rows of the table of episodes.
+
+    Args:
+        rows: Rows of the table of outcomes.
+        because: Why an instance was chosen, in words, by episode and attempt.
+        layout_features: Units of the demands that the layout uses, by name.
+    """
+    return [_episode_row(row, because, layout_features) for row in rows]
+
+
+def _episode_row(
+    row: Row, because: Mapping[tuple[int, int], str], units: Mapping[str, str]
+) -> EpisodeRow:
+    features: Mapping[str, float] = row["features"]
+    demands = [
+        f"{name} {number(features[name])}{'' if unit in ('', '1') else f' {unit}'}"
+        for name, unit in units.items()
+        if features.get(name) is not None
+    ]
+    reason = str(row.get("reason") or "")
+    why = _REASONS.get(reason, reason)
+    if more := because.get((row["episode"], row.get("attempt") or 0)):
+        why = f"{why}: {more}" if why else more
+    predicted = row.get("predicted")
+    outcome = str(row["outcome"])
+    ended = _ENDED.get(str(row.get("ended_by") or ""), str(row.get("ended_by") or ""))
+    facts = [
+        ended,
+        f"return {number(row['return'])}" if row.get("return") is not None else "",
+        f"pass mark {number(row['pass_mark'])}" if row.get("pass_mark") is not None else "",
+        f"{row['steps']} steps" if row.get("steps") is not None else "",
+    ]
+    session = str(row.get("session") or "").removeprefix("sessions/")
+    return EpisodeRow(
+        number=row["episode"],
+        attempt=row.get("attempt") or 0,
+        instance=str(row["instance"]),
+        paradigm=str(row.get("paradigm") or ""),
+        demands=", ".join(demands),
+        why=why,
+        predicted="" if predicted is None else percent(predicted),
+        outcome=outcome,
+        mark=_MARKS.get(outcome, "?"),
+        ended=", ".join(filter(None, facts)),
+        command=f"animalcat episode replay {session} {row['episode']}",
+    )
+
+
+def number(value: float) -> str:
+    """A number with three significant digits and a true minus."""
+    return _minus(f"{value:.3g}")
+
+
+def predictions(rows: Sequence[Row]) -> list[str]:
+    """How good the predictions made before each episode were, in sentences; empty without any."""
+    known = [
+        row
+        for row in rows
+        if row["outcome"] in ("success", "failure") and row.get("predicted") is not None
+    ]
+    if not known:
+        return []
+    predicted = np.array([row["predicted"] for row in known], np.float64)
+    passed = np.array([row["outcome"] == "success" for row in known], np.float64)
+    parts = murphy(predicted, passed)
+    base = parts.uncertainty
+    said = [
+        f"Before each of {len(known)} episodes its success was predicted. The Brier score of these "
+        f"predictions is {parts.brier:.3f}; 0 is perfect.",
+        f"It is the sum of reliability {parts.reliability:.3f} (how far predicted shares are from "
+        f"those seen), less resolution {parts.resolution:.3f} (how much the groups differ), plus "
+        f"uncertainty {base:.3f} (what always predicting the overall share of success would "
+        f"score), plus {_minus(f'{parts.within:.3f}')} for differences within groups "
+        "(Murphy 1973; ten groups of equal width).",
+    ]
+    if base > 0.0:
+        better = 1.0 - parts.brier / base
+        how = f"{percent(better)} less than" if better >= 0.0 else "more than"
+        said.append(
+            f"That is {how} always predicting the overall share of success would score, which "
+            f"however is known only afterwards. The area under the ROC curve is "
+            f"{auc(predicted, passed):.2f}."
+        )
+    else:
+        said.append(
+            "All outcomes are alike, so nothing says whether hard and easy arenas are told apart."
+        )
+    return said
+
+
+def diagnostics_words(profile: Row) -> list[str]:
+    """How the numbers were inferred and whether that went well, in sentences."""
+    found: Row = profile["diagnostics"]
+    said: list[str] = []
+    if found.get("prior_only") or not found.get("outcomes"):
+        said.append("There is no outcome yet: everything here is what was assumed before.")
+    engine = found.get("engine")
+    if engine == "nuts":
+        chains, draws = found.get("chains", 0), found.get("draws", 0)
+        said.append(
+            f"The posterior was sampled by NUTS in {chains} chains of {draws:,} draws, after "
+            f"{found.get('tune', 0):,} draws of tuning each, from {found['outcomes']} outcomes."
+        )
+        if "rhat" in found:
+            said.append(
+                f"R-hat is at most {found['rhat']:.3f} (below 1.01 is wanted), the effective "
+                f"sample size at least {found.get('ess_bulk', 0.0):.0f} in the bulk and "
+                f"{found.get('ess_tail', 0.0):.0f} in the tails (400 is wanted), with "
+                f"{found.get('divergences', 0)} divergent transitions."
+            )
+    elif engine == "smc":
+        said.append(
+            f"This is the live posterior of {found.get('particles', 0):,} particles "
+            f"(effective: {found.get('ess', 0.0):.0f}), from {found['outcomes']} outcomes. It is "
+            "what chose the arenas; a full fit has not confirmed it."
+        )
+    if not found.get("converged", True) and engine == "nuts":
+        said.append("The fit did not pass its gate: no number of it is to be relied on.")
+    notes: Sequence[str] = found.get("notes") or ()
+    said += [f"{note[:1].upper()}{note[1:]}." for note in notes]
+    about: Row = profile.get("provenance", {})
+    checks: Sequence[Row] = about.get("certificates") or ()
+    if checks:
+        failed = [str(one["n"]) for one in checks if not one.get("passed")]
+        at = ", ".join(str(one["n"]) for one in checks)
+        said.append(
+            f"The live posterior was compared with a full fit after {at} episodes: "
+            + (f"it failed at {', '.join(failed)}, and was made anew there." if failed else
+               "it agreed each time.")
+        )  # fmt: skip
+    if retest := about.get("retest"):
+        said.append(
+            f"{retest['agreements']} of {retest['repeats']} repeats of an arena came out as before."
+        )
+    return said
+
+
+def provenance_facts(profile: Row, created: str) -> list[tuple[str, str]]:
+    """Where the numbers come from: headings with words."""
+    about: Row = profile.get("provenance", {})
+    layout: Row = profile.get("layout", {})
+    facts: list[tuple[str, str]] = [
+        ("agent", str(about.get("agent", ""))),
+        ("battery", f"{about.get('battery', '')} (digest {about.get('battery_digest', '')})"),
+        (
+            "layout",
+            f"{layout.get('name', '')}, variant {layout.get('variant') or 'default'} "
+            f"(digest {layout.get('digest', '')})",
+        ),
+        ("played on", played_on(profile)),
+        ("the agent saw", observation_words(about.get("observation_spec") or {})),
+        ("arenas were chosen", _policy_words(about.get("policy") or {})),
+        ("it stopped", str(about.get("reason") or "not yet")),
+        ("seed", str(about.get("seed", ""))),
+        ("session", str(about.get("session", "")).removeprefix("sessions/")),
+        ("begun", created),
+        ("not counted", _uncounted(about)),
+        ("versions", _versions(about.get("versions") or {})),
+    ]
+    covered: Row | None = about.get("coverage")
+    if covered:
+        gaps = "; ".join(f"{n} for {why}" for why, n in covered["left_out"].items())
+        words = f"the layout covers {covered['covered']} of {covered['of']} arenas"
+        facts.insert(3, ("coverage", f"{words}{f'; left out: {gaps}' if gaps else ''}"))
+    return [(name, words) for name, words in facts if words]
+
+
+def played_on(profile: Row) -> str:
+    """Backend, build and version that the numbers come from, with the numbers of attempts."""
+    about: Row = profile.get("provenance", {})
+    backend = str(about.get("backend") or "")
+    parts: list[str] = []
+    for one in about.get("played_with") or ():
+        versions: Row = one["versions"]
+        if not versions:
+            parts.append(f"{one['attempts']} attempts: {one.get('why', 'versions unknown')}")
+            continue
+        words = versions.get("unity-build") or ", ".join(
+            f"{name} {versions[name]}" for name in ("motion", "looks") if name in versions
+        )
+        parts.append(
+            f"{words}, animalcat {versions.get('animalcat', '?')} ({one['attempts']} attempts)"
+        )
+    return f"{backend}: {'; '.join(parts)}" if parts else backend
+
+
+def observation_words(spec: Row) -> str:
+    """What the agent saw, in words."""
+    if not spec:
+        return ""
+    said: list[str] = []
+    camera: Row | None = spec.get("camera")
+    if camera:
+        sides = " × ".join(str(camera[key]) for key in ("width", "height") if key in camera)
+        said.append(f"camera images of {sides} pixels" if sides else "camera images")
+    rays: Row | None = spec.get("rays")
+    if rays:
+        count = 2 * int(rays.get("per_side", 0)) + 1
+        said.append(f"{count} rays over ±{rays.get('max_degrees', 0):g}°")
+    period = spec.get("decision_period")
+    words = " and ".join(said) or "its own state alone"
+    if period:
+        words += f", deciding every {period} steps of the physics"
+    if spec.get("privileged"):
+        words += "; and the arena's true state"
+    return words
+
+
+def _policy_words(policy: Row) -> str:
+    if not policy:
+        return ""
+    words = f"by the policy {policy.get('name')}"
+    if (share := policy.get("random_share")) is not None:
+        words += f", {percent(share)} of them at random"
+    if policy.get("generate"):
+        words += ", with arenas made on demand"
+    return words
+
+
+def _uncounted(about: Row) -> str:
+    parts = [
+        f"{about[key]} {word}"
+        for key, word in (
+            ("voids", "voided"),
+            ("faults", "ended in a fault"),
+            ("invalid", "declared invalid"),
+        )
+        if about.get(key)
+    ]
+    if about.get("failures_by_default"):
+        parts.append(f"{about['failures_by_default']} counted as failures by default")
+    return ", ".join(parts)
+
+
+def _versions(versions: Row) -> str:
+    return ", ".join(f"{name} {version}" for name, version in versions.items())
+
+
+def citation(profile: Row, created: str, source: str) -> tuple[str, str]:
+    """How to cite the profile: a sentence, and an entry of BibTeX.
+
+    Args:
+        profile: The profile.
+        created: Date of the session.
+        source: What the layout is taken from.
+    """
+    about: Row = profile.get("provenance", {})
+    layout: Row = profile.get("layout", {})
+    session = str(about.get("session", "")).removeprefix("sessions/")
+    versions: Row = about.get("versions") or {}
+    version = str(versions.get("animalcat", ""))
+    title = f"Cognitive profile of {about.get('agent')} on the battery {about.get('battery')}"
+    how = (
+        f"layout {layout.get('name')} ({layout.get('variant') or 'default'}), "
+        f"{about.get('episodes', 0)} episodes on {about.get('backend')}, session {session}, "
+        f"battery digest {str(about.get('battery_digest', ''))[:12]}, "
+        f"layout digest {str(layout.get('digest', ''))[:12]}"
+    )
+    when = f" {created}." if created else ""
+    words = f"{title}. Measured with animalcat {version}: {how}.{when}"
+    if source:
+        words += f" The layout follows {source}."
+    fields = {
+        "title": f"{{{_tex(title)}}}",
+        "howpublished": f"animalcat {_tex(version)}",
+        "note": _tex(how),
+        **({"year": created[:4]} if created else {}),
+    }
+    inner = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields.items())
+    return words, f"@misc{{{_key(session)},\n{inner}\n}}"
+
+
+def _tex(text: str) -> str:
+    """Text in which nothing has a meaning for TeX."""
+    escaped = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    return "".join(escaped.get(c, f"\\{c}" if c in "{}$&%#_" else c) for c in text)
+
+
+def _key(session: str) -> str:
+    return "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in session) or "x"
+
+
+def kinds_words(verdict: Row | None) -> str:
+    """Probabilities of the kinds of agent, the likeliest first."""
+    if not verdict:
+        return ""
+    known: Mapping[str, float] = verdict["probabilities"]
+    order = sorted(known, key=lambda kind: -known[kind])
+    return ", ".join(f"{kind} {known[kind]:.2f}" for kind in order)
+
+
+def outcome_words(rows: Sequence[Row]) -> str:
+    """How many episodes were passed, and what does not count."""
+    count = Counter(str(row["outcome"]) for row in rows)
+    counted = count["success"] + count["failure"]
+    words = f"{count['success']} of {counted} episodes passed" if counted else "no episodes yet"
+    if count["fault"]:
+        words += f"; {count['fault']} attempts ended in a fault and do not count"
+    if count["void"]:
+        words += f"; {count['void']} attempts were voided and do not count"
+    if count["invalid"]:
+        words += f"; {count['invalid']} attempts were declared invalid and do not count"
+    return words
+
+
+def whole(value: Any) -> str:
+    """A value in full, as JSON."""
+    return json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True)

@@ -1,0 +1,261 @@
+"""Recipes of batteries: what they say, how they scale, what is drawn, and what is wrong in them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from animalcat.arena_configs.batteries import (
+    RECIPES,
+    Drawn,
+    Recipe,
+    counts_for,
+    draw,
+    full_counts,
+    full_size,
+    load_recipe,
+    read_recipe,
+    total,
+)
+from animalcat.arena_configs.families import measure_geometry
+from animalcat.arena_configs.model import ArenaError
+from animalcat.arena_configs.writer import to_yaml
+
+HEAD = "name: mine\nabout: To try it.\nentries:\n"
+ONE = """
+name: one
+description: Always the same arena.
+arena:
+  timeLimit: 250
+  items:
+    - {name: Agent, positions: [[20, 5]]}
+    - {name: GoodGoal, positions: [[20, 17]], sizes: [1]}
+"""
+
+
+def recipe(*entries: str, families: dict[str, str] | None = None) -> Recipe:
+    lines = "".join(f"  - {{{entry}}}\n" for entry in entries)
+    return read_recipe(HEAD + lines, "mine.yaml", families or {})
+
+
+def drawn(of: Recipe, size: int | None = None, seed: int = 0) -> list[Drawn]:
+    return draw(of, counts_for(of, size), seed, measure_geometry)
+
+
+def texts(made: list[Drawn]) -> dict[str, str]:
+    return {one.made.name: to_yaml(one.made.arena) for one in made}
+
+
+def test_shipped_recipes_have_what_their_names_say() -> None:
+    sizes = {name: total(full_counts(load_recipe(name))) for name in RECIPES}
+    assert sizes["object-permanence"] == 2188
+    assert sizes["navigation-2000"] == 2000
+    assert sizes["basics"] == 60
+    assert [one.name for one in load_recipe("basics").entries] == [
+        *("see", "move", "turn", "climb", "avoid")
+    ]
+    categories = {entry.name[0]: entry for entry in load_recipe("testbed").entries}
+    assert "".join(categories) == "abcdefghijkl"
+    assert all(load_recipe(name).licence and load_recipe(name).about for name in RECIPES)
+
+
+def test_object_permanence_has_the_counts_of_the_paper() -> None:
+    """Section D.2 of Burden et al. 2023, with 603 chick controls (layouts.simulation.synthetic)."""
+    chosen = load_recipe("object-permanence")
+    counts = dict(zip([one.name for one in chosen.entries], full_counts(chosen), strict=True))
+    cups = [counts["cups"], counts["cups-large"]]
+    assert sum(one.instances for one in cups) == 359
+    assert sum(one.controls["glass"] for one in cups) == 239
+    grids = [counts["grids"], counts["grids-around"]]
+    assert sum(one.instances for one in grids) == 191
+    of_glass = [counts["grids-of-glass"], counts["grids-around-of-glass"]]
+    instances = sum(one.instances for one in of_glass)
+    assert instances + sum(one.controls["glass"] for one in grids) == 239
+    assert counts["chicks"].instances == 36
+    chick_controls = counts["chicks"].controls["open"] + counts["chicks-in-sight"].instances
+    assert chick_controls + counts["rolling"].instances == 603
+    assert sum(one.total for name, one in counts.items() if name.startswith("basic-")) == 521
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_counts_are_scaled_to_any_size(name: str) -> None:
+    chosen = load_recipe(name)
+    full = full_counts(chosen)
+    rng = np.random.default_rng(1)
+    for size in {len(full), total(full), 300, *rng.integers(len(full), 5000, 20).tolist()}:
+        counts = counts_for(chosen, size)
+        drawn = total(counts)
+        if chosen.separable is None:
+            assert drawn == size
+        else:  # some of what is drawn is left out
+            assert drawn == max(size, round(size * total(full) / chosen.separable))
+        for entry, one, whole in zip(chosen.entries, counts, full, strict=True):
+            assert one.instances >= 1
+            assert abs(one.instances - whole.instances * drawn / total(full)) < 2 + len(full)
+            for control, number in one.controls.items():
+                assert 0 <= number <= entry.eligible(control, one.instances)
+
+
+def test_a_size_below_the_number_of_entries_is_refused() -> None:
+    with pytest.raises(ArenaError, match=r"3 instances are fewer than its 5 entries"):
+        counts_for(load_recipe("basics"), 3)
+
+
+def test_what_is_drawn_follows_from_recipe_and_seed() -> None:
+    chosen = load_recipe("basics")
+    first = drawn(chosen)
+    assert texts(drawn(chosen)) == texts(first)
+    assert len(set(texts(first).values())) == len(first) == 60
+    assert not texts(drawn(chosen, seed=1)).items() & texts(first).items()
+
+
+def test_a_smaller_battery_is_a_part_of_a_larger_one() -> None:
+    chosen = load_recipe("basics")
+    assert texts(drawn(chosen, 25)).items() <= texts(drawn(chosen)).items()
+
+
+def test_a_change_in_one_entry_leaves_the_others_as_they_are() -> None:
+    cups = "family: cups, count: 3"
+    before = drawn(recipe(cups))
+    after = drawn(recipe("family: detour, count: 2", cups))
+    assert texts(before).items() <= texts(after).items()
+
+
+def test_instances_know_where_they_come_from() -> None:
+    entry = "name: c, family: cups, count: 6, part: test, paradigms: [forced, free], "
+    made = drawn(recipe(entry + "controls: {glass: 3, now: 1}"))
+    by_name = {one.made.name: one for one in made}
+    assert Counter(one.origin.control for one in made) == {"": 6, "glass": 3, "now": 1}
+    assert {one.paradigm for one in made} == {"c-forced", "c-free"}
+    assert {one.origin.part for one in made} == {"test"}
+    for one in made:
+        if one.origin.control:
+            pair = by_name[one.origin.control_of]
+            assert one.made.name == f"{pair.made.name}.{one.origin.control}"
+            assert (pair.paradigm, pair.origin.variant) == (one.paradigm, one.origin.variant)
+            assert pair.origin.control == ""
+
+
+def test_controls_can_stand_alone() -> None:
+    made = drawn(recipe("family: introductory, count: 6, control: bare"))
+    assert len(made) == 6
+    assert {one.origin.control for one in made} == {"bare"}
+    assert {one.origin.control_of for one in made} == {""}
+    assert "introductory-food" not in {one.paradigm for one in made}
+
+
+def test_parameters_and_variants_can_be_set() -> None:
+    entry = "family: cups, count: 4, paradigms: free, "
+    made = drawn(
+        recipe(
+            entry + "with: {cups: 3, size: {uniform: [0.8, 0.9]}, paint: navy}, "
+            "variants: {turns: false, each: 2}"
+        )
+    )
+    assert {one.made.parameters["cups"] for one in made} == {3.0}
+    assert {one.made.parameters["paint"] for one in made} == {"navy"}
+    sizes = [one.made.parameters["size"] for one in made]
+    assert all(isinstance(size, float) and 0.8 <= size <= 0.9 for size in sizes)
+    assert [one.origin.variant for one in made] == ["", "mirror"] * 2
+    assert [one.origin.task for one in made] == ["cups-1", "cups-1", "cups-3", "cups-3"]
+
+
+def test_demands_are_searched_for() -> None:
+    entry = "family: introductory, paradigms: food, count: 2, "
+    made = drawn(recipe(entry + "demands: {distance: {least: 9, most: 10}, rewardSize: 2}"))
+    for one in made:
+        found = measure_geometry(one.made.arena).values
+        assert 8.9 <= found["rewardDistance"] <= 10.1
+        assert found["rewardSize"] == pytest.approx(2.0, abs=0.03)
+
+
+def test_a_recipe_may_have_families_of_its_own() -> None:
+    made = drawn(recipe("family: own/one.yaml, count: 1", families={"own/one.yaml": ONE}))
+    assert [one.made.name for one in made] == ["one-1"]
+
+
+WRONG = [
+    ("family: cup, count: 2", "no family 'cup'. Did you mean 'cups'?"),
+    ("family: nowhere.yaml, count: 2", "there is no file nowhere.yaml"),
+    ("family: cups", "it has no `count`"),
+    ("family: cups, count: 0", "expected a whole number from 1"),
+    ("family: cups, count: 2, paradigms: fored", "no paradigm 'fored'"),
+    ("family: cups, count: 2, with: {heldd: 3}", "no parameter 'heldd'. Did you mean 'held'?"),
+    ("family: cups, count: 2, with: {held: long}", "unknown name 'long'"),
+    ("family: cups, count: 2, with: {paint: 3}", "is one of beige"),
+    ("family: chick-task, count: 2, with: {other: navy}", "cannot be 'navy'"),
+    ("family: cups, count: 2, controls: [glas]", "no control 'glas'"),
+    ("family: cups, count: 2, controls: {glass: 3}", "expected a whole number from 1 to 2"),
+    ("family: introductory, count: 4, controls: {bare: 4}", "are of paradigms that have it"),
+    ("family: introductory, count: 4, control: bare, paradigms: food", "alone"),
+    ("family: cups, count: 2, control: glass, controls: [now]", "either `control` or `controls`"),
+    ("family: cups, count: 2, part: exam", "no part 'exam'"),
+    ("family: cups, count: 2, demands: {rewardDistanc: 3}", "no demand 'rewardDistanc'"),
+    ("family: cups, count: 2, demands: {rewardDistance: -3}", "is from 0"),
+    ("family: cups, count: 2, demands: {XPos: {least: 1, most: 0}}", "is above most"),
+    ("family: navigation, count: 2, with: {size: 1}", "has no parameters to set"),
+    ("family: navigation, count: 2, controls: [glass]", "has no control 'glass'. It has none."),
+    ("family: cups, count: 2, colour: red", "there is no such key"),
+]
+
+
+@pytest.mark.parametrize(("entry", "message"), WRONG)
+def test_what_is_wrong_is_named_with_its_place(entry: str, message: str) -> None:
+    with pytest.raises(ArenaError) as error:
+        recipe("family: detour, count: 1", entry)
+    assert "mine.yaml:5: entries[1]" in str(error.value)
+    assert message in str(error.value)
+
+
+def test_two_entries_of_one_name_are_refused() -> None:
+    with pytest.raises(ArenaError, match=r"mine.yaml:5: entries\[1\]: .*named 'cups' already"):
+        recipe("family: cups, count: 1", "family: cups, count: 2")
+
+
+def test_counts_that_a_family_cannot_reach_name_the_entry() -> None:
+    chosen = recipe("family: one.yaml, count: 2", families={"one.yaml": ONE})
+    with pytest.raises(ArenaError, match=r"mine.yaml:4: entries\[0\]: entry one: .*drawn before"):
+        drawn(chosen)
+
+
+def test_constraints_that_contradict_name_entry_and_constraint() -> None:
+    chosen = recipe("family: cups, count: 2, with: {height: 9, distance: 16, angle: 0}")
+    with pytest.raises(ArenaError) as error:
+        drawn(chosen)
+    assert "mine.yaml:4: entries[0]: entry cups: " in str(error.value)
+    assert "height + above < view + 1" in str(error.value)
+
+
+def test_demands_out_of_reach_say_what_is_nearest() -> None:
+    entry = "family: introductory, paradigms: food, count: 1, demands: {distance: 39}"
+    with pytest.raises(ArenaError, match=r"entry introductory: of 1 .* the nearest has"):
+        drawn(recipe(entry))
+
+
+def test_a_family_in_the_place_of_a_recipe_is_told() -> None:
+    with pytest.raises(ArenaError, match=r"one.yaml:4: arena: this is a family"):
+        read_recipe(ONE, "one.yaml")
+
+
+def test_the_recipe_of_the_docs_is_one() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "batteries.md").read_text()
+    text = page.split("```yaml\n")[1].split("```")[0]
+    counts = counts_for(read_recipe(text, "my-recipe.yaml"), None)
+    assert [one.total for one in counts] == [40, 30, 10]
+
+
+def test_a_separable_battery_names_its_layout_and_is_drawn_larger() -> None:
+    lines = "  - {family: cups, count: 30}\n"
+    with pytest.raises(ArenaError, match=r"mine.yaml:3: separable: .*`layout`"):
+        read_recipe(f"name: mine\nabout: To try it.\nseparable: 20\nentries:\n{lines}", "mine.yaml")
+    text = f"name: mine\nabout: x\nlayout: aaio\nseparable: 20\nentries:\n{lines}"
+    chosen = read_recipe(text, "mine.yaml")
+    assert (chosen.separable, full_size(chosen), total(full_counts(chosen))) == (20, 20, 30)
+    assert total(counts_for(chosen, None)) == 30
+    assert total(counts_for(chosen, 10)) == 15
+    whole = text.replace("separable: 20", "separable: 40")
+    with pytest.raises(ArenaError, match=r"mine.yaml:4: separable: 40 of 30 instances"):
+        read_recipe(whole, "mine.yaml")

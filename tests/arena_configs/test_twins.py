@@ -1,0 +1,163 @@
+"""Twins have the demands of the arena that they are twins of, and variations keep them."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from animalcat.arena_configs.families import (
+    Family,
+    FamilyInstance,
+    PolarFamily,
+    generate,
+    load_family,
+    measure_geometry,
+)
+from animalcat.arena_configs.families.generate import part_of
+from animalcat.arena_configs.families.polar_twins import polar_twin
+from animalcat.arena_configs.families.twins import SIDED, Stratum, Wanted, wanted
+from animalcat.arena_configs.families.variations import variations
+from animalcat.arena_configs.features import FEATURES
+from animalcat.arena_configs.model import Arena
+from animalcat.arena_configs.writer import to_yaml
+from tests.symmetry import COLOURS, SIDES
+
+NAMES = ("goalDistance", "goalSize", "rightLeftPosition", "wallsInWay")
+CODES = frozenset({"rightLeftPosition", "wallsInWay", "rewardBehind", "XPos"})
+
+
+@cache
+def detours(paradigm: str, control: str = "") -> Stratum:
+    family = load_family("detour")
+    assert isinstance(family, Family)
+    taken = family.controls[control] if control else None
+    return Stratum(family, family.paradigm(paradigm), taken, measure_geometry)
+
+
+def drawn(family: str, paradigm: str, n: int) -> list[FamilyInstance]:
+    return generate(family, n, np.random.default_rng(8), paradigm=paradigm)
+
+
+def features(arena: Arena) -> dict[str, float]:
+    return measure_geometry(arena).values
+
+
+def asked(arena: Arena, names: tuple[str, ...] = NAMES) -> dict[str, Wanted]:
+    return wanted(features(arena), names, CODES.__contains__)
+
+
+def test_sides_are_those_that_a_mirror_changes() -> None:
+    assert SIDED == SIDES
+
+
+@pytest.mark.slow
+def test_a_twin_has_the_same_demands_and_other_details() -> None:
+    stratum = detours("wall")
+    for one in drawn("detour", "wall", 3):
+        aims = asked(one.arena)
+        twins = [
+            stratum.twin({}, aims, np.random.default_rng(seed), measure_geometry, one.part)
+            for seed in (1, 1, 2)
+        ]
+        texts: list[str] = []
+        for twin in twins:
+            assert twin is not None
+            assert twin.equal, twin.off
+            assert twin.paradigm == "wall"
+            has = features(twin.arena)
+            for name, aim in aims.items():
+                assert aim.value is not None
+                assert has[name] == pytest.approx(aim.value, abs=aim.within + 1e-6)
+            texts.append(to_yaml(twin.arena))
+        assert texts[0] == texts[1]
+        assert len({*texts, to_yaml(one.arena)}) == 3
+
+
+def test_a_twin_is_of_the_part_that_is_asked_for() -> None:
+    one = drawn("detour", "bay", 1)[0]
+    stratum = detours("bay")
+    for part in ("practice", "test"):
+        rng = np.random.default_rng(4)
+        twin = stratum.twin({}, asked(one.arena), rng, measure_geometry, part)
+        assert twin is not None
+        if not twin.variant:  # a part goes by the arena as it is built
+            assert part_of(twin.arena) == part
+
+
+def test_a_control_has_twins_that_are_controls() -> None:
+    made = generate("detour", 2, np.random.default_rng(3), paradigm="wall", controls=["open"])
+    control = next(one for one in made if one.control == "open")
+    twin = detours("wall", "open").twin(
+        {}, asked(control.arena), np.random.default_rng(0), measure_geometry
+    )
+    assert twin is not None
+    assert twin.equal
+    assert features(twin.arena)["wallsInWay"] == 0.0
+
+
+def test_what_is_out_of_reach_gets_the_nearest() -> None:
+    aims = {"goalSize": Wanted(9.0, 0.1), "goalDistance": Wanted(20.0, 1.0)}
+    twin = detours("wall").twin({}, aims, np.random.default_rng(0), measure_geometry)
+    assert twin is not None
+    assert not twin.equal
+    assert 1.5 < features(twin.arena)["goalSize"] <= 2.0
+    assert twin.worst == twin.off["goalSize"]
+
+
+def test_what_must_not_apply_is_told_apart_from_what_has_a_value() -> None:
+    assert Wanted(None, 0.0).off(None) == 0.0
+    assert Wanted(None, 0.0).off(1.0) == Wanted(1.0, 0.1).off(None) == float("inf")
+    assert Wanted(2.0, 0.0).off(3.0) == float("inf")
+    assert Wanted(2.0, 0.5).off(3.0) == 2.0
+
+
+@pytest.mark.parametrize("paradigm", ["open-side", "walls-behind", "zone-front"])
+def test_a_goal_over_open_floor_has_twins_at_the_same_place(paradigm: str) -> None:
+    family = load_family("navigation")
+    assert isinstance(family, PolarFamily)
+    found = next(one for one in family.paradigms if one.name == paradigm)
+    names = ("rewardDistance", "rewardSize", "rewardBehind", "XPos", "goalDistance")
+    for one in drawn("navigation", paradigm, 2):
+        twin = polar_twin(
+            family,
+            found,
+            features(one.arena),
+            asked(one.arena, names),
+            np.random.default_rng(6),
+            measure_geometry,
+            one.part,
+        )
+        assert twin is not None
+        assert twin.equal, twin.off
+        assert part_of(twin.arena) == one.part
+        has, had = features(twin.arena), features(one.arena)
+        assert has["rewardDistance"] == pytest.approx(had["rewardDistance"], abs=0.002)
+        assert (has["rewardBehind"], has["XPos"]) == (had["rewardBehind"], had["XPos"])
+        assert to_yaml(twin.arena) != to_yaml(one.arena)
+
+
+@pytest.mark.parametrize("mirror", [False, True])
+def test_a_variation_keeps_what_no_place_or_colour_decides(mirror: bool) -> None:
+    one = drawn("detour", "bay", 1)[0]
+    had = features(one.arena)
+    # What goes by the axes of the arena, or over the grid, changes a little with the direction.
+    loose = {"goalDistance", "wayManhattan", "wayLength", "wayBearing", "timeNeeded", "detour"}
+    seen: set[str] = set()
+    for varied in variations(one.arena, np.random.default_rng(2), mirror=mirror):
+        has = features(varied.arena)
+        sign = -1.0 if varied.flipped else 1.0
+        for name in FEATURES.keys() & had.keys() - COLOURS - loose:
+            expected = had[name] * (sign if name in SIDES else 1.0)
+            assert has[name] == pytest.approx(expected, abs=0.02), (name, varied.told)
+        goal, there = (
+            next(item for item in arena.items if item.name.startswith("GoodGoal")).positions[0]
+            for arena in (one.arena, varied.arena)
+        )
+        assert varied.point(goal.x, goal.z) == pytest.approx((there.x, there.z), abs=2e-3)
+        seen.add(to_yaml(varied.arena))
+    assert len(seen) >= 3
+    assert to_yaml(one.arena) not in seen
+    again = next(variations(one.arena, np.random.default_rng(9), mirror=mirror))
+    assert to_yaml(again.arena) not in seen

@@ -1,0 +1,180 @@
+"""Seven known ways to cheat an evaluation, as agents: none gains."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import animalcat
+from animalcat.cli.shared.agent_process import AgentProcess
+from animalcat.cli.shared.apart import apart, environment, way
+from animalcat.cli.shared.confine import NAMESPACES
+from animalcat.client.connection import translated_errors
+from animalcat.errors import AnimalcatError
+from animalcat.v1 import gateway_pb2, gateway_pb2_grpc
+
+from .conftest import MakeSession, Server
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        way().name != NAMESPACES, reason=f"processes cannot be put apart here: {way().why}"
+    ),
+]
+
+AGENTS = Path(__file__).with_name("hostile_agents.py")
+
+
+@pytest.fixture
+def cheat(
+    server: Server,
+    client: animalcat.Client,
+    make_session: MakeSession,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Callable[..., tuple[animalcat.Session, dict[str, Any]]]:
+    """Runs one of the agents until its process ends, and returns its session and what it got."""
+    other = make_session(agent="somebody-else", seed=11)
+
+    def run(name: str, times: int = 1, **fields: Any) -> tuple[animalcat.Session, dict[str, Any]]:
+        monkeypatch.setenv("HOSTILE_HOME", str(server.home))
+        monkeypatch.setenv("HOSTILE_PORT", server.address.rpartition(":")[2])
+        monkeypatch.setenv("HOSTILE_OTHER", other.id)
+        session = make_session(agent=name, **fields)
+        output = ""
+        for _ in range(times):
+            process = AgentProcess(client, session, f"{AGENTS}:{name}")
+            assert not process.note
+            end = time.monotonic() + 120
+            while not process.ended and time.monotonic() < end:
+                time.sleep(0.05)
+            process.close()
+            output = process.output()
+            while client.get_session(session).state == "running":
+                time.sleep(0.05)
+        said = [line for line in output.splitlines() if line.startswith("GOT ")]
+        return session, json.loads(said[-1][4:]) if said else {"output": output}
+
+    return run
+
+
+def test_the_answers_cannot_be_read(cheat: Any, server: Server) -> None:
+    assert (server.home / "animalcat.sqlite").exists()
+    _, got = cheat("ReadsAnswers")
+    assert got["files"] == []
+    assert got["climb"] == []
+    assert got["unmount"] is False
+    assert all(got[one].startswith("error") for one in ("database", "key"))
+    assert got["through_proc"] == [] or got["through_proc"].startswith("error")
+
+
+def test_the_results_and_the_program_cannot_be_written(cheat: Any, server: Server) -> None:
+    before = (server.home / "animalcat.sqlite").stat().st_size
+    _, got = cheat("WritesResults")
+    assert all(str(one).startswith("error") for one in got.values()), got
+    assert not (server.home / "mine").exists()
+    assert before
+
+
+def test_the_evaluator_cannot_be_reached(
+    cheat: Any, server: Server, client: animalcat.Client
+) -> None:
+    session, got = cheat("ReachesEvaluator")
+    assert got["memory"].startswith("error")
+    assert got["processes"] <= 3
+    assert got["end_all"] == 0
+    assert got["port"].startswith("error")
+    calls = got["calls"]
+    assert calls.pop("sessions") == repr([session.id])
+    assert calls.pop("capabilities") == "[]"
+    assert calls.pop("other").startswith("error: UNKNOWN_SESSION")
+    assert all(told.startswith("error: FORBIDDEN") for told in calls.values()), calls
+    assert client.get_session(session).state == "waiting"
+
+
+def test_leaving_at_will_gains_one_more_look_and_then_counts(
+    cheat: Any, client: animalcat.Client
+) -> None:
+    session, _ = cheat("Leaves", times=2, max_episodes=20)
+    first, second = client.episodes(session)[:2]
+    assert (first.outcome, second.outcome) == ("void", "failure")
+    assert first.instance == second.instance
+    assert "second time" in second.cause
+    assert client.get_session(session).successes == 0
+
+
+def test_who_stalls_is_let_go(cheat: Any, client: animalcat.Client) -> None:
+    session, _ = cheat("Stalls", action_timeout_seconds=0.5, max_episodes=20)
+    (first,) = client.episodes(session)
+    assert (first.outcome, first.cause_kind) == ("void", "action_timeout")
+
+
+def test_what_the_parser_could_misread_ends_the_stream(
+    server: Server, client: animalcat.Client, make_session: MakeSession
+) -> None:
+    session = make_session(agent="Misreads", max_episodes=20)
+    ticket = client.get_ticket(session)
+    frames = [
+        gateway_pb2.Action(step=0, list=gateway_pb2.ActionList(actions=bytes([9]))),
+        gateway_pb2.Action(step=7, list=gateway_pb2.ActionList(actions=bytes([3]))),
+        gateway_pb2.Action(
+            step=0, list=gateway_pb2.ActionList(actions=bytes([3] * 100), repeat=2**32 - 1)
+        ),
+    ]
+
+    async def misread(channel: Any) -> None:
+        hello = gateway_pb2.Hello(session=session.name, agent="Misreads", instance="x", protocol=1)
+        stub: Any = gateway_pb2_grpc.AgentGatewayStub(channel)
+        stream = stub.Evaluate()
+        await stream.write(gateway_pb2.EvaluateRequest(hello=hello))
+        while not (await stream.read()).HasField("episode_start"):
+            pass
+        for frame in frames:
+            await stream.write(gateway_pb2.EvaluateRequest(action=frame))
+        while (await stream.read()).HasField("error"):
+            pass
+
+    with (
+        animalcat.connect(ticket.local_address, token=ticket.text) as own,
+        pytest.raises(AnimalcatError, match="bad frames"),
+        translated_errors(own.address),
+    ):
+        own.run(misread(own.aio.channel))
+    while client.get_session(session).state == "running":
+        time.sleep(0.05)
+    (first,) = client.episodes(session)
+    assert (first.outcome, first.cause_kind, first.steps) == ("void", "bad_frames", 0)
+
+
+def test_errors_tell_nothing(cheat: Any, client: animalcat.Client) -> None:
+    session, got = cheat("LearnsFromErrors")
+    assert all(told.startswith("error: ") for told in got.values()), got
+    other = next(one for one in client.list_sessions() if one.spec.agent == "somebody-else")
+    assert got["other"].replace(other.id, "X") == got["nothing"].replace("there-is-none", "X")
+    assert got["play_other"] == got["other"]
+    secrets = ("somebody", "navigation", "aaio", "success", str(client.address), "/home")
+    known = [*secrets, *(one.instance for one in client.episodes(session))]
+    for told in got.values():
+        said = told.replace(other.id, "what it asked for")
+        assert not [one for one in known if one in said], told
+
+
+def test_a_folder_that_holds_the_agent_is_not_hidden(tmp_path: Path) -> None:
+    agent = tmp_path / "agents" / "mine.py"
+    agent.parent.mkdir()
+    agent.write_text("")
+    command, _ = apart(["true"], [agent.parent, tmp_path / "away"], network=True, read=[agent])
+    assert json.loads(command[-1])["hide"] == []
+
+
+def test_an_agent_does_not_inherit_what_is_for_people(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("TOKEN", "KEY", "CERTIFICATE", "HOME", "STORE"):
+        monkeypatch.setenv(f"ANIMALCAT_{name}", "x")
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    kept = environment(ANIMALCAT_TOKEN="ticket")
+    assert [name for name in kept if name.startswith("ANIMALCAT_") and kept[name] == "x"] == []
+    assert (kept["ANIMALCAT_TOKEN"], kept["OPENAI_API_KEY"]) == ("ticket", "x")

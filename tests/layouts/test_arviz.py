@@ -1,0 +1,120 @@
+"""Posteriors in the form of ArviZ, in memory and as netCDF, as it is installed here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import arviz
+import matplotlib as mpl
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from animalcat.layouts.checking.loo import loo
+from animalcat.layouts.inference.arviz_data import ALL_OUTCOMES, netcdf_bytes
+from animalcat.layouts.inference.fit import FitResult
+from animalcat.layouts.inference.live import LivePosterior
+from animalcat.layouts.library import load_layout
+from animalcat.layouts.model.spec import Layout
+from animalcat.service.measuring.kept_fits import keep_fit, load_fit
+
+Floats = npt.NDArray[np.float64]
+GROUPS = {
+    "posterior",
+    "prior",
+    "posterior_predictive",
+    "prior_predictive",
+    "log_likelihood",
+    "sample_stats",
+    "observed_data",
+    "constant_data",
+}
+
+
+@pytest.fixture(scope="module")
+def fitted(aaio: Layout, draw_instances: Callable[..., Floats], play: Any) -> FitResult:
+    """A live posterior's draws in four chains, with a sampler's statistics."""
+    posterior = LivePosterior(aaio, seed=3)
+    features = draw_instances(30, 1)
+    posterior.update_all(features, play(features, [3.0, 1.0, 0.0, 0.1], 1))
+    made = posterior.as_fit()
+    draws = made.draws.reshape(4, -1, made.draws.shape[-1])
+    statistics = {"energy": np.zeros(draws.shape[:2]), "diverging": np.zeros(draws.shape[:2])}
+    diagnostics = {**made.diagnostics, "outcomes": 30}
+    return replace(made, draws=draws, statistics=statistics, diagnostics=diagnostics)
+
+
+def test_the_object_in_memory_is_the_file(fitted: FitResult, tmp_path: Path) -> None:
+    constants = {"instance": [f"i/{k} \u00fc" for k in range(30)]}
+    groups = fitted.datasets(constants, {"labels": "unfinished"})
+    path = tmp_path / "posterior.nc"
+    path.write_bytes(netcdf_bytes(groups, {"labels": "unfinished"}))
+    read: Any = arviz.from_netcdf(path)
+    made: Any = fitted.to_arviz()
+    for name in GROUPS:
+        for variable in made[name].data_vars:
+            close = 1e-6 if name == "log_likelihood" else 0.0
+            np.testing.assert_allclose(read[name][variable], made[name][variable], rtol=close)
+    assert list(read["constant_data"]["instance"].values) == constants["instance"]
+    assert read["posterior"].attrs["labels"] == read.attrs["labels"] == "unfinished"
+    assert read["posterior"]["navigationAbility"].attrs["units"] == "10 m"
+    assert list(read["observed_data"]["episode"].values) == list(range(1, 31))
+
+
+def test_arviz_computes_and_draws(fitted: FitResult) -> None:
+    mpl.use("Agg")
+    data: Any = fitted.to_arviz()
+    assert fitted.data is not None
+    ours = loo(fitted, fitted.data.features, fitted.data.outcomes)
+    theirs: Any = arviz.loo(data)
+    elpd = theirs.elpd_loo if hasattr(theirs, "elpd_loo") else theirs.elpd
+    assert float(elpd) == pytest.approx(ours.total, abs=0.1)
+    assert arviz.plot_trace(data) is not None
+    assert arviz.plot_forest(data) is not None
+
+
+def test_several_outcomes_are_left_out_together() -> None:
+    layout = load_layout("navigation-speed")
+    posterior = LivePosterior(layout, seed=1)
+    low = [feature.low for feature in layout.features]
+    high = [feature.high for feature in layout.features]
+    features = np.random.default_rng(0).uniform(low, high, (6, len(low)))
+    features[:, 2:] = np.round(features[:, 2:])
+    outcomes = [[1.0, 0.5], [0.0, np.nan], [1.0, 0.9], [1.0, np.nan], [0.0, np.nan], [1.0, 0.2]]
+    posterior.update_all(features, outcomes)
+    data: Any = posterior.to_arviz()
+    assert list(data["log_likelihood"].data_vars) == [ALL_OUTCOMES]
+    assert set(data["observed_data"].data_vars) == set(layout.outcome_names)
+    assert np.isfinite(data["log_likelihood"][ALL_OUTCOMES].values).all()
+
+
+def test_without_outcomes_there_is_the_prior(aaio: Layout) -> None:
+    data: Any = LivePosterior(aaio, seed=1).to_arviz()
+    assert "log_likelihood" not in data
+    assert data["posterior"]["visualAbility"].shape == (1, 2000)
+
+
+def test_resampled_draws_have_the_mean_of_the_particles(fitted: FitResult) -> None:
+    means = fitted.flat_draws.mean(axis=0)
+    for mean, node in zip(means, fitted.nodes, strict=True):
+        assert mean == pytest.approx(node.mean, abs=0.05 * node.sd)
+
+
+def test_a_fit_is_kept_and_what_is_damaged_is_not_read(fitted: FitResult, tmp_path: Path) -> None:
+    path = tmp_path / "s" / "profile.fit"
+    assert load_fit(path, fitted.layout) is None
+    keep_fit(path, fitted)
+    again = load_fit(path, fitted.layout)
+    assert again is not None
+    assert again.data is not None
+    assert fitted.data is not None
+    np.testing.assert_array_equal(again.draws, fitted.draws)
+    np.testing.assert_array_equal(again.data.features, fitted.data.features)
+    assert (again.data.episodes, again.nodes) == (fitted.data.episodes, fitted.nodes)
+    assert set(again.statistics) == {"energy", "diverging"}
+    assert load_fit(path, load_layout("object-permanence")) is None
+    path.write_bytes(path.read_bytes()[:-9])
+    assert load_fit(path, fitted.layout) is None

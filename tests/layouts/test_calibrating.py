@@ -1,0 +1,208 @@
+"""Calibration by earlier agents: the model, the layout that comes of it, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import typer
+from scipy.special import expit, logit
+from typer.testing import CliRunner
+
+from animalcat.cli.battery import app
+from animalcat.cli.session.options import calibrated_layout as calibrated_layout_of
+from animalcat.layouts.calibrating.assessment import (
+    CALIBRATED,
+    WRITTEN,
+    assess,
+    compared,
+    coverage,
+    parts,
+    simulated_coverage,
+)
+from animalcat.layouts.calibrating.calibrate import calibrate, calibrated_layout, population_model
+from animalcat.layouts.calibrating.population import (
+    CalibrationError,
+    Effort,
+    Population,
+)
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.library import load_layout
+from animalcat.layouts.model.codec import SpecificationError
+from animalcat.layouts.model.instances import Instances, OutcomeTable
+from animalcat.layouts.model.spec import Layout, from_dict, to_dict
+
+LAYOUT = load_layout("one-capability", "success")
+
+
+@cache
+def simulated(agents: int, instances: int) -> tuple[OutcomeTable, np.ndarray, np.ndarray]:
+    """Agents of a narrow population, instances with an easiness: outcomes, easiness, ability."""
+    g = np.random.default_rng(7)
+    difficulty = g.uniform(2.0, 8.0, instances)
+    easiness = g.normal(0.0, 1.5, instances)
+    ability = g.normal(6.0, 1.0, agents).clip(0.5, 9.5)
+    theta = np.column_stack([ability, np.full(agents, 0.05)])
+    p = Evaluator(LAYOUT).probability(theta, difficulty[:, np.newaxis])
+    y = (g.random(p.shape) < expit(logit(p) + easiness)).astype(np.float64)
+    names = tuple(f"a{i}" for i in range(instances))
+    who = tuple(f"agent {i}" for i in range(agents))
+    table = OutcomeTable(Instances(("difficulty",), difficulty[:, np.newaxis], (), names), who, y)
+    return table, easiness, ability
+
+
+def made_up(instances: int, latents: int = 2) -> Population:
+    g = np.random.default_rng(3)
+    margins = [n.name for n in LAYOUT.ordered if hasattr(n.link, "slope")]
+    return Population(
+        g.normal(0.3, 0.1, (20, latents)),
+        np.full((20, latents), 0.6),
+        dict.fromkeys(margins, np.full(20, 1.5)),
+        dict.fromkeys(margins, np.full(20, 0.9)),
+        g.normal(0.0, 1.0, (20, instances)),
+        np.ones(20),
+        {"converged": True, "reasons": [], "rhat": 1.0, "ess_bulk": 1e3, "divergences": 0},
+    )
+
+
+@cache
+def made() -> Layout:
+    table, _, _ = simulated(6, 10)
+    return calibrated_layout(LAYOUT, table, made_up(10), "trained", determinism=(0.5, 0.4))
+
+
+def test_a_calibrated_layout_is_a_layout_like_any_other() -> None:
+    layout = made()
+    again = from_dict(to_dict(layout))
+    assert again == layout
+    assert again.identity == layout.identity
+    assert layout.calibration is not None
+    assert layout.calibration.base == ("one-capability", "success", LAYOUT.digest)
+    assert layout.calibration.agents == tuple(f"agent {i}" for i in range(6))
+    assert layout.calibration.episodes == 60
+
+
+def test_instances_are_found_by_name_and_demands() -> None:
+    table, _, _ = simulated(6, 10)
+    layout = made()
+    at = layout.feature_names.index("easiness")
+    features = table.instances.features(layout)
+    known = dict(layout.calibration.instances) if layout.calibration else {}
+    assert features[:, at].tolist() == [known[name].easiness for name in table.instances.names]
+    other = replace(table.instances, values=table.instances.values + 0.5)
+    assert (other.features(layout)[:, at] == 0.0).all()  # of that name, but other demands
+    strange = replace(table.instances, names=tuple(f"b{i}" for i in range(10)))
+    assert (strange.features(layout)[:, at] == 0.0).all()
+    assert np.isnan(layout.row("b1", {"difficulty": 5.0})[at])
+
+
+def test_identity_spans_what_was_taught_and_digest_the_model() -> None:
+    layout = made()
+    calibration = layout.calibration
+    assert calibration is not None
+    (name, first), *rest = calibration.instances
+    moved = ((name, first._replace(easiness=first.easiness + 0.1)), *rest)
+    other = replace(layout, calibration=replace(calibration, instances=moved))
+    assert other.digest == layout.digest
+    assert other.identity != layout.identity
+
+
+def test_a_calibration_without_its_feature_is_refused() -> None:
+    data = to_dict(made())
+    with pytest.raises(SpecificationError, match="easiness"):
+        from_dict({**to_dict(LAYOUT), "calibration": data["calibration"]})
+    data["calibration"]["instances"]["a0"] = [99.0, "x"]
+    with pytest.raises(SpecificationError, match="beyond 8 logits"):
+        from_dict(data)
+
+
+def test_outcomes_that_teach_nothing_are_refused() -> None:
+    table, _, _ = simulated(6, 10)
+    alone = OutcomeTable(table.instances, ("one",), table.outcomes[:1])
+    with pytest.raises(CalibrationError, match="1 agent with outcomes"):
+        population_model(LAYOUT, alone)
+    able = replace(table, outcomes=np.ones_like(table.outcomes))
+    with pytest.raises(CalibrationError, match="all 60 outcomes are successes"):
+        population_model(LAYOUT, able)
+    with pytest.raises(CalibrationError, match="no names"):
+        population_model(LAYOUT, replace(table, instances=replace(table.instances, names=())))
+    twice = replace(table.instances, names=("a", *"abcdefghi"))
+    with pytest.raises(CalibrationError, match="several rows"):
+        population_model(LAYOUT, replace(table, instances=twice))
+    with pytest.raises(CalibrationError, match="calibrated already"):
+        population_model(made(), table)
+    scores = load_layout("one-capability", "score")
+    with pytest.raises(CalibrationError, match="other outcomes than success"):
+        population_model(scores, table)
+
+
+def test_every_agent_is_held_out_once_in_each_split() -> None:
+    found = list(parts(10, 1, 2, 3))
+    assert len(found) == 6
+    for split in (0, 1):
+        tested = [i for s, _, test in found for i in test if s == split]
+        assert sorted(tested) == list(range(10))
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("nuts")
+def test_calibration_finds_the_population_and_what_is_easy() -> None:
+    table, easiness, _ = simulated(24, 30)
+    with pytest.raises(CalibrationError, match="did not converge, so nothing is kept"):
+        calibrate(LAYOUT, table, "trained", 1, effort=Effort(2, 20, 20, attempts=1))
+    model = population_model(LAYOUT, table)
+    population = model.fit(1, Effort(2, 400, 400, attempts=1))
+    layout = calibrated_layout(LAYOUT, table, population, "trained")
+    assert layout.calibration is not None
+    found = [one.easiness for _, one in layout.calibration.instances]
+    assert np.corrcoef(found, easiness)[0, 1] > 0.7
+    assert layout.latents[0].prior.sd < 0.9 * LAYOUT.latents[0].prior.sd
+    # Agents that were held out are predicted better than by the layout as written.
+    quick = Effort(1, 250, 250, attempts=1)
+    scored, _, population = assess(LAYOUT, table, 3, seeds=1, folds=2, effort=quick, particles=500)
+    pair = compared(scored, WRITTEN, 15)
+    assert pair.high < 0.0
+    assert pair.ours == pytest.approx(
+        np.mean([one.brier[CALIBRATED, 15] for one in scored]), abs=1e-12
+    )
+    assert 0.6 < coverage(scored) <= 1.0
+    inside, number = simulated_coverage(LAYOUT, table, population, 1, 20, 15, 500)
+    assert number == 40
+    assert inside >= 28
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "where are the outcomes"),
+        (["--outcomes", "a.csv", "--sessions", "b"], "where are the outcomes"),
+        (["--sessions", "b", "--pass-marks", "a.csv"], "--pass-marks goes with --outcomes"),
+        (["--sessions", "b", "--layout", "nothing"], "layout 'nothing' is unknown"),
+        (["--sessions", "b", "--determinism", "0.8,0.4"], "two shares"),
+        (["--sessions", "b", "--name", "aaio"], "name of a shipped layout"),
+        (["--sessions", "b", "--name", "a/b"], "give letters"),
+    ],
+)
+def test_what_the_command_cannot_use_is_named(options: list[str], said: str) -> None:
+    result = CliRunner().invoke(app, ["calibrate", "navigation", *options])
+    assert result.exit_code == 2
+    assert said in " ".join(result.output.split())
+
+
+def test_a_calibration_is_found_by_name_or_says_which_there_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "calibrations"
+    folder.mkdir()
+    (folder / "trained.yaml").write_text("name: trained\n")
+    assert calibrated_layout_of("", "", "trained", tmp_path) == str(folder / "trained.yaml")
+    assert calibrated_layout_of("aaio", "", "", tmp_path) == "aaio"
+    with pytest.raises(typer.Exit):
+        calibrated_layout_of("", "", "other", tmp_path)
+    assert "there are: trained" in capsys.readouterr().err
+    with pytest.raises(typer.Exit):
+        calibrated_layout_of("aaio", "", "trained", tmp_path)
+    assert "says the layout too" in capsys.readouterr().err

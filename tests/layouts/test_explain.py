@@ -1,0 +1,108 @@
+"""Why an episode failed: margins, what decided, and what would tell more."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+
+import jsonschema
+import numpy as np
+import pytest
+
+from animalcat.layouts.adaptive.bank import Bank
+from animalcat.layouts.adaptive.information import told_apart
+from animalcat.layouts.adaptive.learner import Learner
+from animalcat.layouts.adaptive.plan import StoppingRule
+from animalcat.layouts.explaining.episode import CHANCE, explain
+from animalcat.layouts.explaining.session import explain_of
+from animalcat.layouts.library import load_layout
+from animalcat.layouts.model.instances import Instances
+
+COLUMNS = ("rewardDistance", "rewardSize", "rewardBehind", "XPos")
+FAR, SMALL, BOTH, EASY = ([45, 4, 0, 0], [4, 0.5, 0, 0], [45, 0.5, 0, 0], [4, 4, 0, 0])
+
+
+def bank() -> Bank:
+    rows = [FAR, SMALL, BOTH, EASY, [20, 2, 0, 0], [30, 1, 0, 0]]
+    names = ("far", "small", "both", "easy", "middle", "hard")
+    table = Instances(COLUMNS, np.array(rows, float), ("open",) * 6, names)
+    return Bank.of(load_layout("aaio", "metres-15"), table)
+
+
+def draws(navigation: float, sight: float, spread: float = 0.1) -> np.ndarray:
+    g = np.random.default_rng(1)
+    theta = g.normal([navigation, sight, 0.0, 0.02], [spread, spread, 0.01, 0.001], (400, 4))
+    return np.clip(theta, [0, 0, -3, 0], [5.3, 1.9, 3, 1])
+
+
+def test_a_weak_eye_is_what_decides() -> None:
+    found = explain(bank(), draws(5.0, 0.3), BOTH, 0.0, instance="both")
+    first = found.needs[0]
+    assert first.node == "visualAbility"
+    assert first.decided > 0.9
+    assert first.margin is not None
+    assert first.margin < 0.0
+    assert first.changed == {"rewardSize": 10.0}
+    assert first.without[0] > found.expected + 0.3
+    other = next(need for need in found.needs if need.node == "navigationAbility")
+    assert other.ahead is not None
+    assert other.ahead > 0.9
+    assert "visualAbility made it fail" in found.sentences[1]
+
+
+def test_two_candidates_are_told_apart_by_an_arena_that_asks_for_one() -> None:
+    either = np.concatenate([draws(5.0, 0.2), draws(0.4, 1.8)])
+    found = explain(bank(), either, BOTH, 0.0, instance="both")
+    named = {need.node: need.decided for need in found.needs if need.decided > 0.1}
+    assert set(named) == {"navigationAbility", "visualAbility"}
+    assert found.discriminators[0].instance in ("far", "small")
+    best = found.discriminators[0]
+    apart = abs(best.predicted["navigationAbility"] - best.predicted["visualAbility"])
+    assert apart > 0.4
+    assert 0.0 < best.bits <= 1.0
+    played = explain(bank(), either, BOTH, 0.0, instance="both", played=[best.instance])
+    assert best.instance not in [one.instance for one in played.discriminators]
+
+
+def test_what_nothing_explains_is_chance() -> None:
+    found = explain(bank(), draws(5.2, 1.88, 0.01), EASY, 0.0, instance="easy")
+    assert found.chance > 0.5
+    assert CHANCE in found.sentences[1]
+    assert not found.discriminators
+
+
+def test_a_gate_is_shut_in_the_like_arena() -> None:
+    layout = load_layout("object-permanence")
+    values = np.array(
+        [[1, 1, 0, 10, 3, 0, 0, np.nan, np.nan], [0, 0, 0, 10, 3, 0, 0, np.nan, np.nan]]
+    )
+    op = Bank.of(layout, Instances(layout.feature_names, values, ("a", "b"), ("lava", "plain")))
+    g = np.random.default_rng(2)
+    theta = np.tile([48.0, 4.3, 5.9, 0.97, 0.05, 0.97, 61.0, 0.0, 0.02], (200, 1))
+    theta[:, 4] = g.uniform(0.0, 0.1, 200)
+    found = explain(op, theta, values[0], 0.0, instance="lava")
+    assert found.needs[0].node == "lavaAbility"
+    assert found.needs[0].changed == {"lavaPresence": 0.0}
+    assert found.needs[0].without[0] > 0.85
+    assert found.needs[0].demand is None
+
+
+def test_json_of_a_learner_follows_the_schema() -> None:
+    learner = Learner(bank(), None, StoppingRule(20), seed=1)
+    for name, passed in (("far", 0.0), ("easy", 1.0), ("both", 0.0)):
+        learner.tell(name, passed)
+    found = explain_of(learner, "both", 0.0)
+    text = (resources.files("animalcat") / "schemas" / "episode_explain.schema.json").read_text()
+    content = {"episode": "e", "predicted": 0.5, "contradicted": "", **found.to_dict()}
+    jsonschema.validate(json.loads(json.dumps(content)), json.loads(text))
+    assert all(one.instance not in ("far", "easy", "both") for one in found.discriminators)
+    with pytest.raises(KeyError):
+        explain_of(learner, "nowhere", 0.0)
+
+
+def test_groups_that_predict_the_same_are_told_apart_by_nothing() -> None:
+    same = draws(3.0, 1.0, 0.0)
+    half = np.arange(400) < 200
+    bits, predicted = told_apart(bank(), same, [half, ~half])
+    np.testing.assert_allclose(bits, 0.0, atol=1e-3)
+    assert predicted.shape == (2, 6)

@@ -1,0 +1,147 @@
+"""Whether the layout predicts the agent: e-values on random draws, and what a wider prior says."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from animalcat.layouts.adaptive.bank import Bank
+from animalcat.layouts.adaptive.learner import Forecast, Learner
+from animalcat.layouts.adaptive.plan import Policy, StoppingRule
+from animalcat.layouts.explaining.prediction import AVERAGE, LEVEL, Prediction, predicts
+from animalcat.layouts.explaining.session import prediction_of, verdict_of
+from animalcat.layouts.explaining.wider import wider_prior, with_wider
+from animalcat.layouts.inference.evaluator import Evaluator
+from animalcat.layouts.library import load_layout
+from animalcat.layouts.model.nodes import Latent
+from animalcat.layouts.model.priors import HalfNormal, Normal, ScaledBeta
+
+Floats = npt.NDArray[np.float64]
+LAYOUT = load_layout("one-capability", "success")
+EVALUATOR = Evaluator(LAYOUT)
+PRIOR = np.stack(
+    [
+        node.prior.from_standard(np.random.default_rng(i).standard_normal(200))
+        for i, node in enumerate(LAYOUT.latents)
+    ],
+    axis=1,
+)
+
+
+def compared(
+    seed: int, predicted: float, truth: float, random: bool = True, episodes: int = 100
+) -> Prediction:
+    """The layout predicts one value; success has another rate."""
+    g = np.random.default_rng(seed)
+    low, high = np.array([[f.low, f.high] for f in LAYOUT.features]).T
+    high = np.minimum(high, low + 10.0)
+    forecasts = [
+        Forecast(
+            low + (high - low) * g.random(len(low)),
+            (predicted,),
+            (float(g.random() < truth),),
+            random,
+        )
+        for _ in range(episodes)
+    ]
+    return predicts(LAYOUT, forecasts, PRIOR)
+
+
+def test_true_predictions_are_hardly_ever_called_worse() -> None:
+    called = [compared(seed, 0.7, 0.7).rivals[0].e_worse >= LEVEL for seed in range(60)]
+    assert sum(called) <= 3
+
+
+def test_an_average_that_is_the_truth_is_hardly_ever_beaten() -> None:
+    called = [compared(seed, 0.5, 0.8).standing == "better" for seed in range(60)]
+    assert sum(called) <= 3
+
+
+def test_bad_predictions_are_called_worse_than_the_average() -> None:
+    found = compared(1, 0.3, 0.9)
+    assert found.rivals[0].name == AVERAGE
+    assert found.rivals[0].e_worse > LEVEL
+    assert found.rivals[0].brier > found.rivals[0].rival_brier
+    assert found.rivals[0].log_score > found.rivals[0].rival_log_score
+
+
+def test_what_was_chosen_for_what_it_tells_is_not_scored() -> None:
+    found = compared(1, 0.3, 0.9, random=False)
+    assert (found.standing, found.draws, found.hindsight) == ("cannot be told", 0, None)
+    assert "Nothing was drawn at random" in found.text
+
+
+def session(rate: float, layout: str, variant: str) -> Learner:
+    """An agent of one rate, played 90 random arenas of the Olympics."""
+    g = np.random.default_rng(2)
+    n = 100
+    columns = [
+        g.uniform(2, 36, n),
+        g.choice([1, 2, 4, 5], n),
+        g.choice([0, 0.5, 1], n),
+        g.choice([-1, 0, 1], n),
+    ]
+    bank = Bank(load_layout(layout, variant), np.column_stack(columns), ("arenas",) * n)
+    learner = Learner(bank, Policy("random"), StoppingRule(n), seed=2)
+    for _ in range(90):
+        choice = learner.ask()
+        assert choice is not None
+        learner.tell(choice.instance, float(g.random() < rate))
+    return learner
+
+
+@pytest.fixture(scope="module")
+def nearly_perfect() -> Learner:
+    return session(0.98, "aaio", "scaled")
+
+
+def test_a_profile_that_predicts_worse_is_not_to_be_read(nearly_perfect: Learner) -> None:
+    profile, made = verdict_of(nearly_perfect, nearly_perfect.profile())
+    assert profile.predicts is not None
+    assert profile.predicts["standing"] == "worse"
+    assert set(profile.status.values()) == {"not to be read"}
+    assert made.sentences[0] == profile.predicts["text"]
+    assert made.sentences[0].endswith("its capabilities are not to be read.")
+    assert profile.to_dict()["predicts"] == profile.predicts
+
+
+def test_an_able_agent_that_the_layout_can_describe_may_be_read() -> None:
+    learner = session(0.98, "aaio", "metres-15")
+    found = prediction_of(learner)
+    assert found.draws == 82
+    assert found.standing == "cannot be told"
+
+
+def test_a_restored_learner_knows_what_was_drawn_at_random(nearly_perfect: Learner) -> None:
+    again = Learner(
+        nearly_perfect.bank, nearly_perfect.policy, nearly_perfect.rule, nearly_perfect.seed
+    )
+    again.restore(nearly_perfect.save())
+    assert prediction_of(again) == prediction_of(nearly_perfect)
+
+
+def test_priors_twice_as_wide() -> None:
+    ability = LAYOUT.latents[LAYOUT.capabilities[0]]
+
+    def wider(prior: ScaledBeta | Normal | HalfNormal, unit: str = "m") -> object:
+        return wider_prior(Latent("ability", "capability", unit, prior))
+
+    assert wider(ScaledBeta(0.0, 5.0, 2.0, 1.0)) == ScaledBeta(0.0, 10.0, 2.0, 1.0)
+    assert wider(ScaledBeta(-1.0, 3.0)) == ScaledBeta(-3.0, 5.0)
+    assert wider(Normal(1.0, 2.0)) == Normal(1.0, 4.0)
+    assert wider(HalfNormal(2.0)) == HalfNormal(4.0)
+    assert wider(ScaledBeta(0.0, 1.0), "1") is None
+    assert wider_prior(ability) is not None
+
+
+def test_a_wider_prior_lifts_what_is_bounded_from_one_side_only() -> None:
+    learner = session(1.0, "aaio", "metres-15")
+    posterior = learner.posterior
+    profile = with_wider(learner.profile(), learner, posterior.resampled(), 1)
+    able, wide = profile.nodes[0], profile.wider[profile.nodes[0].name]
+    assert wide.how == "refitted"
+    assert wide.mean > able.mean + 0.5 * able.sd
+    assert "with a prior twice as wide" in profile.notes[able.name].text
+    written = profile.nodes_dict()[able.name]["wider_prior"]
+    assert (written["mean"], written["how"]) == (wide.mean, "refitted")

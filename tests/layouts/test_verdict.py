@@ -1,0 +1,176 @@
+"""The verdict: sentences and kinds, for agents whose kind is known."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from importlib import resources
+from typing import TypeAlias
+
+import jsonschema
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from animalcat.layouts.adaptive.bank import Bank
+from animalcat.layouts.adaptive.learner import Learner
+from animalcat.layouts.adaptive.plan import StoppingRule
+from animalcat.layouts.explaining.kinds import KINDS
+from animalcat.layouts.explaining.session import verdict_of
+from animalcat.layouts.explaining.verdict import Verdict
+from animalcat.layouts.explaining.wording import figure, plain_unit, scale_of
+from animalcat.layouts.inference.summary import NodeSummary
+from animalcat.layouts.library import load_layout
+from animalcat.layouts.model.instances import Instances
+from animalcat.layouts.reporting.profile import Profile
+from animalcat.layouts.reproduce.verdicts import drawn_agents, paper_agents, score_kinds
+from animalcat.layouts.simulation.synthetic import synthetic_agents
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+LOOK = "goalRedness"
+
+
+def arenas(n: int = 120) -> Instances:
+    g = np.random.default_rng(3)
+    columns = ("rewardDistance", "rewardSize", "rewardBehind", "XPos", LOOK)
+    values = np.column_stack(
+        [
+            g.uniform(2, 36, n),
+            g.choice([1, 2, 4, 5], n),
+            g.choice([0, 0.5, 1], n),
+            g.choice([-1, 0, 1], n),
+            g.choice([0, 1], n),
+        ]
+    )
+    return Instances(columns, values, tuple("ab"[i % 2] for i in range(n)))
+
+
+def judged(passes: Callable[[Instances], Floats], episodes: int = 60) -> tuple[Profile, Verdict]:
+    table = arenas()
+    learner = Learner(
+        Bank.of(load_layout("aaio", "metres-15"), table), None, StoppingRule(200), seed=4
+    )
+    passed = passes(table)
+    for i in range(episodes):
+        learner.tell(str(i), float(passed[i]))
+    return verdict_of(learner, learner.profile())
+
+
+def test_an_able_agent_is_bounded_from_below() -> None:
+    profile, found = judged(lambda t: np.ones(len(t)))
+    assert found.found.kind == "able"
+    note = profile.notes["navigationAbility"]
+    assert note.side == "at least"
+    assert note.text.endswith("no failure was seen")
+    node = profile.nodes_dict()["navigationAbility"]
+    assert node["bound"] == note.bound
+    assert 0.5 < node["contraction"] < 1.0
+    assert "finds goals up to at least" in found.text
+    assert "passed all 60" in found.text
+
+
+def test_one_that_fails_everywhere_is_bounded_from_above_and_of_no_kind() -> None:
+    profile, found = judged(lambda t: np.zeros(len(t)))
+    assert found.found.kind == "unclear"
+    assert profile.notes["visualAbility"].side == "at most"
+    assert "passed none of 60" in found.text
+
+
+def test_a_weakness_is_named_in_metres() -> None:
+    profile, found = judged(lambda t: (t.column("rewardDistance") < 18).astype(float), 120)
+    assert found.found.kind == "single weakness"
+    assert found.fails.by == "navigationAbility"
+    assert found.fails.without < found.fails.share
+    metres = re.search(r"finds goals up to ([0-9.]+) m away", found.text)
+    assert metres is not None
+    assert 10 < float(metres[1]) < 26
+    assert profile.notes["navigationAbility"].side is None
+
+
+def test_success_by_a_colour_makes_a_fraudster_and_by_a_paradigm_a_context_agent() -> None:
+    _, by_look = judged(lambda t: t.column(LOOK))
+    assert by_look.found.kind == "fraudster"
+    rival = by_look.found.rival
+    assert rival is not None
+    assert rival.name == LOOK
+    assert rival.rates == (0.0, 1.0)
+    assert LOOK in by_look.text
+    _, by_place = judged(lambda t: np.array([float(p == "a") for p in t.paradigms]))
+    assert by_place.found.kind == "context"
+
+
+@pytest.mark.parametrize("episodes", [0, 1, 5])
+def test_few_episodes_say_that_they_are_few(episodes: int) -> None:
+    _, found = judged(lambda t: np.ones(len(t)), episodes)
+    assert found.found.kind == "unclear"
+    assert 2 <= len(found.sentences) <= 5
+    assert "too" in found.found.why
+
+
+def test_json_follows_the_schema() -> None:
+    text = (resources.files("animalcat") / "schemas" / "profile.schema.json").read_text("utf-8")
+    rules: list[Callable[[Instances], Floats]] = [
+        lambda t: t.column(LOOK),
+        lambda t: np.zeros(len(t)),
+        lambda t: (t.column("rewardSize") > 1).astype(float),
+    ]
+    for passes in rules:
+        profile, found = judged(passes)
+        content = {**profile.to_dict(), "verdict": found.to_dict()}
+        jsonschema.validate(json.loads(json.dumps(content)), json.loads(text))
+        assert 2 <= len(found.sentences) <= 5
+        assert sum(found.found.probabilities.values()) == pytest.approx(1.0)
+        assert set(found.found.probabilities) == set(KINDS)
+
+
+def test_a_standing_alarm_comes_first_and_no_ability_is_read() -> None:
+    table = arenas()
+    learner = Learner(Bank.of(load_layout("aaio"), table), None, StoppingRule(200), seed=4)
+    for i in range(100):
+        learner.tell(str(i), table.column(LOOK)[i])
+    assert learner.misfit
+    _, found = verdict_of(learner, learner.profile())
+    assert found.sentences[0].startswith("The layout does not describe this agent since episode")
+    assert learner.misfit in found.sentences[0]
+    assert "finds goals" not in found.text
+
+
+def test_a_fit_that_has_not_converged_is_not_relied_on() -> None:
+    table = arenas()
+    learner = Learner(Bank.of(load_layout("aaio"), table), None, StoppingRule(200), seed=4)
+    for i in range(20):
+        learner.tell(str(i), 1.0)
+    live = learner.profile()
+    fitted = Profile(live.layout, live.nodes, {**live.diagnostics, "engine": "nuts"})
+    _, found = verdict_of(learner, fitted)
+    assert found.sentences[0].startswith("The fit has not converged")
+    assert "finds goals" not in found.text
+
+
+def test_values_are_read_in_the_unit_of_the_feature() -> None:
+    layout = load_layout("aaio")
+    far, small = scale_of(layout, 0), scale_of(layout, 1)
+    assert far.convert(2.1) == pytest.approx(21.0, abs=0.2)
+    assert small.convert(1.9) == pytest.approx(0.5, abs=0.03)
+    assert not small.rising
+    node = NodeSummary("navigationAbility", "capability", "10 m", 2.1, 0.2, (1.8, 2.4), 500.0)
+    assert far.say(node) == "finds goals up to 21 m away half of the time (90 %: 18 to 24 m)"
+    lava = scale_of(load_layout("object-permanence"), 4)
+    chance = NodeSummary("lavaAbility", "capability", "1", 0.12, 0.05, (0.04, 0.2), 500.0)
+    assert lava.say(chance) == "masters lava 12 % of the time (90 %: 4 to 20 %)"
+    assert plain_unit("10 m") == (10.0, "m")
+    assert plain_unit("1.9 lg(5 m/d)")[0] == 1.0
+    assert figure(-0.0001, 0.1) == "0"
+
+
+def test_kinds_of_known_agents_are_found() -> None:
+    layout = load_layout("object-permanence")
+    known = paper_agents(synthetic_agents())
+    some = [known[i] for i in (0, 5, 6, 20)]
+    scores = score_kinds(layout, some, seed=3, episodes=200)
+    assert [score.found.kind for score in scores] == [agent.kind for agent in some]
+    assert scores[1].found.weakness == "lavaAbility"
+    again, other = drawn_agents(5, 12), drawn_agents(6, 12)
+    assert [one.about for one in again] == [one.about for one in drawn_agents(5, 12)]
+    assert [one.about for one in again] != [one.about for one in other]

@@ -1,0 +1,424 @@
+"""Who may do what: tokens, tickets, TLS, and the table of every call and role."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import stat
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+import pytest_asyncio
+from typer.testing import CliRunner
+
+import animalcat
+from animalcat.cli.main import build
+from animalcat.client.connection import AuthorisedChannel
+from animalcat.errors import AnimalcatError
+from animalcat.layouts.inference.fitter import Fitter
+from animalcat.service.access.callers import Role
+from animalcat.service.access.certificates import client_certificate, clients_authority, self_signed
+from animalcat.service.access.rates import Rates
+from animalcat.service.access.rules import RULES, Own
+from animalcat.service.access.tickets import Tickets
+from animalcat.service.access.tokens import Quota, TokenError, Tokens
+from animalcat.service.errors import Code, ServiceError
+from animalcat.service.host.settings import ExposureError, Settings, check_tls
+from animalcat.service.rpc.server import create_server
+from animalcat.v1 import (
+    access_pb2,
+    campaigns_pb2,
+    gateway_pb2,
+    layouts_pb2,
+    operations_pb2,
+    results_pb2,
+    sessions_pb2,
+)
+
+from .conftest import AGENT, NOW, Service
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+FILES = (
+    access_pb2,
+    campaigns_pb2,
+    gateway_pb2,
+    layouts_pb2,
+    operations_pb2,
+    results_pb2,
+    sessions_pb2,
+)
+METHODS = {
+    f"/{service.full_name}/{method.name}": method
+    for file in FILES
+    for service in file.DESCRIPTOR.services_by_name.values()
+    for method in service.methods
+}
+
+Guarded = Callable[..., Any]
+
+
+@pytest.fixture(scope="session")
+def guarded(fitter: Fitter) -> Guarded:
+    """Starts a server that asks everyone for a token, and connects with one."""
+
+    @asynccontextmanager
+    async def started(data: Path, **settings: Any) -> AsyncIterator[Callable[[str], Service]]:
+        wanted = Settings(home=data, port=0, **{"require_token": True, **settings})
+        async with create_server(wanted, lambda: NOW, fitter) as running:
+            channels: list[grpc.aio.Channel] = []
+
+            def connected(token: str) -> Service:
+                bare = grpc.aio.insecure_channel(running.address)
+                shown = (("authorization", f"Bearer {token}"),) if token else ()
+                channels.append(AuthorisedChannel(bare, shown))
+                return Service(running, data, channels[-1])
+
+            yield connected
+            for channel in channels:
+                await channel.close()
+
+    return started
+
+
+class Callers:
+    """A guarded server and a caller of each role."""
+
+    def __init__(self, connected: Callable[[str], Service], data: Path) -> None:
+        self.tokens = Tokens(data)
+        self.data = data
+        self.connected = connected
+        self.operator = self.of(Role.OPERATOR)
+        self.viewer = self.of(Role.VIEWER)
+        self.agent = self.of(Role.AGENT, agent=AGENT)
+
+    def of(self, role: Role, **fields: Any) -> Service:
+        return self.connected(self.tokens.create(role, **fields)[1])
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def callers(
+    guarded: Guarded, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Callers]:
+    data = tmp_path_factory.mktemp("guarded")
+    async with guarded(data) as connected:
+        yield Callers(connected, data)
+
+
+async def refusal(call: Any) -> tuple[grpc.StatusCode, str, str]:
+    """The status, the code and the text of a call that fails."""
+    with pytest.raises(grpc.aio.AioRpcError) as failed:
+        await call
+    told = dict(failed.value.trailing_metadata() or ())
+    return failed.value.code(), str(told["animalcat-code"]), failed.value.details() or ""
+
+
+def test_the_table_has_every_call_and_no_other() -> None:
+    ours = {method for method in RULES if method.startswith("/animalcat.")}
+    assert ours == set(METHODS)
+    for method, rule in RULES.items():
+        assert rule.public != bool(rule.roles), method
+        # An agent is kept to its sessions wherever it may call at all.
+        assert (Role.AGENT in rule.roles) == (rule.own is not None), method
+    assert {m.rpartition("/")[2] for m, r in RULES.items() if Role.AGENT in r.roles} == {
+        "Evaluate",
+        "GetSession",
+        "ListSessions",
+    }
+    changes = ("Create", "Cancel", "Delete", "Pause", "Resume", "Invalidate", "Import", "Build")
+    for method, rule in RULES.items():
+        if method.rpartition("/")[2].startswith((*changes, "End", "GetTicket", "Evaluate")):
+            assert Role.VIEWER not in rule.roles, method
+    assert {rule.own for rule in RULES.values()} == {None, *Own}
+
+
+async def attempt(service: Service, method: str) -> str:
+    """The code of what comes of a call with an empty request; empty if it is answered."""
+    kind = METHODS[method]
+    name = ("stream" if kind.client_streaming else "unary") + (
+        "_stream" if kind.server_streaming else "_unary"
+    )
+    multi = getattr(service.channel, name)(method)
+    call = multi() if kind.client_streaming else multi(b"", timeout=20)
+    try:
+        if kind.client_streaming:
+            await call.write(b"")
+            await call.done_writing()
+        if kind.server_streaming:
+            await call.read()
+            await call.code()
+            if await call.code() is not grpc.StatusCode.OK:
+                return str(dict(await call.trailing_metadata() or ())["animalcat-code"])
+        else:
+            await call
+    except grpc.aio.AioRpcError as error:
+        return str(dict(error.trailing_metadata() or ())["animalcat-code"])
+    finally:
+        call.cancel()
+    return ""
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+async def test_each_role_may_call_what_the_table_says(callers: Callers, method: str) -> None:
+    assert await attempt(callers.connected(""), method) == "NO_TOKEN"
+    assert await attempt(callers.connected("acat_0000000000_x"), method) == "BAD_TOKEN"
+    for role in Role:
+        found = await attempt(getattr(callers, role.value), method)
+        assert found not in ("NO_TOKEN", "BAD_TOKEN", "INTERNAL"), role
+        assert (found == "FORBIDDEN") == (role not in RULES[method].roles), (role, found)
+
+
+async def test_health_is_open_and_reflection_is_not(callers: Callers) -> None:
+    health = "/grpc.health.v1.Health/Check"
+    assert await callers.connected("").channel.unary_unary(health)(b"") == b"\x08\x01"
+    wrong = callers.connected("acat_0000000000_x").channel.unary_unary(health)(b"")
+    assert (await refusal(wrong))[1] == "BAD_TOKEN"
+    reflect = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
+    for service, code in (("agent", "FORBIDDEN"), ("viewer", None)):
+        call = getattr(callers, service).channel.stream_stream(reflect)()
+        await call.done_writing()
+        told = dict(await call.trailing_metadata() or ())
+        assert told.get("animalcat-code") == code
+
+
+async def test_an_agent_plays_its_sessions_and_learns_nothing_of_others(callers: Callers) -> None:
+    mine = await callers.operator.create(2)
+    other = await callers.operator.create(2, agent="tests:other")
+    assert (await callers.agent.play(mine)).episodes == 2
+
+    shown = await callers.agent.get(mine)
+    known = {field.name for field, _ in shown.ListFields()}
+    assert known == {"name", "spec", "state", "episodes", "create_time"}
+    fields = {field.name for field, _ in shown.spec.ListFields()}
+    assert fields <= {"agent", "stop", "observation_spec", "action_timeout_seconds", "slots"}
+    listed = await callers.agent.sessions.ListSessions(sessions_pb2.ListSessionsRequest())
+    assert mine in [one.name for one in listed.sessions]
+    assert {one.spec.agent for one in listed.sessions} == {AGENT}
+    elsewhere = sessions_pb2.ListSessionsRequest(agent="tests:other")
+    listed = await callers.agent.sessions.ListSessions(elsewhere)
+    assert {one.spec.agent for one in listed.sessions} == {AGENT}
+
+    # A session of others and one that does not exist are told apart by nothing.
+    told = [
+        (await refusal(callers.agent.get(name)))[1:] for name in (other, "sessions/does-not-exist")
+    ]
+    assert told[0][0] == told[1][0] == "UNKNOWN_SESSION"
+    ids = [other.partition("/")[2], "does-not-exist"]
+    assert told[0][1].replace(ids[0], "X") == told[1][1].replace(ids[1], "X")
+    heard: list[str] = []
+    for name in (other, "sessions/does-not-exist"):
+        async with callers.agent.agent(name, agent="tests:other") as stream:
+            heard.append((await stream.refused("UNKNOWN_SESSION")).message)
+    assert heard[0].replace(ids[0], "X") == heard[1].replace(ids[1], "X")
+    async with callers.agent.agent("", agent="tests:other") as stream:
+        assert other not in (await stream.refused("INVALID_REQUEST")).message
+
+
+async def test_a_ticket_is_for_one_session(callers: Callers) -> None:
+    mine, twin = await callers.operator.create(2), await callers.operator.create(2)
+    stub = callers.operator.channel.unary_unary(
+        "/animalcat.v1.Access/GetTicket",
+        request_serializer=access_pb2.GetTicketRequest.SerializeToString,
+        response_deserializer=access_pb2.GetTicketResponse.FromString,
+    )
+    answer = await stub(access_pb2.GetTicketRequest(session=mine))
+    assert answer.folder == str(callers.data)
+    assert not answer.open
+    holder = callers.connected(answer.ticket)
+    assert (await refusal(holder.get(twin)))[1] == "UNKNOWN_SESSION"
+    listed = await holder.sessions.ListSessions(sessions_pb2.ListSessionsRequest())
+    assert [one.name for one in listed.sessions] == [mine]
+    assert (await holder.play(mine)).episodes == 2
+    forged = answer.ticket.replace(mine.partition("/")[2], twin.partition("/")[2])
+    assert (await refusal(callers.connected(forged).get(twin)))[1] == "BAD_TOKEN"
+    # Over the socket of this machine a ticket is asked for even where the port is open.
+    async with grpc.aio.insecure_channel(answer.local_address) as bare:
+        local = Service(callers.operator.running, callers.data, bare)
+        assert (await refusal(local.get(mine)))[1] == "NO_TOKEN"
+
+
+async def drained(call: Any) -> None:
+    """Read a stream to its end."""
+    while await call.read() is not grpc.aio.EOF:
+        pass
+
+
+async def test_a_revoked_token_ends_its_open_stream(callers: Callers) -> None:
+    token, text = callers.tokens.create(Role.AGENT, agent="tests:revoked")
+    session = await callers.operator.create(2, agent="tests:revoked")
+    async with callers.connected(text).agent(session, agent="tests:revoked") as stream:
+        await stream.receive("welcome")
+        callers.tokens.revoke(token.id)
+        with pytest.raises(grpc.aio.AioRpcError) as ended:
+            await drained(stream.call)
+        assert ended.value.code() is grpc.StatusCode.UNAUTHENTICATED
+    assert (await refusal(callers.connected(text).get(session)))[1] == "BAD_TOKEN"
+    await callers.operator.settled(session, "WAITING", asyncio.sleep)
+
+
+async def test_quotas_say_when_to_come_again(callers: Callers) -> None:
+    slow = callers.of(Role.VIEWER, quota=Quota(calls_per_second=0.5, streams=1))
+    request = sessions_pb2.ListSessionsRequest()
+    for _ in range(2):
+        await slow.sessions.ListSessions(request)
+    with pytest.raises(grpc.aio.AioRpcError) as refused:
+        await slow.sessions.ListSessions(request)
+    assert refused.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert 0 < float(dict(refused.value.trailing_metadata())["animalcat-retry-seconds"]) <= 2
+    assert "try again in" in (refused.value.details() or "")
+
+    few = callers.of(Role.OPERATOR, quota=Quota(sessions=1))
+    first = await few.create(2)
+    status, code, _ = await refusal(few.create(2))
+    assert (status, code) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "QUOTA_USED")
+    await few.sessions.CancelSession(sessions_pb2.CancelSessionRequest(name=first))
+    await few.create(2)
+
+
+def test_rates_fill_up_again() -> None:
+    now = [0.0]
+    rates, quota = Rates(lambda: now[0]), Quota(calls_per_second=2.0, streams=1)
+    for _ in range(4):
+        rates.call("a", quota)
+    with pytest.raises(ServiceError) as refused:
+        rates.call("a", quota)
+    assert refused.value.retry_seconds == pytest.approx(0.5)
+    rates.call("b", quota)
+    now[0] += 0.5
+    rates.call("a", quota)
+    with rates.stream("a", quota):
+        again = rates.stream("a", quota)
+        with pytest.raises(ServiceError, match="1 streams"):
+            again.__enter__()
+    with rates.stream("a", quota):
+        pass
+
+
+def test_tokens_are_kept_as_digests_that_their_owner_alone_reads(tmp_path: Path) -> None:
+    now = [datetime(2026, 1, 1, tzinfo=UTC)]
+    tokens = Tokens(tmp_path, lambda: now[0])
+    token, text = tokens.create(Role.AGENT, agent="one", days=1, note="hers")
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert all(text.rpartition("_")[2] not in path.read_text() for path in files)
+    assert all(
+        not path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+        for path in files
+        if "json" in path.name
+    )
+    assert not (tmp_path / "access").stat().st_mode & 0o077
+    other = Tokens(tmp_path, lambda: now[0])
+    assert other.find(text) == token
+    assert other.find(text[:-1]) is None
+    assert other.find(f"acat_{token.id}_") is None
+    now[0] += timedelta(days=1)
+    found = other.find(text)
+    assert found is not None
+    assert found.ended(now[0]) == "expired"
+    assert tokens.revoke(text).ended(now[0]) == "revoked"
+    assert not other.good(token.id)
+    for role, fields in ((Role.AGENT, {}), (Role.VIEWER, {"agent": "one"})):
+        with pytest.raises(TokenError):
+            tokens.create(role, **fields)
+    (tmp_path / "access" / "tokens.json").write_text("[{")
+    with pytest.raises(TokenError, match="cannot be read"):
+        other.find(text)
+
+
+def test_a_ticket_ends_and_cannot_be_stretched(tmp_path: Path) -> None:
+    now = [datetime(2026, 1, 1, tzinfo=UTC)]
+    tickets = Tickets(tmp_path, lambda: now[0])
+    text, ends = tickets.issue("a.b-1")
+    caller = tickets.caller(text)
+    assert caller is not None
+    assert caller.sessions == {"a.b-1"}
+    stretched = text.replace(str(int(ends.timestamp())), str(int(ends.timestamp()) + 9))
+    assert tickets.caller(stretched) is None
+    assert Tickets(tmp_path / "other").caller(text) is None
+    now[0] = ends
+    assert tickets.caller(text) is None
+
+
+def test_commands_make_list_and_revoke_tokens(tmp_path: Path) -> None:
+    def run(*words: str) -> Any:
+        words = ("token", *words, "--data", str(tmp_path), "--json")
+        done = CliRunner().invoke(build([*words]), words, catch_exceptions=False)
+        return done.exit_code, done.output
+
+    code, printed = run("create", "--agent", "mine", "--note", "hers")
+    made = json.loads(printed)
+    assert (code, made["plays"]) == (0, "sessions for 'mine'")
+    assert Tokens(tmp_path).find(made["token"]) is not None
+    assert [one["id"] for one in json.loads(run("list")[1])] == [made["id"]]
+    assert json.loads(run("revoke", made["id"])[1])["state"] == "revoked"
+    code, printed = run("create")
+    assert code != 0
+    assert "give the agent's name or a session" in printed
+    assert run("revoke", "nothing")[0] != 0
+
+
+async def test_over_tls_the_client_knows_the_server_and_the_server_the_client(
+    guarded: Guarded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = tmp_path / "data"
+    authority = clients_authority(data).certificate
+    own = client_certificate(data, "me", tmp_path)
+    made = self_signed(data)
+    assert not made.key.stat().st_mode & 0o077
+    assert self_signed(data) == made
+    assert self_signed(data, ["lab.example.org"]).fingerprint != made.fingerprint
+    token = Tokens(data).create(Role.OPERATOR)[1]
+    settings = {"self_signed": True, "host": "0.0.0.0", "client_ca": authority}
+    async with guarded(data, require_token=False, **settings) as connected:
+        made = self_signed(data)
+        address = f"localhost:{connected('').running.address.rpartition(':')[2]}"
+
+        async def listed(**shown: Any) -> int:
+            shown = {"token": token, "certificate": (own.certificate, own.key), **shown}
+            async with animalcat.aconnect(address, **shown) as client:
+                return len([one async for one in client.sessions()])
+
+        assert await listed(ca=made.fingerprint) == 0
+        assert await listed(ca=made.certificate) == 0
+        with pytest.raises(AnimalcatError, match="another certificate"):
+            await listed(ca="sha256:" + "0" * 64)
+        with pytest.raises(AnimalcatError, match="not one that you trust"):
+            await listed(ca=authority)
+        with pytest.raises(AnimalcatError, match="asks for a token"):
+            await listed(ca=made.certificate, token="")
+        with pytest.raises(AnimalcatError, match="One that speaks TLS"):
+            await listed(ca="")
+        with pytest.raises(AnimalcatError):
+            await listed(ca=made.certificate, certificate=("", ""))
+        monkeypatch.setenv("ANIMALCAT_TOKEN", token)
+        monkeypatch.setenv("ANIMALCAT_CA", str(made.certificate))
+        assert await listed(token=None) == 0
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"tls_certificate": "a"},
+        {"tls_key": "a"},
+        {"tls_certificate": "a", "tls_key": "a", "self_signed": True},
+        {"client_ca": "a"},
+    ],
+)
+def test_what_is_said_of_tls_goes_together(settings: dict[str, Any]) -> None:
+    with pytest.raises(ExposureError):
+        check_tls(Settings(**settings))
+
+
+def test_a_damaged_token_file_admits_nobody(tmp_path: Path) -> None:
+    from animalcat.service.access.gate import Gate
+
+    gate = Gate(tmp_path, Any)  # pyright: ignore[reportArgumentType]
+    _, text = gate.tokens.create(Role.OPERATOR)
+    (tmp_path / "access" / "tokens.json").write_text("{")
+    with pytest.raises(ServiceError) as refused:
+        gate.identify(f"Bearer {text}", open_to_machine=True)
+    assert refused.value.code is Code.ACCESS_CLOSED

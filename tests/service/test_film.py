@@ -1,0 +1,157 @@
+"""Recorded episodes as pictures and videos, from the file alone."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import av
+import minari
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from animalcat.cli.main import build
+from animalcat.envs.backends import make_environment
+from animalcat.envs.replay import replay as replay_steps
+from animalcat.envs.types import CameraSpec
+from animalcat.service.recording import EpisodeRecorder, camera_images, read_episode
+from animalcat.service.recording.film import HEIGHT, PANEL, WIDTH, film
+from animalcat.service.recording.verify import load_arena
+from animalcat.service.recording.video import VideoError, write_video
+from animalcat.service.versions import versions
+from animalcat.v1 import results_pb2, types_pb2
+from animalcat.wire import spec_from_proto, spec_to_proto
+
+RECORDING = Path(__file__).parent / "fixtures" / "recordings" / "made-0-0.mcap"
+
+
+def replay(*words: str) -> tuple[int, str, str]:
+    words = ("episode", "replay", str(RECORDING), *words)
+    done = CliRunner().invoke(build(list(words)), list(words))
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_the_film_shows_view_path_and_numbers() -> None:
+    recording = read_episode(RECORDING)
+    pictures = [picture.copy() for picture in film(recording)]
+    assert len(pictures) == len(recording.steps)
+    assert {picture.shape for picture in pictures} == {(HEIGHT, WIDTH, 3)}
+    first, last = pictures[0].astype(int), pictures[-1].astype(int)
+    for panel in (first[:PANEL, :PANEL], first[:PANEL, PANEL:], first[PANEL:]):
+        assert np.unique(panel.reshape(-1, 3), axis=0).shape[0] > 3
+    assert (first[:PANEL, PANEL:] != last[:PANEL, PANEL:]).any()  # the path has grown
+    again = [picture.copy() for picture in film(recording)]
+    assert all((a == b).all() for a, b in zip(pictures, again, strict=True))
+
+
+def test_a_video_plays_at_the_pace_of_the_episode(tmp_path: Path) -> None:
+    recording = read_episode(RECORDING)
+    path = tmp_path / "\u00fc new" / "out.mp4"
+    code, out, _ = replay("--video", str(path), "--json")
+    assert code == 0
+    (row,) = json.loads(out)
+    assert row["video"] == str(path)
+    with av.open(str(path)) as file:
+        (stream,) = file.streams.video
+        frames = list(file.decode(stream))
+        rate = stream.average_rate
+    assert (stream.codec.name, len(frames)) == ("h264", len(recording.steps))
+    assert (frames[0].width, frames[0].height) == (WIDTH, HEIGHT)
+    period = recording.header.observation_spec.decision_period
+    assert float(rate or 0) == pytest.approx(50 / period, rel=0.01)
+    drawn = next(film(recording)).astype(int)
+    assert np.abs(frames[0].to_ndarray(format="rgb24").astype(int) - drawn).mean() < 6
+
+
+def test_a_gif_needs_no_further_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "av", None)
+    path = tmp_path / "out.gif"
+    assert replay("--video", str(path), "--speed", "2")[0] == 0
+    with Image.open(path) as picture:
+        assert picture.size == (WIDTH, HEIGHT)
+        assert getattr(picture, "n_frames", 1) > 1
+    code, _, said = replay("--video", str(tmp_path / "out.mp4"))
+    assert code == 2
+    assert "animalcat[video]" in said
+    assert [one.name for one in tmp_path.iterdir()] == ["out.gif"]
+
+
+def test_what_cannot_be_written_is_refused_before_anything_is_drawn(tmp_path: Path) -> None:
+    code, _, said = replay("--video", str(tmp_path / "out.avi"))
+    assert (code, "call it .mp4 or .gif" in said) == (2, True)
+    with pytest.raises(VideoError, match=r"mp4 or \.gif"):
+        write_video(tmp_path / "out", [], 10.0)
+
+
+def test_a_video_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    def broken():  # type: ignore[no-untyped-def]
+        yield np.zeros((HEIGHT, WIDTH, 3), np.uint8)
+        raise ValueError("the arena cannot be built")
+
+    for name in ("out.mp4", "out.gif"):
+        with pytest.raises(ValueError, match="cannot be built"):
+            write_video(tmp_path / name, broken(), 10.0)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["made", "camera"])
+def test_episodes_become_a_minari_dataset(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Observations, actions and rewards come back as they were, images to the bit."""
+    path = RECORDING if name == "made" else camera_recording(tmp_path)
+    recording = read_episode(path)
+    words = ["episode", "export", str(path), "--name", "animalcat/t-v0", "-o", str(tmp_path / "m")]
+    done = CliRunner().invoke(build(words), [*words, "--json"])
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["episodes"] == 1
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "m"))
+    dataset = minari.load_dataset("animalcat/t-v0")
+    (episode,) = dataset.iterate_episodes()
+    assert list(episode.actions) == list(recording.actions)
+    assert episode.rewards == pytest.approx([step.reward for step in recording.steps[1:]])
+    assert episode.terminations[-1] != episode.truncations[-1]
+    for key in ("position", "velocity"):
+        seen = np.array([getattr(step.observation, key) for step in recording.steps], np.float32)
+        np.testing.assert_array_equal(episode.observations[key], seen)
+    if name == "camera":
+        images = list(camera_images(recording, 16))
+        np.testing.assert_array_equal(episode.observations["camera"], images)
+    again = CliRunner().invoke(build(words), words)
+    assert (again.exit_code, "there is a dataset already" in again.stderr) == (2, True)
+    assert [one.name for one in (tmp_path / "m").iterdir()] == ["animalcat"]
+
+
+def test_an_export_without_its_package_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "minari", None)
+    words = ["episode", "export", str(RECORDING), "-o", str(tmp_path / "m")]
+    done = CliRunner().invoke(build(words), words)
+    assert "animalcat[minari]" in done.stderr
+    assert not (tmp_path / "m").exists()
+
+
+def camera_recording(folder: Path) -> Path:
+    """A short episode of a camera whose images are kept as digests."""
+    old = read_episode(RECORDING)
+    spec = replace(spec_from_proto(old.header.observation_spec), camera=CameraSpec(16))
+    header = results_pb2.EpisodeHeader()
+    header.CopyFrom(old.header)
+    header.observation_spec.CopyFrom(spec_to_proto(spec))
+    for name, version in versions().items():
+        header.versions[name] = version
+    environment = make_environment("sim", spec)
+    path = folder / "camera.mcap"
+    recorder = EpisodeRecorder(path, header)
+    for number, step in enumerate(
+        replay_steps(environment, load_arena(header), header.seed, old.actions[:12])
+    ):
+        recorder.step(step, old.actions[number - 1] if number else None)
+    environment.close()
+    recorder.finish(types_pb2.OUTCOME_FAILURE)
+    return path

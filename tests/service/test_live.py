@@ -1,0 +1,140 @@
+"""A session as it goes on: the table of a terminal, the lines of a pipe, and watching others'."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from animalcat.cli.main import build
+from animalcat.cli.session.live import LiveSession, sparkline
+from animalcat.client.converters import episode_from_proto, session_from_proto
+from animalcat.client.values import Capability, Episode, SessionEvent
+from animalcat.v1 import sessions_pb2, types_pb2
+from tests.service.conftest import Service
+
+OPEN, PASSED, FAILED = (
+    types_pb2.OUTCOME_UNSPECIFIED,
+    types_pb2.OUTCOME_SUCCESS,
+    types_pb2.OUTCOME_FAILURE,
+)
+PROTO = sessions_pb2.Session(
+    name="sessions/mine-1a2b",
+    spec=sessions_pb2.SessionSpec(
+        agent="mine [/b]", stop=sessions_pb2.StoppingRule(max_episodes=20)
+    ),
+    state=sessions_pb2.SESSION_STATE_RUNNING,
+)
+SESSION = session_from_proto(PROTO)
+
+
+def capability(mean: float, limit: str = "") -> Capability:
+    return Capability("sight [red]", mean, 0.5, "m", "measuring", 7, None, limit)
+
+
+def episode(number: int, outcome: types_pb2.Outcome.ValueType = OPEN) -> Episode:
+    return episode_from_proto(
+        sessions_pb2.EpisodeSummary(
+            name=f"sessions/mine-1a2b/episodes/{number}-0",
+            episode=number,
+            instance=f"arena-[/b]{number}",
+            outcome=outcome,
+            episode_return=0.5,
+            steps=12,
+            decision=sessions_pb2.Decision(reason=sessions_pb2.REASON_INFORMATIVE),
+        )
+    )
+
+
+def played(console: Console, **more: Any) -> LiveSession:
+    """Six episodes were played, two failed, and the seventh is played now."""
+    shown = LiveSession(SESSION, console)
+    for number in range(6):
+        now = replace(
+            SESSION,
+            episodes=number + 1,
+            successes=number + 1 - (number > 3),
+            capabilities=(capability(1.0 + number, "too dark to see"),),
+            **more,
+        )
+        shown.tell(SessionEvent(now, episode(number, FAILED if number > 3 else PASSED)))
+    shown.know([*(episode(k, PASSED) for k in range(6)), episode(6)])
+    return shown
+
+
+def test_a_sparkline_shows_the_course() -> None:
+    assert sparkline([]) == ""
+    assert sparkline([2.0, 2.0]) == "▄▄"
+    assert sparkline([0, 1, 2, 3, 4, 5, 6, 7]) == "▁▂▃▄▅▆▇█"
+    assert sparkline(range(160), 8) == "▁▂▃▄▅▆▇█"
+    assert sparkline([1, 0, 1], 1) == "▄"
+
+
+@pytest.mark.parametrize("width", [70, 120])
+def test_the_table_has_estimate_interval_course_and_what_is_played(width: int) -> None:
+    file = io.StringIO()
+    console = Console(file=file, width=width, force_terminal=True, markup=False, emoji=False)
+    shown = played(console, misfit="in the dark")
+    said = file.getvalue()
+    assert said.count("too dark to see") == 1
+    assert "episode   4  arena-[/b]4" in said
+    file.truncate(0)
+    console.print(shown._table())  # pyright: ignore[reportPrivateUsage]
+    table = file.getvalue()
+    assert "6 of at most 20 episodes, 5 passed, 14 left, about 7 needed" in " ".join(table.split())
+    for part in ("sight [red]", "6.00", "5.18 to 6.82", "▁▂▄▅▇█", "measuring"):
+        assert part in table
+    assert ("unit" in table) == (width > 100)
+    assert "playing: arena-[/b]6 (episode 6, informative)" in table
+    assert "the layout does not describe the agent in the dark" in table
+
+
+def test_a_pipe_gets_a_line_at_each_tenth(capsys: pytest.CaptureFixture[str]) -> None:
+    with played(Console(quiet=True)):
+        pass
+    out, said = capsys.readouterr()
+    assert out == ""
+    lines = said.splitlines()
+    assert "too dark to see" in lines[0]
+    assert lines[1:] == [
+        f"{done} of 20 episodes: sight [red] {done:.2f} ± 0.50" for done in (2, 4, 6)
+    ]
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_a_session_that_somebody_else_runs_is_watched(service: Service) -> None:
+    session = await service.create(3)
+    name = session.removeprefix("sessions/")
+    words = ["session", "watch", name, "--server", service.running.address]
+
+    def watch(*more: str) -> Any:
+        return CliRunner().invoke(build([*words, *more]), [*words, *more])
+
+    watching = asyncio.create_task(asyncio.to_thread(watch, "--json"))
+    await service.play(session)
+    done = await asyncio.wait_for(watching, 60)
+    assert done.exit_code == 0, done.stderr
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert events[-1]["session"]["state"] == "finished"
+    ended = [event["ended"]["episode"] for event in events if event["ended"]]
+    assert ended == sorted(ended)
+    again = await asyncio.to_thread(watch)
+    assert (again.exit_code, f"{name}: finished: " in again.stdout) == (0, True)
+    words[2] = "nobody-0"
+    unknown = await asyncio.to_thread(watch)
+    assert (unknown.exit_code, "nobody-0" in unknown.stderr) == (2, True)
+
+
+def test_where_no_server_works_nothing_is_watched(tmp_path: Path) -> None:
+    words = ["session", "watch", "mine-1a2b", "--data", str(tmp_path)]
+    done = CliRunner().invoke(build(words), words)
+    assert done.exit_code == 4
+    assert f"no server works on {tmp_path}" in done.stderr
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,178 @@
+"""What kind of task an instance is: by its name, a pattern or a table; and which are variants."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from animalcat.service.batteries.battery import ArenaFile, Battery, import_files, load
+from animalcat.service.batteries.feature_table import TableError
+from animalcat.service.batteries.naming import (
+    MOST,
+    Kind,
+    NamesError,
+    groups_of,
+    joined_groups,
+    kinds_of,
+    paradigm_of,
+    parse_pattern,
+)
+
+from .conftest import arena
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "kind"),
+    [
+        ("{paradigm}-{task}-{variant}", "01-13-02", Kind("", "01", "13", "02")),
+        ("{paradigm}-{paradigm}-{variant}", "01-13-02", Kind("", "01-13", "", "02")),
+        ("{paradigm}-{_}-{variant}.yaml", "01-13-02", Kind("", "01", "", "02")),
+        ("{suite}/{paradigm}/{task}-{variant}", "all/a/b/c-1", Kind("a", "b", "c", "1")),
+        ("{suite}/{_}", "cups/1", Kind("cups")),
+        ("O-{suite}-{_}-{paradigm}-{variant}", "x/O-S-A-Cup-Off-w", Kind("S", "Cup", "", "Off-w")),
+        ("{paradigm}.{variant}", "a.b.c", Kind("", "a", "", "b.c")),
+        ("{paradigm}-v{variant}_end", "a-v1_end_end", Kind("", "a", "", "1_end")),
+        ("{paradigm}-{variant}", "nohyphen", None),
+        ("{paradigm}-{variant}", "a-", None),
+        ("{suite}/{paradigm}", "alone", None),
+        ("{suite}/{paradigm}-{variant}", "a-b/c", None),
+        ("x-{paradigm}", "y-1", None),
+    ],
+)  # fmt: skip
+def test_a_pattern_reads_names(pattern: str, name: str, kind: Kind | None) -> None:
+    assert parse_pattern(pattern).find(name) == kind
+
+
+def test_matching_takes_no_time_however_odd_the_pattern() -> None:
+    pattern = parse_pattern("-".join(["{_}"] * 40) + "-{paradigm}!")
+    assert pattern.find("-".join("a" * 400)) is None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [
+        ("{colour}-{task}", r"no part is called \{colour\}; parts are \{suite\}, \{paradigm\}"),
+        ("{}-{task}", r"no part is called \{\}"),
+        ("abc", r"'abc' has no part that says something"),
+        ("{_}-{_}", r"has no part that says something"),
+        ("{paradigm-{task}", r"a '\{' has no counterpart"),
+        ("{paradigm}}-{task}", r"a '\}' has no counterpart"),
+        ("{paradigm}{task}", r"nothing stands between \{paradigm\} and \{task\}"),
+        ("/{paradigm}", r"a folder in it has no name"),
+        ("{suite}//{paradigm}", r"a folder in it has no name"),
+        ("{paradigm}" + "-" * MOST, r"more than 200 characters"),
+    ],
+)
+def test_what_is_no_pattern_says_why(pattern: str, words: str) -> None:
+    with pytest.raises(NamesError, match=words):
+        parse_pattern(pattern)
+
+
+def test_a_table_goes_before_names_and_names_before_the_rule() -> None:
+    names = ["01-13-02", "odd"]
+    assert kinds_of(names, None, {}) == {n: Kind(paradigm=paradigm_of(n)) for n in names}
+    pattern = parse_pattern("{suite}-{task}-{variant}")
+    told = {"01-13-02": Kind(suite="S"), "odd": Kind(paradigm="P")}
+    found = kinds_of(names, pattern, told)
+    assert found == {"01-13-02": Kind("S", "01-13", "13", "02"), "odd": Kind(paradigm="P")}
+    with pytest.raises(NamesError, match=r"1 of 2 instances do not fit .*: 'odd'; change the patt"):
+        kinds_of(names, pattern, {})
+
+
+def walled(k: int, red: int, blue: int) -> str:
+    """An arena with a wall of some colour at its side."""
+    return f"""{arena(k)}
+    - !Item
+      name: Wall
+      positions: [!Vector3 {{x: 35, y: 0, z: 30}}]
+      sizes: [!Vector3 {{x: 1, y: 1, z: 1}}]
+      colors: [!RGB {{r: {red}, g: 0, b: {blue}}}]
+"""
+
+
+FILES = [
+    ArenaFile("s/run-far-red.yaml", walled(0, 255, 0)),
+    ArenaFile("s/run-far-blue.yaml", walled(0, 0, 255)),
+    ArenaFile("s/run-far-large.yaml", walled(1, 0, 255)),
+    ArenaFile("s/run-near-red.yaml", walled(0, 255, 0)),
+]
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Battery:
+    """Four arenas whose names say paradigm, task and variant."""
+    return import_files(
+        FILES, 0, tmp_path_factory.mktemp("store"), names="{suite}/{paradigm}-{task}-{variant}"
+    )
+
+
+def test_an_imported_battery_keeps_what_names_say(imported: Battery) -> None:
+    again = load(imported.digest, imported.folder.parent)
+    one = again.instances[again.index["s/run-far-large"]]
+    assert (one.suite, one.paradigm, one.task_name, one.variant) == ("s", "run", "far", "large")
+
+
+def test_variants_of_one_demand_vector_are_a_group(imported: Battery) -> None:
+    features = [one.features for one in imported.instances]
+    assert features[0]["wallBlue"] == 255.0  # what differs is seen, and is no demand
+    assert dict(imported.groups) == {
+        "s/run-far-blue": "s/run-far-blue",
+        "s/run-far-red": "s/run-far-blue",
+        "s/run-far-large": "s/run-far-large",
+        "s/run-near-red": "s/run-near-red",
+    }
+    close = replace(
+        imported.instances[0], name="close", features={**features[0], "detour": 1.0 + 1e-9}
+    )
+    assert groups_of([imported.instances[0], close])["close"] == "s/run-far-blue"
+
+
+def test_a_table_says_kinds_and_may_call_instances_by_their_files(tmp_path: Path) -> None:
+    table = """instance,suite,paradigm,task,variant,noise [dB]
+run-far-red.yaml,S,,far,red,3
+s/run-far-blue,,Q,,,
+s/run-far-large.yaml,,,,,4
+run-near-red,,,,,4
+"""
+    made = import_files(FILES, 0, tmp_path, table)
+    said = {
+        one.name: Kind(one.suite, one.paradigm, one.task_name, one.variant)
+        for one in made.instances
+    }
+    assert said == {
+        "s/run-far-red": Kind("S", "run-far", "far", "red"),
+        "s/run-far-blue": Kind("", "Q", "", ""),
+        "s/run-far-large": Kind("", "run-far", "", ""),
+        "s/run-near-red": Kind("", "run-near", "", ""),
+    }
+    assert (made.units["noise"], "suite" in made.units) == ("dB", False)
+    plain = import_files(FILES, 0, tmp_path)
+    assert plain.digest == import_files(FILES, 0, tmp_path, names="").digest != made.digest
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ("instance,paradigm\nc,p\n", r"line 2: the battery has no instance 'c'; it has 'a'"),
+        ("instance,paradigm\na,p\na.yaml,q\n", r"line 3: instance 'a.yaml' was on line 2"),
+        ("instance,paradigm\nx/b,p\n", r"no row for 'a', 'y/b'; give every instance a row"),
+        ("instance,paradigm\na,p\nb.yaml,p\n", r"line 3: 'b.yaml' is 'x/b', 'y/b'; give the fol"),
+        ("instance,paradigm\n,p\n", r"line 2, column instance: it is empty"),
+        ("instance,paradigm [m]\na,p\n", r"column `paradigm \[m\]`: paradigm is text and has no"),
+        ("instance,colour\na,red\n", r"line 2, column colour: 'red' is not .*; text columns are"),
+        (f"instance,task\na,{'x' * (MOST + 1)}\n", r"line 2, column task: 'x+': give at most 200"),
+        ("instance,task,task\na,p,q\n", r"two columns are named task"),
+    ],
+)
+def test_what_does_not_fit_names_the_place(tmp_path: Path, table: str, words: str) -> None:
+    files = [ArenaFile(f"{name}.yaml", arena(0)) for name in ("a", "x/b", "y/b")]
+    with pytest.raises(TableError, match=words):
+        import_files(files, 0, tmp_path, table)
+    assert not list(tmp_path.iterdir())
+
+
+def test_groups_are_joined_by_what_cannot_be_told_apart() -> None:
+    found = joined_groups(["a", "b", "b", "c", "d"], [1, 2, 3, 3, 4])
+    assert found == ["a", "b", "b", "b", "d"]

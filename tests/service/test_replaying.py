@@ -1,0 +1,201 @@
+"""A recorded episode on the page with a time line, and against another backend."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from animalcat.arena_configs.loader import load_text
+from animalcat.cli.main import build
+from animalcat.service.person import Game, PageServer
+from animalcat.service.person.replaying import Replayed
+from animalcat.service.recording import RecordingError, camera_images, read_episode
+from animalcat.service.recording.against import compare
+from animalcat.service.recording.film import PANEL
+from animalcat.v1 import results_pb2
+
+RECORDING = Path(__file__).parent / "fixtures" / "recordings" / "made-0-0.mcap"
+TOKEN = "a-token-of-a-test"
+TEXT = """!ArenaConfig
+arenas:
+  0: !Arena
+    timeLimit: 60
+    passMark: 0.5
+    items:
+    - !Item
+      name: Agent
+      positions: [!Vector3 {x: 20, y: 0, z: 5}]
+      rotations: [0]
+    - !Item
+      name: HeavyBlock
+      positions: [!Vector3 {x: 20, y: 0, z: 8}]
+      sizes: [!Vector3 {x: 1, y: 1, z: 1}]
+    - !Item
+      name: GoodGoal
+      positions: [!Vector3 {x: 20, y: 0, z: 14}]
+      sizes: [!Vector3 {x: 1, y: 1, z: 1}]
+"""
+
+
+@pytest.fixture(scope="module")
+def pushed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A person pushes a block towards a goal."""
+    game = Game(
+        load_text(TEXT, "test").config.first,
+        7,
+        session="play-test",
+        instance="goal",
+        data=tmp_path_factory.mktemp("d"),
+        resolution=16,
+    )
+    for _ in range(40):
+        game.act(3)
+    game.close()
+    return game.recording
+
+
+@pytest.fixture(scope="module")
+def server(pushed: Path) -> Iterator[PageServer]:
+    page = PageServer(lambda: Replayed(read_episode(pushed), "a <b>title</b>", 32), TOKEN)
+    thread = threading.Thread(target=page.serve)
+    thread.start()
+    yield page
+    page.stop()
+    thread.join()
+    page.close()
+
+
+def ask(server: PageServer, name: str, **body: object) -> tuple[int, dict[str, Any], bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    headers = {"Host": f"127.0.0.1:{server.port}", "X-Animalcat-Token": TOKEN}
+    try:
+        connection.request("POST", f"/{name}", json.dumps(body).encode(), headers)
+        answer = connection.getresponse()
+        return (
+            answer.status,
+            json.loads(answer.headers.get("X-Animalcat-State", "{}")),
+            answer.read(),
+        )
+    finally:
+        connection.close()
+
+
+def replay(*words: str) -> tuple[int, str, str]:
+    words = ("episode", "replay", *words)
+    done = CliRunner().invoke(build(list(words)), list(words))
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_every_step_is_shown_as_it_was(server: PageServer, pushed: Path) -> None:
+    recording = read_episode(pushed)
+    status, state, _ = ask(server, "state")
+    last = len(recording.steps) - 1
+    assert (status, state["mode"], state["last"]) == (200, "replay", last)
+    assert state["title"] == "a <b>title</b>"
+    assert "void" in state["outcome"]
+    deadline = time.monotonic() + 60
+    while not ask(server, "state")[1]["over"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    maps: set[bytes] = set()
+    for number, image in enumerate(camera_images(recording, 32)):
+        status, state, pixels = ask(server, "frame", step=number)
+        assert (status, state["step"], state["drawn"]) == (200, number, last + 1)
+        seen = np.frombuffer(pixels[: image.size], np.uint8).reshape(image.shape)
+        np.testing.assert_array_equal(seen, image)
+        assert len(pixels) == image.size + 3 * PANEL * PANEL
+        maps.add(pixels[image.size :])
+        step = recording.steps[number]
+        assert (state["reward"], state["health"]) == (step.reward, step.observation.health)
+        assert state["action"] == ("forward" if number else "")
+    assert len(maps) > 10
+    assert state["return"] == pytest.approx(sum(step.reward for step in recording.steps))
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "message"),
+    [
+        ("frame", {"step": 41}, "step is 41; give 0 to 40"),
+        ("frame", {"step": -1}, "step is -1"),
+        ("frame", {"step": 1.5}, "step is 1.5"),
+        ("frame", {}, "step is None"),
+        ("step", {"step": 1}, "the calls are state, frame"),
+    ],
+)
+def test_nonsense_is_named(
+    server: PageServer, name: str, body: dict[str, object], message: str
+) -> None:
+    status, _, said = ask(server, name, **body)
+    assert (status, message in said.decode()) == (400, True)
+
+
+def test_a_recording_that_cannot_be_shown_is_named(tmp_path: Path, pushed: Path) -> None:
+    folder = tmp_path / "recordings" / "two"
+    folder.mkdir(parents=True)
+    for name in ("0-0.mcap", "1-0.mcap"):
+        (folder / name).write_bytes(pushed.read_bytes())
+    code, _, said = replay("two", "--data", str(tmp_path), "--play", "--no-browser")
+    assert (code, "the page shows one episode: say which" in said) == (2, True)
+    (tmp_path / "cut.mcap").write_bytes(pushed.read_bytes()[:500])
+    for words in (("--play", "--no-browser"), ("--against", "sim")):
+        code, _, said = replay(str(tmp_path / "cut.mcap"), *words)
+        assert (code, "cut.mcap: not a recording, or cut" in said) == (2, True)
+    empty = read_episode(pushed)
+    with pytest.raises(RecordingError, match="no step is recorded"):
+        Replayed(type(empty)(empty.header, (), None), "empty")
+    with pytest.raises(RecordingError, match="no step is recorded"):
+        compare(type(empty)(results_pb2.EpisodeHeader(), (), None), "sim")
+
+
+def test_against_itself_nothing_differs(pushed: Path) -> None:
+    found = compare(read_episode(pushed), "sim")
+    assert found.equal
+    assert found.sentences() == [
+        "On sim every place and every reward of 40 decisions is the same to the bit. It had not "
+        f"ended after 40 decisions with return {found.recorded.episode_return:.4g}."
+    ]
+
+
+def test_against_an_older_build_the_differences_are_said(pushed: Path) -> None:
+    """Blocks of 3.1.3 are some 200 times lighter: the agent walks on to the goal."""
+    code, out, _ = replay(str(pushed), "--against", "sim:3.1.3", "--json")
+    assert code == 0
+    (row,) = json.loads(out)
+    told = row["against"]
+    recorded, played = told["recorded"], told["played"]
+    assert not told["equal"]
+    assert (recorded["ended_by"], played["ended_by"]) == (None, "goal")
+    assert recorded["rewards"] == []
+    (reward,) = played["rewards"]
+    assert reward["step"] == played["steps"] < recorded["steps"]
+    assert 0 < told["parted"] < played["steps"]
+    said = " ".join(told["sentences"])
+    assert (
+        f"another course from decision {told['parted']} ({told['parted'] * 0.06:.2f} s) on" in said
+    )
+    assert "Rewards were none; there they are +0.9" in said
+    assert f"there it ended by goal after {played['steps']} decisions" in said
+    code, out, _ = replay(str(pushed), "--against", "sim:3.1.3")
+    assert all(sentence in out for sentence in told["sentences"])
+
+
+@pytest.mark.parametrize(
+    ("backend", "message"),
+    [
+        ("sim:2.0", "there is no build '2.0'"),
+        ("moon", "there is no backend 'moon'"),
+        ("unity:/no/such/build", "/no/such/build"),
+    ],
+)
+def test_an_unknown_backend_is_named(backend: str, message: str) -> None:
+    code, _, said = replay(str(RECORDING), "--against", backend)
+    assert (code, message in said) == (2, True)

@@ -1,0 +1,250 @@
+"""Which demands a battery can take apart, and the battery that was made so that it can."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import pytest
+
+from animalcat.arena_configs.batteries import load_recipe
+from animalcat.arena_configs.families import Family, FamilyInstance, check_claims, generate
+from animalcat.arena_configs.features import MeasuredFeatures
+from animalcat.arena_configs.origin import Origin
+from animalcat.layouts.library import load_layout
+from animalcat.service.batteries.drafts import Draft, measured
+from animalcat.service.batteries.instance import Instance
+from animalcat.service.batteries.selection import select
+from animalcat.service.batteries.separation import MOST, DemandRows, scales_of, separation
+
+LAYOUT: Final = load_layout("object-permanence", "measured")
+ABSENT: Final = {
+    "badGoals": 0.0,
+    "decoys": 0.0,
+    "changingRewards": 0.0,
+    "mustPush": 0.0,
+    "hotZones": 0.0,
+    "spawners": 0.0,
+    "operated": 0.0,
+    "rewards": 1.0,
+}
+EASY: Final = {
+    "rampPresence": 0.0,
+    "lavaPresence": 0.0,
+    "platformPresence": 0.0,
+    "goalDistance": 5.0,
+    "goalSize": 4.8,
+    "rightLeftPosition": 0.0,
+    "occluderPresence": 1.0,
+    "timeUnderOcc": 1.0,
+    "numPositions": 1.0,
+}
+
+
+def instance(name: str, task: str = "", **demands: float) -> Instance:
+    """An instance that is easy but for these demands; those that are NaN do not apply."""
+    features = {k: v for k, v in (EASY | ABSENT | demands).items() if np.isfinite(v)}
+    missing = {k: "never hidden" for k, v in demands.items() if not np.isfinite(v)}
+    origin = Origin("", "", "", "test", task) if task else None
+    return Instance(name, "all", features, 0.0, 100, 0, "", missing, (), origin)
+
+
+def test_where_demands_are_easy_follows_from_the_layout() -> None:
+    found = {one.name: (one.easy, one.hard) for one in scales_of(LAYOUT)}
+    assert found == {
+        "rampPresence": (0.0, (1.0,)),
+        "lavaPresence": (0.0, (1.0,)),
+        "platformPresence": (0.0, (1.0,)),
+        "goalDistance": (0.0, (56.0,)),
+        "goalSize": (5.0, (0.4,)),
+        "rightLeftPosition": (0.0, (-1.0, 1.0)),
+        "occluderPresence": (0.0, (1.0,)),
+        "timeUnderOcc": (0.0, (20.0,)),
+        "numPositions": (1.0, (15.0,)),
+    }
+
+
+def random_instances(count: int, seed: int, together: float = 0.0) -> list[Instance]:
+    """Instances with hiding; time goes with distance to some degree, half of them in pairs."""
+    rng = np.random.default_rng(seed)
+    made: list[Instance] = []
+    for k in range(count):
+        share = rng.random()
+        mixed = share if rng.random() < together else rng.random()
+        demands = {
+            "goalDistance": 56 * share,
+            "timeUnderOcc": 20 * mixed,
+            "goalSize": rng.uniform(0.4, 5),
+            "numPositions": float(rng.integers(1, 16)),
+            "rightLeftPosition": float(rng.integers(-1, 2)),
+            **{name: float(rng.integers(2)) for name in ("lavaPresence", "rampPresence")},
+        }
+        made.append(instance(f"i{k:03}", f"t{k}", **demands))
+        if k % 2:
+            other = {**demands, "goalSize": 5.4 - demands["goalSize"]}
+            made.append(instance(f"i{k:03}.size", f"t{k}", **other))
+    return made
+
+
+def test_demands_that_go_together_are_named() -> None:
+    found = separation(LAYOUT, random_instances(200, 1, together=0.5))
+    first = found.together[0]
+    assert {first.one, first.other} == {"goalDistance", "timeUnderOcc"}
+    assert 0.35 < first.ranks < 0.65
+    assert found.failures[0].startswith("goalDistance and timeUnderOcc go together")
+    assert all(one.most < 0.3 for one in found.together[1:])
+
+
+def test_pairs_differ_in_one_demand_and_are_of_one_draw() -> None:
+    made = [
+        instance("a", "1"),
+        instance("a.far", "1", goalDistance=50.0),
+        instance("a.far-and-long", "1", goalDistance=50.0, timeUnderOcc=15.0),
+        instance("a.nearly", "1", goalDistance=5.5),  # as far as a, within a hundredth of the range
+        instance("b", "2", numPositions=9.0),  # alike but for one demand, but of another draw
+        instance("a.shown", "1", occluderPresence=0.0, timeUnderOcc=np.nan, numPositions=np.nan),
+        instance("a.left", "1", rightLeftPosition=-1.0),
+        instance("a.right", "1", rightLeftPosition=1.0),
+    ]
+    found = {(one.demand, one.one, one.other) for one in separation(LAYOUT, made).pairs}
+    assert found == {
+        ("goalDistance", "a", "a.far"),
+        ("goalDistance", "a.nearly", "a.far"),
+        ("timeUnderOcc", "a.far", "a.far-and-long"),
+        ("rightLeftPosition", "a", "a.left"),
+        ("rightLeftPosition", "a", "a.right"),
+        ("rightLeftPosition", "a.nearly", "a.left"),
+        ("rightLeftPosition", "a.nearly", "a.right"),
+        ("rightLeftPosition", "a.left", "a.right"),
+        # What is hidden differs from what is not in whatever hiding brings with it.
+        ("occluderPresence", "a.shown", "a"),
+        ("occluderPresence", "a.shown", "a.nearly"),
+    }
+    unknown = [instance("a"), instance("b", numPositions=9.0)]
+    assert [one.demand for one in separation(LAYOUT, unknown).pairs] == ["numPositions"]
+
+
+def test_ends_need_the_other_demands_to_be_easy() -> None:
+    made = [
+        instance("easy", "1"),
+        instance("far", "2", goalDistance=50.0),
+        instance("far.long", "2", goalDistance=50.0, timeUnderOcc=15.0),
+        instance("also-far", "3", goalDistance=45.0),
+        instance("half", "4", goalDistance=30.0),
+        instance("shown", "5", occluderPresence=0.0, timeUnderOcc=np.nan, numPositions=np.nan),
+    ]
+    ends = {(one.demand, one.value): one for one in separation(LAYOUT, made).ends}
+    assert ends["goalDistance", 56.0].instances == ("far", "also-far")
+    assert ends["goalDistance", 56.0].tasks == 2
+    assert ends["goalDistance", 0.0].instances == ("easy",)
+    assert ends["timeUnderOcc", 20.0].instances == ()
+    assert ends["occluderPresence", 0.0].instances == ("shown",)
+    assert ends["occluderPresence", 1.0].instances == ("easy",)
+
+
+def test_exceptions_have_reasons() -> None:
+    found = separation(LAYOUT, random_instances(40, 2))
+    reasons = {(one.one, one.other): one.reason for one in found.exempt}
+    assert "nested by definition" in reasons["occluderPresence", "timeUnderOcc"]
+    assert "is 1 in all" in reasons["occluderPresence", "goalSize"]
+    assert "has one value" in reasons["platformPresence", "all others"]
+    compared = {frozenset((one.one, one.other)) for one in found.together}
+    assert not compared & {frozenset(pair) for pair in reasons}
+    assert len(compared) == 7 * 6 / 2
+
+
+def test_a_selection_takes_demands_apart_and_no_task() -> None:
+    made = random_instances(200, 3, together=0.35)
+    ends = [instance(f"e{k}", f"e{k}", goalDistance=50.0, timeUnderOcc=1.0) for k in range(3)]
+    made += ends
+    assert separation(LAYOUT, made).together[0].most > MOST
+    unsolved = ["i001.size", "i002"]
+    chosen = select(LAYOUT, made, 240, unsolved)
+    kept = [one for one in made if one.name in chosen]
+    assert 240 <= len(kept) <= 241
+    assert separation(LAYOUT, kept).together[0].most < MOST
+    assert not chosen & {"i001", "i001.size", "i002"}
+    assert all((one.name in chosen) == (f"{one.name[:4]}.size" in chosen) for one in made[1:3])
+    assert {one.name for one in ends} <= chosen
+    assert chosen == select(LAYOUT, made, 240, unsolved)
+
+
+def test_what_is_not_solved_goes_as_far_as_there_is_a_choice() -> None:
+    made = [instance(f"i{k}", f"t{k}", goalDistance=5.0 * k) for k in range(8)]
+    chosen = select(LAYOUT, made, 6, ["i0", "i3", "i4"])
+    assert len(chosen) == 6
+    assert not chosen & {"i0", "i3"}
+
+
+def easy_task(seed: int) -> tuple[Family, list[FamilyInstance]]:
+    """An instance of the shipped battery in which all is easy, and its controls."""
+    entry = load_recipe("object-permanence-separable").entries[0]
+    assert entry.name == "easy"
+    assert isinstance(entry.family, Family)
+    rng = np.random.default_rng(seed)
+    return entry.family, generate(entry.family, 1, rng, controls=tuple(entry.controls))
+
+
+@pytest.fixture(scope="module")
+def task() -> tuple[Family, list[FamilyInstance], list[Instance]]:
+    family, made = easy_task(4)
+    return family, made, [_measured(one) for one in made]
+
+
+def _measured(made: FamilyInstance) -> Instance:
+    found = measured(Draft(made.name, made.paradigm, made.arena, 0))
+    origin = Origin("", "", "", "test", made.task, "", made.control, made.control_of)
+    features, missing = {**found.features}, {**found.missing}
+    return Instance(made.name, "", features, 0.0, 100, 0, "", missing, (), origin)
+
+
+Task = tuple[Family, Sequence[FamilyInstance], Sequence[Instance]]
+
+
+def test_each_control_of_an_easy_instance_makes_one_demand_hard(task: Task) -> None:
+    _, made, instances = task
+    found = separation(LAYOUT, instances)
+    base = made[0].name
+    pairs = {one.other: one.demand for one in found.pairs if one.one == base}
+    assert pairs == {
+        f"{base}.far": "goalDistance",
+        f"{base}.small": "goalSize",
+        f"{base}.left": "rightLeftPosition",
+        f"{base}.right": "rightLeftPosition",
+        f"{base}.long": "timeUnderOcc",
+        f"{base}.many": "numPositions",
+        f"{base}.lava": "lavaPresence",
+        f"{base}.ramp": "rampPresence",
+        f"{base}.platform": "platformPresence",
+    }
+    assert ("occluderPresence", base) in {(one.demand, one.other) for one in found.pairs}
+    assert [one.tasks for one in found.ends] == [1] * len(found.ends)
+
+
+def test_what_the_family_claims_holds_when_it_is_played(task: Task) -> None:
+    family, made, instances = task
+    known = {one.name: one for one in instances}
+    arenas = {
+        one.arena: MeasuredFeatures({**known[one.name].features}, {**known[one.name].missing})
+        for one in made
+    }
+    check_claims(family, made, arenas.__getitem__, played=True)
+
+
+def test_demands_of_draws_are_what_their_parameters_say() -> None:
+    made = generate("hiding-separable", 6, np.random.default_rng(8))
+    rows = DemandRows.of(LAYOUT, [_measured(one) for one in made])
+    parameters = {
+        "goalDistance": "distance",
+        "goalSize": "size",
+        "numPositions": "places",
+        "lavaPresence": "lava",
+        "rampPresence": "ramp",
+        "platformPresence": "platform",
+    }
+    for demand, parameter in parameters.items():
+        wanted = [float(one.parameters[parameter]) for one in made]
+        assert rows.column(demand) == pytest.approx(wanted, abs=0.05), demand
+    hidden = [float(one.parameters["hidden"]) for one in made]
+    assert rows.column("timeUnderOcc") == pytest.approx(hidden, abs=0.6)

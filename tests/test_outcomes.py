@@ -1,0 +1,134 @@
+"""Tables of outcomes: one schema in CSV, Parquet and pandas."""
+
+from __future__ import annotations
+
+import json
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from animalcat.cli.main import build
+from animalcat.files import write_whole
+from animalcat.outcomes import (
+    COLUMNS,
+    OutcomesError,
+    feature_units,
+    outcomes_bytes,
+    outcomes_frame,
+    read_outcomes,
+    write_outcomes,
+)
+
+UNITS = {"rewardDistance": "m", "rewardBehind": "1", "steps": ""}
+ODD = 'a,"b"\r\n=1+1;\u00fc\u2028\U0001f400 [m]'
+
+
+def row(episode: int, **changes: Any) -> dict[str, Any]:
+    return {
+        "episode": episode,
+        "instance": "a",
+        "outcome": "success",
+        "return": 0.5,
+        "steps": 7,
+        "peers_open": True,
+        "features": {"rewardDistance": 3.5, "rewardBehind": 0.0, "steps": 1.0},
+        **changes,
+    }
+
+
+def table() -> pd.DataFrame:
+    return outcomes_frame(
+        [row(0, agent=ODD), row(1, outcome="void", **{"return": None}), row(2, features={})], UNITS
+    )
+
+
+@contextmanager
+def full_disk(size: int) -> Iterator[None]:
+    """No file can grow beyond a size, as if the disk were full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_columns_have_units_and_a_feature_is_never_taken_for_another_column() -> None:
+    frame = table()
+    assert list(frame.columns) == [
+        *COLUMNS,
+        "rewardDistance [m]",
+        "rewardBehind [1]",
+        "steps [1]",
+    ]
+    assert feature_units(frame)["rewardDistance [m]"] == "m"
+    assert list(frame["steps"]) == [7, 7, 7]
+    assert frame["return"].isna().tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+@pytest.mark.parametrize("frame", [table(), outcomes_frame([], UNITS)], ids=["rows", "none"])
+def test_what_is_written_is_read_again(form: Any, frame: pd.DataFrame, tmp_path: Path) -> None:
+    pd.testing.assert_frame_equal(read_outcomes(outcomes_bytes(frame, form)), frame)
+    path = tmp_path / "new" / f"\u00fc b.{form}"
+    write_outcomes(frame, path)
+    pd.testing.assert_frame_equal(read_outcomes(path), frame)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "empty"),
+        (b"instance\na\n", "no column 'outcome'; columns: instance"),
+        (b"instance,outcome\na,won\n", "row 1, column 'outcome': 'won'.*success, failure"),
+        (b"instance,outcome\na,\n", "row 1, column 'outcome'"),
+        (b"instance,outcome,steps\na,success,1\nb,failure,1.5\n", "row 2, column 'steps': '1.5'"),
+        (b"instance,outcome,size [m]\na,success,big\n", "row 1, column 'size .m.': 'big'"),
+        (b"instance,outcome,peers_open\na,success,perhaps\n", "neither True nor False"),
+        (b"\xff\xfe", "no CSV text in UTF-8"),
+        (b"PAR1 but not really", "no Parquet"),
+    ],
+)
+def test_what_is_no_table_of_outcomes_is_refused(content: bytes, words: str) -> None:
+    with pytest.raises(OutcomesError, match=words):
+        read_outcomes(content)
+
+
+def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "outcomes.csv"
+    path.write_text("before")
+    with full_disk(100), pytest.raises(OSError, match="File too large") as found:
+        write_whole(path, bytes(10_000))
+    assert found.value.filename == str(path)
+    assert path.read_text() == "before"
+    assert [p.name for p in tmp_path.iterdir()] == ["outcomes.csv"]
+
+
+def test_tables_are_imported_listed_and_exported_again(tmp_path: Path) -> None:
+    source = tmp_path / "from elsewhere!.csv"
+    write_outcomes(table(), source)
+    data = ["--data", str(tmp_path / "home")]
+
+    def run(*words: str) -> Any:
+        return CliRunner().invoke(build(["outcomes", *words]), ["outcomes", *words, *data])
+
+    done = run("import", str(source))
+    assert (done.exit_code, done.stdout) == (0, "from-elsewhere: 3 attempts, 2 successes\n")
+    (listed,) = json.loads(run("list", "--json").stdout)
+    assert (listed["name"], listed["meta_features"]) == ("from-elsewhere", 3)
+    again = run("import", str(source))
+    assert again.exit_code == 2
+    assert "--replace" in again.stderr
+    out = tmp_path / "out.parquet"
+    assert run("export", "from-elsewhere", "-o", str(out)).exit_code == 0
+    pd.testing.assert_frame_equal(read_outcomes(out), table())
+    source.write_text("instance,outcome\na,won\n")
+    bad = run("import", str(source), "--replace")
+    assert bad.exit_code == 2
+    assert "row 1, column 'outcome': 'won'" in bad.stderr
