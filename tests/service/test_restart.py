@@ -9,7 +9,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from animalcat.service.converters import episode_to_proto
 from animalcat.service.recording import RecordingError, read_episode
 from animalcat.service.storage.sql import SqlStore
 from animalcat.v1 import results_pb2, sessions_pb2, types_pb2
+from tests.service import held_agent
 
 QUICK = """!ArenaConfig
 arenas:
@@ -73,13 +75,34 @@ def counted(episodes: list[Any]) -> list[Any]:
     ]
 
 
-def agent(address: str, session: str) -> subprocess.Popen[bytes]:
+def agent(address: str, session: str, **variables: str) -> subprocess.Popen[bytes]:
+    """The random agent, or with variables the one that is held."""
+    reference = f"{held_agent.__file__}:HeldAgent" if variables else "builtin:random"
     command = [sys.executable, "-m", "animalcat", "agent", "run", "--connect", address]
     return subprocess.Popen(
-        [*command, "--session", session, "--agent", "builtin:random"],
+        [*command, "--session", session, "--agent", reference, "--name", "builtin:random"],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
+        env=os.environ | variables,
     )
+
+
+@contextmanager
+def held(address: str, session: str, episode: int, folder: Path, slots: int = 1) -> Iterator[None]:
+    """Let agents play, and hold one of them in the middle of an episode within the block.
+
+    The server is to be gone at the end of the block: the agents go on then, and must end.
+    """
+    folder.mkdir()
+    variables = {held_agent.FOLDER: str(folder), held_agent.EPISODE: str(episode)}
+    playing = [agent(address, session, **variables) for _ in range(slots)]
+    try:
+        wait_for((folder / "held").exists)
+        yield
+    finally:
+        (folder / "go").touch()
+        for one in playing:
+            one.wait(60)
 
 
 async def create(
@@ -121,14 +144,11 @@ async def killed_in_mid_session(
     recordings = data / "recordings" / session.split("/")[1]
     for reached in kill_at:
         server = Server(data)
-        playing = [agent(server.address, session) for _ in range(slots)]
-        await asyncio.to_thread(wait_for, lambda: any(recordings.glob(f"{reached}-*.mcap")))  # noqa: B023
-        known = stored(data, session)
-        acknowledged = counted(known)
-        whole_files = {f"{e.episode}-{e.attempt}" for e in known if counted([e])}
-        server.stop(signal.SIGKILL)
-        for one in playing:
-            one.wait(60)
+        with held(server.address, session, reached, tmp_path / f"held-{reached}", slots):
+            known = stored(data, session)
+            acknowledged = counted(known)
+            whole_files = {f"{e.episode}-{e.attempt}" for e in known if counted([e])}
+            server.stop(signal.SIGKILL)
         assert counted(stored(data, session))[: len(acknowledged)] == acknowledged
         for path in recordings.glob("*.mcap"):
             try:
