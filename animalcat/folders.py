@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import os
+import stat
+import tempfile
 from pathlib import Path
+
+
+def caches() -> Path:
+    """Folder in which programs of this user keep what can be worked out again."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
 def cache_folder(part: str) -> Path:
@@ -12,5 +19,19 @@ def cache_folder(part: str) -> Path:
     Args:
         part: What is kept there, as the name of a folder.
     """
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "animalcat" / part
+    return caches() / "animalcat" / part
+
+
+def sockets_folder() -> Path | None:
+    """Folder for the sockets at which agents without a network reach this user's servers.
+
+    It is made here, so that it is there before an agent's process could make another in its place.
+
+    Returns:
+        The folder; None if somebody else has made one of this name.
+    """
+    folder = Path(tempfile.gettempdir()) / f"animalcat-{os.getuid()}"
+    folder.mkdir(mode=0o711, exist_ok=True)
+    found = folder.lstat()
+    mine = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+    return folder if mine and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) else None

@@ -91,7 +91,6 @@ def ticket_from_proto(message: access_pb2.GetTicketResponse) -> Ticket:
         text=message.ticket,
         expires=_time(message.expire_time),
         local_address=message.local_address,
-        open=message.open,
         folder=message.folder,
     )
 

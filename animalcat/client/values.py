@@ -318,16 +318,14 @@ class Ticket:
     Attributes:
         text: The ticket, to be given as a token.
         expires: When it ends.
-        local_address: Where agents of the server's machine can play without a network; empty for
-            nowhere.
-        open: Whether whoever reaches the server's own address needs no token there.
-        folder: The server's data directory, where it serves its own machine alone; else empty.
+        local_address: Where an agent can play without a network, if this is the server's machine;
+            else empty.
+        folder: The server's data directory, if this is the server's machine; else empty.
     """
 
     text: str
     expires: datetime
     local_address: str
-    open: bool
     folder: str
 
 

@@ -15,6 +15,11 @@ if sys.version_info >= (3, 11):
 else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
+if sys.version_info >= (3, 13):
+    from warnings import deprecated as _deprecated
+else:
+    from typing_extensions import deprecated as _deprecated
+
 DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
@@ -53,13 +58,21 @@ class GetTicketResponse(_message.Message):
     ticket: _builtins.str
     """What the agent shows instead of a token. It admits to this session and to nothing else."""
     local_address: _builtins.str
-    """Where agents of this machine can play that have no network, "unix:PATH"; every call there needs
-    a ticket or a token. Empty where the server has no such place.
+    """Where agents can play that have no network, "unix:PATH", if the caller is on the server's
+    machine; else empty. Every call there needs a ticket or a token.
     """
-    open: _builtins.bool
-    """True: whoever can reach the server's own address needs no token there."""
+    @_builtins.property
+    @_deprecated("""This field has been marked as deprecated using proto field options.""")
+    def open(self) -> _builtins.bool:
+        """Never set; it was of use to earlier clients."""
+
+    @open.setter
+    @_deprecated("""This field has been marked as deprecated using proto field options.""")
+    def open(self, value: _builtins.bool) -> None:
+        """Never set; it was of use to earlier clients."""
+
     folder: _builtins.str
-    """The server's data directory, if it serves this machine alone; else empty."""
+    """The server's data directory, if the caller is on the server's machine; else empty."""
     @_builtins.property
     def expire_time(self) -> _timestamp_pb2.Timestamp:
         """When the ticket ends."""

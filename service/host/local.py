@@ -7,12 +7,14 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
+from animalcat.folders import sockets_folder
+
 LONGEST: Final = 100
 """Most characters of a socket's path; systems take a few more."""
 
 
 class LocalAddress:
-    """A folder of its own for one socket, outside the data directory, which agents cannot see.
+    """A folder of its own for sockets, outside the data directory, which agents cannot see.
 
     Attributes:
         address: As gRPC takes it.
@@ -20,7 +22,7 @@ class LocalAddress:
 
     def __init__(self) -> None:
         """Make the folder."""
-        self._folder = Path(tempfile.mkdtemp(prefix="animalcat-"))
+        self._folder = Path(tempfile.mkdtemp(prefix="animalcat-", dir=sockets_folder()))
         if len(str(self._folder)) > LONGEST - len("/agents"):
             self._folder.rmdir()
             self._folder = Path(tempfile.mkdtemp(prefix="animalcat-", dir="/tmp"))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
@@ -21,24 +23,20 @@ class AccessCalls(access_pb2_grpc.AccessServicer):
         engines: Engines,
         tickets: Tickets,
         local_address: str,
-        folder: Path | None,
-        open: bool,
+        folder: Path,
     ) -> None:
         """Describe the server.
 
         Args:
             engines: Has the sessions.
             tickets: Signs tickets.
-            local_address: Where agents of this machine play that have no network; empty for
-                nowhere.
-            folder: The data directory, where only this machine can reach the server; else None.
-            open: Whether callers of this machine need no token.
+            local_address: Where agents of this machine play that have no network.
+            folder: The data directory.
         """
         self._engines = engines
         self._tickets = tickets
         self._address = local_address
         self._folder = folder
-        self._open = open
 
     async def GetTicket(  # noqa: N802
         self, request: access_pb2.GetTicketRequest, context: Any
@@ -48,10 +46,29 @@ class AccessCalls(access_pb2_grpc.AccessServicer):
         ticket, ends = self._tickets.issue(session.id)
         time = Timestamp()
         time.FromDatetime(ends)
+        here = is_this_machine(context.peer())
         return access_pb2.GetTicketResponse(
             ticket=ticket,
             expire_time=time,
-            local_address=self._address,
-            open=self._open,
-            folder="" if self._folder is None else str(self._folder.absolute()),
+            local_address=self._address if here else "",
+            folder=str(self._folder.absolute()) if here else "",
         )
+
+
+def is_this_machine(peer: str) -> bool:
+    """Return whether a peer, as gRPC writes it, calls from an address of this machine."""
+    kind, _, rest = peer.partition(":")
+    if kind == "unix":
+        return True
+    family = {"ipv4": socket.AF_INET, "ipv6": socket.AF_INET6}.get(kind)
+    if family is None:
+        return False
+    host = unquote(rest.rpartition(":")[0]).strip("[]").removeprefix("::ffff:")
+    if family == socket.AF_INET6 and ":" not in host:  # an IPv4 address mapped into IPv6
+        family = socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as trial:
+            trial.bind((host, 0))  # the system refuses addresses of others
+    except OSError:
+        return False
+    return True

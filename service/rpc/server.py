@@ -27,7 +27,7 @@ from animalcat.service.errors import ErrorInterceptor
 from animalcat.service.host.limits import Limits, LimitsInterceptor
 from animalcat.service.host.local import LocalAddress
 from animalcat.service.host.lock import DirectoryLock
-from animalcat.service.host.settings import Settings, check_tls, exposure, is_loopback
+from animalcat.service.host.settings import Settings, check_tls, exposure
 from animalcat.service.library.batteries import BatteryLibrary
 from animalcat.service.model import SessionState
 from animalcat.service.operations import Operations
@@ -173,14 +173,7 @@ async def create_server(
         local = LocalAddress()
         doors = [server, _empty_server(settings, gate, limits, metrics, open_to_machine=False)]
         doors[1].add_insecure_port(local.address)
-        here = is_loopback(settings.host)
-        calls = AccessCalls(
-            engines,
-            gate.tickets,
-            local.address if here else "",
-            settings.home if here else None,
-            settings.open_to_machine,
-        )
+        calls = AccessCalls(engines, gate.tickets, local.address, settings.home)
         gateway = Gateway(
             engines, gate, direct=settings.direct, folder=local.address.removeprefix("unix:")
         )

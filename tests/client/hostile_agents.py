@@ -15,9 +15,12 @@ from typing import Any
 
 import animalcat
 from animalcat.errors import AnimalcatError
+from animalcat.folders import cache_folder
 
 HOME = Path(os.environ["HOSTILE_HOME"])
 """The data directory, which a real agent would have to find first."""
+CACHE = cache_folder("")
+"""What animalcat has built and measured."""
 PORT = int(os.environ["HOSTILE_PORT"])
 """The server's port, likewise."""
 OTHER = os.environ["HOSTILE_OTHER"]
@@ -65,6 +68,7 @@ class ReadsAnswers(Agent):
             files=lambda: [str(path) for path in HOME.rglob("*")],
             database=lambda: (HOME / "animalcat.sqlite").read_bytes()[:6].decode(),
             key=lambda: len((HOME / "access" / "ticket.key").read_bytes()),
+            cache=lambda: os.listdir(CACHE),
             climb=lambda: os.listdir(HOME / ".." / HOME.name),
             through_proc=lambda: os.listdir(f"/proc/{os.getppid()}/root{HOME}"),
             unmount=lambda: os.system(f"umount {HOME} 2>/dev/null") == 0,
@@ -78,11 +82,22 @@ class WritesResults(Agent):
                 db.execute("UPDATE episodes SET outcome = 'SUCCESS'")
             return "edited"
 
+        def move(path: Path) -> str:
+            """Make room for a door of one's own, where other agents come in."""
+            path.rename(path.with_name("moved"))
+            return "moved"
+
+        door = Path(sys.argv[sys.argv.index("--connect") + 1].removeprefix("unix:"))
         package = Path(animalcat.__file__).parent
         attempts(
             database=edit_database,
             file=lambda: (HOME / "mine").write_text("x"),
             package=lambda: (package / "hostile.py").write_text("x"),
+            batteries=lambda: (CACHE / "mine").write_text("x"),
+            other_caches=lambda: (CACHE.parent / "hostile").write_text("x"),
+            door=lambda: move(door),
+            server=lambda: move(door.parent),
+            servers=lambda: move(door.parents[1]),
             judge=lambda: os.utime(package / "outcomes.py"),
             interpreter=lambda: (Path(sys.prefix) / "hostile.pth").write_text("x"),
         )

@@ -16,6 +16,7 @@ from animalcat.cli.shared.apart import apart, environment, way
 from animalcat.cli.shared.confine import NAMESPACES
 from animalcat.client.connection import translated_errors
 from animalcat.errors import AnimalcatError
+from animalcat.folders import cache_folder
 from animalcat.v1 import gateway_pb2, gateway_pb2_grpc
 
 from .conftest import MakeSession, Server
@@ -63,9 +64,10 @@ def cheat(
 
 
 def test_the_answers_cannot_be_read(cheat: Any, server: Server) -> None:
-    assert (server.home / "animalcat.sqlite").exists()
+    cache_folder("kept").mkdir(parents=True, exist_ok=True)
     _, got = cheat("ReadsAnswers")
     assert got["files"] == []
+    assert got["cache"] == []
     assert got["climb"] == []
     assert got["unmount"] is False
     assert all(got[one].startswith("error") for one in ("database", "key"))
@@ -73,11 +75,14 @@ def test_the_answers_cannot_be_read(cheat: Any, server: Server) -> None:
 
 
 def test_the_results_and_the_program_cannot_be_written(cheat: Any, server: Server) -> None:
-    before = (server.home / "animalcat.sqlite").stat().st_size
+    watched = [server.home / "access", Path(animalcat.__file__).parent, cache_folder("").parent]
+    before = [sorted(folder.iterdir()) for folder in watched]
     _, got = cheat("WritesResults")
-    assert all(str(one).startswith("error") for one in got.values()), got
+    assert len(got) == 10
+    assert {name: told for name, told in got.items() if not str(told).startswith("error")} == {}
+    assert [sorted(folder.iterdir()) for folder in watched] == before
+    # What it wrote into would be found by those who come afterwards, too.
     assert not (server.home / "mine").exists()
-    assert before
 
 
 def test_the_evaluator_cannot_be_reached(
@@ -167,8 +172,13 @@ def test_a_folder_that_holds_the_agent_is_not_hidden(tmp_path: Path) -> None:
     agent = tmp_path / "agents" / "mine.py"
     agent.parent.mkdir()
     agent.write_text("")
-    command, _ = apart(["true"], [agent.parent, tmp_path / "away"], network=True, read=[agent])
-    assert json.loads(command[-1])["hide"] == []
+    away = tmp_path / "away"
+    away.mkdir()
+    command, found = apart(["true"], [agent.parent, away], network=True, read=[agent])
+    hidden = json.loads(command[-1])["hide"]
+    assert str(away) in hidden
+    assert str(agent.parent) not in hidden
+    assert found.seen == (str(agent.parent),)
 
 
 def test_an_agent_does_not_inherit_what_is_for_people(monkeypatch: pytest.MonkeyPatch) -> None:

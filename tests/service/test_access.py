@@ -29,6 +29,7 @@ from animalcat.service.access.tickets import Tickets
 from animalcat.service.access.tokens import Quota, TokenError, Tokens
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.host.settings import ExposureError, Settings, check_tls
+from animalcat.service.rpc.access import is_this_machine
 from animalcat.service.rpc.server import create_server
 from animalcat.v1 import (
     access_pb2,
@@ -228,7 +229,6 @@ async def test_a_ticket_is_for_one_session(callers: Callers) -> None:
     )
     answer = await stub(access_pb2.GetTicketRequest(session=mine))
     assert answer.folder == str(callers.data)
-    assert not answer.open
     holder = callers.connected(answer.ticket)
     assert (await refusal(holder.get(twin)))[1] == "UNKNOWN_SESSION"
     listed = await holder.sessions.ListSessions(sessions_pb2.ListSessionsRequest())
@@ -327,6 +327,42 @@ def test_tokens_are_kept_as_digests_that_their_owner_alone_reads(tmp_path: Path)
     (tmp_path / "access" / "tokens.json").write_text("[{")
     with pytest.raises(TokenError, match="cannot be read"):
         other.find(text)
+
+
+async def test_a_server_with_tls_hides_its_directory_from_agents_of_its_machine(
+    guarded: Guarded, tmp_path: Path
+) -> None:
+    async with guarded(tmp_path, host="0.0.0.0", self_signed=True) as connected:
+        service = connected("")
+        port = service.running.address.rpartition(":")[2]
+        token = Tokens(tmp_path).create(Role.OPERATOR)[1]
+        ca = self_signed(tmp_path).certificate
+        async with animalcat.aconnect(f"localhost:{port}", token=token, ca=ca) as client:
+            await client.build_battery("navigation", 3)
+            session = await client.create_session(agent="a", battery="navigation")
+            ticket = await client.get_ticket(session)
+        assert ticket.folder == str(tmp_path)
+        async with grpc.aio.insecure_channel(ticket.local_address) as bare:
+            local = Service(service.running, tmp_path, bare)
+            assert (await refusal(local.get(session.name)))[1] == "NO_TOKEN"
+
+
+@pytest.mark.parametrize(
+    ("peer", "here"),
+    [
+        ("unix:", True),
+        ("unix:/tmp/x", True),
+        ("ipv4:127.0.0.1:4000", True),
+        ("ipv6:%5B::1%5D:4000", True),
+        ("ipv6:%5B::ffff:127.0.0.1%5D:4000", True),
+        ("ipv4:192.0.2.7:4000", False),  # addresses of documentation, which nobody has
+        ("ipv6:%5B2001:db8::7%5D:4000", False),
+        ("vsock:3:4000", False),
+        ("", False),
+    ],
+)
+def test_who_calls_from_this_machine(peer: str, here: bool) -> None:
+    assert is_this_machine(peer) is here
 
 
 def test_a_ticket_ends_and_cannot_be_stretched(tmp_path: Path) -> None:

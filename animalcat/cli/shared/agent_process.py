@@ -94,17 +94,24 @@ class AgentProcess:
         files = [] if read.builtin else [Path(read.where).resolve()]
         address, network = client.address, True
         found = way(*map(str, files)) if inner else Way("")
-        if ticket is not None and ticket.open and alone and found.name == NAMESPACES:
-            # Whoever reaches the server's port needs no token there: the agent must not reach it.
-            address, network = ticket.local_address or address, not ticket.local_address
+        door = _door(ticket)
+        if door is not None and alone and found.name == NAMESPACES:
+            address, network = f"unix:{door}", False
         command += ["--connect", address, *options]
         if inner:
             folders = [Path(ticket.folder)] if ticket is not None and ticket.folder else []
-            command, found = apart(command, [*folders, *bounds.hide], network=network, read=files)
+            keep = [door.parent] if door is not None else []
+            hide = [*folders, *bounds.hide]
+            command, found = apart(command, hide, network=network, read=files, keep=keep)
             if not found.name:
                 self.note = (
                     "the agent's process is not kept apart from the evaluator here, and could look "
                     f"into its files ({found.why}); see animalcat doctor"
+                )
+            elif found.seen:
+                self.note = (
+                    f"the agent can read {' and '.join(found.seen)}, because the agent, the "
+                    "software or the working folder is in there; keep them apart to hide it"
                 )
         variables = {"ANIMALCAT_TOKEN": ticket.text} if ticket is not None else {}
         if address == client.address:  # a server elsewhere may ask for a certificate, too
@@ -148,6 +155,13 @@ class AgentProcess:
         if self._cut and any(word in self._output for word in _NETWORK):
             lines.append("The agent's process has no network unless you give --agent-may network.")
         return "\n".join(lines)
+
+
+def _door(ticket: Ticket | None) -> Path | None:
+    """The socket at which an agent can play without a network; None if there is none here."""
+    kind, _, path = ("" if ticket is None else ticket.local_address).partition(":")
+    # Behind a tunnel the server takes the caller to be on its machine, but the socket is not here.
+    return Path(path) if kind == "unix" and Path(path).is_socket() else None
 
 
 def _ticket(client: Client, session: Session) -> Ticket | None:

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -21,6 +21,7 @@ import typer
 import animalcat
 from animalcat.cli.shared import confine
 from animalcat.cli.shared.command_help import AGENT
+from animalcat.folders import cache_folder, caches, sockets_folder
 
 _TRIAL_SECONDS: Final = 20.0
 """How long a trial may take on a busy machine."""
@@ -58,10 +59,12 @@ class Way:
     Attributes:
         name: "namespaces", "user", or empty if they cannot.
         why: Why not, or what is lacking; empty if nothing is.
+        seen: Folders that a process sees all the same, because they hold what it needs.
     """
 
     name: str
     why: str = ""
+    seen: tuple[str, ...] = ()
 
 
 @cache
@@ -99,7 +102,12 @@ def way(*read: str) -> Way:
 
 
 def apart(
-    command: Sequence[str], hide: Iterable[Path], *, network: bool, read: Sequence[Path] = ()
+    command: Sequence[str],
+    hide: Iterable[Path],
+    *,
+    network: bool,
+    read: Sequence[Path] = (),
+    keep: Sequence[Path] = (),
 ) -> tuple[list[str], Way]:
     """Return the command that runs a command apart, or the command itself where that cannot be.
 
@@ -109,6 +117,10 @@ def apart(
             what it needs as well.
         network: Whether it has the network.
         read: Files that it must be able to read.
+        keep: Folders in which it must not write, besides those of the software.
+
+    Returns:
+        The command, and how it puts the process apart.
     """
     files = [str(path.resolve()) for path in read]
     found = way(*files)
@@ -116,19 +128,28 @@ def apart(
         return list(command), found
     needed = [*files, *_software()]
     hidden: list[str] = []
-    for path in hide:
+    seen: list[str] = []
+    for path in (*hide, cache_folder("")):
         whole = str(path.resolve())
-        if not path.is_dir() or any(_within(one, whole) for one in (*needed, os.getcwd())):
+        if not path.is_dir():
+            continue
+        if any(_within(one, whole) for one in (*needed, os.getcwd())):
+            seen.append(whole)
             continue
         hidden.append(whole)
         if found.name == confine.USER:
             with suppress(OSError):
                 path.chmod(stat.S_IMODE(path.stat().st_mode) & ~stat.S_IRWXO)
-    return _launched(command, hidden, found.name, network, files), found
+    sockets = sockets_folder()
+    kept = [str(path) for path in (*keep, *([sockets] if sockets else []))]
+    started = _launched(command, hidden, found.name, network, files, kept)
+    return started, replace(found, seen=tuple(seen))
 
 
 def environment(**changes: str) -> dict[str, str]:
     """Return the environment of an agent's process: without what is for people and servers.
+
+    What numba compiles for agents is kept away from what it compiles for others, who would run it.
 
     Args:
         changes: What is added.
@@ -138,19 +159,32 @@ def environment(**changes: str) -> dict[str, str]:
         for name, value in os.environ.items()
         if not (name.startswith("ANIMALCAT_") and name.endswith(_SECRETS))
     }
-    return {**kept, **changes}
+    return {**kept, "NUMBA_CACHE_DIR": str(_compiled()), **changes}
+
+
+def _compiled() -> Path:
+    """The folder for what numba compiles for agents."""
+    folder = caches() / "animalcat-agents"
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def _launched(
-    command: Sequence[str], hide: Sequence[str], name: str, network: bool, read: Sequence[str]
+    command: Sequence[str],
+    hide: Sequence[str],
+    name: str,
+    network: bool,
+    read: Sequence[str],
+    keep: Sequence[str] = (),
 ) -> list[str]:
-    write = [os.getcwd(), tempfile.gettempdir(), "/dev/shm", str(Path("~/.cache").expanduser())]
+    write = [os.getcwd(), tempfile.gettempdir(), "/dev/shm", str(_compiled())]
     plan = {
         "way": name,
         "command": list(command),
         "hide": list(hide),
         "write": [path for path in dict.fromkeys(write) if os.path.isdir(path)],
-        "keep": _software(),
+        "keep": [*_software(), *keep],
         "network": network,
         "read": list(read),
     }
