@@ -100,7 +100,7 @@ class WorkerClient:
             WorkerFault: It did not start.
         """
         if self._process is not None and self._process.ended:
-            self._drop()  # it died between episodes, so nothing is lost with it
+            self.drop()  # it died between episodes, so nothing is lost with it
         if self._process is None:
             self._process = await _Process.start(self._command)
             request = {"backend": self.backend, "spec": spec_to_json(self.spec)}
@@ -175,10 +175,6 @@ class WorkerClient:
         if self._process is not None:
             self._process.send(MessageKind.RECALL, b"")
 
-    def drop(self) -> None:
-        """End the process at once, because it has failed; the next `load` starts another."""
-        self._drop()
-
     async def close(self) -> None:
         """End the process; it may be called twice."""
         process, self._process = self._process, None
@@ -196,16 +192,16 @@ class WorkerClient:
             answer, data = await asked
         except asyncio.CancelledError:
             # The answer is still to come, and would be taken for the next request's.
-            self._drop()
+            self.drop()
             raise
         except WorkerFault as fault:
-            self._drop()
+            self.drop()
             raise WorkerFault(f"worker ({self.backend}): {fault}") from fault
         if answer is MessageKind.ERROR:
             error = json.loads(data)
             if error["arena"]:
                 raise ArenaError(error["message"])
-            self._drop()
+            self.drop()
             raise WorkerFault(f"worker ({self.backend}): {error['message']}")
         return data
 
@@ -213,10 +209,11 @@ class WorkerClient:
         try:
             return unpack_steps(data, self.spec)
         except ValueError as error:
-            self._drop()
+            self.drop()
             raise WorkerFault(f"worker ({self.backend}): {error}") from error
 
-    def _drop(self) -> None:
+    def drop(self) -> None:
+        """End the process at once, because it has failed; the next `load` starts another."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()

@@ -55,16 +55,12 @@ class Terms(NamedTuple):
 
     Attributes:
         ticket: Secret that the agent has to show, in hexadecimal digits.
-        done: Number of decisions taken so far.
-        reward: Reward since the observation that the agent was shown last.
         timeout: Seconds that the agent may take for one action.
         recording: Where the recording stands.
         place: Address of the network to listen at, or `unix:` and a folder.
     """
 
     ticket: str
-    done: int
-    reward: float
     timeout: float
     recording: Unfinished
     place: str
@@ -154,8 +150,8 @@ class _Table:
         self._last = last
         self._terms = terms
         self._pulse = pulse
-        self._reward = terms.reward
-        self._done = terms.done
+        self._reward = 0.0
+        self._done = 0
         self._trace = array("d")
         self._turns = Turns()
 
@@ -165,9 +161,10 @@ class _Table:
         left, fault = "", ""
         disk: tuple[int, str, str] | tuple[()] = ()
         try:
-            with self._admit(connection) as agent:
+            deadline = self._deadline()  # for the agent to come and to answer
+            with self._admit(connection, deadline) as agent:
                 recorder = EpisodeRecorder.resume(self._terms.recording)
-                self._play(agent, recorder)
+                self._play(agent, recorder, deadline)
         except _RecalledError:
             pass
         except _GoneError:
@@ -184,7 +181,7 @@ class _Table:
             recording = recorder.unfinished
         return Played(left, fault, disk, self._reward, recording, self._trace, self._last)
 
-    def _admit(self, connection: socket.socket) -> _Agent:
+    def _admit(self, connection: socket.socket, deadline: float) -> _Agent:
         """Tell the server where the agent may come, and wait for it."""
         with ExitStack() as stack:
             try:
@@ -194,11 +191,10 @@ class _Table:
                 raise _RecalledError from None
             send(connection, MessageKind.OFFERED, address.encode())
             door = _Door(listener, connection, bytes.fromhex(self._terms.ticket))
-            return door.admit(self._deadline())
+            return door.admit(deadline)
 
-    def _play(self, agent: _Agent, recorder: EpisodeRecorder) -> None:
-        agent.send(self._ask(), self._deadline())
-        deadline = self._deadline()
+    def _play(self, agent: _Agent, recorder: EpisodeRecorder, deadline: float) -> None:
+        agent.send(self._ask(), deadline)
         while True:
             try:
                 frame = agent.read(deadline)
@@ -209,13 +205,17 @@ class _Table:
             if actions is None:
                 continue
             self._pulse.beat()
-            if self._take(actions, agent, recorder):
+            until = self._take(actions, agent, recorder)
+            if until is None:
                 return
-            self._pulse.beat()
-            deadline = self._deadline()
+            deadline = until
 
-    def _take(self, actions: bytes, agent: _Agent, recorder: EpisodeRecorder) -> bool:
-        """Take decisions, ask for the next one, and return whether the episode is over."""
+    def _take(self, actions: bytes, agent: _Agent, recorder: EpisodeRecorder) -> float | None:
+        """Take decisions and ask for the next one.
+
+        Returns:
+            Until when it may come; None if the episode is over.
+        """
         notes = self._turns.take_notes()
         self._reward = 0.0
         final = len(actions) - 1
@@ -228,15 +228,17 @@ class _Table:
             self._last = step
             over = step.phase is Phase.LAST
             if k == final and not over:
+                deadline = self._deadline()
+                self._pulse.rest()  # an agent that does not read is not the worker's fault
                 try:
-                    agent.send(self._ask(), self._deadline())
+                    agent.send(self._ask(), deadline)
                 finally:
                     recorder.step(step, action, notes)
-                return False
+                return deadline
             recorder.step(step, action, notes)
             notes = []
             if over:
-                return True
+                return None
         raise AssertionError("actions is not empty")
 
     def _ask(self) -> gateway_pb2.EvaluateResponse:
@@ -264,6 +266,8 @@ class _Agent:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._poll = select.poll()
         self._poll.register(server, select.POLLIN)
+        self._recall = select.poll()
+        self._recall.register(server, select.POLLIN)
 
     def __enter__(self) -> _Agent:
         return self
@@ -281,6 +285,8 @@ class _Agent:
             _RecalledError: The server takes the agent off.
         """
         while True:
+            if self._recall.poll(0):  # also while the agent never lets the worker wait
+                raise_recalled(self._server)
             frame = cut_frame(self._buffer)
             if frame is not None:
                 return parsed(frame)

@@ -224,7 +224,7 @@ async def _offer(
         Whether the episode is over; if not, the agent goes on over its link.
     """
     ticket = secrets.token_bytes(TICKET_BYTES)
-    terms = Terms(ticket.hex(), 0, 0.0, link.timeout, recorder.unfinished, link.direct_place)
+    terms = Terms(ticket.hex(), link.timeout, recorder.unfinished, link.direct_place)
     address = await worker.offer(terms.to_json())
     playing = asyncio.ensure_future(worker.played(link.timeout))
     left: AgentLeftError | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import socket
 import tempfile
 from collections.abc import AsyncIterator, Callable
@@ -23,14 +24,22 @@ from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.backends import make_environment
 from animalcat.envs.messages import MessageKind
 from animalcat.envs.pulse import Pulse
-from animalcat.envs.types import Observation, ObservationSpec, RaySpec
+from animalcat.envs.types import CameraSpec, Observation, ObservationSpec, RaySpec
 from animalcat.envs.worker import receive, send
 from animalcat.envs.worker_client import WorkerClient
 from animalcat.layouts.inference.fitter import Fitter
 from animalcat.service.host.settings import Settings
 from animalcat.service.recording import EpisodeRecorder, read_episode
 from animalcat.service.rpc.server import create_server
-from animalcat.service.session.direct import MAX_FRAME, Direct, Played, Terms
+from animalcat.service.session.direct import (
+    MAX_FRAME,
+    Direct,
+    Played,
+    Terms,
+    _Agent,  # pyright: ignore[reportPrivateUsage]
+    _RecalledError,  # pyright: ignore[reportPrivateUsage]
+    framed,
+)
 from animalcat.v1 import gateway_pb2, results_pb2, sessions_pb2, types_pb2
 from animalcat.wire import spec_to_proto
 from tests.service.conftest import NOW, Service, action, arena, walk
@@ -343,36 +352,116 @@ async def test_a_worker_that_hangs_beside_its_agent_is_given_up(
             assert "no answer for" in first.cause
 
 
+class Table:
+    """A worker in a thread, with an arena open and a unix socket at which its agent may come."""
+
+    def __init__(self, tmp_path: Path, spec: ObservationSpec, timeout: float) -> None:
+        self.environment = make_environment("sim", spec)
+        arena_config = load_text(arena(0), "test").config.first
+        self.environment.load(arena_config, 0)
+        self.environment.step(0)  # compiles what is not yet
+        first = self.environment.load(arena_config, 0)
+        self.recorder = EpisodeRecorder(
+            tmp_path / "0-0.mcap", results_pb2.EpisodeHeader(observation_spec=spec_to_proto(spec))
+        )
+        self.recorder.step(first, None)
+        self.folder = Path(tempfile.mkdtemp(dir="/tmp", prefix="unix-"))
+        self.server, theirs = socket.socketpair()
+        self.pulse = Pulse()
+        self.spec = spec
+        terms = Terms("ab" * 32, timeout, self.recorder.unfinished, f"unix:{self.folder}")
+        work = asyncio.to_thread(
+            Direct(self.pulse), theirs, self.environment, first, terms.to_json()
+        )
+        self._playing = asyncio.create_task(work)
+        self._theirs = theirs
+
+    async def offer(self) -> gateway_pb2.Direct:
+        """Where the agent may come."""
+        frame = await asyncio.to_thread(receive, self.server)
+        assert frame is not None
+        return gateway_pb2.Direct(address=frame[1].decode(), ticket=b"\xab" * 32)
+
+    async def played(self) -> Played:
+        """What was played, once that is over."""
+        return Played.unpack(await self._playing, self.spec)
+
+    async def __aenter__(self) -> Table:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.server.close()
+        await asyncio.wait([self._playing])
+        self.environment.close()
+        self.recorder.close()
+        self._theirs.close()
+        self.folder.rmdir()
+
+
 async def test_an_agent_without_a_network_comes_by_a_unix_socket(tmp_path: Path) -> None:
     """The worker answers in a folder, and takes its socket away when the agent is there."""
-    spec = ObservationSpec(None, RaySpec(1))
-    environment = make_environment("sim", spec)
-    first = environment.load(load_text(arena(0), "test").config.first, 0)
-    recorder = EpisodeRecorder(
-        tmp_path / "0-0.mcap", results_pb2.EpisodeHeader(observation_spec=spec_to_proto(spec))
-    )
-    recorder.step(first, None)
-    folder = Path(tempfile.mkdtemp(dir="/tmp", prefix="unix-"))
-    ours, theirs = socket.socketpair()
-    terms = Terms("ab" * 32, 0, 0.0, 10.0, recorder.unfinished, f"unix:{folder}")
-    worker = Direct(Pulse())
-    playing = asyncio.create_task(
-        asyncio.to_thread(worker, theirs, environment, first, terms.to_json())
-    )
-    try:
-        frame = await asyncio.to_thread(receive, ours)
-        assert frame is not None
-        offer = gateway_pb2.Direct(address=frame[1].decode(), ticket=b"\xab" * 32)
-        direct = await DirectPlay.open(offer)
-        assert list(folder.iterdir()) == []
+    async with Table(tmp_path, ObservationSpec(None, RaySpec(1)), 10.0) as table:
+        direct = await DirectPlay.open(await table.offer())
+        assert list(table.folder.iterdir()) == []
         assert await turn(direct, 0, 3, 3) is not None
-        send(ours, MessageKind.RECALL, b"")
+        send(table.server, MessageKind.RECALL, b"")
         assert await direct.receive() is None
-        played = Played.unpack(await playing, spec)
+        played = await table.played()
         assert (played.left, len(played.trace), played.recording.steps) == ("", 6, 3)
-    finally:
-        environment.close()
-        recorder.close()
-        ours.close()
-        theirs.close()
-        folder.rmdir()
+
+
+def flooding(offer: gateway_pb2.Direct, steps: int) -> socket.socket:
+    """A connection with the ticket and many actions on it, of which no answer is read."""
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(offer.address.removeprefix("unix:"))
+    ticket = gateway_pb2.EvaluateRequest(ticket=gateway_pb2.Ticket(ticket=offer.ticket))
+    connection.sendall(b"".join(map(framed, [ticket, *(action(k, 0) for k in range(steps))])))
+    return connection
+
+
+async def test_an_agent_that_does_not_read_stalls_and_not_the_worker(tmp_path: Path) -> None:
+    spec = ObservationSpec(CameraSpec(128), None)
+    async with Table(tmp_path, spec, 2.0) as table:
+        with flooding(await table.offer(), 200):
+            before, count = -1, 0
+            while before != count or not count:  # until it is stuck with what nobody reads
+                await asyncio.sleep(0.4)
+                before, count = count, table.pulse.read()
+            assert count % 2 == 0, "it seems to work"
+            assert count < 2 * 200
+            played = await table.played()
+        assert (played.left, played.fault) == ("the agent did not act in time", "")
+
+
+def test_an_agent_that_never_lets_the_worker_wait_is_taken_off() -> None:
+    server, worker = socket.socketpair()
+    agent, theirs = socket.socketpair()
+    with server, worker, agent, theirs:
+        sent = b"".join(framed(action(k, 0)) for k in range(2))
+        connection = _Agent(theirs, worker, sent)
+        assert connection.read(math.inf).action.step == 0
+        send(server, MessageKind.RECALL, b"")
+        with pytest.raises(_RecalledError):
+            connection.read(math.inf)
+
+
+async def test_to_come_late_and_stall_is_no_fault_of_the_backend(
+    tmp_path: Path, fitter: Fitter
+) -> None:
+    """The time to come and the time for the first answer are one."""
+    settings = Settings(home=tmp_path, port=0, worker_quiet_seconds=2.0)
+    async with (
+        create_server(settings, lambda: NOW, fitter) as running,
+        grpc.aio.insecure_channel(running.address) as channel,
+    ):
+        service = Service(running, tmp_path, channel)
+        session = await service.create(1, agent="direct:late", action_timeout_seconds=3.0)
+        async with service.agent(session, agent="direct:late") as stream:
+            await stream.receive("welcome")
+            begun = await stream.receive("episode_start")
+            await asyncio.sleep(2.5)
+            direct = await DirectPlay.open(begun.direct)
+            await stream.refused("ACTION_TIMEOUT")
+            direct.close()
+        (found,) = await attempts(service, session)
+    assert found == (types_pb2.OUTCOME_VOID, "the agent did not act in time")
