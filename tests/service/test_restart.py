@@ -82,7 +82,6 @@ def agent(address: str, session: str, **variables: str) -> subprocess.Popen[byte
     return subprocess.Popen(
         [*command, "--session", session, "--agent", reference, "--name", "builtin:random"],
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
         env=os.environ | variables,
     )
 
