@@ -32,6 +32,7 @@ from animalcat.layouts.calibrating.population import (
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.codec import SpecificationError
+from animalcat.layouts.model.calibration import Eased, features_digest
 from animalcat.layouts.model.instances import Instances, OutcomeTable
 from animalcat.layouts.model.spec import Layout, from_dict, to_dict
 
@@ -97,6 +98,18 @@ def test_instances_are_found_by_name_and_demands() -> None:
     strange = replace(table.instances, names=tuple(f"b{i}" for i in range(10)))
     assert (strange.features(layout)[:, at] == 0.0).all()
     assert np.isnan(layout.row("b1", {"difficulty": 5.0})[at])
+
+
+def test_easiness_is_found_where_a_feature_was_filled_in() -> None:
+    layout, (first, *rest) = made(), made().features
+    filled = replace(layout, features=(replace(first, if_missing=5.0), *rest))
+    calibration = layout.calibration
+    assert calibration is not None
+    rows = (("gap", Eased(0.7, features_digest([5.0]))),)
+    filled = replace(filled, calibration=replace(calibration, instances=rows))
+    at = filled.feature_names.index("easiness")
+    assert filled.row("gap", {})[at] == filled.row("gap", {"difficulty": 5.0})[at] == 0.7
+    assert np.isnan(filled.row("gap", {"difficulty": 6.0})[at])
 
 
 def test_identity_spans_what_was_taught_and_digest_the_model() -> None:
