@@ -31,8 +31,8 @@ from animalcat.layouts.calibrating.population import (
 )
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.library import load_layout
-from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.calibration import Eased, features_digest
+from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.instances import Instances, OutcomeTable
 from animalcat.layouts.model.spec import Layout, from_dict, to_dict
 
