@@ -28,7 +28,6 @@ from animalcat.v1 import results_pb2, sessions_pb2, types_pb2
 
 from .conftest import AGENT
 
-
 NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
 SPEC: Final = SessionSpec("other", "navigation", "digest")
 
