@@ -462,6 +462,16 @@ def _report(layout: Layout, path: Path, left: _Left, *, as_json: bool) -> None:
 
 def _notes(layout: Layout, left: _Left) -> list[str]:
     notes: list[str] = []
+    made = layout.calibration
+    assert made is not None  # it was calibrated
+    fit = dict(made.fit)
+    if (lost := len(made.agents) - fit.get("held_out", len(made.agents))) > 0.0:
+        notes.append(
+            f"{lost:.0f} agents were not held out and predicted, since the others alone are too "
+            "few, or too much alike"
+        )
+    elif "held_out" in fit and not any(key.startswith("brier") for key in fit):
+        notes.append("fewer than two agents have more than 15 outcomes, so none was predicted")
     if left.unknown:
         notes.append(f"{left.unknown} instances with outcomes are not in the battery; left out")
     for why, number in left.uncovered.items():

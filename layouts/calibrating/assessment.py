@@ -436,7 +436,9 @@ def _paired(scored: Sequence[Scored], pair: Callable[[Scored], tuple[float, floa
     """Compare the means over splits of each agent."""
     names = dict.fromkeys(one.agent for one in scored)
     if len(names) < 2:
-        raise ValueError(f"{len(names)} agents have so many episodes; a comparison needs two")
+        raise ValueError(
+            f"{len(names)} of the agents have so many episodes; a comparison needs two"
+        )
     pairs = np.array(
         [np.mean([pair(one) for one in scored if one.agent == name], axis=0) for name in names]
     )

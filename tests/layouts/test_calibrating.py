@@ -17,10 +17,12 @@ from animalcat.cli.session.options import calibrated_layout as calibrated_layout
 from animalcat.layouts.calibrating.assessment import (
     CALIBRATED,
     WRITTEN,
+    Scored,
     assess,
     compared,
     coverage,
     parts,
+    profiles_compared,
     simulated_coverage,
 )
 from animalcat.layouts.calibrating.calibrate import calibrate, calibrated_layout, population_model
@@ -158,6 +160,21 @@ def test_every_agent_is_held_out_once_in_each_split() -> None:
     for split in (0, 1):
         tested = [i for s, _, test in found for i in test if s == split]
         assert sorted(tested) == list(range(10))
+
+
+def test_agents_with_few_episodes_are_left_out_of_what_needs_more() -> None:
+    brier = {(CALIBRATED, 15): 0.1, (WRITTEN, 15): 0.2}
+    nan = float("nan")
+    scored = [
+        Scored("a", brier, 0.1, 0.2, 0.5),
+        Scored("b", {**brier, (CALIBRATED, 15): 0.15}, nan, nan, 0.99),
+        Scored("c", {}, nan, nan, nan),
+    ]
+    assert compared(scored, WRITTEN, 15).difference == pytest.approx(-0.075)
+    assert coverage(scored) == 0.5
+    assert np.isnan(coverage(scored[2:]))
+    with pytest.raises(ValueError, match="1 of the agents"):
+        profiles_compared(scored)
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -208,6 +209,22 @@ def test_an_agent_that_breaks_is_shown_and_the_session_can_go_on(
     assert "animalcat session resume" in done.stderr
     (row,) = json.loads(animalcat("session", "list", "--json", data=tmp_path).stdout)
     assert (row["state"], row["episodes"]) == ("waiting", 0)
+
+
+@pytest.mark.slow
+def test_a_calibration_takes_sessions_of_its_battery_alone(arenas: Path, tmp_path: Path) -> None:
+    agent = ("--agent", "builtin:forward", "--max-episodes", "2", "--no-certify", "--json")
+    done = animalcat("session", "run", *agent, "--battery", arenas, data=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(animalcat("session", "list", "--json", data=tmp_path).stdout)
+    other = tmp_path / "other" / arenas.name
+    shutil.copytree(arenas, other)
+    (other / "navigation-[" / "b]-0.yaml").write_text(ARENA.format(z=9))
+    for battery, words in ((other, "with another content"), (arenas, "a population needs 2")):
+        told = ("--name", "few", "--sessions", row["session"])
+        done = animalcat("battery", "calibrate", battery, *told, data=tmp_path)
+        assert done.returncode == 2
+        assert words in " ".join(done.stderr.split())
 
 
 @pytest.mark.slow

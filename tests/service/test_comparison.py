@@ -115,7 +115,8 @@ def test_the_page_compares_and_escapes(both: dict[str, Results]) -> None:
     assert seen.open == []
     assert "<b>wanders" not in page
     for words in (f"A {second}", "forward: unfinished: 3", "The backend differs", "Of these.",
-                  "1 of 2", "P(more)", f"Against {second}", "cannot be told apart", "finds goals up to"):  # fmt: skip
+                  "1 of 2", "P(more)", f"Against {second}",
+                  "cannot be told apart", "finds goals up to"):  # fmt: skip
         assert words in seen.words, words
     pictures = [attributes for tag, attributes in seen.tags if tag == "svg"]
     assert len(pictures) >= 8
