@@ -174,7 +174,8 @@ class PopulationModel:
 
         from animalcat.layouts.inference.backend import compat
 
-        result = nutpie.sample(
+        sample: Any = nutpie.sample  # its overloads do not know the mass matrix
+        result = sample(
             self._compiled.with_data(weights=weights),
             draws=effort.draws * (attempt + 1),
             tune=effort.tune * (attempt + 1),
