@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -72,6 +73,15 @@ SHARES: Final = "How episodes are shared out"
 """A group of options."""
 
 _POLL_SECONDS: Final = 0.5
+Against = Annotated[
+    str,
+    typer.Option(
+        metavar="AGENT",
+        help="Compare every other agent with this one on the arenas that all play first, by "
+        "evidence that may be looked at at any time.",
+        show_default="none",
+    ),
+]
 RULE: Final = Allocation(1)
 """What holds for handing out where nothing else is said."""
 
@@ -151,6 +161,7 @@ def run(
     seed: Seed = None,
     certify: Certify = None,
     fresh: Fresh = None,
+    against: Against = "",
     agent_may: AgentMay = Permission.PLAY,
     server: Server = None,
     data: Data = None,
@@ -170,6 +181,7 @@ def run(
                 f"{reference} is shown the arena's true state, and no agent of a campaign is; let "
                 f"it play a session of its own: animalcat session run --agent {reference}"
             )
+    _check_against(against, agent)
     backend, builds = parse_backend(backend, server)
     with client_for(server, data, builds=builds) as client:
         arenas = find_battery(client, battery, seed, features)
@@ -194,7 +206,7 @@ def run(
                 fresh=fresh,
             )
         bounds = Bounds(agent_may, arena_folders(battery, features))
-        _show(client, _play(client, campaign, bounds), as_json)
+        _show(client, _play(client, campaign, bounds), as_json, against)
 
 
 @app.command()
@@ -231,11 +243,17 @@ def list_campaigns(server: Server = None, data: Data = None, as_json: AsJson = F
 
 @app.command()
 def show(
-    campaign: CampaignArgument, server: Server = None, data: Data = None, as_json: AsJson = False
+    campaign: CampaignArgument,
+    against: Against = "",
+    server: Server = None,
+    data: Data = None,
+    as_json: AsJson = False,
 ) -> None:
     """Show the profiles of agents, their ranks, and how they differ."""
     with client_for(server, data) as client:
-        _show(client, client.get_campaign(campaign), as_json)
+        found = client.get_campaign(campaign)
+        _check_against(against, found.spec.agents)
+        _show(client, found, as_json, against)
 
 
 @app.command()
@@ -253,6 +271,7 @@ def report(
             "observations all the same.",
         ),
     ] = False,
+    against: Against = "",
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -266,6 +285,7 @@ def report(
 
     with client_for(server, data) as client:
         found = client.get_campaign(campaign)
+        _check_against(against, found.spec.agents)
         played = [session for session in found.sessions if session.episodes]
         if len(played) < 2:
             fail(f"{len(played)} of {len(found.sessions)} agents have played; two are needed")
@@ -279,7 +299,7 @@ def report(
         *([f"Nothing was played yet by {', '.join(idle)}."] if idle else []),
     ]
     known = side_by_side(results, mixed=mixed)
-    write_comparison(known, output, f"Campaign {row['campaign']}", intro, common)
+    write_comparison(known, output, f"Campaign {row['campaign']}", intro, common, against)
     if as_json:
         show_comparison(known, as_json=True)
 
@@ -354,9 +374,15 @@ def _followed(client: Client, name: str, processes: dict[str, AgentProcess]) -> 
             time.sleep(_POLL_SECONDS)
 
 
-def _show(client: Client, campaign: Campaign, as_json: bool) -> None:
+def _check_against(against: str, agents: Sequence[str]) -> None:
+    if against and against not in agents:
+        fail(f"--against {against}: it is not in the campaign; its agents: {', '.join(agents)}")
+
+
+def _show(client: Client, campaign: Campaign, as_json: bool, against: str = "") -> None:
     # To compare needs the server extra; to list does not.
     from animalcat.cli.shared.agent_comparison import compare_agents, print_comparison
+    from animalcat.layouts.adaptive.paired import compare_each
     from animalcat.layouts.checking.compare import Posterior
 
     played = [session for session in campaign.sessions if session.episodes]
@@ -366,12 +392,14 @@ def _show(client: Client, campaign: Campaign, as_json: bool) -> None:
     if posteriors:
         compared = compare_agents(posteriors, every_pair=True)
     common = _common(client, campaign)
+    paired = compare_each(common, against) if against else {}
     if as_json:
         sessions = [session_row(session) for session in campaign.sessions]
         print_json(
             _row(campaign)
             | {"sessions": sessions, "profiles": dict(profiles), "common": common}
             | compared
+            | {"against": against, "paired": {a: one.to_dict() for a, one in paired.items()}}
         )
         return
     row = _row(campaign)
@@ -384,6 +412,13 @@ def _show(client: Client, campaign: Campaign, as_json: bool) -> None:
         ["agent", "session", "state", "episodes", "successes", "in common"],
         as_json=False,
     )
+    if paired:
+        print_rows(
+            [{"agent": agent, **one.row()} for agent, one in paired.items()],
+            ["agent", "arenas", "only it passed", "only the other", "difference", "e-value", "is"],
+            as_json=False,
+            title=f"Against {against}, on the arenas that all play first",
+        )
     rows = [
         {
             "capability": name,
