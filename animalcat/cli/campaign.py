@@ -262,7 +262,7 @@ def report(
     An agent that has not played yet is left out, and the page says so.
     """
     from animalcat.cli.shared.comparing import show_comparison, side_by_side, write_comparison
-    from animalcat.cli.shared.pictures import read_sessions
+    from animalcat.cli.shared.pictures import read_from
 
     with client_for(server, data) as client:
         found = client.get_campaign(campaign)
@@ -270,7 +270,7 @@ def report(
         if len(played) < 2:
             fail(f"{len(played)} of {len(found.sessions)} agents have played; two are needed")
         common = _common(client, found)
-        results = read_sessions([session.id for session in played], client.address, None)
+        results = read_from(client, [session.id for session in played])
     row = _row(found)
     idle = [session.spec.agent for session in found.sessions if not session.episodes]
     intro = [
