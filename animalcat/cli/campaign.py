@@ -357,6 +357,7 @@ def _followed(client: Client, name: str, processes: dict[str, AgentProcess]) -> 
 def _show(client: Client, campaign: Campaign, as_json: bool) -> None:
     # To compare needs the server extra; to list does not.
     from animalcat.cli.shared.agent_comparison import compare_agents, print_comparison
+    from animalcat.cli.shared.tables import INTERVAL, profile_rows
     from animalcat.layouts.checking.compare import Posterior
 
     played = [session for session in campaign.sessions if session.episodes]
@@ -384,20 +385,11 @@ def _show(client: Client, campaign: Campaign, as_json: bool) -> None:
         ["agent", "session", "state", "episodes", "successes", "in common"],
         as_json=False,
     )
-    rows = [
-        {
-            "capability": name,
-            "agent": agent,
-            "estimate": f"{node['mean']:.3g} ± {node['sd']:.2g}",
-            "interval": "{:.3g} to {:.3g}".format(*node["hdi"]),
-            "unit": node["unit"],
-        }
-        for name in (profiles[0][1]["nodes"] if profiles else ())
-        for agent, profile in profiles
-        for node in [profile["nodes"][name]]
-    ]
+    rows = [{"agent": agent, **row} for agent, profile in profiles for row in profile_rows(profile)]
+    rows.sort(key=lambda row: list(profiles[0][1]["nodes"]).index(row["capability"]))
     if rows:
-        print_rows(rows, list(rows[0]), as_json=False, title="Profiles")
+        columns = ["capability", "agent", "estimate", INTERVAL]
+        print_rows(rows, columns, as_json=False, title="Profiles")
     print_comparison(compared, title="Differences")
 
 

@@ -182,7 +182,8 @@ def grid(
     for axes, part in zip(each, parts, strict=True):
         if part == "predicted":
             share = _predicted(fitted, data.features, at, cells)
-            words: Any = np.array([[f"{value:.0%}" for value in row] for row in share])
+            form = "{:.2f}" if _scored(layout) else "{:.0%}"
+            words: Any = np.array([[form.format(value) for value in row] for row in share])
         else:
             share, words = _seen(cells, outcomes, scores=_scored(layout))
         corners = [np.arange(len(one.middles) + 1) - 0.5 for one in cells]
@@ -456,4 +457,12 @@ def _point(axes: Any, at: float, outcomes: Floats, *, scores: bool) -> None:
     low, high = _interval(outcomes, scores=scores)
     axes.plot([at, at], [low, high], color=INK, lw=1.2, zorder=4)
     axes.plot([at], [passed / count], "o", color=PAPER, mec=INK, ms=5, mew=1.3, zorder=5)
-    axes.text(at, high + 0.03, str(count), ha="center", fontsize=7, color=SOFT)
+    axes.annotate(
+        str(count),
+        (at, high),
+        xytext=(0, 5),
+        textcoords="offset points",
+        ha="center",
+        fontsize=7,
+        color=SOFT,
+    )

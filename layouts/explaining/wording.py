@@ -33,6 +33,8 @@ PHRASES: Final[Mapping[str, str]] = {
 }
 """How success half of the time is said, by the feature that asks most for it. Features that are not
 here are named by what they are."""
+WIDER: Final = "with a prior twice as wide"
+"""Begins the words on what a wider prior would say."""
 _STEPS: Final = 400
 _MULTIPLE: Final = re.compile(r"([0-9.]+) (\S.*)")
 
@@ -89,6 +91,11 @@ class Scale:
         width = self.width(low, high) / finer
         first, last = (figure(end, width) for end in sorted(map(self.convert, (low, high))))
         return _with(last if first == last else f"{first} to {last}", self.unit)
+
+    def quantity(self, value: float, low: float, high: float) -> str:
+        """A value of the node and its interval, in this unit; its ends are those of the demand."""
+        interval, said = self.interval(low, high), _with(self.value(value, low, high), self.unit)
+        return f"{said} or beyond" if interval == said else f"{said} ({interval})"
 
     def width(self, low: float, high: float) -> float:
         """The standard deviation, in this unit, of a 90 % interval between two values."""

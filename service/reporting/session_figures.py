@@ -148,10 +148,12 @@ def _passed_by(fitted: FitResult, demand: str) -> str:
     if np.ptp(values) == 0.0:
         return f"{said(passed)}, all at {values[0]:g}"
     middle = float(np.median(values))
-    low = values <= middle if (values > middle).any() else values < middle
+    above = bool((values > middle).any())
+    low = values <= middle if above else values < middle
+    ends = ("up to", "above") if above else ("below", "from")
     return " and ".join(
         f"{said(passed[rows])} {words} {middle:g}"
-        for rows, words in ((low, "up to"), (~low, "above"))
+        for rows, words in ((low, ends[0]), (~low, ends[1]))
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from animalcat.layouts.checking.scores import auc, murphy
-from animalcat.layouts.explaining.wording import Scale, figure, percent, scale_of, words_of
+from animalcat.layouts.explaining.wording import WIDER, Scale, figure, percent, scale_of, words_of
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.nodes import Latent
@@ -113,6 +113,7 @@ def _node_row(node: Row, latent: Latent, scale: Scale) -> NodeRow:
     summary = NodeSummary(
         latent.name, latent.kind, latent.unit, node["mean"], node["sd"], (low, high), 0.0
     )
+    notes = str(node.get("note") or "").split("; ")
     words = words_of(summary, scale, node.get("side"), node.get("bound"))
     before = (
         float(latent.prior.from_standard(np.array([-_TAIL]))[0]),
@@ -135,7 +136,7 @@ def _node_row(node: Row, latent: Latent, scale: Scale) -> NodeRow:
         contraction=percent(narrowed).replace("-", "−"),
         status=status,
         means=STATUS_MEANS.get(status, ""),
-        note=str(node.get("note") or ""),
+        note="; ".join(part for part in notes if part not in words.estimate and WIDER not in part),
         bar=_bar(node, latent, scale, before),
         wider=_wider(node, scale),
     )
@@ -206,8 +207,7 @@ def _wider(node: Row, scale: Scale) -> str:
     if not wider:
         return ""
     low, high = wider["hdi"]
-    value = _quantity(scale.convert(wider["mean"]), scale.width(low, high), scale.unit)
-    return f"with priors twice as wide: {value} ({_minus(scale.interval(low, high))})"
+    return _minus(f"{WIDER}: {scale.quantity(wider['mean'], low, high)}")
 
 
 def _quantity(value: float, width: float, unit: str) -> str:

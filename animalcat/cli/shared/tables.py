@@ -8,7 +8,9 @@ from typing import Any, Final
 from animalcat.cli.shared.output import console, print_rows
 from animalcat.service.measuring.profile_words import STATUS_MEANS, decimals, estimate, warnings
 
-NODE_COLUMNS: Final = ("capability", "estimate", "90 % interval", "status")
+INTERVAL: Final = "90 % interval"
+"""The column that holds intervals."""
+NODE_COLUMNS: Final = ("capability", "estimate", INTERVAL, "status")
 """Columns of the table of a profile."""
 NOTE: Final = "note"
 """The column that a profile's table has too where there is something to note of a node."""
@@ -44,9 +46,13 @@ def profile_rows(profile: Mapping[str, Any]) -> list[dict[str, Any]]:
             {
                 "capability": name,
                 "estimate": words["estimate"],
-                "90 % interval": words["interval"],
+                INTERVAL: words["interval"],
                 "status": node["status"] or node["kind"],
-                NOTE: node.get("note", ""),
+                NOTE: "; ".join(
+                    part
+                    for part in node.get("note", "").split("; ")
+                    if part not in words["estimate"]
+                ),
             }
         )
     return rows
