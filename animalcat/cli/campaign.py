@@ -281,7 +281,7 @@ def report(
     An agent that has not played yet is left out, and the page says so.
     """
     from animalcat.cli.shared.comparing import show_comparison, side_by_side, write_comparison
-    from animalcat.cli.shared.pictures import read_sessions
+    from animalcat.cli.shared.pictures import read_from
 
     with client_for(server, data) as client:
         found = client.get_campaign(campaign)
@@ -290,7 +290,7 @@ def report(
         if len(played) < 2:
             fail(f"{len(played)} of {len(found.sessions)} agents have played; two are needed")
         common = _common(client, found)
-        results = read_sessions([session.id for session in played], client.address, None)
+        results = read_from(client, [session.id for session in played])
     row = _row(found)
     idle = [session.spec.agent for session in found.sessions if not session.episodes]
     intro = [
@@ -382,6 +382,7 @@ def _check_against(against: str, agents: Sequence[str]) -> None:
 def _show(client: Client, campaign: Campaign, as_json: bool, against: str = "") -> None:
     # To compare needs the server extra; to list does not.
     from animalcat.cli.shared.agent_comparison import compare_agents, print_comparison
+    from animalcat.cli.shared.tables import INTERVAL, profile_rows
     from animalcat.layouts.adaptive.paired import compare_each
     from animalcat.layouts.checking.compare import Posterior
 
@@ -419,20 +420,11 @@ def _show(client: Client, campaign: Campaign, as_json: bool, against: str = "") 
             as_json=False,
             title=f"Against {against}, on the arenas that all play first",
         )
-    rows = [
-        {
-            "capability": name,
-            "agent": agent,
-            "estimate": f"{node['mean']:.3g} ± {node['sd']:.2g}",
-            "interval": "{:.3g} to {:.3g}".format(*node["hdi"]),
-            "unit": node["unit"],
-        }
-        for name in (profiles[0][1]["nodes"] if profiles else ())
-        for agent, profile in profiles
-        for node in [profile["nodes"][name]]
-    ]
+    rows = [{"agent": agent, **row} for agent, profile in profiles for row in profile_rows(profile)]
+    rows.sort(key=lambda row: list(profiles[0][1]["nodes"]).index(row["capability"]))
     if rows:
-        print_rows(rows, list(rows[0]), as_json=False, title="Profiles")
+        columns = ["capability", "agent", "estimate", INTERVAL]
+        print_rows(rows, columns, as_json=False, title="Profiles")
     print_comparison(compared, title="Differences")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.adaptive.learner import Learner
-from animalcat.layouts.explaining.wording import figure, is_share
+from animalcat.layouts.explaining.wording import WIDER, is_share, scale_of
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.summary import NodeSummary, summarise
 from animalcat.layouts.model.codec import SpecificationError
@@ -78,14 +78,13 @@ def with_wider(profile: Profile, learner: Learner, draws: Floats, seed: int) -> 
         return profile
     found = _found(profile.nodes, learner, draws, made, layout, seed)
     notes = {**profile.notes}
-    for node, prior in zip(profile.nodes, made, strict=True):
+    played = learner.data().features
+    for k, (node, prior) in enumerate(zip(profile.nodes, made, strict=True)):
         wide = found[node.name]
         if prior is None or not _differs(node, wide):
             continue
-        digits = node.sd / 10.0
-        said = (
-            f"with a prior twice as wide: {figure(wide.mean, digits)} ± {figure(wide.sd, digits)}"
-        )
+        scale = scale_of(learner.layout, k, played)
+        said = f"{WIDER}: {scale.quantity(wide.mean, *wide.hdi)}"
         note = notes.get(node.name, NodeNote())
         notes[node.name] = replace(note, text="; ".join(filter(None, (note.text, said))))
     return replace(profile, wider=found, notes=notes)

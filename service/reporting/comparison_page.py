@@ -103,10 +103,8 @@ class _Pictures:
 
 
 def _nodes(known: Compared) -> Iterator[tuple[Callable[[], Figure], str]]:
-    first = next(iter(known.results.values())).fitted
-    scales = dict(zip(first.layout.latent_names, told.scales_of(first), strict=True))
     for node in known.nodes:
-        reading = Reading(node, scales[node])
+        reading = Reading(node, known.scales[node])
         said = "; ".join(f"{name} {row.interval}" for name, row in known.rows[node].items())
         yield (
             lambda node=node, reading=reading: node_comparison(
