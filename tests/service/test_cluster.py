@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from animalcat import names
-from animalcat.cli.main import app
+from animalcat.cli.main import build
 from animalcat.cli.shared.output import UNREACHABLE
 from animalcat.client.async_client import aconnect
 from animalcat.client.direct import _is_reachable  # pyright: ignore[reportPrivateUsage]
@@ -71,7 +74,7 @@ async def measured(service: Service, agent: Walker) -> dict[str, Any]:
     for episode in counted:
         episode.ClearField("seconds")
     request = results_pb2.GetProfileRequest(name=f"{session}/profile")
-    profile = (await service.profiles.GetProfile(request)).profile
+    profile = json.loads((await service.profiles.GetProfile(request)).profile_json)
     return {
         "session": session,
         "decisions": [(e.episode, e.decision, e.outcome, e.episode_return) for e in counted],
@@ -116,15 +119,22 @@ async def test_a_lost_node_costs_a_repeated_episode_and_no_result(
 
     doomed = cluster.add_node(num_cpus=1, **ROOM)
 
+    another = threading.Event()
+
     def strike() -> None:
-        cluster.add_node(num_cpus=1, **ROOM)
+        assert another.wait(120)
         cluster.remove_node(doomed, allow_graceful=False)
 
     data = tmp_path / "cluster"
     async with serving(data, engine="ray", ray_address=cluster.address, max_workers=1) as service:
         placement = service.running.engines.parts.workers.placement
         assert placement() == ("ray", {}, 0, 1)
-        remote = await measured(service, Walker(strike))
+        playing = asyncio.create_task(measured(service, Walker(strike)))
+        while not placement().placed:
+            await asyncio.sleep(0.1)
+        cluster.add_node(num_cpus=1, **ROOM)  # too late for the worker: it is on the other one
+        another.set()
+        remote = await playing
         assert (sum(placement().placed.values()), placement().waiting) == (1, 0)
     (fault,) = remote.pop("faults")
     assert fault.startswith("backend: worker (sim) on ")
@@ -143,6 +153,7 @@ async def test_a_lost_node_costs_a_repeated_episode_and_no_result(
 
 
 def test_a_cluster_that_is_not_there(tmp_path: Path) -> None:
+    app = build(["serve"])
     command = ["serve", "--engine", "ray", "--data", str(tmp_path), "--port", "0"]
     ended = CliRunner().invoke(app, [*command, "--address", "127.0.0.1:9"])
     assert ended.exit_code == UNREACHABLE
