@@ -82,6 +82,10 @@ class Worker(Protocol):
         """Take the agent off: `played` returns at once."""
         ...
 
+    def rest(self) -> None:
+        """Hear that nothing is played until the next `open`; it may give its place away."""
+        ...
+
     def drop(self) -> None:
         """End it at once, because it has failed."""
         ...
@@ -237,6 +241,9 @@ class WorkerClient:
         """Take the agent off: `played` returns at once, with what was played until now."""
         if self._process is not None:
             self._process.send(MessageKind.RECALL, b"")
+
+    def rest(self) -> None:
+        """Do nothing: on one machine, a process that waits is in nobody's way."""
 
     def drop(self) -> None:
         """End the process at once, because it has failed; the next `load` starts another."""

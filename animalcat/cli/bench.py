@@ -32,9 +32,9 @@ def command(
         typer.Argument(
             metavar="PART",
             help=f"What to measure: {', '.join(PARTS)}. Without a name, all but the last twelve "
-            "are measured: report takes a minute; slots, scaling, against, twin, agents and verdicts some "
-            "minutes; fresh and demands ten; and adaptive, recovery and trust half an hour each (3 "
-            "minutes with --quick).",
+            "are measured: report takes a minute; slots, scaling, against, twin, agents and "
+            "verdicts some minutes; fresh and demands ten; and adaptive, recovery and trust half "
+            "an hour each (3 minutes with --quick).",
             show_default=False,
         ),
     ] = None,

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE, fail
-from animalcat.cli.shared.remote import AllowBuild, Data
+from animalcat.cli.shared.remote import AllowBuild, Data, EngineName
 from animalcat.service.access.certificates import CertificateError, self_signed
 from animalcat.service.cluster.connect import ClusterError
 from animalcat.service.host.lock import DirectoryInUseError
@@ -29,13 +29,6 @@ MOST: Final = "How much it takes on"
 LIMITS: Final = "What it waits for"
 CLUSTER: Final = "Many machines"
 """Groups of options."""
-
-
-class EngineName(StrEnum):
-    """Who starts simulators and fits."""
-
-    local = "local"
-    ray = "ray"
 
 
 class LogStyle(StrEnum):

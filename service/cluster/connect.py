@@ -84,6 +84,29 @@ def join(
     Raises:
         ClusterError: The cluster cannot be used.
     """
+    ray = attach(address)
+    connection = Connection(ray, home, versions)
+    try:
+        check_room(ray.nodes(), cpus, memory)
+        _look_at_nodes(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def attach(address: str) -> Any:
+    """Become a driver of a cluster.
+
+    Args:
+        address: As for `join`.
+
+    Returns:
+        The module `ray`, connected.
+
+    Raises:
+        ClusterError: The cluster cannot be used.
+    """
     ray = _imported()
     if address.startswith("ray://"):
         raise ClusterError(
@@ -105,14 +128,7 @@ def join(
             )
     except (RuntimeError, ConnectionError, ValueError, OSError) as error:
         raise ClusterError(_why(address, str(error))) from error
-    connection = Connection(ray, home, versions)
-    try:
-        check_room(ray.nodes(), cpus, memory)
-        _look_at_nodes(connection)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+    return ray
 
 
 def check_room(nodes: list[dict[str, Any]], cpus: float, memory: int) -> None:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from animalcat.arena_configs.model import ArenaError
 from animalcat.envs.messages import spec_to_json
@@ -27,10 +27,6 @@ from animalcat.service.session.direct import UNIX
 from animalcat.service.session.workers import Placement, Workers
 
 log = logging.getLogger(__name__)
-
-PLACE_SECONDS: Final = 120.0
-"""How long a worker that was lost in mid-session may wait for a new place before the attempt counts
-as a fault; a session that begins waits for as long as it takes."""
 
 
 class Needs(NamedTuple):
@@ -102,6 +98,11 @@ class RayWorkers(Workers):
         idle, self._idle = self._idle, []
         await asyncio.gather(*(one.close() for one in idle))
         self.waiting += 1
+        if self.short:
+            # An agent may wait for the outcome of this one, and rest in its place meanwhile.
+            resting = [one for one in self._placed if one.resting]
+            for one in resting[:1]:
+                one.drop()
         actor: Any = None
         try:
             if self._room is not None:
@@ -136,6 +137,18 @@ class RayWorkers(Workers):
             self.waiting -= 1
         self._placed[worker] = node.address
         return actor, node, versions
+
+    @property
+    def short(self) -> bool:
+        """Whether somebody waits and there is no room."""
+        if not self.waiting:
+            return False
+        if self._room is not None and self._room.locked():
+            return True
+        free = self.connection.ray.available_resources()
+        return free.get("CPU", 0.0) < self._needs.cpus or (
+            free.get("memory", 0.0) < self._needs.memory
+        )
 
     def left(self, worker: RayWorker) -> None:
         """Take back the place of a worker that is gone."""
@@ -181,6 +194,7 @@ class RayWorker:
         self._ray = pool.connection.ray
         self._actor: Any = None
         self._node = ""
+        self.resting = False
 
     @property
     def running(self) -> bool:
@@ -189,21 +203,14 @@ class RayWorker:
 
     async def open(self) -> None:
         """Find a place for it unless it has one; waits until there is room."""
+        self.resting = False
         if self._actor is None:
             self._actor, node, self.versions = await self._pool.place(self)
             self._node = node.address
 
     async def load(self, arena_yaml: str, seed: int) -> Step:
         """Start an episode; see `Worker`."""
-        if self._actor is None:
-            try:
-                async with asyncio.timeout(PLACE_SECONDS):
-                    await self.open()
-            except TimeoutError:
-                raise WorkerFault(
-                    f"worker ({self.backend}): no node of the cluster had room for it within "
-                    f"{PLACE_SECONDS:g} s"
-                ) from None
+        await self.open()
         return await self._ask("load", arena_yaml, seed)
 
     async def step(self, actions: bytes) -> list[Step]:
@@ -226,6 +233,12 @@ class RayWorker:
         """Take the agent off; see `Worker`."""
         if self._actor is not None:
             self._actor.recall.remote()
+
+    def rest(self) -> None:
+        """Give way where another waits for room; the next `open` finds a place again."""
+        self.resting = True
+        if self._pool.short:
+            self.drop()
 
     def drop(self) -> None:
         """End it at once."""

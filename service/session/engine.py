@@ -216,7 +216,7 @@ class SessionEngine:
         await link.welcome(self.session)
         await self._seats.begin()
         try:
-            while (episode := await self._schedule.next(link)) is not None:
+            while (episode := await self._next(link, worker)) is not None:
                 await self._play_episode(episode, link, worker)
         except AgentLeftError as left:  # the agent that played the last episode may leave at once
             if left.cause is Cause.CANCELLED or self._stopping:
@@ -224,6 +224,10 @@ class SessionEngine:
             if not await self._schedule.is_spent():
                 raise
         return await self._ending.finish()
+
+    async def _next(self, link: AgentLink, worker: Worker) -> Episode | None:
+        worker.rest()  # it may be long before the session may begin another
+        return await self._schedule.next(link)
 
     async def _play_episode(self, episode: Episode, link: AgentLink, worker: Worker) -> None:
         """Play an attempt and store how it ended, and only then tell the agent."""

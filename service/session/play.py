@@ -200,6 +200,7 @@ async def _play(
     arena_yaml: str,
     seed: int,
 ) -> None:
+    await link.idle(worker.open())  # where it was lost or gave way, it may have to wait for room
     step = await worker.load(arena_yaml, seed)
     played.last = step
     recorder.step(step, None)
