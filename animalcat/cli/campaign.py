@@ -396,7 +396,7 @@ def _run_file(
     played: list[Campaign] = []
     with client_for(server, data, builds=builds) as client, ExitStack() as stack:
         cluster: RayAgents | None = None
-        if plan.agents_run.on == "ray":
+        if plan.agents_run.where == "ray":
             from animalcat.cli.shared.ray_agents import RayAgents
 
             cluster = RayAgents(address or "auto", plan.agents_run.cpus, plan.agents_run.gpus)

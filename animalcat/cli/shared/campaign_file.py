@@ -20,7 +20,7 @@ class _Strict(BaseModel):
 class AgentsRun(_Strict):
     """Where the agents run, and what each of them needs there."""
 
-    on: Literal["local", "ray"] = "local"
+    where: Literal["local", "ray"] = "local"
     """As processes of this machine, or where Ray has room."""
     cpus: float = Field(default=1.0, gt=0)
     gpus: float = Field(default=0.0, ge=0)
