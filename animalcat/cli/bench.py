@@ -15,7 +15,7 @@ from animalcat.cli.shared.remote import Data, client_for
 SPEED: Final = ("simulator", "sensors", "recording", "layouts", "service", "commands", "unity")
 PARTS: Final = (
     *SPEED,
-    *("slots", "against", "report", "twin", "agents", "verdicts"),
+    *("slots", "scaling", "against", "report", "twin", "agents", "verdicts"),
     *("fresh", "demands", "adaptive", "recovery", "trust"),
 )
 KEPT: Final = ("adaptive", "recovery", "trust")
@@ -31,10 +31,10 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="PART",
-            help=f"What to measure: {', '.join(PARTS)}. Without a name, all but the last eleven "
-            "are measured: report takes a minute; slots, against, twin, agents and verdicts some "
-            "minutes; fresh and demands ten; and adaptive, recovery and trust half an hour each (3 "
-            "minutes with --quick).",
+            help=f"What to measure: {', '.join(PARTS)}. Without a name, all but the last twelve "
+            "are measured: report takes a minute; slots, scaling, against, twin, agents and "
+            "verdicts some minutes; fresh and demands ten; and adaptive, recovery and trust half "
+            "an hour each (3 minutes with --quick).",
             show_default=False,
         ),
     ] = None,
