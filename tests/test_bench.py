@@ -45,9 +45,10 @@ LESS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
 
 ELSEWHERE: Final = {
     *("simulator", "against", "twin", "fresh", "demands", "adaptive", "recovery", "trust"),
+    *("kill", "fuzz"),
 }
 """Parts whose tests are those of test_fidelity, test_paired, test_twin, test_agreement, test_bench
-of layouts, and test_recovery; `fresh` has one below."""
+of layouts, test_recovery, test_kill and test_fuzz; `fresh` has one below."""
 
 
 def test_every_part_is_tried() -> None:
