@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -87,7 +87,7 @@ def agent(address: str, session: str, **variables: str) -> subprocess.Popen[byte
 
 
 @contextmanager
-def held(address: str, session: str, episode: int, folder: Path, slots: int = 1) -> Iterator[None]:
+def held(address: str, session: str, episode: int, folder: Path, slots: int = 1) -> Generator[None]:
     """Let agents play, and hold one of them in the middle of an episode within the block.
 
     The server is to be gone at the end of the block: the agents go on then, and must end.
