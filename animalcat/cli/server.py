@@ -52,7 +52,6 @@ def status(server: Server = None, data: Data = None, as_json: AsJson = False) ->
                 "with --server HOST:PORT",
                 UNREACHABLE,
             )
-        server = holder.address
     with client_for(server, data) as client:
         found = _status(client)
     well = all(state == "serving" for state in found["services"].values())

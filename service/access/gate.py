@@ -178,32 +178,45 @@ class Gate:
     ) -> Any:
         """Have sessions made, if the caller's quota has room for them, and count them."""
         quota = self._quota(caller)
-        async with self._creating.setdefault(caller.id, asyncio.Lock()):
-            made = self._made.of(caller.id)
-            if quota.sessions:
-                wanted = (
-                    1
-                    if isinstance(request, sessions_pb2.CreateSessionRequest)
-                    else len(request.spec.agents)
+        if not quota.sessions:
+            return await work(request, context)
+        # Not to be cancelled in between: a session would be made and not counted.
+        making = asyncio.ensure_future(self._count(caller, quota, work, request, context))
+        making.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return await asyncio.shield(making)
+
+    async def _count(
+        self,
+        caller: Caller,
+        quota: Quota,
+        work: Callable[[Any, Any], Awaitable[Any]],
+        request: Any,
+        context: Any,
+    ) -> Any:
+        """Have sessions made and count them, one call of the caller after another."""
+        lock = self._creating.setdefault(caller.id, asyncio.Lock())
+        async with lock, self._made.changing(caller.id):
+            wanted = (
+                1
+                if isinstance(request, sessions_pb2.CreateSessionRequest)
+                else len(request.spec.agents)
+            )
+            made = [one for one in self._made.of(caller.id) if await self._goes_on(one)]
+            if len(made) + wanted > quota.sessions:
+                raise ServiceError(
+                    Code.QUOTA_USED,
+                    f"this token may have {quota.sessions} sessions that are not over, and has "
+                    f"{len(made)}; cancel or finish some",
+                    retry_seconds=60.0,
                 )
-                going_on = [one for one in made if await self._goes_on(one)]
-                if len(going_on) + wanted > quota.sessions:
-                    raise ServiceError(
-                        Code.QUOTA_USED,
-                        f"this token may have {quota.sessions} sessions that are not over, and has "
-                        f"{len(going_on)}; cancel or finish some",
-                        retry_seconds=60.0,
-                    )
-                made = going_on
             answer = await work(request, context)
             sessions: Sequence[sessions_pb2.Session] = (
                 [answer.session]
                 if isinstance(answer, sessions_pb2.CreateSessionResponse)
                 else answer.campaign.sessions
             )
-            if quota.sessions:
-                new = [one.name.rpartition("/")[2] for one in sessions]
-                self._made.keep(caller.id, [*made, *new])
+            new = [one.name.rpartition("/")[2] for one in sessions]
+            self._made.keep(caller.id, [*made, *new])
         return answer
 
     async def _goes_on(self, session: str) -> bool:

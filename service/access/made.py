@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import fcntl
 import json
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from animalcat.service.access.tokens import private_folder, write_private
@@ -21,6 +23,14 @@ class MadeSessions:
         """
         self._folder = folder
 
+    @asynccontextmanager
+    async def changing(self, token: str) -> AsyncGenerator[None]:
+        """Keep other servers of the directory from making sessions with a token meanwhile."""
+        private_folder(self._folder)
+        with self._file(token).with_suffix(".lock").open("ab") as lock:
+            await asyncio.to_thread(fcntl.flock, lock, fcntl.LOCK_EX)
+            yield
+
     def of(self, token: str) -> list[str]:
         """List the ids of the sessions that were kept for a token."""
         with suppress(FileNotFoundError, ValueError):
@@ -29,7 +39,6 @@ class MadeSessions:
 
     def keep(self, token: str, sessions: Sequence[str]) -> None:
         """Keep these ids for a token, and no others."""
-        private_folder(self._folder)
         write_private(self._file(token), json.dumps(list(dict.fromkeys(sessions))).encode())
 
     def _file(self, token: str) -> Path:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from animalcat.service.access.callers import MACHINE, Caller, Role
-from animalcat.service.access.tokens import FOLDER, private_folder, utc_now, write_private
+from animalcat.service.access.tokens import FOLDER, make_private, private_folder, utc_now
 
 PREFIX: Final = "acat-ticket"
 LOCAL: Final = "acat-local"
@@ -45,7 +45,7 @@ class Tickets:
         file = data / FOLDER / "ticket.key"
         if not file.exists():
             private_folder(file.parent)
-            write_private(file, secrets.token_bytes(_KEY_BYTES))
+            make_private(file, secrets.token_bytes(_KEY_BYTES))
         self._key = file.read_bytes()
 
     def issue(self, session: str) -> tuple[str, datetime]:

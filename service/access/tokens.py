@@ -283,6 +283,21 @@ def write_private(path: Path, content: bytes) -> None:
         raise
 
 
+def make_private(path: Path, content: bytes) -> None:
+    """Write a file that its owner alone can read, unless it is there already.
+
+    Of several processes that do so at once one writes, and all find the same.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    write_private(temporary, content)
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        pass
+    finally:
+        temporary.unlink()
+
+
 def _ended_before(token: Token, time: datetime) -> bool:
     ends = [end for end in (token.expires, token.revoked) if end is not None]
     return bool(ends) and min(ends) < time

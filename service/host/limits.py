@@ -21,7 +21,7 @@ from animalcat.service.host.settings import Settings
 from animalcat.service.model import SessionState
 from animalcat.service.operations import Operations
 from animalcat.service.storage.base import SessionStore
-from animalcat.service.storage.listing import SessionFilter
+from animalcat.v1 import campaigns_pb2
 
 AGENT_RETRY_SECONDS: Final = 15.0
 """When to come again as an agent: episodes last seconds, sessions minutes."""
@@ -65,10 +65,13 @@ class Limits:
         self._looked = -1.0
         self._open = Counter[bool]()
         self._uploads = 0
-        self._room = 0
 
-    async def check(self, method: str) -> None:
+    async def check(self, method: str, request: Any = None) -> None:
         """Check that a call may begin.
+
+        Args:
+            method: Its full name.
+            request: What it asks for.
 
         Raises:
             ServiceError: The server is at a limit; the error says at which, and when to come again.
@@ -77,7 +80,8 @@ class Limits:
         if method == _EVALUATE or method in _SESSIONS or method in _BATTERIES:
             self._check_memory()
         if method in _SESSIONS:
-            await self._check_sessions()
+            of_campaign = isinstance(request, campaigns_pb2.CreateCampaignRequest)
+            await self._check_sessions(len(request.spec.agents) if of_campaign else 1)
         if method in _BATTERIES:
             busy = self._uploads + sum(not one.state.over for one in self._operations.all())
             if busy >= settings.max_operations:
@@ -124,19 +128,17 @@ class Limits:
                 retry_seconds=AGENT_RETRY_SECONDS,
             )
 
-    async def _check_sessions(self) -> None:
-        if self._room <= 0:  # as many were made as there was room for at the last count
-            going_on = SessionFilter(states=(SessionState.WAITING, SessionState.RUNNING))
-            found = await asyncio.to_thread(self._store.sessions, going_on)
-            self._room = self._settings.max_open_sessions - len(found)
-        if self._room <= 0:
+    async def _check_sessions(self, wanted: int) -> None:
+        by_state = await asyncio.to_thread(self._store.count_sessions)
+        going_on = sum(by_state.get(s.name, 0) for s in SessionState if not s.over)
+        most = self._settings.max_open_sessions
+        if going_on + wanted > most:
             raise ServiceError(
                 Code.BUSY,
-                f"{self._settings.max_open_sessions} sessions are not over, which is all that this "
-                "server takes; cancel some that nobody plays",
+                f"{going_on} sessions are not over, and this server takes {most}; cancel some that "
+                "nobody plays",
                 retry_seconds=60.0,
             )
-        self._room -= 1
 
 
 class LimitsInterceptor(grpc.aio.ServerInterceptor):
@@ -163,7 +165,7 @@ class LimitsInterceptor(grpc.aio.ServerInterceptor):
             return handler
 
         async def counted(request: Any, context: Any) -> Any:
-            await limits.check(method)
+            await limits.check(method, request)
             if kind == "unary_unary":
                 return await work(request, context)
             limits.open(method)

@@ -9,25 +9,26 @@ from typing import Final
 
 from animalcat.folders import sockets_folder
 
-LONGEST: Final = 100
-"""Most characters of a socket's path; systems take a few more."""
+LONGEST: Final = 84
+"""Most characters of the folder, as systems take about 104 for the path of a socket in it."""
 
 
 class LocalAddress:
     """A folder of its own for sockets, outside the data directory, which agents cannot see.
 
     Attributes:
-        address: As gRPC takes it.
+        folder: The folder, in which workers have sockets for their agents as well.
+        address: The server's own socket, as gRPC takes it.
     """
 
     def __init__(self) -> None:
         """Make the folder."""
-        self._folder = Path(tempfile.mkdtemp(prefix="animalcat-", dir=sockets_folder()))
-        if len(str(self._folder)) > LONGEST - len("/agents"):
-            self._folder.rmdir()
-            self._folder = Path(tempfile.mkdtemp(prefix="animalcat-", dir="/tmp"))
-        self._folder.chmod(0o711)
-        self._socket = self._folder / "agents"
+        self.folder = Path(tempfile.mkdtemp(prefix="animalcat-", dir=sockets_folder()))
+        if len(str(self.folder)) > LONGEST:
+            self.folder.rmdir()
+            self.folder = Path(tempfile.mkdtemp(prefix="animalcat-", dir="/tmp"))
+        self.folder.chmod(0o711)
+        self._socket = self.folder / "agents"
         self.address = f"unix:{self._socket}"
 
     def publish(self) -> None:
@@ -36,4 +37,4 @@ class LocalAddress:
 
     def close(self) -> None:
         """Remove the folder with the socket."""
-        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)

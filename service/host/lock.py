@@ -56,7 +56,7 @@ class DirectoryLock:
         self._folder = _open_folder(data)
         self._file = -1
         try:
-            self._open()
+            self._file = self._open()
             if not _lock(self._file) or (self._folder >= 0 and not _lock(self._folder)):
                 raise DirectoryInUseError(data, _read(self._file))
         except BaseException:
@@ -82,9 +82,12 @@ class DirectoryLock:
                 return
         except FileNotFoundError:
             pass
-        os.close(self._file)
-        self._open()
-        _lock(self._file)
+        fresh = self._open()
+        if not _lock(fresh):  # somebody looks whether there is a server; the next time will do
+            os.close(fresh)
+            return
+        lost, self._file = self._file, fresh
+        os.close(lost)
         self._write()
 
     def release(self) -> None:
@@ -94,8 +97,8 @@ class DirectoryLock:
             os.ftruncate(self._file, 0)
             self._close()
 
-    def _open(self) -> None:
-        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    def _open(self) -> int:
+        return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
     def _write(self) -> None:
         os.ftruncate(self._file, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Literal
 
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -152,18 +152,8 @@ class ExposureError(ValueError):
     """The server would be open to a network without credentials."""
 
 
-class Exposure(NamedTuple):
-    """Who can reach the server.
-
-    Attributes:
-        loopback: Whether only this machine can.
-    """
-
-    loopback: bool
-
-
-def exposure(host: str, *, credentials: bool) -> Exposure:
-    """Return who can reach a server that listens at a host, if it may listen there.
+def check_exposure(host: str, *, credentials: bool) -> None:
+    """Check that a server may listen at a host.
 
     Args:
         host: Address or name to listen at.
@@ -173,14 +163,12 @@ def exposure(host: str, *, credentials: bool) -> Exposure:
     Raises:
         ExposureError: Other machines could reach the server without proving who they are.
     """
-    loopback = is_loopback(host)
-    if not loopback and not credentials:
+    if not is_loopback(host) and not credentials:
         raise ExposureError(
             f"{host} can be reached from other machines, and there the server needs credentials: "
             "add --self-signed (or --tls-certificate and --tls-key), and make a token for each "
             "caller with `animalcat token create`. Or listen at 127.0.0.1 alone"
         )
-    return Exposure(loopback)
 
 
 def check_tls(settings: Settings) -> None:

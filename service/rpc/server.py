@@ -27,7 +27,7 @@ from animalcat.service.errors import ErrorInterceptor
 from animalcat.service.host.limits import Limits, LimitsInterceptor
 from animalcat.service.host.local import LocalAddress
 from animalcat.service.host.lock import DirectoryLock
-from animalcat.service.host.settings import Settings, check_tls, exposure
+from animalcat.service.host.settings import Settings, check_exposure, check_tls
 from animalcat.service.library.batteries import BatteryLibrary
 from animalcat.service.model import SessionState
 from animalcat.service.operations import Operations
@@ -139,7 +139,7 @@ async def create_server(
         StoreTooNewError: A newer version wrote the directory.
         ClusterError: The Ray cluster of the settings cannot be used.
     """
-    exposure(settings.host, credentials=settings.tls)
+    check_exposure(settings.host, credentials=settings.tls)
     check_tls(settings)
     # Servers that share a database share the directory; the claims of sessions keep them apart.
     lock = None if settings.store else DirectoryLock(settings.home)
@@ -163,26 +163,27 @@ async def create_server(
         gate = await asyncio.to_thread(Gate, settings.home, engines)
         limits = LimitsInterceptor(Limits(settings, store, operations))
         credentials = await asyncio.to_thread(_credentials, settings)
-        server = _empty_server(
-            settings, gate, limits, metrics, open_to_machine=settings.open_to_machine
-        )
-        local = LocalAddress()
-        doors = [server, _empty_server(settings, gate, limits, metrics, open_to_machine=False)]
-        doors[1].add_insecure_port(local.address)
-        calls = AccessCalls(engines, gate.tickets, local.address, settings.home)
-        gateway = Gateway(
-            engines,
-            gate,
-            direct=settings.direct,
-            folder=local.address.removeprefix("unix:"),
-            networks=settings.direct_networks if settings.engine == "ray" else "",
-        )
-        checks = await _add_services(
-            doors, settings, engines, conductors, operations, gateway, calls, clock
-        )
         tasks: list[asyncio.Task[None]] = []
+        doors: list[grpc.aio.Server] = []
         stack = ExitStack()
+        local = LocalAddress()
         try:
+            server = _empty_server(
+                settings, gate, limits, metrics, open_to_machine=settings.open_to_machine
+            )
+            doors += [server, _empty_server(settings, gate, limits, metrics, open_to_machine=False)]
+            doors[1].add_insecure_port(local.address)
+            calls = AccessCalls(engines, gate.tickets, local.address, settings.home)
+            gateway = Gateway(
+                engines,
+                gate,
+                direct=settings.direct,
+                folder=str(local.folder),
+                networks=settings.direct_networks if settings.engine == "ray" else "",
+            )
+            checks = await _add_services(
+                doors, settings, engines, conductors, operations, gateway, calls, clock
+            )
             address = _bind(server, settings, credentials)
             if claims is not None:
                 claims.listen_at(address)

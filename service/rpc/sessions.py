@@ -97,10 +97,12 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         caller = present.get()
         if caller.role is Role.AGENT and caller.sessions:
             return await self._list_own(caller, request)
-        agent = caller.agent if caller.role is Role.AGENT else request.agent
+        agent, battery = request.agent, request.battery
+        if caller.role is Role.AGENT:  # it must not find out by filters what its sessions are of
+            agent, battery = caller.agent, ""
         wanted = SessionFilter(
             agent=agent,
-            battery=names.parse_battery(request.battery) if request.battery else "",
+            battery=names.parse_battery(battery) if battery else "",
             states=tuple(map(state_from_proto, request.states)),
         )
         sessions = await self._engines.sessions(wanted, stored(request))

@@ -36,6 +36,7 @@ class Engines:
         self._engines: dict[str, SessionEngine] = {}
         self._batteries: dict[str, Battery] = {}
         self._making = asyncio.Lock()
+        self._stopping: set[asyncio.Future[None]] = set()
 
     @property
     def battery_folder(self) -> Path:
@@ -91,14 +92,17 @@ class Engines:
         assert claims is not None, "only where several servers share the store"
         while True:
             await asyncio.sleep(claims.seconds / 3)
+            mine = list(self._engines)  # what is claimed from here on may not be among the renewed
             try:
                 held = await asyncio.to_thread(claims.renew)
             except Exception as error:  # noqa: BLE001 - the database may come back
                 log.error("the claims of sessions could not be renewed: %s", error)
                 continue
-            for session in [s for s in self._engines if s not in held]:
-                log.error("session %s is lost to another server", session)
-                await self._engines.pop(session).stop()
+            for session in mine:
+                if session not in held and (engine := self._engines.pop(session, None)):
+                    log.error("session %s is lost to another server", session)
+                    self._stopping.add(stop := asyncio.ensure_future(engine.stop()))
+                    stop.add_done_callback(self._stopping.discard)
 
     async def stored(self, session: str) -> Session:
         """Return a session as it is stored.
@@ -175,9 +179,13 @@ class Engines:
             if engine is not None:
                 del self._engines[session]
                 await engine.stop()
-            await asyncio.to_thread(
-                self.parts.store.delete_session, session, partial(self._remove_files, session)
-            )
+            try:
+                await asyncio.to_thread(
+                    self.parts.store.delete_session, session, partial(self._remove_files, session)
+                )
+            finally:
+                if self.parts.claims is not None:
+                    await asyncio.to_thread(self.parts.claims.release, session)
         if not stored.state.over:  # its watchers need not wait for more
             gone = replace(stored, state=SessionState.CANCELLED, reason="the session was deleted")
             self.parts.bus.publish(Event(gone, None))
@@ -221,6 +229,7 @@ class Engines:
     async def close(self) -> None:
         """Let every agent go, and wait until everything is stored."""
         await asyncio.gather(*(engine.stop() for engine in self._engines.values()))
+        await asyncio.gather(*self._stopping, return_exceptions=True)
         await self.parts.workers.close()
         if self.parts.claims is not None:
             await asyncio.to_thread(self.parts.claims.release)

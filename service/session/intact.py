@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
+from hashlib import file_digest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,7 +30,8 @@ class Intact(NamedTuple):
 def recording_digest(data: Path, session: str, number: int, attempt: int) -> str:
     """Return the SHA-256 of an attempt's recording; empty if there is none."""
     try:
-        return sha256(recording_path(data, session, number, attempt).read_bytes()).hexdigest()
+        with recording_path(data, session, number, attempt).open("rb") as file:
+            return file_digest(file, "sha256").hexdigest()
     except FileNotFoundError:
         return ""
 

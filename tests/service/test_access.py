@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 import animalcat
 from animalcat.cli.main import build
 from animalcat.client.connection import AuthorisedChannel
+from animalcat.client.direct import DirectPlay
 from animalcat.errors import AnimalcatError
 from animalcat.layouts.inference.fitter import Fitter
 from animalcat.service.access.callers import Role
@@ -26,7 +27,7 @@ from animalcat.service.access.certificates import client_certificate, clients_au
 from animalcat.service.access.rates import Rates
 from animalcat.service.access.rules import RULES, Own
 from animalcat.service.access.tickets import Tickets
-from animalcat.service.access.tokens import Quota, TokenError, Tokens
+from animalcat.service.access.tokens import Quota, TokenError, Tokens, make_private
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.host.settings import ExposureError, Settings, check_tls
 from animalcat.service.rpc.access import is_this_machine
@@ -203,6 +204,8 @@ async def test_an_agent_plays_its_sessions_and_learns_nothing_of_others(callers:
     elsewhere = sessions_pb2.ListSessionsRequest(agent="tests:other")
     listed = await callers.agent.sessions.ListSessions(elsewhere)
     assert {one.spec.agent for one in listed.sessions} == {AGENT}
+    of_battery = sessions_pb2.ListSessionsRequest(battery="batteries/none")
+    assert await callers.agent.sessions.ListSessions(of_battery) == listed
 
     # A session of others and one that does not exist are told apart by nothing.
     told = [
@@ -240,6 +243,15 @@ async def test_a_ticket_is_for_one_session(callers: Callers) -> None:
     async with grpc.aio.insecure_channel(answer.local_address) as bare:
         local = Service(callers.operator.running, callers.data, bare)
         assert (await refusal(local.get(mine)))[1] == "NO_TOKEN"
+        # Who comes by it plays with the worker by a socket, too.
+        third = await callers.operator.create(2)
+        ticket = await stub(access_pb2.GetTicketRequest(session=third))
+        shown = AuthorisedChannel(bare, (("authorization", f"Bearer {ticket.ticket}"),))
+        local = Service(callers.operator.running, callers.data, shown)
+        async with local.agent(third) as stream:
+            await stream.receive("welcome")
+            begun = await stream.receive("episode_start")
+            (await DirectPlay.open(begun.direct)).close()
 
 
 async def drained(call: Any) -> None:
@@ -273,7 +285,8 @@ async def test_quotas_say_when_to_come_again(callers: Callers) -> None:
     assert "try again in" in (refused.value.details() or "")
 
     few = callers.of(Role.OPERATOR, quota=Quota(sessions=1))
-    first = await few.create(2)
+    answers = await asyncio.gather(*(few.create(2) for _ in range(3)), return_exceptions=True)
+    (first,) = (answer for answer in answers if isinstance(answer, str))
     status, code, _ = await refusal(few.create(2))
     assert (status, code) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "QUOTA_USED")
     await few.sessions.CancelSession(sessions_pb2.CancelSessionRequest(name=first))
@@ -377,6 +390,14 @@ def test_a_ticket_ends_and_cannot_be_stretched(tmp_path: Path) -> None:
     assert Tickets(tmp_path / "other").caller(text) is None
     now[0] = ends
     assert tickets.caller(text) is None
+
+
+def test_of_several_servers_one_makes_the_key(tmp_path: Path) -> None:
+    for content in (b"first", b"second"):
+        make_private(tmp_path / "key", content)
+    assert [path.name for path in tmp_path.iterdir()] == ["key"]
+    assert (tmp_path / "key").read_bytes() == b"first"
+    assert not (tmp_path / "key").stat().st_mode & 0o077
 
 
 def test_commands_make_list_and_revoke_tokens(tmp_path: Path) -> None:

@@ -110,3 +110,8 @@ async def test_a_backup_that_is_restored_is_the_same(
     async with start(copy) as service, service.agent(name) as stream:
         await stream.receive("welcome")
         assert (await stream.receive("episode_start")).episode == 1
+    with closing(sqlite3.connect(copy / "animalcat.sqlite")) as db, db:
+        db.execute("DELETE FROM chain")
+    text = subprocess.run([*command[:-1], "--data", copy], capture_output=True, text=True)
+    assert text.returncode == 1
+    assert "cannot be looked at" in text.stdout

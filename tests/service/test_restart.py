@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -87,7 +87,7 @@ def agent(address: str, session: str, **variables: str) -> subprocess.Popen[byte
 
 
 @contextmanager
-def held(address: str, session: str, episode: int, folder: Path, slots: int = 1) -> Iterator[None]:
+def held(address: str, session: str, episode: int, folder: Path, slots: int = 1) -> Generator[None]:
     """Let agents play, and hold one of them in the middle of an episode within the block.
 
     The server is to be gone at the end of the block: the agents go on then, and must end.
@@ -101,7 +101,7 @@ def held(address: str, session: str, episode: int, folder: Path, slots: int = 1)
     finally:
         (folder / "go").touch()
         for one in playing:
-            one.wait(60)
+            one.wait(300)
 
 
 async def create(
@@ -116,7 +116,7 @@ async def create(
 async def finish(service: Any, session: str, slots: int) -> tuple[list[Any], dict[str, Any]]:
     """Play on to the end; the episodes and the profile."""
     for playing in [agent(service.running.address, session) for _ in range(slots)]:
-        assert await asyncio.to_thread(playing.wait, 200) == 0
+        assert await asyncio.to_thread(playing.wait, 900) == 0
     request = results_pb2.GetProfileRequest(name=f"{session}/profile")
     profile = json.loads((await service.profiles.GetProfile(request)).profile_json)
     return await service.list_episodes(session), profile
@@ -175,7 +175,7 @@ def stored(data: Path, session: str) -> list[Any]:
         store.close()
 
 
-def wait_for(condition: Any, seconds: float = 200.0) -> None:
+def wait_for(condition: Any, seconds: float = 900.0) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "waited too long"

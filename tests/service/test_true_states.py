@@ -31,9 +31,10 @@ from animalcat.service.host.lock import (
 )
 from animalcat.service.host.settings import Settings
 from animalcat.service.library.layouts import own_layout
+from animalcat.service.model import SessionSpec, SessionState
 from animalcat.service.operations import Kind, Operations
 from animalcat.service.storage.sql import SqlStore
-from animalcat.v1 import types_pb2
+from animalcat.v1 import campaigns_pb2, types_pb2
 
 from .conftest import NOW, Service, action, walk
 
@@ -171,7 +172,13 @@ async def test_limits_refuse_and_say_when_to_come_again(tmp_path: Path) -> None:
     free[0] = 30 << 20
     limits = Limits(settings, store, operations, lambda: free[0])
     await limits.check(create)
-    await limits.check(create)  # nothing was created by the first
+    campaign = campaigns_pb2.CreateCampaignRequest(spec=campaigns_pb2.CampaignSpec(agents="ab"))
+    with pytest.raises(ServiceError, match="takes 1;"):
+        await limits.check("/animalcat.v1.Campaigns/CreateCampaign", campaign)
+    store.create_session("one", SessionSpec("a", "b"), NOW, "")
+    assert (await refused(create)).code is Code.BUSY
+    store.set_state("one", SessionState.CANCELLED)
+    await limits.check(create)
     limits.open(evaluate)
     with pytest.raises(ServiceError, match="1 agents play"):
         limits.open(evaluate)

@@ -36,7 +36,7 @@ from animalcat.cli.shared.remote import (
 )
 from animalcat.cli.shared.tables import print_profile
 from animalcat.client import Client
-from animalcat.client.values import Session
+from animalcat.client.values import Session, Verified
 from animalcat.errors import AnimalcatError
 
 app = typer.Typer(
@@ -163,8 +163,8 @@ def verify(
 ) -> None:
     """Look whether a session's records and recordings are as they were stored.
 
-    Ends with code 1 if something was changed. The digest that is printed stands for all of it: note
-    it elsewhere.
+    Ends with code 1 if something was changed, or if nothing has a digest. The digest that is
+    printed stands for all of it: note it elsewhere.
     """
     with client_for(server, data) as client:
         found = client.verify_session(session)
@@ -174,11 +174,23 @@ def verify(
         for problem in found.problems:
             typer.echo(problem)
         if found.uncovered:
-            typer.echo(f"{found.uncovered} records are from before there were digests")
-        state = "changed" if found.problems else "as it was stored"
-        typer.echo(f"{session} is {state}: {found.links} links, {found.head or 'no digest'}")
-    if found.problems:
+            typer.echo(
+                f"{found.uncovered} records have no digest: they are from before there were any, "
+                "or the beginning of the chain was removed"
+            )
+        digest = found.head or "no digest"
+        typer.echo(f"{session} {_standing(found)}: {found.links} links, {digest}")
+    if found.problems or not found.links:
         raise typer.Exit(1)
+
+
+def _standing(found: Verified) -> str:
+    """How a session stands that was looked at."""
+    if found.problems:
+        return "is changed"
+    if not found.links:
+        return "cannot be looked at"
+    return "is as it was stored" + (", but for what has no digest" if found.uncovered else "")
 
 
 def run_agent(
