@@ -33,7 +33,10 @@ def test_what_is_left_out_has_a_default(tmp_path: Path) -> None:
         ("agents: [a", "this is no YAML"),
         (FILE.replace(", builtin:braitenberg", ""), "agents: Tuple should have at least 2 items"),
         (FILE + "slots: 2\n", "slots: Extra inputs are not permitted"),
-        (FILE + "agents_run: {where: slurm}\n", "agents_run.where: Input should be 'local' or 'ray'"),
+        (
+            FILE + "agents_run: {where: slurm}\n",
+            "agents_run.where: Input should be 'local' or 'ray'",
+        ),
         ("- 1\n", "the whole file: "),
     ],
 )

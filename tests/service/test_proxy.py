@@ -96,7 +96,7 @@ async def test_behind_a_proxy_the_other_server_goes_on(
                     (doomed,) = [s for s in servers if s is not heir]
                     acknowledged = counted(await service.list_episodes(session))
                     doomed.stop(signal.SIGKILL)
-                    playing.wait(60)
+                    await asyncio.to_thread(playing.wait, 60)
                     # Through the same address: calls go to the server that lives.
                     while await paused(service, session):
                         await asyncio.sleep(0.1)
