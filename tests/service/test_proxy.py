@@ -65,6 +65,7 @@ def nginx(folder: Path, servers: list[str]) -> Iterator[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.xdist_group("service")
 @pytest.mark.asyncio(loop_scope="session")
 async def test_behind_a_proxy_the_other_server_goes_on(
