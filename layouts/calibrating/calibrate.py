@@ -141,7 +141,7 @@ def calibrated_layout(
     kept = [i for i in range(len(table.agents)) if i not in set(without)]
     own = table.instances.features(layout)
     easiness = np.clip(population.easiness.mean(axis=0), -MOST, MOST)
-    played: list[bool] = np.isfinite(table.outcomes[kept]).any(axis=0).tolist()
+    played = np.count_nonzero(np.isfinite(table.outcomes[kept]), axis=0)
     rows = tuple(
         (table.instances.names[i], Eased(round(float(easiness[i]), 4), features_digest(row)))
         for i, row in enumerate(own.tolist())
