@@ -178,6 +178,7 @@ def test_agents_with_few_episodes_are_left_out_of_what_needs_more() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # fits by NUTS, of which a loaded machine makes minutes
 @pytest.mark.xdist_group("nuts")
 def test_calibration_finds_the_population_and_what_is_easy() -> None:
     table, easiness, _ = simulated(24, 30)
