@@ -94,7 +94,7 @@ def simulated(episodes: int) -> tuple[dict[str, Any], FitResult, list[dict[str, 
     high = np.array([feature.high for feature in layout.features])
     features = low + (high - low) * generator.uniform(size=(episodes, len(low)))
     z = 0.5 * generator.standard_normal((4000, len(layout.latents)))
-    draws = np.stack([n.prior.from_standard(z[:, i]) for i, n in enumerate(layout.latents)], axis=1)
+    draws = layout.from_standard(z)
     evaluator = Evaluator(layout)
     expected = evaluator.probability(draws[:100], features).mean(axis=0)
     outcomes = (generator.uniform(size=episodes) < expected).astype(np.float64)

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import IO, Final
+from typing import IO, Final, Protocol
 
 from animalcat.arena_configs.model import ArenaError
 from animalcat.envs.bare import bare_environment
@@ -30,6 +30,69 @@ COMMAND: Final = (sys.executable, "-P", "-m", "animalcat.envs.worker")
 
 class WorkerFault(RuntimeError):  # noqa: N818  "fault" is the project's word for it
     """The worker died, hung or failed; neither the agent nor the arena is to blame."""
+
+
+class Worker(Protocol):
+    """What plays the episodes of one agent, on this machine or on another.
+
+    It takes one request at a time. After a `WorkerFault` it is gone, and the next `load` makes it
+    anew.
+
+    Attributes:
+        backend: Name of the backend.
+        spec: Specification of its observations.
+        versions: Versions of software outside this installation that plays, known once the worker
+            is open.
+    """
+
+    backend: str
+    spec: ObservationSpec
+    versions: Mapping[str, str]
+
+    @property
+    def running(self) -> bool:
+        """Whether there is something that has not failed."""
+        ...
+
+    async def open(self) -> None:
+        """Make it unless it is there, and wait until it can play; may be cancelled."""
+        ...
+
+    async def load(self, arena_yaml: str, seed: int) -> Step:
+        """Start an episode; an unfinished one is dropped. See `WorkerClient.load`."""
+        ...
+
+    async def step(self, actions: bytes) -> list[Step]:
+        """Take decisions until the list or the episode ends. See `WorkerClient.step`."""
+        ...
+
+    def place_for(self, place: str) -> str:
+        """Return where it may listen for an agent for which `place` was meant; empty: nowhere."""
+        ...
+
+    async def offer(self, terms: bytes) -> str:
+        """Let the agent play the rest of the episode itself. See `WorkerClient.offer`."""
+        ...
+
+    async def played(self, waits: float) -> bytes:
+        """Wait until the agent has played what was offered. See `WorkerClient.played`."""
+        ...
+
+    def recall(self) -> None:
+        """Take the agent off: `played` returns at once."""
+        ...
+
+    def rest(self) -> None:
+        """Hear that nothing is played until the next `open`; it may give its place away."""
+        ...
+
+    def drop(self) -> None:
+        """End it at once, because it has failed."""
+        ...
+
+    async def close(self) -> None:
+        """End it; it may be called twice."""
+        ...
 
 
 class WorkerClient:
@@ -140,6 +203,10 @@ class WorkerClient:
             raise WorkerFault("no worker is running; load an arena first")
         return self._unpacked(await self._ask(MessageKind.STEP, actions))
 
+    def place_for(self, place: str) -> str:
+        """Return `place`: the worker is on this machine, as the agent is for which it was meant."""
+        return place
+
     async def offer(self, terms: bytes) -> str:
         """Let the agent play the rest of the episode without this process between.
 
@@ -174,6 +241,9 @@ class WorkerClient:
         """Take the agent off: `played` returns at once, with what was played until now."""
         if self._process is not None:
             self._process.send(MessageKind.RECALL, b"")
+
+    def rest(self) -> None:
+        """Do nothing: on one machine, a process that waits is in nobody's way."""
 
     async def close(self) -> None:
         """End the process; it may be called twice."""

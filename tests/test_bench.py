@@ -31,6 +31,7 @@ LESS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
             "LISTS": {"layout list": "layout.show", "battery list": "battery"},
         }
     },
+    "scaling": {"scaling": {"FEW": (1, 2)}},
     "slots": {"slots": {"SLOTS": (1, 2), "EPISODES": 4, "THINKING": 0.0}},
     "report": {"report": {"EPISODES": 20}},
     "verdicts": {"verdicts": {"RUNS": (("drawn", 150, 21), ("drawn", 150, 22)), "QUICK": 3}},
@@ -44,9 +45,10 @@ LESS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
 
 ELSEWHERE: Final = {
     *("simulator", "against", "twin", "fresh", "demands", "adaptive", "recovery", "trust"),
+    *("kill", "fuzz"),
 }
 """Parts whose tests are those of test_fidelity, test_paired, test_twin, test_agreement, test_bench
-of layouts, and test_recovery; `fresh` has one below."""
+of layouts, test_recovery, test_kill and test_fuzz; `fresh` has one below."""
 
 
 def test_every_part_is_tried() -> None:
@@ -59,7 +61,7 @@ def test_every_part_is_tried() -> None:
         pytest.param(
             part,
             marks=pytest.mark.slow
-            if part in ("commands", "layouts", "service", "slots", "unity", "report")
+            if part in ("commands", "layouts", "service", "scaling", "slots", "unity", "report")
             else (),
         )
         for part in LESS

@@ -15,8 +15,8 @@ from animalcat.cli.shared.remote import Data, client_for
 SPEED: Final = ("simulator", "sensors", "recording", "layouts", "service", "commands", "unity")
 PARTS: Final = (
     *SPEED,
-    *("slots", "against", "report", "twin", "agents", "verdicts"),
-    *("fresh", "demands", "adaptive", "recovery", "trust"),
+    *("slots", "scaling", "against", "report", "twin", "agents", "verdicts"),
+    *("fresh", "demands", "adaptive", "recovery", "trust", "kill", "fuzz"),
 )
 KEPT: Final = ("adaptive", "recovery", "trust")
 """Parts that can write what they found to a folder."""
@@ -31,10 +31,10 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="PART",
-            help=f"What to measure: {', '.join(PARTS)}. Without a name, all but the last eleven "
-            "are measured: report takes a minute; slots, against, twin, agents and verdicts some "
-            "minutes; fresh and demands ten; and adaptive, recovery and trust half an hour each (3 "
-            "minutes with --quick).",
+            help=f"What to measure: {', '.join(PARTS)}. Without a name, all but the last fourteen "
+            "are measured: report takes a minute; slots, scaling, against, twin, agents and "
+            "verdicts some minutes; fresh and demands ten; and adaptive, recovery, trust, kill "
+            "and fuzz half an hour or more each (3 minutes with --quick).",
             show_default=False,
         ),
     ] = None,
@@ -91,6 +91,15 @@ def command(
             "or sessions to this folder.",
         ),
     ] = None,
+    inputs: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            min=100,
+            help="With the part fuzz: how many damaged inputs to throw.",
+            show_default="100000, or 1500 with --quick",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Measure how fast each part is, or how well it does, beside what it is compared with."""
@@ -115,7 +124,8 @@ def command(
             run: Callable[..., list[dict[str, Any]]] = importlib.import_module(
                 f"animalcat.benchmarks.{part}"
             ).run
-            results[part] = run(quick, keep) if part in KEPT else run(quick)
+            more = [keep] if part in KEPT else [inputs] if part == "fuzz" else []
+            results[part] = run(quick, *more)
         if not as_json:
             _print(part, results[part])
     if as_json:

@@ -160,13 +160,13 @@ def calibrate(
         known = _battery(client, battery, seed)
         repeats: Repeats = {}
         if sessions:
-            played = _of_sessions(client, sessions, repeats)
+            played = _of_sessions(client, sessions, known, repeats)
         else:
             assert outcomes is not None  # one of both is there
             played = _of_file(outcomes, known, pass_marks, repeats)
-        for left_out in without or []:
-            repeats.pop(left_out, None)
         table, notes = _table(chosen, known, played, without or [])
+        # Sessions refuse the agents of the table alone, so nobody else may teach anything.
+        repeats = {agent: repeats[agent] for agent in table.agents if agent in repeats}
         who = f"{len(table.agents)} agent{'s' * (len(table.agents) != 1)}"
         tell(f"fitting {who} on {len(table.instances)} arenas", 0, 0)
         prior = declared or _learnt(repeats)
@@ -245,10 +245,19 @@ def _learnt(repeats: Repeats) -> tuple[float, float] | None:
     return round(prior.random, 4), round(prior.deterministic, 4)
 
 
-def _of_sessions(client: Client, sessions: Sequence[str], repeats: Repeats) -> Outcomes:
+def _of_sessions(
+    client: Client, sessions: Sequence[str], battery: Battery, repeats: Repeats
+) -> Outcomes:
     """Outcomes of sessions by agent; of repeats of an instance the first."""
     played: Outcomes = {}
     for session in sessions:
+        spec = client.get_session(session).spec
+        if spec.battery_digest != battery.digest:
+            fail(
+                f"session {session} played battery {spec.battery} with another content (digest "
+                f"{spec.battery_digest[:12]} instead of {battery.digest[:12]}); its arenas may be "
+                "others of the same names. Give the battery that it played"
+            )
         frame = client.outcomes(session)
         _add(played, frame.to_dict("records"), session, repeats)
     return played
@@ -367,7 +376,11 @@ def _calibrated(
 
     from animalcat.layouts.calibrating.assessment import judge
     from animalcat.layouts.calibrating.calibrate import calibrate as calibrated
-    from animalcat.layouts.calibrating.population import QUICK, CalibrationError, Effort
+    from animalcat.layouts.calibrating.population import (
+        QUICK,
+        Effort,
+        NotConvergedError,
+    )
 
     packages = ("animalcat", "numpy", "nutpie", "pymc")
     try:
@@ -381,8 +394,8 @@ def _calibrated(
             determinism=determinism,
             held_out=judge(layout, table, seed, QUICK) if check else None,
         )
-    except CalibrationError as error:
-        fail(str(error), FAILED if "converge" in str(error) else 2)
+    except NotConvergedError as error:
+        fail(str(error), FAILED)
     except ValueError as error:
         fail(str(error))
 
@@ -449,6 +462,16 @@ def _report(layout: Layout, path: Path, left: _Left, *, as_json: bool) -> None:
 
 def _notes(layout: Layout, left: _Left) -> list[str]:
     notes: list[str] = []
+    made = layout.calibration
+    assert made is not None  # it was calibrated
+    fit = dict(made.fit)
+    if (lost := len(made.agents) - fit.get("held_out", len(made.agents))) > 0.0:
+        notes.append(
+            f"{lost:.0f} agents were not held out and predicted, since the others alone are too "
+            "few, or too much alike"
+        )
+    elif "held_out" in fit and not any(key.startswith("brier") for key in fit):
+        notes.append("fewer than two agents have more than 15 outcomes, so none was predicted")
     if left.unknown:
         notes.append(f"{left.unknown} instances with outcomes are not in the battery; left out")
     for why, number in left.uncovered.items():

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -50,8 +53,10 @@ from animalcat.cli.shared.remote import (
     AllowBuild,
     AsJson,
     Data,
+    EngineName,
     Server,
     client_for,
+    data_folder,
     session_row,
     timestamp,
 )
@@ -60,6 +65,10 @@ from animalcat.client.values import Campaign, Session
 from animalcat.envs.agents.limits import is_privileged
 from animalcat.errors import AnimalcatError
 from animalcat.layouts.adaptive.plan import Allocation
+
+if TYPE_CHECKING:
+    from animalcat.cli.shared.campaign_file import CampaignFile
+    from animalcat.cli.shared.ray_agents import RayAgent, RayAgents
 
 app = typer.Typer(
     help="Measure several agents on one battery and compare them.", no_args_is_help=True
@@ -70,33 +79,51 @@ CampaignArgument = Annotated[
 ]
 SHARES: Final = "How episodes are shared out"
 """A group of options."""
+CLUSTER: Final = "Many machines"
 
 _POLL_SECONDS: Final = 0.5
+Against = Annotated[
+    str,
+    typer.Option(
+        metavar="AGENT",
+        help="Compare every other agent with this one on the arenas that all play first, by "
+        "evidence that may be looked at at any time.",
+        show_default="none",
+    ),
+]
 RULE: Final = Allocation(1)
 """What holds for handing out where nothing else is said."""
 
 
 @app.command()
 def run(
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="CAMPAIGN.yaml",
+            help="A file with agents, batteries and layouts, instead of the options for them.",
+            show_default=False,
+        ),
+    ] = None,
     agent: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             metavar="REFERENCE",
             help="An agent to measure: builtin:NAME, or path/to/file.py:Class, with "
             "+LIMIT=STRENGTH. Give it twice or more.",
             rich_help_panel=AGENT,
         ),
-    ],
-    battery: Battery,
+    ] = None,
+    battery: Battery = "",
     budget: Annotated[
-        int,
+        int | None,
         typer.Option(
             metavar="EPISODES",
             min=1,
             help="How many episodes all agents together may play.",
             rich_help_panel=SHARES,
         ),
-    ],
+    ] = None,
     camera: Camera = None,
     decision_period: DecisionPeriod = None,
     action_timeout: ActionTimeout = None,
@@ -151,7 +178,26 @@ def run(
     seed: Seed = None,
     certify: Certify = None,
     fresh: Fresh = None,
+    against: Against = "",
     agent_may: AgentMay = Permission.PLAY,
+    engine: Annotated[
+        EngineName | None,
+        typer.Option(
+            help="Who starts simulators and fits for a server of this command's own: processes of "
+            "this machine, or Ray.",
+            show_default="local",
+            rich_help_panel=CLUSTER,
+        ),
+    ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="The Ray cluster, for --engine ray and for agents on Ray.",
+            show_default="a Ray of the server's own, on this machine",
+            rich_help_panel=CLUSTER,
+        ),
+    ] = None,
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -162,6 +208,22 @@ def run(
     random arenas first. After that, episodes go to the agents whose profiles still overlap. The
     same command again goes on with the same campaign.
     """
+    if engine is not None:
+        _choose_engine(engine, address, server, data)
+    plan = None
+    if file is not None:
+        from animalcat.cli.shared.campaign_file import read_campaign
+
+        plan = read_campaign(file)
+    if plan is not None:
+        if agent or battery or budget or layout:
+            fail(
+                f"give agents, batteries, layouts and the budget in {file} or as options, not both"
+            )
+        agent = list(plan.agents)
+        backend = backend or plan.backend
+    elif not agent or not battery or budget is None:
+        fail("give --agent twice or more, --battery and --budget; or a file that says them")
     shown = observation(camera, decision_period) or SPEC.observation_spec
     for reference in agent:
         check_reference(reference, shown)
@@ -170,7 +232,23 @@ def run(
                 f"{reference} is shown the arena's true state, and no agent of a campaign is; let "
                 f"it play a session of its own: animalcat session run --agent {reference}"
             )
+    _check_against(against, agent)
     backend, builds = parse_backend(backend, server)
+    if plan is not None:
+        _run_file(
+            plan,
+            backend,
+            builds,
+            camera,
+            decision_period,
+            address,
+            agent_may,
+            server,
+            data,
+            as_json,
+        )
+        return
+    assert budget is not None, "checked above"
     with client_for(server, data, builds=builds) as client:
         arenas = find_battery(client, battery, seed, features)
         with status("making the campaign"):
@@ -194,7 +272,7 @@ def run(
                 fresh=fresh,
             )
         bounds = Bounds(agent_may, arena_folders(battery, features))
-        _show(client, _play(client, campaign, bounds), as_json)
+        _show(client, _play(client, campaign, bounds), as_json, against)
 
 
 @app.command()
@@ -231,11 +309,17 @@ def list_campaigns(server: Server = None, data: Data = None, as_json: AsJson = F
 
 @app.command()
 def show(
-    campaign: CampaignArgument, server: Server = None, data: Data = None, as_json: AsJson = False
+    campaign: CampaignArgument,
+    against: Against = "",
+    server: Server = None,
+    data: Data = None,
+    as_json: AsJson = False,
 ) -> None:
     """Show the profiles of agents, their ranks, and how they differ."""
     with client_for(server, data) as client:
-        _show(client, client.get_campaign(campaign), as_json)
+        found = client.get_campaign(campaign)
+        _check_against(against, found.spec.agents)
+        _show(client, found, as_json, against)
 
 
 @app.command()
@@ -253,6 +337,7 @@ def report(
             "observations all the same.",
         ),
     ] = False,
+    against: Against = "",
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -262,15 +347,16 @@ def report(
     An agent that has not played yet is left out, and the page says so.
     """
     from animalcat.cli.shared.comparing import show_comparison, side_by_side, write_comparison
-    from animalcat.cli.shared.pictures import read_sessions
+    from animalcat.cli.shared.pictures import read_from
 
     with client_for(server, data) as client:
         found = client.get_campaign(campaign)
+        _check_against(against, found.spec.agents)
         played = [session for session in found.sessions if session.episodes]
         if len(played) < 2:
             fail(f"{len(played)} of {len(found.sessions)} agents have played; two are needed")
         common = _common(client, found)
-        results = read_sessions([session.id for session in played], client.address, None)
+        results = read_from(client, [session.id for session in played])
     row = _row(found)
     idle = [session.spec.agent for session in found.sessions if not session.episodes]
     intro = [
@@ -279,7 +365,7 @@ def report(
         *([f"Nothing was played yet by {', '.join(idle)}."] if idle else []),
     ]
     known = side_by_side(results, mixed=mixed)
-    write_comparison(known, output, f"Campaign {row['campaign']}", intro, common)
+    write_comparison(known, output, f"Campaign {row['campaign']}", intro, common, against)
     if as_json:
         show_comparison(known, as_json=True)
 
@@ -298,12 +384,86 @@ def end(
         _show(client, found, as_json)
 
 
-def _play(client: Client, campaign: Campaign, bounds: Bounds) -> Campaign:
+def _choose_engine(
+    engine: EngineName, address: str | None, server: str | None, data: Path | None
+) -> None:
+    """Have the private server of this command use an engine."""
+    from animalcat.service.host.lock import running_server
+
+    if server or running_server(data_folder(data)) is not None:
+        fail(
+            "--engine is for a server that this command starts itself, and another is running: "
+            "give that one its engine, with animalcat serve --engine"
+        )
+    os.environ["ANIMALCAT_ENGINE"] = engine.value
+    os.environ["ANIMALCAT_RAY_ADDRESS"] = address or ""
+
+
+def _run_file(
+    plan: CampaignFile,
+    backend: str,
+    builds: Sequence[Path],
+    camera: int | None,
+    decision_period: int | None,
+    address: str | None,
+    agent_may: Permission,
+    server: str | None,
+    data: Path | None,
+    as_json: bool,
+) -> None:
+    """Run one campaign after another, and show all of them at the end."""
+    played: list[Campaign] = []
+    with client_for(server, data, builds=builds) as client, ExitStack() as stack:
+        cluster: RayAgents | None = None
+        if plan.agents_run.where == "ray":
+            from animalcat.cli.shared.ray_agents import RayAgents
+
+            cluster = RayAgents(address or "auto", plan.agents_run.cpus, plan.agents_run.gpus)
+            stack.callback(cluster.close)
+            cluster.check(client.address, len(plan.agents))
+        made: list[tuple[Campaign, Bounds]] = []
+        with status("making the campaigns"):  # all before the first plays: errors come at once
+            for battery in plan.batteries:
+                arenas = find_battery(client, battery, plan.seed, None)
+                for layout in plan.layouts:
+                    campaign = client.create_campaign(
+                        agents=plan.agents,
+                        battery=arenas,
+                        budget=plan.budget,
+                        layout=layout,
+                        common=plan.common,
+                        block=plan.block,
+                        at_once=plan.at_once,
+                        alike=plan.alike,
+                        policy=policy_name(plan.policy),
+                        random_share=plan.random_share,
+                        seed=plan.seed,
+                        backend=backend,
+                        observation_spec=observation(camera, decision_period),
+                        certify=plan.certify,
+                        fresh=plan.fresh,
+                    )
+                    made.append((campaign, Bounds(agent_may, arena_folders(battery, None))))
+        for number, (campaign, bounds) in enumerate(made, 1):
+            typer.echo(f"campaign {number} of {len(made)}", err=True)
+            played.append(_play(client, campaign, bounds, cluster))
+        if as_json:
+            print_json({"campaigns": [_as_json(client, campaign) for campaign in played]})
+        else:
+            for campaign in played:
+                _show(client, campaign, as_json=False)
+
+
+def _play(
+    client: Client, campaign: Campaign, bounds: Bounds, cluster: RayAgents | None = None
+) -> Campaign:
     """Run every agent whose session is not over in a process of its own, until all are."""
     name = campaign.id
     typer.echo(f"campaign {name}", err=True)
-    processes = {
-        session.name: AgentProcess(client, session, session.spec.agent, bounds)
+    processes: dict[str, AgentProcess | RayAgent] = {
+        session.name: cluster.start(client, session, session.spec.agent)
+        if cluster is not None
+        else AgentProcess(client, session, session.spec.agent, bounds)
         for session in campaign.sessions
         if not session.over
     }
@@ -321,16 +481,21 @@ def _play(client: Client, campaign: Campaign, bounds: Bounds) -> Campaign:
             process.close()
 
 
-def _followed(client: Client, name: str, processes: dict[str, AgentProcess]) -> Campaign:
+def _followed(
+    client: Client, name: str, processes: Mapping[str, AgentProcess | RayAgent]
+) -> Campaign:
     """The campaign once it is over; its progress is shown until then."""
     with bar() as progress:
         lines = PipeLines(progress.console.quiet)
         task = progress.add_task("starting", total=None)
         grace = GRACE_SECONDS
+        first: tuple[int, float] | None = None
         while True:
             found = client.get_campaign(name)
             row = _row(found)
-            played = "  ".join(f"{s.spec.agent} {s.episodes}" for s in found.sessions)
+            first = first or (row["episodes"], time.monotonic())
+            left = _left(row["episodes"] - first[0], time.monotonic() - first[1], row)
+            played = "  ".join(f"{s.spec.agent} {s.episodes}" for s in found.sessions) + left
             progress.update(
                 task, description=played, completed=row["episodes"], total=row["budget"]
             )
@@ -354,9 +519,23 @@ def _followed(client: Client, name: str, processes: dict[str, AgentProcess]) -> 
             time.sleep(_POLL_SECONDS)
 
 
-def _show(client: Client, campaign: Campaign, as_json: bool) -> None:
+def _check_against(against: str, agents: Sequence[str]) -> None:
+    if against and against not in agents:
+        fail(f"--against {against}: it is not in the campaign; its agents: {', '.join(agents)}")
+
+
+def _left(played: int, seconds: float, row: Mapping[str, Any]) -> str:
+    """How long the rest of the budget takes at most, as fast as it went so far."""
+    if not played:
+        return ""
+    rest = (row["budget"] - row["episodes"]) * seconds / played
+    return f"  at most {rest / 60:.0f} min left" if rest > 90 else f"  at most {rest:.0f} s left"
+
+
+def _as_json(client: Client, campaign: Campaign, against: str = "") -> dict[str, Any]:
     # To compare needs the server extra; to list does not.
-    from animalcat.cli.shared.agent_comparison import compare_agents, print_comparison
+    from animalcat.cli.shared.agent_comparison import compare_agents
+    from animalcat.layouts.adaptive.paired import compare_each
     from animalcat.layouts.checking.compare import Posterior
 
     played = [session for session in campaign.sessions if session.episodes]
@@ -366,15 +545,26 @@ def _show(client: Client, campaign: Campaign, as_json: bool) -> None:
     if posteriors:
         compared = compare_agents(posteriors, every_pair=True)
     common = _common(client, campaign)
+    paired = compare_each(common, against) if against else {}
+    sessions = [session_row(session) for session in campaign.sessions]
+    return (
+        _row(campaign)
+        | {"sessions": sessions, "profiles": dict(profiles), "common": common}
+        | compared
+        | {"against": against, "paired": {a: one.to_dict() for a, one in paired.items()}}
+    )
+
+
+def _show(client: Client, campaign: Campaign, as_json: bool, against: str = "") -> None:
+    from animalcat.cli.shared.agent_comparison import print_comparison
+    from animalcat.cli.shared.tables import INTERVAL, profile_rows
+    from animalcat.layouts.adaptive.paired import compare_each
+
+    row = _as_json(client, campaign, against)
     if as_json:
-        sessions = [session_row(session) for session in campaign.sessions]
-        print_json(
-            _row(campaign)
-            | {"sessions": sessions, "profiles": dict(profiles), "common": common}
-            | compared
-        )
+        print_json(row)
         return
-    row = _row(campaign)
+    common, profiles = row["common"], list(row["profiles"].items())
     typer.echo(
         f"{row['campaign']} on {row['battery']}, {row['layout']}: {row['episodes']} of "
         f"{row['budget']} episodes; {row['reason'] or 'it goes on'}"
@@ -384,21 +574,20 @@ def _show(client: Client, campaign: Campaign, as_json: bool) -> None:
         ["agent", "session", "state", "episodes", "successes", "in common"],
         as_json=False,
     )
-    rows = [
-        {
-            "capability": name,
-            "agent": agent,
-            "estimate": f"{node['mean']:.3g} ± {node['sd']:.2g}",
-            "interval": "{:.3g} to {:.3g}".format(*node["hdi"]),
-            "unit": node["unit"],
-        }
-        for name in (profiles[0][1]["nodes"] if profiles else ())
-        for agent, profile in profiles
-        for node in [profile["nodes"][name]]
-    ]
+    if against:
+        paired = compare_each(common, against)
+        print_rows(
+            [{"agent": agent, **one.row()} for agent, one in paired.items()],
+            ["agent", "arenas", "only it passed", "only the other", "difference", "e-value", "is"],
+            as_json=False,
+            title=f"Against {against}, on the arenas that all play first",
+        )
+    rows = [{"agent": agent, **row} for agent, profile in profiles for row in profile_rows(profile)]
+    rows.sort(key=lambda row: list(profiles[0][1]["nodes"]).index(row["capability"]))
     if rows:
-        print_rows(rows, list(rows[0]), as_json=False, title="Profiles")
-    print_comparison(compared, title="Differences")
+        columns = ["capability", "agent", "estimate", INTERVAL]
+        print_rows(rows, columns, as_json=False, title="Profiles")
+    print_comparison(row, title="Differences")
 
 
 def _common(client: Client, campaign: Campaign) -> dict[str, list[bool | None]]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from animalcat.cli.battery_report import received
 from animalcat.cli.shared.output import console, fail, print_json, print_rows, status, wrote
-from animalcat.cli.shared.pictures import read_sessions
+from animalcat.cli.shared.pictures import read_from, read_sessions
 from animalcat.cli.shared.remote import client_for
 from animalcat.files import write_whole
 from animalcat.layouts.checking.forecast import Forecast, forecast
@@ -52,11 +52,14 @@ def predict_battery(
     """
     if output is not None and output.suffix.lower() not in (".csv", ".json"):
         fail(f"{output}: call it .csv or .json, which says the form")
-    (found,) = read_sessions([session], server, data)
-    about = found.profile.get("provenance", {})
-    name = battery or str(about.get("battery", ""))
-    with client_for(server, data) as client, status(f"reading {name}"):
-        known = received(client, name)
+    with client_for(server, data) as client:
+        if session.endswith(".nc"):
+            (found,) = read_sessions([session], server, data)
+        else:
+            (found,) = read_from(client, [session])
+        name = battery or str(found.profile.get("provenance", {}).get("battery", ""))
+        with status(f"reading {name}"):
+            known = received(client, name)
     try:
         covered = some_coverage(found.fitted.layout, known)
     except ServiceError as error:

@@ -12,10 +12,11 @@ from typing import Annotated, Any, Final
 import typer
 
 from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE, fail
-from animalcat.cli.shared.remote import AllowBuild, Data
+from animalcat.cli.shared.remote import AllowBuild, Data, EngineName
 from animalcat.service.access.certificates import CertificateError, self_signed
+from animalcat.service.cluster.connect import ClusterError
 from animalcat.service.host.lock import DirectoryInUseError
-from animalcat.service.host.settings import ExposureError, Settings
+from animalcat.service.host.settings import WORKER_BYTES, ExposureError, Settings
 from animalcat.service.logs import configure
 from animalcat.service.rpc.metrics import MetricsError
 from animalcat.service.rpc.server import PortInUseError, serve
@@ -26,6 +27,7 @@ WATCHING: Final = "What it shows of itself"
 SAFETY: Final = "Who may call"
 MOST: Final = "How much it takes on"
 LIMITS: Final = "What it waits for"
+CLUSTER: Final = "Many machines"
 """Groups of options."""
 
 
@@ -116,6 +118,56 @@ def command(
             "postgresql://USER:PASSWORD@HOST/DATABASE. They share the data directory too. Better "
             "given as ANIMALCAT_STORE, as a command line can be seen by others.",
             show_default="SQLite in the data directory",
+        ),
+    ] = None,
+    engine: Annotated[
+        EngineName | None,
+        typer.Option(
+            help="Who starts simulators and fits: processes of this machine, or Ray on the "
+            "machines of a cluster.",
+            show_default="local",
+            rich_help_panel=CLUSTER,
+        ),
+    ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="The Ray cluster to use: where its head listens, or `auto` for the one that this "
+            "machine has joined.",
+            show_default="a Ray of the server's own, on this machine",
+            rich_help_panel=CLUSTER,
+        ),
+    ] = None,
+    max_workers: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            min=0,
+            help="The most simulators at once in a cluster; other agents wait for their turn. 0 "
+            "takes as many as have room.",
+            show_default="0",
+            rich_help_panel=CLUSTER,
+        ),
+    ] = None,
+    worker_cpus: Annotated[
+        float | None,
+        typer.Option(
+            metavar="CPUS",
+            min=0.001,
+            help="What a simulator is counted with of the CPUs of a machine.",
+            show_default="0.25",
+            rich_help_panel=CLUSTER,
+        ),
+    ] = None,
+    worker_memory: Annotated[
+        int | None,
+        typer.Option(
+            metavar="MIB",
+            min=1,
+            help="What a simulator is counted with of the memory of a machine, in MiB.",
+            show_default=str(WORKER_BYTES >> 20),
+            rich_help_panel=CLUSTER,
         ),
     ] = None,
     allow_build: AllowBuild = None,
@@ -250,6 +302,11 @@ def command(
         "spare_memory_bytes": None if spare_memory is None else spare_memory << 20,
         "home": data,
         "store": store,
+        "engine": None if engine is None else engine.value,
+        "ray_address": address,
+        "max_workers": max_workers,
+        "worker_cpus": worker_cpus,
+        "worker_memory_bytes": None if worker_memory is None else worker_memory << 20,
         "metrics": metrics,
         "allowed_builds": allow_build,
         "worker_quiet_seconds": worker_quiet_seconds,
@@ -258,6 +315,8 @@ def command(
         "fit_cpu_seconds": fit_cpu_seconds,
     }
     settings = Settings(**{key: value for key, value in given.items() if value is not None})
+    if address and settings.engine != "ray":
+        fail("--address names a Ray cluster; it goes with --engine ray")
 
     def ready(address: str) -> None:
         told = _told(settings, address)
@@ -277,6 +336,8 @@ def command(
         fail(str(error), BAD_INPUT)
     except (StoreTooNewError, StoreUnreachableError, MetricsError) as error:
         fail(str(error), BAD_INPUT)
+    except ClusterError as error:
+        fail(str(error), UNREACHABLE)
     except (DirectoryInUseError, PortInUseError) as error:
         fail(str(error), UNREACHABLE)
     except OSError as error:

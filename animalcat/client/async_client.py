@@ -305,8 +305,8 @@ class AsyncClient:
             slots: How many episodes may be played at once; 1 by default.
             fresh: Play a twin of every instance, an arena of the session's own with the same
                 demands, so that the battery cannot be learnt by heart.
-            against: Another agent's session: play the arenas that it has played, in random order,
-                until the two agents are told apart.
+            against: Another agent's session: play the arenas that it has played, in the same
+                order, until the two agents are told apart.
             request_id: The same id again gives the same session.
 
         Raises:

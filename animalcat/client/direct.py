@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
+import os
 import struct
 from typing import Final
 
 from google.protobuf.message import DecodeError
 
+from animalcat.networks import VARIABLE, parse_networks, within
 from animalcat.v1 import gateway_pb2
 
 OPEN_SECONDS: Final = 10.0
@@ -52,10 +54,12 @@ class DirectPlay(asyncio.BufferedProtocol):
             async with asyncio.timeout(OPEN_SECONDS):
                 if host == "unix":
                     _, self = await loop.create_unix_connection(cls, port)
-                elif _is_loopback(host) and port.isdecimal():
+                elif _is_reachable(host) and port.isdecimal():
                     _, self = await loop.create_connection(cls, host.strip("[]"), int(port))
                 else:
-                    raise DirectError(f"{offer.address} is not on this machine")
+                    raise DirectError(
+                        f"{offer.address} is neither on this machine nor in {VARIABLE}"
+                    )
         except (OSError, TimeoutError) as error:
             raise DirectError(str(error)) from error
         try:
@@ -136,7 +140,10 @@ class DirectPlay(asyncio.BufferedProtocol):
             self._waiting.set_result(None)
 
 
-def _is_loopback(host: str) -> bool:
+def _is_reachable(host: str) -> bool:
+    """Whether frames may go to an address without encryption."""
+    if within(host, parse_networks(os.environ.get(VARIABLE, ""))):
+        return True
     with contextlib.suppress(ValueError):
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     return False

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from matplotlib.figure import Figure
-from scipy.special import betaincinv
+from scipy.special import betaincinv, stdtrit
 
 from animalcat.layouts.checking.scores import murphy, reliability_curve
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.fit import FitData, FitResult
-from animalcat.layouts.model.spec import Bernoulli, Layout
+from animalcat.layouts.model.nodes import Feature
+from animalcat.layouts.model.spec import Bernoulli, Beta, Layout
 from animalcat.plots.style import (
     BAD,
     DARK,
@@ -57,7 +58,8 @@ def characteristic(
     """Draw success by each demand: the curve that the layout gives, its band, and what was seen.
 
     The curve is the mean prediction over the episodes played, each with this one demand changed.
-    Points are shares of success with 90 % intervals (Jeffreys) and their numbers of episodes.
+    Points are shares of success with 90 % intervals (Jeffreys), or mean scores with 90 % intervals
+    (Student's t), and their numbers of episodes.
 
     Args:
         fitted: The draws, with the data that they were fitted to.
@@ -66,11 +68,12 @@ def characteristic(
         key: Whether the picture says what its parts are.
 
     Raises:
-        ValueError: The fit has no outcomes, the layout's first outcome is no success, or there is
-            no such demand.
+        ValueError: The fit has no outcomes, the layout's first outcome is no success and no score,
+            or there is no such demand.
     """
     data, outcomes = _played(fitted)
     layout = fitted.layout
+    scores = _scored(layout)
     chosen = _columns(layout, demands)
     figure, each = panels(len(chosen), 2, 3.4, 2.3)
     evaluator = Evaluator(layout)
@@ -93,18 +96,19 @@ def characteristic(
             axes.fill_between(places, band[:, 0], band[:, 2], color=MAIN, alpha=0.2, lw=0)
             axes.plot(places, band[:, 1], color=MAIN, lw=1.8)
         for at, rows in _bins(values):
-            _point(axes, at, outcomes[rows])
+            _point(axes, at, outcomes[rows], scores=scores)
         axes.set(ylim=(-0.08, 1.14), yticks=[0, 0.5, 1])
         axes.set_xlabel(plain(with_unit(feature.name, feature.unit)), fontsize=9, color=INK)
         tidy(axes)
         axes.margins(x=0.08)
         if not key:
-            axes.set_ylabel("success", fontsize=8, color=SOFT)
+            axes.set_ylabel("score" if scores else "success", fontsize=8, color=SOFT)
     whole: Any = figure
     if key:
-        whole.supylabel("probability of success", fontsize=9, color=INK)
+        seen = "mean score" if scores else "share of success"
+        whole.supylabel("score" if scores else "probability of success", fontsize=9, color=INK)
         whole.supxlabel(
-            "line and band: the layout's mean prediction, 90 %; points: share of success, 90 %, "
+            f"line and band: the layout's mean prediction, 90 %; points: {seen}, 90 %, "
             "with numbers of episodes",
             fontsize=8,
             color=SOFT,
@@ -121,7 +125,8 @@ def main_demands(fitted: FitResult) -> list[str]:
         fitted: The draws, with the data that they were fitted to.
 
     Raises:
-        ValueError: The fit has no outcomes, or the layout's first outcome is no success.
+        ValueError: The fit has no outcomes, or the layout's first outcome is no success and no
+            score.
     """
     data, _ = _played(fitted)
     layout = fitted.layout
@@ -177,9 +182,10 @@ def grid(
     for axes, part in zip(each, parts, strict=True):
         if part == "predicted":
             share = _predicted(fitted, data.features, at, cells)
-            words: Any = np.array([[f"{value:.0%}" for value in row] for row in share])
+            form = "{:.2f}" if _scored(layout) else "{:.0%}"
+            words: Any = np.array([[form.format(value) for value in row] for row in share])
         else:
-            share, words = _seen(cells, outcomes)
+            share, words = _seen(cells, outcomes, scores=_scored(layout))
         corners = [np.arange(len(one.middles) + 1) - 0.5 for one in cells]
         shaded = axes.pcolormesh(
             *corners, share.T, vmin=0, vmax=1, cmap="cividis", edgecolors=PAPER, lw=0.8
@@ -196,7 +202,12 @@ def grid(
         tidy(axes)
     if len(parts) > 1:
         bar: Any = figure
-        bar.colorbar(shaded, ax=each, label="probability of success", shrink=0.85)
+        bar.colorbar(
+            shaded,
+            ax=each,
+            label="score" if _scored(layout) else "probability of success",
+            shrink=0.85,
+        )
     if profile is not None:
         entitle(figure, *about(profile))
     return figure
@@ -216,18 +227,20 @@ def _predicted(
     return share
 
 
-def _seen(cells: Sequence[_Cells], outcomes: Floats) -> tuple[Floats, Any]:
-    """Share of success in each cell, NaN where nothing was played, and the counts in words."""
+def _seen(cells: Sequence[_Cells], outcomes: Floats, *, scores: bool) -> tuple[Floats, Any]:
+    """Share of success or mean score in each cell, NaN where nothing was played, and its words."""
     shape = tuple(len(one.middles) for one in cells)
     counts, passed = np.zeros(shape), np.zeros(shape)
     places = tuple(one.which for one in cells)
     np.add.at(counts, places, 1.0)
     np.add.at(passed, places, outcomes)
     share = np.divide(passed, counts, out=np.full(shape, np.nan), where=counts > 0)
+    form = "{:.2f} in {:.0f}" if scores else "{:.0f} of {:.0f}"
+    told = share if scores else passed
     words = np.array(
         [
-            [f"{won:.0f} of {of:.0f}" for won, of in zip(*rows, strict=True)]
-            for rows in zip(passed, counts, strict=True)
+            [form.format(won, of) for won, of in zip(*rows, strict=True)]
+            for rows in zip(told, counts, strict=True)
         ]
     )
     return share, words
@@ -296,8 +309,8 @@ def coverage(
         key: Whether the picture says what its parts are.
 
     Raises:
-        ValueError: The fit has no outcomes, the layout's first outcome is no success, or there is
-            no such demand.
+        ValueError: The fit has no outcomes, the layout's first outcome is no success and no score,
+            or there is no such demand.
     """
     data, outcomes = _played(fitted)
     layout = fitted.layout
@@ -310,22 +323,38 @@ def coverage(
         values = data.features[:, k]
         low = feature.low if np.isfinite(feature.low) else float(values.min())
         high = feature.high if np.isfinite(feature.high) else float(values.max())
+        if _scored(layout):
+            axes.plot(values, outcomes, "o", color=MAIN, ms=4, alpha=0.6)
+            _range(axes, low, high, (-0.08, 1.08), ("score 0", "score 1"), feature)
+            continue
         for won, colour, marker, name in ((1, GOOD, "o", "passed"), (0, BAD, "x", "failed")):
             rows = outcomes == won
             axes.plot(
                 values[rows], won + jitter[rows], marker, color=colour, ms=5, alpha=0.75, label=name
             )
-        pad = 0.03 * (high - low or 1.0)
-        axes.set(xlim=(low - pad, high + pad), ylim=(-0.6, 1.6), yticks=[0, 1])
-        axes.set_yticklabels(["failed", "passed"], fontsize=8)
-        axes.set_title(plain(with_unit(feature.name, feature.unit)), fontsize=9, loc="left")
-        tidy(axes)
+        _range(axes, low, high, (-0.6, 1.6), ("failed", "passed"), feature)
     if key:
         supxlabel: Any = figure
         supxlabel.supxlabel("each axis is the range that the layout allows", fontsize=8, color=SOFT)
     if profile is not None:
         entitle(figure, *about(profile))
     return figure
+
+
+def _range(
+    axes: Any,
+    low: float,
+    high: float,
+    tall: tuple[float, float],
+    ends: tuple[str, str],
+    feature: Feature,
+) -> None:
+    """Label the range of a demand, with outcomes of 0 and 1 at the side."""
+    pad = 0.03 * (high - low or 1.0)
+    axes.set(xlim=(low - pad, high + pad), ylim=tall, yticks=[0, 1])
+    axes.set_yticklabels(ends, fontsize=8)
+    axes.set_title(plain(with_unit(feature.name, feature.unit)), fontsize=9, loc="left")
+    tidy(axes)
 
 
 def _columns(layout: Layout, demands: Sequence[str]) -> list[int]:
@@ -341,10 +370,17 @@ def _thinned(fitted: FitResult, most: int = _DRAWS) -> Floats:
     return fitted.flat_draws[:: max(1, len(fitted.flat_draws) // most)]
 
 
+def _scored(layout: Layout) -> bool:
+    """Whether the first outcome is a score from 0 to 1, and not a success."""
+    return isinstance(layout.outcomes[0].likelihood, Beta)
+
+
 def _played(fitted: FitResult) -> tuple[FitData, Floats]:
     """The data of a fit, and the first outcome of each episode."""
-    if not isinstance(fitted.layout.outcomes[0].likelihood, Bernoulli):
-        raise ValueError("this picture is of successes; the layout's first outcome is no success")
+    if not isinstance(fitted.layout.outcomes[0].likelihood, Bernoulli | Beta):
+        raise ValueError(
+            "this picture is of successes or scores; the layout's first outcome is neither"
+        )
     data = fitted.data
     if data is None or not len(data.outcomes):
         raise ValueError("there is no outcome yet, so there is nothing to draw")
@@ -403,10 +439,30 @@ def _bins(values: Floats) -> list[tuple[float, Any]]:
     ]
 
 
-def _point(axes: Any, at: float, outcomes: Floats) -> None:
+def _interval(outcomes: Floats, *, scores: bool) -> tuple[float, float]:
+    """The 90 % interval of a mean: of scores by Student's t, of successes by Jeffreys."""
     count, passed = len(outcomes), float(outcomes.sum())
+    if scores:
+        if count < 2:
+            return passed, passed  # one score does not say how far scores scatter
+        half = float(stdtrit(count - 1, 0.95)) * float(outcomes.std(ddof=1)) / np.sqrt(count)
+        return max(0.0, passed / count - half), min(1.0, passed / count + half)
     low = 0.0 if passed == 0 else float(betaincinv(passed + 0.5, count - passed + 0.5, 0.05))
     high = 1.0 if passed == count else float(betaincinv(passed + 0.5, count - passed + 0.5, 0.95))
+    return low, high
+
+
+def _point(axes: Any, at: float, outcomes: Floats, *, scores: bool) -> None:
+    count, passed = len(outcomes), float(outcomes.sum())
+    low, high = _interval(outcomes, scores=scores)
     axes.plot([at, at], [low, high], color=INK, lw=1.2, zorder=4)
     axes.plot([at], [passed / count], "o", color=PAPER, mec=INK, ms=5, mew=1.3, zorder=5)
-    axes.text(at, high + 0.03, str(count), ha="center", fontsize=7, color=SOFT)
+    axes.annotate(
+        str(count),
+        (at, high),
+        xytext=(0, 5),
+        textcoords="offset points",
+        ha="center",
+        fontsize=7,
+        color=SOFT,
+    )

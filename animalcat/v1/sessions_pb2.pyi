@@ -1348,7 +1348,7 @@ class SessionSpec(_message.Message):
 
     @_builtins.property
     def against(self) -> Global___Opponent:
-        """Another agent's session: the arenas that it has played are played, in random order, until the
+        """Another agent's session: the arenas that it has played are played, in the same order, until the
         two agents are told apart. Not set: the session only measures.
         """
 

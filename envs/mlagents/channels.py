@@ -61,6 +61,13 @@ def read_arenas(content: bytes) -> LoadedConfig:
     text = content.decode("utf-8-sig", errors="replace")
     if "\n" not in text and len(text) <= _LONGEST_PATH and "\0" not in text:
         path = Path(text)
-        if path.suffix.lower() in (".yaml", ".yml") or path.is_file():
+        if path.suffix.lower() in (".yaml", ".yml") or _is_file(path):
             return load_config(path)
     return load_text(text, "the arenas sent by the client")
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # no file can have such a name, for example because it is too long
+        return False

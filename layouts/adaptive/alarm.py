@@ -96,7 +96,7 @@ class Suspect:
         stratification: What the strata are defined by.
         stratum: Name of the stratum.
         more: Whether the agent succeeds more often than predicted there.
-        evidence: The stake on the stratum, which is an e-value: under rules of version 1 that of
+        evidence: The stake on the stratum: under rules of version 1 that of
             the best bet, later the mean of its bets.
         group: The kind of stratification.
         where: The stratum in words.
@@ -541,6 +541,8 @@ class RunningShift:
                 self.slope = float(np.clip(self.slope + step, *_SLOPES))
 
 
+_CERTAIN: Final = 0.005
+"""Predictions nearer to 0 or 1 than this are nearly certain."""
 _SLOPE_SD: Final = 0.75
 """Prior standard deviation of a slope."""
 _SLOPES: Final = (0.5, 4.0)
@@ -559,13 +561,18 @@ def _counted(seen: Seen) -> Floats:
 
 
 def _log_ratio(better: float, predicted: float, observed: float) -> float:
-    """Logarithm of the factor for the bet that another prediction is right, on a share."""
-    p = min(max(predicted, 0.005), 0.995)
+    """Logarithm of the factor for the bet that another prediction is right, on a share.
+
+    Nothing is bet where the prediction is nearly certain: the other one is not known so exactly.
+    """
+    p = predicted
+    if not _CERTAIN <= p <= 1.0 - _CERTAIN:
+        return 0.0
     return float(np.log(observed * better / p + (1.0 - observed) * (1.0 - better) / (1.0 - p)))
 
 
 def _logit(p: float) -> float:
-    return float(logit(min(max(p, 0.005), 0.995)))
+    return float(logit(min(max(p, _CERTAIN), 1.0 - _CERTAIN)))
 
 
 def _share_factors(predicted: float, observed: float) -> Floats:

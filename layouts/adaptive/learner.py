@@ -569,19 +569,18 @@ class Learner:
         """Let the alarm bet on an outcome, and return the probability that was predicted for it."""
         evaluator, posterior = self.bank.evaluator, self._posterior
         columns = evaluator.columns(self._features(instance))
+        one = self._forecast(instance, columns, y, drawn)
         if instance not in self._evidence:  # the layout does not predict repeats
             bets = log_factors(posterior, evaluator, columns, y, number)
-            one = self._forecast(instance, columns, y, drawn)
             self._forecasts.append(one)
             there = np.isfinite(one.observed)
             means = (float(np.mean(np.array(v)[there])) for v in (one.predicted, one.observed))
             self._alarm.update(self._row(instance), bets, Seen(*means))
         if isinstance(self.layout.outcome, Bernoulli) and len(self.layout.outcomes) == 1:
-            p = evaluator.by_instance(posterior.particles, columns, np.float64)[0]
-            predicted = float(posterior.weights @ p)
+            (predicted,) = one.predicted
             return predicted if y else 1.0 - predicted
-        for one, value in zip(self.layout.outcomes, np.atleast_1d(y), strict=True):
-            kind = one.likelihood
+        for node, value in zip(self.layout.outcomes, np.atleast_1d(y), strict=True):
+            kind = node.likelihood
             if isinstance(kind, Beta) and kind.edge < value < 1.0 - kind.edge:
                 return 0.0  # a score inside the ends never recurs by chance
         each = evaluator.pointwise(posterior.particles, columns, np.array([y]))
@@ -664,5 +663,5 @@ def _described(suspect: Suspect) -> str:
     return (
         f"{'more' if suspect.more else 'less'} success than predicted {suspect.where} "
         f"({suspect.observed:.3g} of {suspect.episodes}, predicted {suspect.predicted:.1f}; "
-        f"e-value {suspect.evidence:.3g})"
+        f"stake {suspect.evidence:.3g})"
     )

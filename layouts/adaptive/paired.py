@@ -11,9 +11,9 @@ the best of them in hindsight (Krichevsky & Trofimov 1981).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -64,6 +64,22 @@ class Paired:
         """Whether the agents are told apart."""
         return self.e_value >= DECISIVE
 
+    def to_dict(self) -> dict[str, Any]:
+        """Convert to JSON values."""
+        return {**asdict(self), "apart": self.apart}
+
+    def row(self) -> dict[str, str]:
+        """What tables for people have of it."""
+        told = "told apart" if self.apart else "cannot be told apart"
+        return {
+            "arenas": str(self.pairs),
+            "only it passed": str(self.ahead),
+            "only the other": str(self.behind),
+            "difference": f"{self.difference:+.2f} ({self.low:+.2f} to {self.high:+.2f})",
+            "e-value": f"{self.e_value:.3g}",
+            "is": told,
+        }
+
 
 def e_value(differences: Sequence[float] | Floats) -> float:
     """Evidence against equal agents; the `Paired.e_value` of `compare`, which says more.
@@ -106,6 +122,28 @@ def compare(differences: Sequence[float] | Floats) -> Paired:
         high=float(high) if high < _MEANS[-1] else 1.0,
         e_value=e_value(differences),
     )
+
+
+def compare_each(outcomes: Mapping[str, Sequence[bool | None]], other: str) -> dict[str, Paired]:
+    """Compare every agent with a named one, on the instances that both have played.
+
+    Args:
+        outcomes: By agent, whether it passed each of the same instances, in an order that no
+            outcome had a say in; None where it has not played one.
+        other: The agent that the others are compared with.
+    """
+    theirs = outcomes[other]
+    return {
+        agent: compare(
+            [
+                float(a) - float(b)
+                for a, b in zip(own, theirs, strict=True)
+                if a is not None and b is not None
+            ]
+        )
+        for agent, own in outcomes.items()
+        if agent != other
+    }
 
 
 def log_capital(values: Floats, counts: npt.NDArray[np.int64], means: Floats) -> Floats:

@@ -97,7 +97,7 @@ class Chooser:
         self.bank = bank
         self.policy = policy or Policy()
         self.gains = GainEstimator(bank)
-        self._selectors = {1.0: _selector_of(self.policy, bank)}
+        self._selected = 1.0, _selector_of(self.policy, bank)
         self._fallback = stratified_random()
 
     def choose(
@@ -148,10 +148,18 @@ class Chooser:
         )
 
     def propensities(
-        self, posterior: LivePosterior, history: History, *, distrust: bool = False
+        self,
+        posterior: LivePosterior,
+        history: History,
+        *,
+        distrust: bool = False,
+        doubt: float = 1.0,
     ) -> Floats:
-        """Probability of each instance to be chosen next, (instances,); 0 if none is left."""
-        return propensities(self._branches(posterior, history, distrust), len(self.bank))
+        """Probability of each instance to be chosen next, (instances,); 0 if none is left.
+
+        The arguments are those of `choose`.
+        """
+        return propensities(self._branches(posterior, history, distrust, doubt), len(self.bank))
 
     def scores(self, posterior: LivePosterior, history: History) -> ExpectedGains:
         """Expected gains of each instance now, allowing for pending episodes and repeats."""
@@ -180,7 +188,7 @@ class Chooser:
         posterior: LivePosterior,
         history: History,
         distrust: bool,
-        doubt: float = 1.0,
+        doubt: float,
     ) -> tuple[Branch, ...]:
         allowed = self.available(history, distrust=distrust)
         if not allowed.any():
@@ -192,7 +200,7 @@ class Chooser:
 
     def _selector(self, doubt: float) -> Selector:
         """The policy's selector, as it is while the layout is so far in doubt."""
-        if doubt not in self._selectors:
+        if doubt != self._selected[0]:
             policy = replace(
                 self.policy,
                 random_share=doubt * self.policy.random_share,
@@ -200,8 +208,8 @@ class Chooser:
                     self.policy.sharpness * (1.0 + (_SHARPER - 1.0) * (1.0 - doubt)), MOST_SHARPNESS
                 ),
             )
-            self._selectors = {doubt: _selector_of(policy, self.bank)}
-        return self._selectors[doubt]
+            self._selected = doubt, _selector_of(policy, self.bank)
+        return self._selected[1]
 
     def _peers(
         self, history: History, index: int, chances: Floats, predicted: Floats

@@ -16,7 +16,12 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 from animalcat.layouts.calibrating.calibrate import calibrated_layout, population_model
-from animalcat.layouts.calibrating.population import Effort, Population, PopulationModel
+from animalcat.layouts.calibrating.population import (
+    CalibrationError,
+    Effort,
+    Population,
+    PopulationModel,
+)
 from animalcat.layouts.checking.baselines import MissingPackageError
 from animalcat.layouts.checking.population import PopulationIRT
 from animalcat.layouts.inference.evaluator import Evaluator
@@ -52,17 +57,16 @@ class Scored:
     """Predictions of one held-out agent in one split.
 
     Attributes:
-        seed: Which split of the agents.
         agent: Its name.
-        brier: Brier score by predictor and number of episodes told.
+        brier: Brier score by predictor and number of episodes told, as far as it has more episodes
+            than that.
         early: Root mean squared error of the calibrated capabilities after `EARLY` episodes from
             those after all instances, as shares of the ranges; NaN if there are not so many.
         late: The same of the layout as written after `LATE` episodes.
         place: Where the number of successes on the instances not told after `EARLY` episodes lies
-            in its predictive distribution, 0 to 1.
+            in its predictive distribution, 0 to 1; NaN if it has not so many.
     """
 
-    seed: int
     agent: str
     brier: dict[tuple[str, int], float]
     early: float
@@ -137,19 +141,33 @@ def parts(agents: int, seed: int, seeds: int, folds: int) -> Iterator[tuple[int,
 
 
 def compared(scored: Sequence[Scored], other: str, told: int) -> Compared:
-    """Compare Brier scores with those of another predictor, by agents."""
-    pairs = _by_agent(scored, lambda s: (s.brier[CALIBRATED, told], s.brier[other, told]))
-    return _paired(pairs)
+    """Compare Brier scores with those of another predictor, by agents with so many episodes.
+
+    Raises:
+        ValueError: There are fewer than two of them.
+    """
+    there = [one for one in scored if (other, told) in one.brier]
+    return _paired(there, lambda s: (s.brier[CALIBRATED, told], s.brier[other, told]))
 
 
 def profiles_compared(scored: Sequence[Scored]) -> Compared:
-    """Compare errors of profiles: calibrated after `EARLY`, as written after `LATE` episodes."""
-    return _paired(_by_agent(scored, lambda s: (s.early, s.late)))
+    """Compare errors of profiles: calibrated after `EARLY`, as written after `LATE` episodes.
+
+    Raises:
+        ValueError: Fewer than two agents have so many episodes.
+    """
+    there = [one for one in scored if np.isfinite(one.early) and np.isfinite(one.late)]
+    return _paired(there, lambda s: (s.early, s.late))
 
 
 def coverage(scored: Sequence[Scored], share: float = 0.9) -> float:
-    """Share of predictive intervals that hold the number of successes on the rest."""
-    places = np.array([one.place for one in scored])
+    """Share of predictive intervals that hold the number of successes on the rest.
+
+    It is NaN if no agent has more than `EARLY` episodes.
+    """
+    places = np.array([one.place for one in scored if np.isfinite(one.place)])
+    if not places.size:
+        return float("nan")
     tail = (1.0 - share) / 2.0
     return float(np.mean((places > tail) & (places < 1.0 - tail)))
 
@@ -200,6 +218,10 @@ def judge(
 ) -> Callable[[PopulationModel], list[tuple[str, float]]]:
     """Judge a model by agents held out, as `calibrate` keeps it: mean Brier scores.
 
+    A part of the agents whose absence leaves too little to calibrate by is not judged, and neither
+    are numbers of episodes that fewer than two agents have. `held_out` is the number of agents that
+    were predicted.
+
     Args:
         layout: The layout as written.
         table: The outcomes.
@@ -213,22 +235,22 @@ def judge(
             return []
         scored: list[Scored] = []
         for split, fold, test in parts(len(table.agents), seed, 1, folds):
-            found = model.fit(seed + fold, effort, test)
+            try:
+                found = model.fit(seed + fold, effort, test)
+            except CalibrationError:
+                continue
             scored.extend(
                 _fold(layout, table, model, found, test, seed, split, 1000, baselines=False)
             )
-        made: list[tuple[str, float]] = []
-        for told in _told(table):
+        made = [("held_out", float(len({one.agent for one in scored})))]
+        for told in TOLD:
+            if len({one.agent for one in scored if (WRITTEN, told) in one.brier}) < 2:
+                continue
             pair = compared(scored, WRITTEN, told)
             made += [(f"brier_{told}", pair.ours), (f"brier_{told}_as_written", pair.theirs)]
         return made
 
     return judged
-
-
-def _told(table: OutcomeTable) -> list[int]:
-    fewest = int(np.isfinite(table.outcomes).sum(axis=1).min())
-    return [n for n in TOLD if n < fewest]
 
 
 def _fold(
@@ -271,7 +293,7 @@ def _agent(
     instances, y = table.of(table.agents[agent])
     columns = np.flatnonzero(np.isfinite(table.outcomes[agent]))
     order = generator.permutation(len(y))
-    stops = [n for n in _told(table) if n < len(y)]
+    stops = [n for n in TOLD if n < len(y)]
     calibrated = _Run(ours, instances.features(ours), y, order, particles)
     written = _Run(layout, instances.features(layout), y, order, particles)
     brier: dict[tuple[str, int], float] = {}
@@ -303,7 +325,7 @@ def _agent(
         written.after(len(y))
         early = _apart(ours, means[EARLY], calibrated.means())
         late = _apart(layout, means[LATE], written.means())
-    return Scored(0, table.agents[agent], brier, early, late, place)
+    return Scored(table.agents[agent], brier, early, late, place)
 
 
 class _Run:
@@ -410,15 +432,16 @@ def _apart(layout: Layout, a: Floats, b: Floats) -> float:
     return float(np.sqrt(np.mean(((a - b) / spans) ** 2)))
 
 
-def _by_agent(scored: Sequence[Scored], pair: Callable[[Scored], tuple[float, float]]) -> Floats:
-    """Means over splits, (agents, 2)."""
+def _paired(scored: Sequence[Scored], pair: Callable[[Scored], tuple[float, float]]) -> Compared:
+    """Compare the means over splits of each agent."""
     names = dict.fromkeys(one.agent for one in scored)
-    return np.array(
+    if len(names) < 2:
+        raise ValueError(
+            f"{len(names)} of the agents have so many episodes; a comparison needs two"
+        )
+    pairs = np.array(
         [np.mean([pair(one) for one in scored if one.agent == name], axis=0) for name in names]
     )
-
-
-def _paired(pairs: Floats) -> Compared:
     apart = pairs[:, 0] - pairs[:, 1]
     error = float(apart.std(ddof=1) / np.sqrt(len(apart)))
     reach = float(stdtrit(len(apart) - 1, 0.95)) * error

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from animalcat.layouts.calibrating.population import (
     CalibrationError,
     Effort,
+    NotConvergedError,
     Population,
     PopulationModel,
     check_layout,
@@ -60,14 +61,15 @@ def calibrate(
         held_out: Judges the model by agents that are held out; what it finds is kept.
 
     Raises:
-        CalibrationError: The outcomes do not do, or the fit did not converge.
+        CalibrationError: The outcomes do not do.
+        NotConvergedError: The fit did not converge.
         ValueError: A feature of the layout is missing or out of range.
     """
     model = population_model(layout, table)
     found = model.fit(seed, effort)
     if not found.converged:
         reasons = found.diagnostics["reasons"]
-        raise CalibrationError(
+        raise NotConvergedError(
             f"the fit did not converge, so nothing is kept: {'; '.join(reasons[:3])}"
             f"{f' and {len(reasons) - 3} more' * (len(reasons) > 3)}. Give it more draws, or "
             "outcomes of more agents"
@@ -139,10 +141,11 @@ def calibrated_layout(
     kept = [i for i in range(len(table.agents)) if i not in set(without)]
     own = table.instances.features(layout)
     easiness = np.clip(population.easiness.mean(axis=0), -MOST, MOST)
+    played: list[bool] = np.isfinite(table.outcomes[kept]).any(axis=0).tolist()
     rows = tuple(
-        (instance, Eased(round(float(b), 4), features_digest(row)))
-        for instance, b, row in zip(table.instances.names, easiness, own.tolist(), strict=True)
-        if np.isfinite(table.outcomes[kept, table.instances.names.index(instance)]).any()
+        (table.instances.names[i], Eased(round(float(easiness[i]), 4), features_digest(row)))
+        for i, row in enumerate(own.tolist())
+        if played[i]
     )
     agents = tuple(table.agents[i] for i in kept)
     feature = Feature(

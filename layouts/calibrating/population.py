@@ -45,9 +45,16 @@ _DEMAND_LOG_SD: Final = 0.25
 _EASINESS_SD: Final = 1.0
 """Scale of the half-normal prior of the standard deviation of easiness, in logits."""
 
+_ALONE: Final = 5.0
+"""Number of outcomes of an instance that say as much of its easiness as the prior does."""
+
 
 class CalibrationError(ValueError):
     """A layout cannot be calibrated by these outcomes; the message says why and what to do."""
+
+
+class NotConvergedError(CalibrationError):
+    """The fit of a population did not converge; the message says where and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +174,8 @@ class PopulationModel:
 
         from animalcat.layouts.inference.backend import compat
 
-        result = nutpie.sample(
+        sample: Any = nutpie.sample  # its overloads do not know the mass matrix
+        result = sample(
             self._compiled.with_data(weights=weights),
             draws=effort.draws * (attempt + 1),
             tune=effort.tune * (attempt + 1),
@@ -176,6 +184,8 @@ class PopulationModel:
             seed=seed,
             save_warmup=False,
             progress_bar=False,
+            # Location, slope and scale of a capability move together, whatever they are called.
+            low_rank_modified_mass_matrix=True,
             target_accept=_ACCEPTANCES[min(attempt, 1)],
         )
         posterior: dict[str, Floats] = {
@@ -225,35 +235,60 @@ class PopulationModel:
             weights = pm.Data("weights", self._played)
             location = pm.Normal("location", 0.0, _LOCATION_SD, shape=latents)
             scale = pm.LogNormal("scale", _SCALE_LOG_MEAN, _SCALE_LOG_SD, shape=latents)
-            values: dict[str, Any] = {
-                name: self.features[np.newaxis, :, i] for i, name in enumerate(layout.feature_names)
-            }
+            slopes = {n: pm.LogNormal(f"slope_{n}", 0.0, _SLOPE_LOG_SD) for n in self._margins}
+            demands = {n: pm.LogNormal(f"demand_{n}", 0.0, _DEMAND_LOG_SD) for n in self._margins}
+            own: dict[str, Any] = {}
+            middle: dict[str, Any] = {}
             for i, node in enumerate(layout.latents):
-                # Centred where outcomes say much of each agent; they say little of the rest.
-                if node.kind == "capability":
-                    z = pm.Normal(f"z_{i}", location[i], scale[i], shape=agents)
-                else:
-                    z = location[i] + scale[i] * pm.Normal(f"z_{i}", shape=agents)
-                values[node.name] = quantile(node.prior, z)[:, np.newaxis]
-            for node in layout.ordered:
-                link = node.link
-                if isinstance(link, LogisticMargin):
-                    slope = pm.LogNormal(f"slope_{node.name}", 0.0, _SLOPE_LOG_SD)
-                    demand = pm.LogNormal(f"demand_{node.name}", 0.0, _DEMAND_LOG_SD)
-                    margin = values[link.ability] - demand * values[link.demand]
-                    if link.shift:
-                        margin = margin + values[link.shift]
-                    values[node.name] = pm.math.sigmoid(link.slope * slope * margin)
-                else:
-                    values[node.name] = symbolic(link.expression, values)
+                # Outcomes of an agent near an end of a range say little of its place, and a few
+                # such agents are enough to stop chains whose deviations are centred.
+                deviation = scale[i] * pm.Normal(f"deviation_{i}", shape=agents)
+                own[node.name] = quantile(node.prior, location[i] + deviation)[:, np.newaxis]
+                middle[node.name] = quantile(node.prior, location[i])
+            p = self._root(own, slopes, demands)
+            expected = self._root(middle, slopes, demands)[0]
+            # What outcomes tell of an instance is how the middle agent fares on it, and not how
+            # much of that its demands explain. So the former is sampled, as far as there are
+            # outcomes (partial centring, Papaspiliopoulos, Roberts and Skold 2007).
             spread = pm.HalfNormal("spread", _EASINESS_SD)
-            easiness = pm.Normal("easiness", 0.0, spread, shape=instances)
+            logit = pt.log(expected) - pt.log1p(-expected)
+            sampled = pm.Flat("sampled", shape=instances)
+            easiness = pm.Deterministic("easiness", sampled - self._told * logit)
+            pm.Potential("spreading", pm.logp(pm.Normal.dist(0.0, spread), easiness).sum())
             odds = pt.exp(easiness)[np.newaxis, :]
-            p = values[layout.outcome.parents[0]]
             p = pt.clip(p * odds / (1.0 + p * (odds - 1.0)), LEAST, 1.0 - LEAST)
             chance = pt.switch(self.outcomes == 1.0, p, 1.0 - p)
             pm.Potential("outcomes", pt.sum(weights * pt.log(chance)))
         return model
+
+    @property
+    def _told(self) -> Floats:
+        """Share of what is known of each instance that its outcomes say, (instances,)."""
+        number = self._played.sum(axis=0)
+        return number / (number + _ALONE)
+
+    def _root(
+        self, latents: Mapping[str, Any], slopes: Mapping[str, Any], demands: Mapping[str, Any]
+    ) -> Any:
+        """Symbolic probabilities of success without easiness, (agents, instances)."""
+        import pymc
+
+        pm: Any = pymc
+        values: dict[str, Any] = {
+            name: self.features[np.newaxis, :, i]
+            for i, name in enumerate(self.layout.feature_names)
+        }
+        values.update(latents)
+        for node in self.layout.ordered:
+            link = node.link
+            if isinstance(link, LogisticMargin):
+                margin = values[link.ability] - demands[node.name] * values[link.demand]
+                if link.shift:
+                    margin = margin + values[link.shift]
+                values[node.name] = pm.math.sigmoid(link.slope * slopes[node.name] * margin)
+            else:
+                values[node.name] = symbolic(link.expression, values)
+        return pm.math.clip(values[self.layout.outcome.parents[0]], LEAST, 1.0 - LEAST)
 
 
 def check_layout(layout: Layout) -> None:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from animalcat.layouts.explaining.kinds import Played
 from animalcat.layouts.explaining.limits import as_shares
-from animalcat.layouts.explaining.wording import figure, is_share
+from animalcat.layouts.explaining.wording import is_share
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.spec import Layout
@@ -51,7 +51,7 @@ def notes(
         text = ""
         if bound is not None:
             missing = "failure" if side == "at least" else "success"
-            text = f"{side} {figure(bound, node.sd / 10.0)}: no {missing} was seen"
+            text = f"no {missing} was seen"
         elif not len(own):
             text = "nothing that was played asks for it: this is the prior"
         elif latent.kind == "capability" and not is_share(latent):

@@ -201,33 +201,38 @@ def _averages(y: Floats, random: npt.NDArray[np.bool_]) -> Floats:
 
 
 def _regressions(features: Floats, y: Floats, scored: Sequence[int]) -> Floats:
-    """Forecasts by logistic regressions on what was played before, (scored, outcomes)."""
-    known = np.where(np.isfinite(features), features, np.nanmean(_finite(features), axis=0))
-    spread = known.std(axis=0)
-    x = (known - known.mean(axis=0))[:, spread > 0.0] / spread[spread > 0.0]
-    design = np.column_stack([np.ones(len(x)), x])
-    return np.column_stack([_regression(design, one, scored) for one in y.T])
+    """Forecasts by logistic regressions on what was played before, (scored, outcomes).
 
-
-def _finite(features: Floats) -> Floats:
-    """The features, with 0 in columns that are never known."""
-    return np.where(np.isfinite(features).any(axis=0), features, 0.0)
-
-
-def _regression(design: Floats, y: Floats, scored: Sequence[int]) -> Floats:
-    """Forecasts of one outcome: penalised regressions (ridge of 1), by Newton's method."""
-    size = int(design.shape[1])
+    They are penalised (ridge of 1) and found by Newton's method.
+    """
+    size = features.shape[1] + 1
     penalty = np.ones(size)
     penalty[0] = 0.1
-    beta: Floats = np.zeros(size)
-    made: list[float] = []
-    for i in scored:
-        there = np.flatnonzero(np.isfinite(y[:i]))
-        x, seen = design[there], y[there]
-        for _ in range(_STEPS):
-            beta = _newton_step(x, seen, beta, penalty)
-        made.append(float(expit(design[i] @ beta)))
-    return np.array(made)
+    betas = [np.zeros(size) for _ in y.T]
+    made = np.zeros((len(scored), len(betas)))
+    for row, i in enumerate(scored):
+        design = _design(features[: i + 1])
+        for k, one in enumerate(y.T):
+            there = np.flatnonzero(np.isfinite(one[:i]))
+            for _ in range(_STEPS):
+                betas[k] = _newton_step(design[there], one[there], betas[k], penalty)
+            made[row, k] = expit(design[i] @ betas[k])
+    return made
+
+
+def _design(features: Floats) -> Floats:
+    """A row for each episode, standardised by all but the last one, which is to be predicted.
+
+    What is missing has the mean of the known ones, and what never varied tells nothing.
+    """
+    known = np.isfinite(features[:-1])
+    number = np.maximum(known.sum(axis=0), 1)
+    mean = np.where(known, features[:-1], 0.0).sum(axis=0) / number
+    filled = np.where(np.isfinite(features), features, mean)
+    spread = filled[:-1].std(axis=0)
+    varied = spread > 1e-9 * (1.0 + np.abs(mean))
+    x = np.where(varied, (filled - mean) / np.where(varied, spread, 1.0), 0.0)
+    return np.column_stack([np.ones(len(x)), x])
 
 
 def _newton_step(x: Floats, y: Floats, beta: Floats, penalty: Floats) -> Floats:

@@ -16,6 +16,7 @@ from animalcat.layouts.explaining.kinds import Played
 from animalcat.layouts.explaining.limits import thinned
 from animalcat.layouts.explaining.prediction import Prediction, predicts
 from animalcat.layouts.explaining.verdict import DRAWS, Verdict, verdict
+from animalcat.layouts.explaining.wording import scale_of, words_of
 from animalcat.layouts.reporting.profile import Profile
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -74,8 +75,23 @@ def verdict_of(
         misfit=learner.misfit,
         prediction=found,
     )
+    played = learner.data().features
+    layout = profile.layout
+    words = {
+        node.name: words_of(
+            node,
+            scale_of(layout, k, played),
+            made.notes[node.name].side,
+            made.notes[node.name].bound,
+        )
+        for k, node in enumerate(profile.nodes)
+    }
     profile = replace(
-        profile, notes=made.notes, predicts=found.to_dict(), misfits=misfits_of(learner)
+        profile,
+        words=words,
+        notes=made.notes,
+        predicts=found.to_dict(),
+        misfits=misfits_of(learner),
     )
     return profile, made
 

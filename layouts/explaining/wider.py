@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.adaptive.learner import Learner
-from animalcat.layouts.explaining.wording import figure, is_share
+from animalcat.layouts.explaining.wording import WIDER, is_share, scale_of
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.summary import NodeSummary, summarise
+from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.nodes import Latent
-from animalcat.layouts.model.priors import HalfNormal, Normal, Prior, ScaledBeta
+from animalcat.layouts.model.priors import HalfNormal, MovedBeta, Normal, Prior, ScaledBeta
 from animalcat.layouts.model.spec import Layout
 from animalcat.layouts.reporting.profile import NodeNote, Profile, WiderPrior
 
@@ -67,19 +68,23 @@ def with_wider(profile: Profile, learner: Learner, draws: Floats, seed: int) -> 
     made = [wider_prior(node) for node in learner.layout.latents]
     if not any(made) or not learner.n:
         return profile
+    latents = [
+        node if prior is None else replace(node, prior=prior)
+        for node, prior in zip(learner.layout.latents, made, strict=True)
+    ]
     try:
-        found = _found(profile.nodes, learner, draws, made, seed)
-    except ValueError:  # the layout's formulas do not allow such values
+        layout = replace(learner.layout, latents=tuple(latents))
+    except SpecificationError:  # its formulas do not allow such values
         return profile
+    found = _found(profile.nodes, learner, draws, made, layout, seed)
     notes = {**profile.notes}
-    for node, prior in zip(profile.nodes, made, strict=True):
+    played = learner.data().features
+    for k, (node, prior) in enumerate(zip(profile.nodes, made, strict=True)):
         wide = found[node.name]
         if prior is None or not _differs(node, wide):
             continue
-        digits = node.sd / 10.0
-        said = (
-            f"with a prior twice as wide: {figure(wide.mean, digits)} ± {figure(wide.sd, digits)}"
-        )
+        scale = scale_of(learner.layout, k, played)
+        said = f"{WIDER}: {scale.quantity(wide.mean, *wide.hdi)}"
         note = notes.get(node.name, NodeNote())
         notes[node.name] = replace(note, text="; ".join(filter(None, (note.text, said))))
     return replace(profile, wider=found, notes=notes)
@@ -94,6 +99,7 @@ def _found(
     learner: Learner,
     draws: Floats,
     made: Sequence[Prior | None],
+    wider: Layout,
     seed: int,
 ) -> dict[str, WiderPrior]:
     layout = learner.layout
@@ -106,11 +112,7 @@ def _found(
             ess = np.full(len(nodes), 1.0 / np.sum(weights**2))
             again = summarise(layout, draws, weights, ess)
             return {one.name: WiderPrior(one.mean, one.sd, one.hdi, "reweighted") for one in again}
-    latents = [
-        node if prior is None else replace(node, prior=prior)
-        for node, prior in zip(layout.latents, made, strict=True)
-    ]
-    posterior = LivePosterior(replace(layout, latents=tuple(latents)), seed)
+    posterior = LivePosterior(wider, seed)
     data = learner.data()
     posterior.update_all(data.features, data.outcomes)
     posterior.reweigh(data.weights)
@@ -122,8 +124,11 @@ def _found(
 def _ruled_out(layout: Layout, draws: Floats, made: Sequence[Prior | None]) -> bool:
     """Whether the data rule out the values that wider priors add, at every end that moves.
 
-    Draws cannot be weighed to where none of them is, and weights would not show it.
+    Draws cannot be weighed to where none of them is, and weights would not show it. A moved prior
+    is stretched as a whole, so nothing is ruled out.
     """
+    if any(isinstance(prior, MovedBeta) for prior in made):
+        return False
     for i, (node, prior) in enumerate(zip(layout.latents, made, strict=True)):
         old = node.prior
         if not isinstance(prior, ScaledBeta) or not isinstance(old, ScaledBeta):

@@ -15,6 +15,7 @@ from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.nodes import Latent
 from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.reporting.profile import NodeWords
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -32,6 +33,8 @@ PHRASES: Final[Mapping[str, str]] = {
 }
 """How success half of the time is said, by the feature that asks most for it. Features that are not
 here are named by what they are."""
+WIDER: Final = "with a prior twice as wide"
+"""Begins the words on what a wider prior would say."""
 _STEPS: Final = 400
 _MULTIPLE: Final = re.compile(r"([0-9.]+) (\S.*)")
 
@@ -62,16 +65,41 @@ class Scale:
 
     def say(self, node: NodeSummary) -> str:
         """Say what a node's estimate and interval mean."""
-        ends = sorted(self.convert(end) for end in node.hdi)
-        value = self.convert(node.mean)
-        width = (ends[1] - ends[0]) / 3.3
         if self.full(node):
-            return (
-                f"{self.fill(figure(value, 0.0))}, as hard as it gets, more than half of the time"
-            )
-        low, high = (figure(end, width) for end in ends)
-        interval = f"90 %: {low} to {_with(high, self.unit)}"
-        return f"{self.fill(figure(value, width))}{self.rate} ({interval})"
+            return self.read(node)
+        return f"{self.read(node)} (90 %: {self.interval(*node.hdi)})"
+
+    def read(self, node: NodeSummary) -> str:
+        """Say what a node's estimate means."""
+        if self.full(node):
+            hardest = self.fill(figure(self.convert(node.mean), 0.0))
+            return f"{hardest}, as hard as it gets, more than half of the time"
+        return f"{self.fill(self.value(node.mean, *node.hdi))}{self.rate}"
+
+    def value(self, value: float, low: float, high: float) -> str:
+        """A value of the node in this unit, as exact as its interval allows; without the unit."""
+        return figure(self.convert(value), self.width(low, high))
+
+    def interval(self, low: float, high: float, finer: float = 1.0) -> str:
+        """The interval between two values of the node, in this unit.
+
+        Args:
+            low: One end.
+            high: The other.
+            finer: How many times as exact as usual its ends are.
+        """
+        width = self.width(low, high) / finer
+        first, last = (figure(end, width) for end in sorted(map(self.convert, (low, high))))
+        return _with(last if first == last else f"{first} to {last}", self.unit)
+
+    def quantity(self, value: float, low: float, high: float) -> str:
+        """A value of the node and its interval, in this unit; its ends are those of the demand."""
+        interval, said = self.interval(low, high), _with(self.value(value, low, high), self.unit)
+        return f"{said} or beyond" if interval == said else f"{said} ({interval})"
+
+    def width(self, low: float, high: float) -> float:
+        """The standard deviation, in this unit, of a 90 % interval between two values."""
+        return abs(self.convert(high) - self.convert(low)) / 3.3
 
     def full(self, node: NodeSummary) -> bool:
         """Whether the estimate is at or beyond what the hardest instance asks for."""
@@ -79,8 +107,7 @@ class Scale:
 
     def bounded(self, node: NodeSummary, side: str, bound: float) -> str:
         """Say what evidence from one side means: "finds goals up to at least 21 m away"."""
-        ends = [self.convert(end) for end in node.hdi]
-        value = figure(self.convert(bound), abs(ends[1] - ends[0]) / 3.3)
+        value = self.value(bound, *node.hdi)
         own = side if self.rising else "at most" if side == "at least" else "at least"
         missing = "failure" if side == "at least" else "success"
         return f"{self.fill(f'{own} {value}')}{self.rate} (no {missing} was seen)"
@@ -123,6 +150,18 @@ def scale_of(layout: Layout, index: int, features: Floats | None = None) -> Scal
     factor, unit = plain_unit(node.unit)
     phrase = f"has a {node.name} ({about}) of {{}}" if about else f"has a {node.name} of {{}}"
     return Scale(phrase, unit, lambda value: factor * value)
+
+
+def words_of(node: NodeSummary, scale: Scale, side: str | None, bound: float | None) -> NodeWords:
+    """Say a node's estimate, or the bound that evidence from one side gives, and its interval."""
+    if bound is not None and side:
+        estimate = scale.bounded(node, side, bound)
+    elif node.kind == "capability":
+        estimate = scale.read(node)
+    else:
+        estimate = _with(scale.value(node.mean, *node.hdi), scale.unit)
+    interval = scale.interval(*node.hdi)
+    return NodeWords(estimate.replace("-", "−"), interval.replace("-", "−"))
 
 
 def is_share(node: Latent) -> bool:

@@ -25,7 +25,7 @@ import sys
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import asdict
-from typing import Any, BinaryIO, Final, TypeAlias
+from typing import Any, BinaryIO, Final, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -50,6 +50,22 @@ with the reason."""
 
 _STDERR_KEPT: Final = 4000
 _SETTINGS: Final = ("seed", "chains", "draws", "tune", "target_accept", "sampler")
+
+
+class Fits(Protocol):
+    """What makes fits, on this machine or on another."""
+
+    async def start(self, *layouts: Layout, weighted: bool = False) -> None:
+        """Compile layouts in the background. See `Fitter.start`."""
+        ...
+
+    async def fit(self, request: FitRequest) -> FitResult:
+        """Fit. See `Fitter.fit`."""
+        ...
+
+    async def close(self) -> None:
+        """End what makes them; it may be called twice."""
+        ...
 
 
 class Fitter:

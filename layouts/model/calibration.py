@@ -67,7 +67,7 @@ class Calibration:
 
         Args:
             name: Name of the instance.
-            features: Its values of the layout's own features, NaN where missing.
+            features: Its values of the layout's own features, missing ones filled in.
         """
         known = self.by_name.get(name)
         if known is None or known.features != features_digest(features):

@@ -244,7 +244,9 @@ class Layout:
         if self.calibration is None:
             return row
         at = self.feature_names.index(EASINESS)
-        known = self.calibration.easiness(name, row[:at] + row[at + 1 :])
+        filled = np.array([row])
+        self._fill_missing(filled)  # as they were where the calibration was made
+        known = self.calibration.easiness(name, np.delete(filled[0], at).tolist())
         row[at] = math.nan if known is None else known
         return row
 

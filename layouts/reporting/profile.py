@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.inference.live import LivePosterior
@@ -16,6 +16,18 @@ Side: TypeAlias = Literal["at least", "at most"]
 
 VERSION: Final = 1
 """Version of the JSON; readers refuse newer ones."""
+
+
+class NodeWords(NamedTuple):
+    """A node's estimate as every reader sees it, on pages and in terminals.
+
+    Attributes:
+        estimate: What the estimate means, in metres or seconds where it can be read so.
+        interval: Its 90 % interval in the same unit.
+    """
+
+    estimate: str
+    interval: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +74,7 @@ class Profile:
         status: Status of each capability, for example "budget"; some may be absent.
         provenance: Further facts, JSON-ready: agent, battery, seed, versions, ...
         notes: What must be known beside the estimates, by node; some may be absent.
+        words: How the estimates are said to readers, by node; some may be absent.
         wider: What priors twice as wide would say, by node; some may be absent.
         predicts: Whether the layout predicts this agent, as `explaining.prediction` found it.
         misfits: While an alarm stands: where predictions fail, those with the most evidence first.
@@ -73,6 +86,7 @@ class Profile:
     status: Mapping[str, str] = field(default_factory=dict[str, str])
     provenance: Mapping[str, Any] = field(default_factory=dict[str, Any])
     notes: Mapping[str, NodeNote] = field(default_factory=dict[str, NodeNote])
+    words: Mapping[str, NodeWords] = field(default_factory=dict[str, NodeWords])
     wider: Mapping[str, WiderPrior] = field(default_factory=dict[str, WiderPrior])
     predicts: Mapping[str, Any] | None = None
     misfits: Sequence[Mapping[str, Any]] = ()
@@ -135,6 +149,7 @@ class Profile:
                 "contraction": 1.0 - node.sd / priors[node.name].sd,
                 "side": self.notes.get(node.name, none).side,
                 "bound": self.notes.get(node.name, none).bound,
+                "words": _words_dict(self.words.get(node.name)),
                 "note": self.notes.get(node.name, none).text,
                 "wider_prior": _wider_dict(self.wider.get(node.name)),
                 "status": self.status.get(node.name),
@@ -145,6 +160,10 @@ class Profile:
     def to_json(self) -> str:
         """Convert to JSON text, indented by two spaces."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _words_dict(words: NodeWords | None) -> dict[str, str] | None:
+    return None if words is None else words._asdict()
 
 
 def _wider_dict(wider: WiderPrior | None) -> dict[str, Any] | None:

@@ -231,7 +231,7 @@ def scales_of(layout: Layout) -> tuple[Scale, ...]:
     latents = layout.latents
     z = rng(0, "scales", 0).standard_normal((_AGENTS, len(latents)))
     z = np.vstack([z, -z])  # so that neither side is easier by chance
-    agents = np.stack([one.prior.from_standard(z[:, i]) for i, one in enumerate(latents)], 1)
+    agents = layout.from_standard(z)
     found = dict[str, Scale]()
     usual = [(one.low + one.high) / 2 for one in layout.features]
     for name in layout.gates:

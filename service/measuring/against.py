@@ -6,8 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-import numpy as np
-
 from animalcat.layouts.adaptive.paired import DECISIVE, Paired, compare, e_value
 from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.service.errors import Code, ServiceError
@@ -15,7 +13,7 @@ from animalcat.service.model import Episode, Opponent, Outcome, Session, Session
 
 
 def facing(spec: SessionSpec, other: Session, attempts: Iterable[Episode]) -> Opponent:
-    """Return the outcomes that a session is to be compared with.
+    """Return the outcomes that a session is to be compared with, in the order played.
 
     Of an arena that the other agent played more than once, its first outcome counts.
 
@@ -48,7 +46,7 @@ def facing(spec: SessionSpec, other: Session, attempts: Iterable[Episode]) -> Op
             "the other session says which arenas are played; leave out generate, order and repeats",
         )
     outcomes: dict[str, float] = {}
-    for episode in attempts:
+    for episode in sorted(attempts, key=lambda one: (one.number, one.attempt)):
         if episode.counts and episode.decision.made is None:
             success = float(episode.outcome is Outcome.SUCCESS)
             outcomes.setdefault(episode.decision.instance, success)
@@ -58,8 +56,11 @@ def facing(spec: SessionSpec, other: Session, attempts: Iterable[Episode]) -> Op
 def compared(spec: SessionSpec, opponent: Opponent, covered: Sequence[str]) -> SessionSpec:
     """Return the specification of a session that plays what its opponent has played.
 
-    The arenas come in random order. The session ends when the agents are told apart, when every
-    common arena is played, or when its budget is used up, and for no other reason.
+    The arenas come in the order in which the opponent played them. An arena was then chosen by
+    earlier outcomes alone, so a pair of equal agents is a fair bet, also where the opponent's
+    arenas and their number depended on its outcomes. In another order, outcomes that are still to
+    come have a say in which arenas there are. The session ends when the agents are told apart, when
+    every common arena is played, or when its budget is used up, and for no other reason.
 
     Args:
         spec: The specification that was asked for.
@@ -69,18 +70,18 @@ def compared(spec: SessionSpec, opponent: Opponent, covered: Sequence[str]) -> S
     Raises:
         ServiceError: No arena is left.
     """
-    common = sorted(set(opponent.outcomes) & set(covered))
+    known = set(covered)
+    common = [name for name in opponent.outcomes if name in known]
     if not common:
         raise ServiceError(
             Code.INVALID_REQUEST,
             f"against {opponent.session}: it has no finished episode of an arena that this layout "
             "covers; let it play first, or choose another session or layout",
         )
-    order = np.random.default_rng(spec.seed).permutation(common).tolist()
     return replace(
         spec,
         against=replace(opponent, outcomes={name: opponent.outcomes[name] for name in common}),
-        policy=replace(spec.policy, order=tuple(order)),
+        policy=replace(spec.policy, order=tuple(common)),
         stop=StoppingRule(
             min(spec.stop.max_episodes, len(common)),
             target_sd=0.0,

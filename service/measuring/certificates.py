@@ -14,7 +14,7 @@ import numpy as np
 from animalcat.layouts.adaptive.learner import Data, Floats, Learner
 from animalcat.layouts.inference.certificate import Certificate, certify
 from animalcat.layouts.inference.fit import FitError, FitInterruptedError, FitRequest, FitResult
-from animalcat.layouts.inference.fitter import Fitter
+from animalcat.layouts.inference.fitter import Fits
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.spec import Layout
@@ -69,7 +69,7 @@ class Certifier:
         learner: Learner,
         think: OneAtATime,
         store: SessionStore,
-        fitter: Fitter,
+        fitter: Fits,
         data: Path,
     ) -> None:
         self._session = session
@@ -174,7 +174,7 @@ class Certifier:
             await self._think(self._learner.reseed, loaded, n)
 
 
-async def fit_again(fitter: Fitter, request: FitRequest) -> FitResult:
+async def fit_again(fitter: Fits, request: FitRequest) -> FitResult:
     """Run a fit, up to `ATTEMPTS` times if the machine interrupts it.
 
     Raises:

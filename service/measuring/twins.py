@@ -38,6 +38,8 @@ NEAR: Final = 3.0
 """By how many times what may differ the demands of a family's arena may be off, before a variation
 is taken in its place."""
 
+_STRATA: Final = 100
+"""Most strata of recipes' entries that are kept."""
 AnyStratum: TypeAlias = Stratum | PolarStratum
 _strata: dict[tuple[str, str, str, str], AnyStratum] = {}
 """What twins of recipes' instances are drawn from, by battery, entry, paradigm and control."""
@@ -226,6 +228,8 @@ class Twins:
         if origin is not None and entry is not None:
             key = self._battery.digest, entry.name, origin.paradigm, origin.control
             if key not in _strata:
+                for oldest in list(_strata)[: len(_strata) + 1 - _STRATA]:
+                    _strata.pop(oldest, None)  # another thread may have been quicker
                 _strata[key] = _stratum(entry.family, origin.paradigm, origin.control)
             return _strata[key]
         source = source_of(instance)

@@ -142,10 +142,9 @@ class Replayed:
         try:
             while not self._closed and self._draw_next():
                 pass
-            self._over = True
         except Exception as error:  # noqa: BLE001 - the page says it
-            self._over = True
             self._failed = f"drawing stopped at step {len(self._pictures)}: {error}"
+        self._over = True  # last: who sees it over asks no more, and must know why it stopped
 
     def _draw_next(self) -> bool:
         """Draw one step more; False where there is none."""

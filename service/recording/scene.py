@@ -21,7 +21,7 @@ from animalcat.envs.sim.scene import Shape
 from animalcat.envs.state import AGENT, Column
 from animalcat.envs.types import PHYSICS_STEP, EndedBy, RaySpec, Step
 from animalcat.service.recording.about import NOTABLE, ZONES, colour_of
-from animalcat.service.recording.reader import Recording
+from animalcat.service.recording.reader import Recording, RecordingError
 from animalcat.service.recording.verify import seen_again
 from animalcat.v1 import results_pb2
 from animalcat.wire import ended_by_from_proto, spec_from_proto
@@ -128,9 +128,12 @@ def moments(recording: Recording, resolution: int = 84, backend: str = "") -> It
 
     Raises:
         ArenaError: The recorded arena cannot be built.
+        RecordingError: No step is recorded.
         ValueError: The backend is unknown here, the resolution is out of range, or a step does not
             hold what the header says.
     """
+    if not recording.steps:
+        raise RecordingError("no step is recorded, so there is nothing to show")
     spec = spec_from_proto(recording.header.observation_spec)
     period = spec.decision_period * PHYSICS_STEP
     shape = spec.camera.shape if spec.camera is not None and recording.header.pixels else None

@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Final
 
+import numpy as np
+
 from animalcat.layouts.checking.compare import NodeDifference, Posterior, node_differences, ranking
-from animalcat.layouts.explaining.wording import figure, percent
+from animalcat.layouts.explaining.wording import Scale, figure, percent, scale_of
 from animalcat.plots.results import Results
 from animalcat.plots.style import plain_unit
 from animalcat.service.reporting.session_report import (
@@ -17,7 +19,6 @@ from animalcat.service.reporting.session_report import (
     node_rows,
     observation_words,
     played_on,
-    scales_of,
 )
 
 Row = Mapping[str, Any]
@@ -77,6 +78,7 @@ class Compared:
         posteriors: Draws of the nodes that they share, one an agent.
         profiles: Their profiles with these nodes alone, by agent.
         rows: How each node of each agent is read: by node, then by agent.
+        scales: How the values of a node are read, for all agents alike.
     """
 
     results: Mapping[str, Results]
@@ -84,6 +86,7 @@ class Compared:
     posteriors: Sequence[Posterior]
     profiles: Mapping[str, Row]
     rows: Mapping[str, Mapping[str, NodeRow]]
+    scales: Mapping[str, Scale]
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -152,6 +155,7 @@ def compared(results: Mapping[str, Results], *, mixed: bool = False) -> Compared
     profiles: dict[str, Row] = {}
     posteriors: list[Posterior] = []
     rows: dict[str, dict[str, NodeRow]] = {node: {} for node in shared}
+    scales = _scales(results, shared)
     for name, one in results.items():
         own = Posterior.of_fit(name, one.fitted)
         if not one_layout:
@@ -167,10 +171,25 @@ def compared(results: Mapping[str, Results], *, mixed: bool = False) -> Compared
             "layout": layout if one_layout else {**layout, "digest": MIXED},
             "nodes": {node: one.profile["nodes"][node] for node in shared},
         }
-        known = node_rows(profiles[name]["nodes"], one.fitted.layout.latents, scales_of(one.fitted))
-        for row in known:
+        latents = [latent for latent in one.fitted.layout.latents if latent.name in scales]
+        read = [scales[latent.name] for latent in latents]
+        for row in node_rows(profiles[name]["nodes"], latents, read):
             rows[row.name][name] = row
-    return Compared(results, found, posteriors, profiles, rows)
+    return Compared(results, found, posteriors, profiles, rows, scales)
+
+
+def _scales(results: Mapping[str, Results], nodes: Sequence[str]) -> dict[str, Scale]:
+    """How nodes are read, by the layout of the first agent and by what all of them played."""
+    layout = next(iter(results.values())).fitted.layout
+    played = [
+        one.fitted.data.features
+        for one in results.values()
+        if one.fitted.data is not None
+        and one.fitted.layout.feature_names == layout.feature_names
+        and len(one.fitted.data.features)
+    ]
+    features = np.concatenate(played) if played else None
+    return {node: scale_of(layout, layout.latent_names.index(node), features) for node in nodes}
 
 
 def differing(profiles: Mapping[str, Row]) -> list[Difference]:

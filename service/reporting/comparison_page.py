@@ -9,6 +9,7 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from animalcat import plots
+from animalcat.layouts.adaptive.paired import compare_each
 from animalcat.plots.agents import node_comparison
 from animalcat.plots.inline import inline_svg
 from animalcat.plots.readings import Reading
@@ -24,6 +25,7 @@ def comparison_page(
     title: str,
     intro: Sequence[str] = (),
     common: Mapping[str, Sequence[bool | None]] | None = None,
+    against: str = "",
 ) -> str:
     """Make the page of a comparison.
 
@@ -32,6 +34,7 @@ def comparison_page(
         title: Its title.
         intro: Sentences below the title.
         common: Whether each agent passed the arenas that all play; None: not played yet.
+        against: The agent with which the others are compared on these; empty for none.
 
     Returns:
         An HTML document.
@@ -69,6 +72,8 @@ def comparison_page(
             differences=known.differences,
             agents=[_agent(name, one.profile) for name, one in known.results.items()],
             common=common or {},
+            against=against,
+            paired=compare_each(common, against) if common and against else {},
             nodes=[one for one in nodes if one],
             wide=[one for one in wide if one],
             success=[one for one in success if one],
@@ -98,10 +103,8 @@ class _Pictures:
 
 
 def _nodes(known: Compared) -> Iterator[tuple[Callable[[], Figure], str]]:
-    first = next(iter(known.results.values())).fitted
-    scales = dict(zip(first.layout.latent_names, told.scales_of(first), strict=True))
     for node in known.nodes:
-        reading = Reading(node, scales[node])
+        reading = Reading(node, known.scales[node])
         said = "; ".join(f"{name} {row.interval}" for name, row in known.rows[node].items())
         yield (
             lambda node=node, reading=reading: node_comparison(

@@ -10,9 +10,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from animalcat.layouts.checking.scores import murphy
+from animalcat.layouts.explaining.wording import percent
 from animalcat.layouts.inference.fit import FitResult
+from animalcat.layouts.model.nodes import Beta
 from animalcat.plots import posterior, prediction
 from animalcat.plots.graph import graph
+from animalcat.plots.style import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,10 +78,16 @@ def _course(fitted: FitResult, told: Mapping[str, str]) -> Iterator[Drawn]:
         yield _drawn(
             "course",
             lambda name=name: posterior.trajectory(fitted, nodes=[name], course=course, key=False),
-            f"Estimate of {name} with its 90 % interval over {len(widths) - 1} episodes: the "
-            f"interval narrows to {widths[-1] / widths[0]:.0%} of its first width. "
-            f"{told.get(name, '')}",
+            f"Estimate of {name} with its 90 % interval over {len(widths) - 1} episodes: "
+            f"{_narrowed(widths)}. {told.get(name, '')}",
         )
+
+
+def _narrowed(widths: Floats) -> str:
+    if len(widths) < 2 or not widths[0]:
+        return "nothing was played yet"
+    share = widths[-1] / widths[0]
+    return f"at the end the interval is {percent(share)} as wide as at the start"
 
 
 def _demands(fitted: FitResult) -> Iterator[Drawn]:
@@ -87,11 +96,12 @@ def _demands(fitted: FitResult) -> Iterator[Drawn]:
     except ValueError as error:
         yield from (Drawn(part, None, str(error)) for part in ("demands", "grids", "coverage"))
         return
+    what = "Score" if scores(fitted) else "Success"
     for name in main:
         yield _drawn(
             "demands",
             lambda name=name: prediction.characteristic(fitted, demands=[name], key=False),
-            f"Success by {name}: the curve that the layout predicts with its 90 % band, and "
+            f"{what} by {name}: the curve that the layout predicts with its 90 % band, and "
             f"{_passed_by(fitted, name)}.",
         )
     for pair in list(combinations(main[:3], 2))[:GRIDS]:
@@ -99,7 +109,7 @@ def _demands(fitted: FitResult) -> Iterator[Drawn]:
             yield _drawn(
                 "grids",
                 lambda pair=pair, part=part: prediction.grid(fitted, pair, parts=[part]),
-                f"Success {part} on a grid of {pair[0]} and {pair[1]}; the cells have their "
+                f"{what} {part} on a grid of {pair[0]} and {pair[1]}; the cells have their "
                 f"{'shares' if part == 'predicted' else 'counts'} written in them.",
             )
     for name in fitted.layout.feature_names:
@@ -111,6 +121,11 @@ def _demands(fitted: FitResult) -> Iterator[Drawn]:
         )
 
 
+def scores(fitted: FitResult) -> bool:
+    """Whether the first outcome of the layout is a score from 0 to 1."""
+    return isinstance(fitted.layout.outcomes[0].likelihood, Beta)
+
+
 def _drawn(part: str, draw: Callable[[], Figure], alt: str) -> Drawn:
     try:
         return Drawn(part, draw(), alt)
@@ -119,17 +134,26 @@ def _drawn(part: str, draw: Callable[[], Figure], alt: str) -> Drawn:
 
 
 def _passed_by(fitted: FitResult, demand: str) -> str:
-    """How many episodes were passed in the lower and upper half of a demand's values."""
+    """How many episodes were passed, or the mean score, in both halves of a demand's values."""
     data: Any = fitted.data
     values = data.features[:, fitted.layout.feature_names.index(demand)]
     passed = data.outcomes.reshape(len(values), -1)[:, 0]
+    values, passed = values[np.isfinite(passed)], passed[np.isfinite(passed)]
+
+    def said(some: Floats) -> str:
+        if scores(fitted):
+            return f"a mean score of {some.mean():.2f} in {len(some)} episodes"
+        return f"{some.sum():.0f} of {len(some)} episodes passed"
+
     if np.ptp(values) == 0.0:
-        return f"{np.nansum(passed):.0f} of {len(values)} episodes passed, all at {values[0]:g}"
+        return f"{said(passed)}, all at {values[0]:g}"
     middle = float(np.median(values))
-    low = values <= middle if (values > middle).any() else values < middle
+    above = bool((values > middle).any())
+    low = values <= middle if above else values < middle
+    ends = ("up to", "above") if above else ("below", "from")
     return " and ".join(
-        f"{np.nansum(passed[rows]):.0f} of {rows.sum()} episodes passed {words} {middle:g}"
-        for rows, words in ((low, "up to"), (~low, "above"))
+        f"{said(passed[rows])} {words} {middle:g}"
+        for rows, words in ((low, ends[0]), (~low, ends[1]))
     )
 
 

@@ -9,12 +9,13 @@ import numpy as np
 from markupsafe import Markup
 
 from animalcat.layouts.inference.fit import FitResult
+from animalcat.layouts.inference.summary import HDI_SHARE
 from animalcat.outcomes import outcomes_frame
 from animalcat.plots.inline import inline_svg
 from animalcat.service.measuring.profile_words import warnings
 from animalcat.service.reporting import session_report as told
 from animalcat.service.reporting.maps import arena_map
-from animalcat.service.reporting.session_figures import session_figures
+from animalcat.service.reporting.session_figures import scores, session_figures
 from animalcat.service.reporting.templates import templates
 
 Row = Mapping[str, Any]
@@ -81,9 +82,10 @@ def session_page(
         kinds=told.kinds_words(verdict),
         nodes=nodes,
         statuses={row.status: row.means for row in nodes if row.means},
-        interval=f"{100 * float(profile.get('hdi_share', 0.9)):g} % interval",
+        interval=f"{100 * float(profile.get('hdi_share', HDI_SHARE)):g} % interval",
         again=_second_reading(profile, fitted, scales),
         figures=figures,
+        scores=scores(fitted),
         missing=missing,
         strip=episodes,
         constant=_constant(fitted),

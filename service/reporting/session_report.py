@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from animalcat.layouts.checking.scores import auc, murphy
-from animalcat.layouts.explaining.wording import Scale, figure, percent, scale_of
+from animalcat.layouts.explaining.wording import WIDER, Scale, figure, percent, scale_of, words_of
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.nodes import Latent
@@ -37,7 +37,14 @@ _ENDED: Final[Mapping[str, str]] = {
     "time_limit": "ran out of time",
     "fault": "the simulator failed",
 }
-_MARKS: Final[Mapping[str, str]] = {"success": "●", "failure": "×", "void": "○", "fault": "!"}
+_MARKS: Final[Mapping[str, str]] = {
+    "success": "●",
+    "failure": "×",
+    "void": "○",
+    "fault": "!",
+    "invalid": "⊘",
+}
+"""Outcomes as signs, for readers without colour."""
 
 
 @dataclass(frozen=True)
@@ -106,12 +113,8 @@ def _node_row(node: Row, latent: Latent, scale: Scale) -> NodeRow:
     summary = NodeSummary(
         latent.name, latent.kind, latent.unit, node["mean"], node["sd"], (low, high), 0.0
     )
-    bound, side = node.get("bound"), node.get("side")
-    reading = scale.say(summary).split(" (90 %")[0]
-    if bound is not None and side:
-        reading = scale.bounded(summary, side, bound)
-    if latent.kind != "capability":
-        reading = _quantity(scale.convert(node["mean"]), _width(scale, low, high), scale.unit)
+    notes = str(node.get("note") or "").split("; ")
+    words = words_of(summary, scale, node.get("side"), node.get("bound"))
     before = (
         float(latent.prior.from_standard(np.array([-_TAIL]))[0]),
         float(latent.prior.from_standard(np.array([_TAIL]))[0]),
@@ -123,9 +126,9 @@ def _node_row(node: Row, latent: Latent, scale: Scale) -> NodeRow:
     return NodeRow(
         name=latent.name,
         about=": ".join(filter(None, (latent.kind, latent.about))),
-        reading=reading,
-        interval=_interval(scale, low, high),
-        prior=_interval(scale, *before, finer=10.0),
+        reading=words.estimate,
+        interval=words.interval,
+        prior=_minus(scale.interval(*before, finer=10.0)),
         raw=_minus(
             f"{figure(node['mean'], digits)} ± {figure(node['sd'], digits / 10)} "
             f"({figure(low, digits)} to {figure(high, digits)}){unit}"
@@ -133,7 +136,7 @@ def _node_row(node: Row, latent: Latent, scale: Scale) -> NodeRow:
         contraction=percent(narrowed).replace("-", "−"),
         status=status,
         means=STATUS_MEANS.get(status, ""),
-        note=str(node.get("note") or ""),
+        note="; ".join(part for part in notes if part not in words.estimate and WIDER not in part),
         bar=_bar(node, latent, scale, before),
         wider=_wider(node, scale),
     )
@@ -204,21 +207,7 @@ def _wider(node: Row, scale: Scale) -> str:
     if not wider:
         return ""
     low, high = wider["hdi"]
-    value = _quantity(scale.convert(wider["mean"]), _width(scale, low, high), scale.unit)
-    return f"with priors twice as wide: {value} ({_interval(scale, low, high)})"
-
-
-def _width(scale: Scale, low: float, high: float) -> float:
-    return abs(scale.convert(high) - scale.convert(low)) / 3.3
-
-
-def _interval(scale: Scale, low: float, high: float, finer: float = 1.0) -> str:
-    ends = sorted(scale.convert(end) for end in (low, high))
-    width = (ends[1] - ends[0]) / 3.3 / finer
-    first, last = (figure(end, width) for end in ends)
-    if first == last:
-        return _minus(f"{last} {scale.unit}".rstrip())
-    return _minus(f"{first} to {last} {scale.unit}".rstrip())
+    return _minus(f"{WIDER}: {scale.quantity(wider['mean'], low, high)}")
 
 
 def _quantity(value: float, width: float, unit: str) -> str:
@@ -305,7 +294,7 @@ def _episode_row(
         why=why,
         predicted="" if predicted is None else percent(predicted),
         outcome=outcome,
-        mark=_MARKS.get(outcome, "?"),
+        mark=_MARKS.get(outcome, "·"),
         ended=", ".join(filter(None, facts)),
         command=f"animalcat episode replay {session} {row['episode']}",
     )

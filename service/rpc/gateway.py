@@ -7,11 +7,13 @@ import math
 from asyncio import Future
 from collections.abc import Coroutine
 from typing import Any, Final, NoReturn, TypeAlias
+from urllib.parse import unquote
 
 import grpc
 
 from animalcat import names
 from animalcat.envs.types import EndedBy, ObservationSpec, Step
+from animalcat.networks import parse_networks, within
 from animalcat.protocol import PROTOCOL, refusal, version
 from animalcat.service.access.callers import present
 from animalcat.service.access.gate import Gate
@@ -27,6 +29,8 @@ Stream: TypeAlias = grpc.aio.ServicerContext[
     gateway_pb2.EvaluateRequest, gateway_pb2.EvaluateResponse
 ]
 
+ANYWHERE: Final = "0.0.0.0"
+"""Stands for the address of whichever machine the worker is on."""
 _LOOPBACK: Final = ("ipv4:127.", "ipv6:[::1]:", "ipv6:%5B::1%5D:")
 """Beginnings of the addresses of peers on this machine, as gRPC writes them."""
 HELLO_SECONDS: Final = 30.0
@@ -61,7 +65,13 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
     """Servicer to which agents connect."""
 
     def __init__(
-        self, engines: Engines, gate: Gate, *, direct: bool = True, folder: str = ""
+        self,
+        engines: Engines,
+        gate: Gate,
+        *,
+        direct: bool = True,
+        folder: str = "",
+        networks: str = "",
     ) -> None:
         """Serve the sessions of these engines.
 
@@ -71,11 +81,13 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
             direct: Whether agents may play with the workers that simulate, where they can reach
                 them.
             folder: Where unix sockets may be for agents that came by one; empty for nowhere.
+            networks: Networks whose agents may play with workers of other machines.
         """
         self._engines = engines
         self._gate = gate
         self._direct = direct
         self._folder = folder
+        self._networks = parse_networks(networks)
 
     # The stub of the generated code knows generators only; gRPC takes coroutines as well.
     async def Evaluate(  # noqa: N802  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -108,12 +120,17 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
         """Return where a worker may listen for the agent; empty if it may not.
 
         Workers listen at the loopback address or at unix sockets alone, so only agents of this
-        machine reach them.
+        machine reach them; but those of a cluster, in networks that the settings trust.
         """
         if self._direct and stream.peer().startswith(_LOOPBACK):
             return "127.0.0.1"
         if self._direct and self._folder and stream.peer().startswith("unix:"):
             return f"unix:{self._folder}"
+        family, _, caller = stream.peer().partition(":")
+        if self._direct and family in ("ipv4", "ipv6"):
+            host = unquote(caller).rpartition(":")[0]
+            if within(host, self._networks):
+                return ANYWHERE
         return ""
 
     async def _session_of(self, hello: gateway_pb2.Hello) -> str:

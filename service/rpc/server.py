@@ -9,7 +9,7 @@ import secrets
 import signal
 import socket
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +19,7 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from animalcat.layouts.inference.fitter import Fitter
+from animalcat.layouts.inference.fitter import Fits, Fitter
 from animalcat.service.access.certificates import self_signed
 from animalcat.service.access.gate import AccessInterceptor, Gate
 from animalcat.service.campaigns.conductor import Conductors
@@ -119,14 +119,14 @@ def utc_now() -> datetime:
 
 @asynccontextmanager
 async def create_server(
-    settings: Settings, clock: Callable[[], datetime] = utc_now, fitter: Fitter | None = None
+    settings: Settings, clock: Callable[[], datetime] = utc_now, fitter: Fits | None = None
 ) -> AsyncGenerator[RunningServer]:
     """Serve a data directory; leaving the block lets every agent go and stores what is open.
 
     Args:
         settings: Where to listen, and which directory to serve.
         clock: Returns the current time, for creation times.
-        fitter: Runs NUTS and stays open afterwards; None for one of the server's own.
+        fitter: Runs NUTS and stays open afterwards; None for what the engine of the settings has.
 
     Yields:
         The server, once it answers calls.
@@ -137,6 +137,7 @@ async def create_server(
         DirectoryInUseError: Another server uses the directory.
         PortInUseError: The server cannot listen at its address.
         StoreTooNewError: A newer version wrote the directory.
+        ClusterError: The Ray cluster of the settings cannot be used.
     """
     check_exposure(settings.host, credentials=settings.tls)
     check_tls(settings)
@@ -148,16 +149,11 @@ async def create_server(
         claims = store.claims(settings.claim_seconds) if settings.store else None
         if not settings.store:
             await asyncio.to_thread(_nobody_plays, store)
-        runs_nuts = fitter or Fitter(settings.fit_patience.outlast)
-        parts = Parts(
-            store,
-            settings.home,
-            Workers(settings.allowed_builds, settings.worker_patience),
-            runs_nuts,
-            EventBus(),
-            versions(),
-            claims=claims,
-        )
+        here = versions()
+        workers, fits = await _engine(settings, here)
+        # Nodes of a cluster know the directory by its absolute path.
+        home = settings.home if settings.engine == "local" else settings.home.absolute()
+        parts = Parts(store, home, workers, fitter or fits, EventBus(), here, claims=claims)
         engines = Engines(parts)
         conductors = Conductors(engines)
         operations = await asyncio.to_thread(
@@ -178,7 +174,13 @@ async def create_server(
             doors += [server, _empty_server(settings, gate, limits, metrics, open_to_machine=False)]
             doors[1].add_insecure_port(local.address)
             calls = AccessCalls(engines, gate.tickets, local.address, settings.home)
-            gateway = Gateway(engines, gate, direct=settings.direct, folder=str(local.folder))
+            gateway = Gateway(
+                engines,
+                gate,
+                direct=settings.direct,
+                folder=str(local.folder),
+                networks=settings.direct_networks if settings.engine == "ray" else "",
+            )
             checks = await _add_services(
                 doors, settings, engines, conductors, operations, gateway, calls, clock
             )
@@ -214,12 +216,21 @@ async def create_server(
             await engines.close()
             await asyncio.gather(*(door.stop(GRACE_SECONDS) for door in doors))
             local.close()
-            if fitter is None:
-                await runs_nuts.close()
+            await fits.close()
             await asyncio.to_thread(store.close)
     finally:
         if lock is not None:
             lock.release()
+
+
+async def _engine(settings: Settings, here: Mapping[str, str]) -> tuple[Workers, Fits]:
+    """What starts simulators and fits."""
+    if settings.engine == "local":
+        fits = Fitter(settings.fit_patience.outlast)
+        return Workers(settings.allowed_builds, settings.worker_patience), fits
+    from animalcat.service.cluster.pools import engine
+
+    return await engine(settings, settings.home.absolute(), here)
 
 
 def _open_store(settings: Settings, name: str) -> SqlStore:

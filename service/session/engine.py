@@ -6,7 +6,7 @@ import asyncio
 import logging
 from typing import Any
 
-from animalcat.envs.worker_client import WorkerClient, WorkerFault
+from animalcat.envs.worker_client import Worker, WorkerFault
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import Code, ServiceError
@@ -208,15 +208,15 @@ class SessionEngine:
             finally:
                 await self._parts.workers.give_back(worker)
 
-    async def _play(self, link: AgentLink, worker: WorkerClient) -> Session:
+    async def _play(self, link: AgentLink, worker: Worker) -> Session:
         """Play one episode after another, then end the session."""
         await self._schedule.load()
-        await worker.open()
+        await link.idle(worker.open())  # on a cluster it may have to wait for room
         self._ending.warm()
         await link.welcome(self.session)
         await self._seats.begin()
         try:
-            while (episode := await self._schedule.next(link)) is not None:
+            while (episode := await self._next(link, worker)) is not None:
                 await self._play_episode(episode, link, worker)
         except AgentLeftError as left:  # the agent that played the last episode may leave at once
             if left.cause is Cause.CANCELLED or self._stopping:
@@ -225,13 +225,17 @@ class SessionEngine:
                 raise
         return await self._ending.finish()
 
-    async def _play_episode(self, episode: Episode, link: AgentLink, worker: WorkerClient) -> None:
+    async def _next(self, link: AgentLink, worker: Worker) -> Episode | None:
+        worker.rest()  # it may be long before the session may begin another
+        return await self._schedule.next(link)
+
+    async def _play_episode(self, episode: Episode, link: AgentLink, worker: Worker) -> None:
         """Play an attempt and store how it ended, and only then tell the agent."""
         with about(episode=episode.number, attempt=episode.attempt):
             log.info("the episode begins")
             await self._play_and_keep(episode, link, worker)
 
-    async def _play_and_keep(self, episode: Episode, link: AgentLink, worker: WorkerClient) -> None:
+    async def _play_and_keep(self, episode: Episode, link: AgentLink, worker: Worker) -> None:
         try:
             finished, played = await play_attempt(
                 episode,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from animalcat.layouts.inference.fitter import Fitter
+from animalcat.layouts.inference.fitter import Fits
 from animalcat.service.session.events import EventBus
 from animalcat.service.session.workers import Workers
 from animalcat.service.storage.base import SessionStore
@@ -21,8 +21,8 @@ class Parts:
     Attributes:
         store: Keeps the records.
         data: The data directory.
-        workers: Lends the processes that play arenas.
-        fitter: The process that runs NUTS.
+        workers: Lends what plays arenas.
+        fitter: Runs NUTS.
         bus: Tells watchers of changes.
         versions: Version by package, of every package that could change a result.
         monotonic: Clock in seconds, for measuring how long an attempt took.
@@ -32,7 +32,7 @@ class Parts:
     store: SessionStore
     data: Path
     workers: Workers
-    fitter: Fitter
+    fitter: Fits
     bus: EventBus
     versions: Mapping[str, str]
     monotonic: Callable[[], float] = time.monotonic

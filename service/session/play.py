@@ -12,7 +12,7 @@ from typing import Final
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.outcome import EpisodeMonitor
 from animalcat.envs.types import EndedBy, Phase, Step
-from animalcat.envs.worker_client import WorkerClient, WorkerFault
+from animalcat.envs.worker_client import Worker, WorkerFault
 from animalcat.layouts.inference.randomness import rng
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.converters import episode_header
@@ -93,7 +93,7 @@ async def play_attempt(
     battery: Battery,
     parts: Parts,
     link: AgentLink,
-    worker: WorkerClient,
+    worker: Worker,
     *,
     second_chance: bool,
 ) -> tuple[Episode, Playthrough]:
@@ -194,18 +194,20 @@ def judge(played: Playthrough, decision_period: int, *, second_chance: bool) -> 
 async def _play(
     played: Playthrough,
     link: AgentLink,
-    worker: WorkerClient,
+    worker: Worker,
     recorder: EpisodeRecorder,
     opening: EpisodeOpening,
     arena_yaml: str,
     seed: int,
 ) -> None:
+    await link.idle(worker.open())  # where it was lost or gave way, it may have to wait for room
     step = await worker.load(arena_yaml, seed)
     played.last = step
     recorder.step(step, None)
-    if not link.direct_place:
+    place = worker.place_for(link.direct_place)
+    if not place:
         await link.begin(opening, step, None)
-    elif await _offer(played, link, worker, recorder, opening, step):
+    elif await _offer(played, link, worker, recorder, opening, step, place):
         return
     await _relay(played, link, worker, recorder)
 
@@ -213,10 +215,11 @@ async def _play(
 async def _offer(
     played: Playthrough,
     link: AgentLink,
-    worker: WorkerClient,
+    worker: Worker,
     recorder: EpisodeRecorder,
     opening: EpisodeOpening,
     first: Step,
+    place: str,
 ) -> bool:
     """Open the episode, and let the agent play it with the worker, as far as it likes.
 
@@ -224,7 +227,7 @@ async def _offer(
         Whether the episode is over; if not, the agent goes on over its link.
     """
     ticket = secrets.token_bytes(TICKET_BYTES)
-    terms = Terms(ticket.hex(), link.timeout, recorder.unfinished, link.direct_place)
+    terms = Terms(ticket.hex(), link.timeout, recorder.unfinished, place)
     address = await worker.offer(terms.to_json())
     playing = asyncio.ensure_future(worker.played(link.timeout))
     left: AgentLeftError | None = None
@@ -265,7 +268,7 @@ async def _offer(
 
 
 async def _relay(
-    played: Playthrough, link: AgentLink, worker: WorkerClient, recorder: EpisodeRecorder
+    played: Playthrough, link: AgentLink, worker: Worker, recorder: EpisodeRecorder
 ) -> None:
     """Carry an episode's actions and observations between agent and worker, to its end."""
     batch = BATCH if worker.spec.camera is None else BATCH // 10

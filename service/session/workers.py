@@ -4,21 +4,37 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from animalcat.envs.backends import AUTOMATIC, unity_build
 from animalcat.envs.patience import Patience
 from animalcat.envs.types import ObservationSpec
-from animalcat.envs.worker_client import WorkerClient
+from animalcat.envs.worker_client import Worker, WorkerClient
 from animalcat.service.errors import Code, ServiceError
 
 KEPT: Final = 2
 """Number of idle workers that are kept, because starting one takes seconds."""
 COMMAND: Final = (sys.executable, "-P", "-m", "animalcat.service.session.direct")
 """The program of a worker: one that agents may play with directly."""
+
+
+class Placement(NamedTuple):
+    """Where workers are.
+
+    Attributes:
+        engine: Who starts them: "local" or "ray".
+        placed: Number of workers by the address of their machine.
+        waiting: Number of workers that wait for room.
+        most: Most workers at once; 0 for no limit of their own.
+    """
+
+    engine: str
+    placed: Mapping[str, int]
+    waiting: int
+    most: int
 
 
 class Workers:
@@ -39,7 +55,8 @@ class Workers:
         """
         self._allowed_builds = tuple(allowed_builds)
         self._patience = patience
-        self._idle: list[WorkerClient] = []
+        self._idle: list[Worker] = []
+        self._lent = 0
 
     def check(self, backend: str) -> None:
         """Check that a backend exists and that this server may run it.
@@ -65,7 +82,7 @@ class Workers:
                 f"build that {AUTOMATIC} stands for: animalcat unity setup --build {build}",
             )
 
-    async def take(self, backend: str, spec: ObservationSpec) -> WorkerClient:
+    async def take(self, backend: str, spec: ObservationSpec) -> Worker:
         """Lend a worker for a backend; its process starts at its first load at the latest.
 
         Args:
@@ -79,15 +96,26 @@ class Workers:
         for worker in self._idle:
             if (worker.backend, worker.spec) == (backend, spec):
                 self._idle.remove(worker)
+                self._lent += 1
                 return worker
+        self._lent += 1
+        return self.make(backend, spec)
+
+    def make(self, backend: str, spec: ObservationSpec) -> Worker:
+        """Describe a worker; nothing is started."""
         return WorkerClient(backend, spec, command=COMMAND, patience=self._patience)
 
-    async def give_back(self, worker: WorkerClient) -> None:
+    def placement(self) -> Placement:
+        """How many workers run where, and how many wait."""
+        return Placement("local", {"this machine": self._lent + len(self._idle)}, 0, 0)
+
+    async def give_back(self, worker: Worker) -> None:
         """Keep a worker for the next session, or end it.
 
         A worker that drives Unity builds is always ended: it holds one or two of them, about a
         gigabyte of memory.
         """
+        self._lent -= 1
         if worker.backend.startswith("unity:"):
             await worker.close()
         elif worker.running:

@@ -17,10 +17,12 @@ from animalcat.cli.session.options import calibrated_layout as calibrated_layout
 from animalcat.layouts.calibrating.assessment import (
     CALIBRATED,
     WRITTEN,
+    Scored,
     assess,
     compared,
     coverage,
     parts,
+    profiles_compared,
     simulated_coverage,
 )
 from animalcat.layouts.calibrating.calibrate import calibrate, calibrated_layout, population_model
@@ -31,6 +33,7 @@ from animalcat.layouts.calibrating.population import (
 )
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.library import load_layout
+from animalcat.layouts.model.calibration import Eased, features_digest
 from animalcat.layouts.model.codec import SpecificationError
 from animalcat.layouts.model.instances import Instances, OutcomeTable
 from animalcat.layouts.model.spec import Layout, from_dict, to_dict
@@ -99,6 +102,18 @@ def test_instances_are_found_by_name_and_demands() -> None:
     assert np.isnan(layout.row("b1", {"difficulty": 5.0})[at])
 
 
+def test_easiness_is_found_where_a_feature_was_filled_in() -> None:
+    layout, (first, *rest) = made(), made().features
+    filled = replace(layout, features=(replace(first, if_missing=5.0), *rest))
+    calibration = layout.calibration
+    assert calibration is not None
+    rows = (("gap", Eased(0.7, features_digest([5.0]))),)
+    filled = replace(filled, calibration=replace(calibration, instances=rows))
+    at = filled.feature_names.index("easiness")
+    assert filled.row("gap", {})[at] == filled.row("gap", {"difficulty": 5.0})[at] == 0.7
+    assert np.isnan(filled.row("gap", {"difficulty": 6.0})[at])
+
+
 def test_identity_spans_what_was_taught_and_digest_the_model() -> None:
     layout = made()
     calibration = layout.calibration
@@ -145,6 +160,21 @@ def test_every_agent_is_held_out_once_in_each_split() -> None:
     for split in (0, 1):
         tested = [i for s, _, test in found for i in test if s == split]
         assert sorted(tested) == list(range(10))
+
+
+def test_agents_with_few_episodes_are_left_out_of_what_needs_more() -> None:
+    brier = {(CALIBRATED, 15): 0.1, (WRITTEN, 15): 0.2}
+    nan = float("nan")
+    scored = [
+        Scored("a", brier, 0.1, 0.2, 0.5),
+        Scored("b", {**brier, (CALIBRATED, 15): 0.15}, nan, nan, 0.99),
+        Scored("c", {}, nan, nan, nan),
+    ]
+    assert compared(scored, WRITTEN, 15).difference == pytest.approx(-0.075)
+    assert coverage(scored) == 0.5
+    assert np.isnan(coverage(scored[2:]))
+    with pytest.raises(ValueError, match="1 of the agents"):
+        profiles_compared(scored)
 
 
 @pytest.mark.slow

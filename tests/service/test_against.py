@@ -2,17 +2,100 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import grpc
 import numpy as np
 import pytest
 
+from animalcat.layouts.adaptive.plan import Policy
+from animalcat.service.errors import ServiceError
+from animalcat.service.measuring import against
+from animalcat.service.model import (
+    Decision,
+    Episode,
+    Opponent,
+    Outcome,
+    Session,
+    SessionSpec,
+    SessionState,
+)
 from animalcat.v1 import results_pb2, sessions_pb2, types_pb2
 
 from .conftest import AGENT
+
+NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
+SPEC: Final = SessionSpec("other", "navigation", "digest")
+
+
+class Attempt(NamedTuple):
+    number: int
+    instance: str
+    outcome: Outcome | None
+    attempt: int = 0
+
+
+def opponent_of(spec: SessionSpec, attempts: Sequence[Attempt]) -> Opponent:
+    """What a session faces of another one with the same settings and these attempts."""
+    session = Session("first", spec, SessionState.FINISHED, "", NOW)
+    episodes = [
+        Episode(
+            "first",
+            number,
+            attempt,
+            Decision(instance, 0.0, 1.0, 0.5, {}, "random"),
+            outcome=outcome,
+        )
+        for number, instance, outcome, attempt in attempts
+    ]
+    return against.facing(spec, session, episodes)
+
+
+def test_arenas_come_in_the_order_in_which_the_opponent_played_them() -> None:
+    attempts = [
+        Attempt(2, "a", Outcome.SUCCESS),
+        Attempt(0, "c", Outcome.FAILURE, 1),
+        Attempt(0, "c", Outcome.VOID),
+        Attempt(1, "b", Outcome.SUCCESS),
+        Attempt(3, "c", Outcome.SUCCESS),
+        Attempt(4, "d", None),
+    ]
+    opponent = opponent_of(SPEC, attempts)
+    assert opponent.outcomes == {"c": 0.0, "b": 1.0, "a": 1.0}
+    spec = against.compared(SPEC, opponent, ["a", "c", "e"])
+    assert spec.policy.order == ("c", "a")
+    assert spec.stop.max_episodes == 2
+    assert spec.against is not None
+    assert spec.against.outcomes == {"c": 0.0, "a": 1.0}
+    with pytest.raises(ServiceError, match="let it play first"):
+        against.compared(SPEC, opponent, ["e"])
+
+
+def test_sessions_with_other_settings_are_not_faced() -> None:
+    other = Session("first", replace(SPEC, backend="unity:auto"), SessionState.FINISHED, "", NOW)
+    with pytest.raises(ServiceError, match="backend is 'sim', and there it is 'unity:auto'"):
+        against.facing(SPEC, other, [])
+    with pytest.raises(ServiceError, match="leave out generate, order and repeats"):
+        opponent_of(replace(SPEC, policy=Policy(exposures=2)), [])
+
+
+def test_pairs_are_counted_once_and_by_arena() -> None:
+    outcomes = {f"a{i}": float(i < 2) for i in range(12)}
+    found = against.Comparison(Opponent("first", "other", outcomes))
+    for i in range(10):
+        found.tell(f"a{i}", 1.0)
+        found.tell(f"a{i}", 0.0)  # played again
+    found.tell("unknown", 0.0)
+    assert (found.found.pairs, found.found.ahead, found.found.behind) == (10, 8, 0)
+    assert found.apart == (found.found.e_value >= 20.0)
+    assert found.found.difference == pytest.approx(0.8)
+    assert found.apart
+    assert found.words.startswith("told apart from other: of 10 arenas that both played")
+    assert found.to_dict()["ahead"] == 8
 
 
 def forward(rng: np.random.Generator) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -211,6 +212,22 @@ def test_an_agent_that_breaks_is_shown_and_the_session_can_go_on(
 
 
 @pytest.mark.slow
+def test_a_calibration_takes_sessions_of_its_battery_alone(arenas: Path, tmp_path: Path) -> None:
+    agent = ("--agent", "builtin:forward", "--max-episodes", "2", "--no-certify", "--json")
+    done = animalcat("session", "run", *agent, "--battery", arenas, data=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(animalcat("session", "list", "--json", data=tmp_path).stdout)
+    other = tmp_path / "other" / arenas.name
+    shutil.copytree(arenas, other)
+    (other / "navigation-[" / "b]-0.yaml").write_text(ARENA.format(z=9))
+    for battery, words in ((other, "with another content"), (arenas, "a population needs 2")):
+        told = ("--name", "few", "--sessions", row["session"])
+        done = animalcat("battery", "calibrate", battery, *told, data=tmp_path)
+        assert done.returncode == 2
+        assert words in " ".join(done.stderr.split())
+
+
+@pytest.mark.slow
 def test_a_campaign_from_the_command_line(arenas: Path, tmp_path: Path) -> None:
     run = ("campaign", "run", "--agent", "builtin:forward", "--agent", "builtin:random")
     budget = ("--battery", arenas, "--budget", "6", "--common", "2", "--no-certify")
@@ -221,12 +238,18 @@ def test_a_campaign_from_the_command_line(arenas: Path, tmp_path: Path) -> None:
     assert [len(passed) for passed in result["common"].values()] == [2, 2]
     assert {row["agent"] for row in result["differences"]} == {"builtin:forward"}
     assert {row["name"] for row in result["ranking"]} == {"builtin:forward", "builtin:random"}
+    assert result["paired"] == {}
 
     with server_for(None, tmp_path):
         listed = json.loads(looked("campaign", "list", "--json", data=tmp_path).stdout)
         assert [row["campaign"] for row in listed] == [result["campaign"]]
-        shown = looked("campaign", "show", result["campaign"], data=tmp_path)
+        beside = ("--against", "builtin:random")
+        shown = looked("campaign", "show", result["campaign"], *beside, data=tmp_path)
         assert "Ranks; 1 has the most" in shown.stdout
+        assert "Against builtin:random" in shown.stdout
+        shown = looked("campaign", "show", result["campaign"], *beside, "--json", data=tmp_path)
+        paired = json.loads(shown.stdout)["paired"]
+        assert (*paired, paired["builtin:forward"]["pairs"]) == ("builtin:forward", 2)
         page = tmp_path / "campaign.html"
         done = looked("campaign", "report", result["campaign"], "-o", page, "--json", data=tmp_path)
         told = json.loads(done.stdout)

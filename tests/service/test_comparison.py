@@ -109,12 +109,14 @@ def test_the_page_compares_and_escapes(both: dict[str, Results]) -> None:
     first, second = both
     labelled = both[first]._replace(profile={**both[first].profile, "labels": ["unfinished: 3"]})
     known = compared({first: labelled, second: changed(both[second], backend="unity")}, mixed=True)
-    page = comparison_page(known, f"A {second}", ["Of these."], {first: [True, None, False]})
+    common = {first: [True, None, False], second: [False, True, False]}
+    page = comparison_page(known, f"A {second}", ["Of these."], common, second)
     seen = Page(page)
     assert seen.open == []
     assert "<b>wanders" not in page
     for words in (f"A {second}", "forward: unfinished: 3", "The backend differs", "Of these.",
-                  "1 of 2", "P(more)", "finds goals up to"):  # fmt: skip
+                  "1 of 2", "P(more)", f"Against {second}",
+                  "cannot be told apart", "finds goals up to"):  # fmt: skip
         assert words in seen.words, words
     pictures = [attributes for tag, attributes in seen.tags if tag == "svg"]
     assert len(pictures) >= 8

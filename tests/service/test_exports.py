@@ -8,9 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from animalcat.plots import read_results
+from animalcat.layouts.inference.fit import FitData, FitResult
+from animalcat.layouts.library import load_layout
+from animalcat.plots import prediction, read_results
 from animalcat.plots.results import Results
 from animalcat.service.measuring.profile_words import warnings
 from animalcat.service.reporting.session_page import session_page
@@ -108,7 +111,7 @@ def test_the_page_says_what_was_found_and_how(page: str, known: Results) -> None
         "the layout covers 303 of 450 arenas",
         "@misc{",
         "begun 2026-11-23",
-        "with priors twice as wide: 45 m (30 to 53 m)",
+        "with a prior twice as wide: 45 m (30 to 53 m)",
         "It predicts <well>.",
         "its own average",
         "Where predictions fail",
@@ -211,3 +214,23 @@ def test_an_episode_is_told_with_its_demands_and_its_command() -> None:
         "died, return −0.5, 7 steps",
         "animalcat episode replay s 3",
     )
+
+
+def test_scores_have_pictures_by_demand() -> None:
+    layout = load_layout("melting-pot")
+    rng = np.random.default_rng(0)
+    features = rng.integers(2, size=(12, len(layout.features))).astype(np.float64)
+    scores = rng.uniform(0.2, 0.9, size=12)
+    draws = layout.from_standard(rng.standard_normal((2, 60, len(layout.latents))))
+    data = FitData(features, scores, None, tuple(range(12)))
+    fitted = FitResult(layout, draws, (), {}, data)
+    demand = prediction.main_demands(fitted)[0]
+    (axes,) = prediction.characteristic(fitted, demands=[demand], key=False).axes
+    assert axes.get_ylabel() == "score"
+    values = features[:, layout.feature_names.index(demand)]
+    points = [line for line in axes.lines if line.get_marker() == "o"]
+    seen = sorted(float(np.asarray(line.get_ydata())[0]) for line in points)
+    assert seen == pytest.approx(sorted(scores[values == one].mean() for one in (0.0, 1.0)))
+    assert len(prediction.grid(fitted).axes) == 3
+    (axes,) = prediction.coverage(fitted, demands=[demand], key=False).axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["score 0", "score 1"]

@@ -18,7 +18,15 @@ from mcap.reader import make_reader
 from mcap.writer import Writer
 
 from animalcat.envs.backends import make_environment
-from animalcat.envs.types import CameraSpec, Observation, ObservationSpec, Phase, RaySpec, Step
+from animalcat.envs.types import (
+    CameraSpec,
+    EndedBy,
+    Observation,
+    ObservationSpec,
+    Phase,
+    RaySpec,
+    Step,
+)
 from animalcat.service.model import Note
 from animalcat.service.recording import (
     EpisodeRecorder,
@@ -31,6 +39,7 @@ from animalcat.service.recording import (
 from animalcat.service.recording.channels import Channel
 from animalcat.service.recording.reader import Log
 from animalcat.service.recording.verify import load_arena
+from animalcat.service.recording.writer import recorded_step, step_bytes
 from animalcat.service.versions import versions
 from animalcat.v1 import results_pb2, sessions_pb2, types_pb2
 from animalcat.wire import observation_from_proto, spec_from_proto, spec_to_proto
@@ -483,6 +492,30 @@ def test_the_return_is_the_sum_in_order(tmp_path: Path) -> None:
     assert footer.episode_return == total
     assert footer.steps == recorder.steps == 49
     assert read_episode(tmp_path / "a.mcap").footer == footer
+
+
+@pytest.mark.parametrize("number", [0, 1, 127, 128, 20_000])
+@pytest.mark.parametrize("pixels", [True, False])
+@pytest.mark.parametrize("sensors", ["none", "rays", "camera", "both"])
+def test_a_step_is_put_together_as_protobuf_does_it(
+    number: int, pixels: bool, sensors: str
+) -> None:
+    rng = np.random.default_rng(number)
+    seen = Observation(
+        health=float(number % 2) * 50.3,
+        velocity=rng.normal(size=3).astype(np.float32 if pixels else np.float64),
+        position=rng.normal(size=3).astype(np.float32),
+        rays=rng.normal(size=70).astype(np.float32) if sensors in ("rays", "both") else None,
+        camera=rng.integers(256, size=(8, 8, 3)).astype(np.uint8)
+        if sensors in ("camera", "both")
+        else None,
+    )
+    notes = [Note("là", tokens_in=3, cost=0.5, currency="EUR")] if number > 1 else []
+    step = Step(Phase.MID, float(number % 3) - 1.0, EndedBy.DEATH if number > 127 else None, seen)
+    action = number % 9 if number else None
+    message = recorded_step(number, step, action, pixels=pixels, notes=notes)
+    made = step_bytes(number, step, action, pixels=pixels, notes=notes)
+    assert made == message.SerializeToString(deterministic=True)
 
 
 @pytest.mark.parametrize(

@@ -81,10 +81,9 @@ def play_again(
                 row["verification"] = _found(found)
             if pictures is not None:
                 row["frames"] = _render(source, pictures, side, backend)
-                header = source.recording.header
-                row["drawn_anew"] = other_motion(header, stage(header, backend)) is not None
             if video is not None:
                 row["video"] = _film(source, video, side, speed, backend)
+            if pictures is not None or video is not None:
                 header = source.recording.header
                 row["drawn_anew"] = other_motion(header, stage(header, backend)) is not None
             if against:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 import os
@@ -16,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from animalcat.client.values import Session
-from animalcat.outcomes import COLUMNS
+from animalcat.outcomes import COLUMNS, read_outcomes
 
 Form: TypeAlias = Literal["eval", "json"]
 
@@ -109,16 +107,9 @@ def inspect_log(
 
 def _rows(outcomes: bytes) -> list[dict[str, Any]]:
     """Rows of a table of outcomes, with numbers as numbers; an empty cell is None."""
-    rows: list[dict[str, Any]] = []
-    for cells in csv.DictReader(io.StringIO(outcomes.decode())):
-        row: dict[str, Any] = {}
-        for name, cell in cells.items():
-            kind = COLUMNS.get(name, "number")
-            row[name] = cell or None
-            if cell and kind in ("number", "count"):
-                row[name] = float(cell) if kind == "number" else int(float(cell))
-        rows.append(row)
-    return rows
+    frame = read_outcomes(outcomes)
+    rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    return [{str(name): value for name, value in row.items()} for row in rows]
 
 
 def _key(row: Mapping[str, Any]) -> str:

@@ -86,7 +86,7 @@ class LiveSession:
         self._errors = Console(stderr=True, markup=False, emoji=False, width=10_000)
         self._session = session
         self._playing: tuple[Episode, ...] = ()
-        self._outcomes: list[str] = []
+        self._outcomes: dict[tuple[int, int], str] = {}
         self._means: dict[str, list[float]] = {}
         self._said: set[str] = set()
         self._lines = PipeLines(self._console.quiet, session.episodes)
@@ -128,7 +128,7 @@ class LiveSession:
         self._remember(now)
         if event.episode is not None:
             ended = event.episode
-            self._outcomes.append(ended.outcome or "")
+            self._outcomes[ended.number, ended.attempt] = ended.outcome or ""
             self._playing = tuple(
                 one
                 for one in self._playing
@@ -140,7 +140,9 @@ class LiveSession:
         """Take in all attempts there are: those without an outcome are played now."""
         known = list(episodes)
         self._playing = tuple(one for one in known if one.outcome is None)
-        self._outcomes = [one.outcome for one in known if one.outcome is not None]
+        self._outcomes |= {
+            (one.number, one.attempt): one.outcome for one in known if one.outcome is not None
+        }
 
     @asynccontextmanager
     async def looking(self, client: AsyncClient) -> AsyncGenerator[None]:
@@ -188,7 +190,7 @@ class LiveSession:
         if session.capabilities:
             parts.append(self._capabilities(session.capabilities))
         dots = Text("last:    ")
-        for outcome in self._outcomes[-_LAST:]:
+        for outcome in list(self._outcomes.values())[-_LAST:]:
             dots.append(*_DOTS.get(outcome, ("·", "dim")))
         parts.append(dots)
         parts.append(Text(f"playing: {self._played()}"))

@@ -458,7 +458,7 @@ def _plan(
         typer.Option(
             metavar="SESSION",
             help="Compare with another agent's session on the same battery: play the arenas that "
-            "it has played, in random order, until the two agents are told apart.",
+            "it has played, in the same order, until the two agents are told apart.",
             show_default="none",
             rich_help_panel=PLAYED,
         ),

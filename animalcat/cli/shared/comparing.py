@@ -53,6 +53,7 @@ def write_comparison(
     title: str,
     intro: Sequence[str] = (),
     common: Mapping[str, Sequence[bool | None]] | None = None,
+    against: str = "",
 ) -> None:
     """Write the page of a comparison, either completely or not at all.
 
@@ -62,11 +63,12 @@ def write_comparison(
         title: Its title.
         intro: Sentences below the title.
         common: Whether each agent passed the arenas that all play.
+        against: The agent with which the others are compared on these; empty for none.
     """
     from animalcat.service.reporting.comparison_page import comparison_page
 
     with status("drawing"):
-        page = comparison_page(known, title, intro, common)
+        page = comparison_page(known, title, intro, common, against)
     try:
         write_whole(output, page.encode())
     except OSError as error:

@@ -9,6 +9,7 @@ from typing import Any
 from animalcat import plots
 from animalcat.cli.shared.output import fail, status, wrote
 from animalcat.cli.shared.remote import client_for
+from animalcat.client import Client
 from animalcat.layouts.checking.compare import Posterior
 from animalcat.plots.results import Results, read_results
 from animalcat.plots.style import FORMATS
@@ -93,17 +94,25 @@ def read_sessions(sessions: Sequence[str], server: str | None, data: Path | None
             except OSError as error:
                 fail(f"{name}: {error.strerror or 'cannot be read'}")
     asked = [name for name in sessions if name not in contents]
+    known: dict[str, Results] = {}
     if asked:
-        with client_for(server, data) as client, status("reading the posterior"):
-            for name in asked:
-                contents[name] = client.export_profile(name, "netcdf")
-    found: list[Results] = []
-    for name in sessions:
-        try:
-            found.append(read_results(contents[name]))
-        except ValueError as error:
-            fail(f"{name}: {error}")
-    return found
+        with client_for(server, data) as client:
+            known = dict(zip(asked, read_from(client, asked), strict=True))
+    return [known[name] if name in known else _read(name, contents[name]) for name in sessions]
+
+
+def read_from(client: Client, sessions: Sequence[str]) -> list[Results]:
+    """What sessions hold, from the server of a client."""
+    with status("reading the posterior"):
+        contents = [client.export_profile(name, "netcdf") for name in sessions]
+    return [_read(name, content) for name, content in zip(sessions, contents, strict=True)]
+
+
+def _read(name: str, content: bytes) -> Results:
+    try:
+        return read_results(content)
+    except ValueError as error:
+        fail(f"{name}: {error}")
 
 
 def agent_names(results: Sequence[Results]) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from datetime import datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +17,14 @@ from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE, fail, status
 from animalcat.client import Client, connect
 from animalcat.client.values import Episode, Session
 from animalcat.errors import AnimalcatError
+
+
+class EngineName(StrEnum):
+    """Who starts simulators and fits."""
+
+    local = "local"
+    ray = "ray"
+
 
 Server = Annotated[
     str | None,

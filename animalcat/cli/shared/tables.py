@@ -8,7 +8,9 @@ from typing import Any, Final
 from animalcat.cli.shared.output import console, print_rows
 from animalcat.service.measuring.profile_words import STATUS_MEANS, decimals, estimate, warnings
 
-NODE_COLUMNS: Final = ("capability", "estimate", "interval", "unit", "status")
+INTERVAL: Final = "90 % interval"
+"""The column that holds intervals."""
+NODE_COLUMNS: Final = ("capability", "estimate", INTERVAL, "status")
 """Columns of the table of a profile."""
 NOTE: Final = "note"
 """The column that a profile's table has too where there is something to note of a node."""
@@ -35,14 +37,22 @@ def profile_rows(profile: Mapping[str, Any]) -> list[dict[str, Any]]:
     for name, node in profile["nodes"].items():
         low, high = node["hdi"]
         digits = decimals(node["sd"])
+        unit = "" if node["unit"] == "1" else f" {node['unit']}"
+        words: Mapping[str, str] = node.get("words") or {  # older versions have no words
+            "estimate": estimate(node) + unit,
+            "interval": f"{low:.{digits}f} to {high:.{digits}f}{unit}",
+        }
         rows.append(
             {
                 "capability": name,
-                "estimate": estimate(node),
-                "interval": f"{low:.{digits}f} to {high:.{digits}f}",
-                "unit": node["unit"],
+                "estimate": words["estimate"],
+                INTERVAL: words["interval"],
                 "status": node["status"] or node["kind"],
-                NOTE: node.get("note", ""),
+                NOTE: "; ".join(
+                    part
+                    for part in node.get("note", "").split("; ")
+                    if part not in words["estimate"]
+                ),
             }
         )
     return rows

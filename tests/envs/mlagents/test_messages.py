@@ -180,6 +180,7 @@ def test_arenas_come_as_text_or_as_a_path(tmp_path: Path) -> None:
         (YAML.replace("77", "soon").encode(), "sent by the client:4: arenas.3..t: "),
         (b"\xff\xfe\x00", "sent by the client"),
         (b"x" * 5000, "sent by the client"),
+        (b"x" * 300, "sent by the client"),  # longer than a file's name may be
     ],
 )
 def test_arenas_that_cannot_be_read_are_named(content: bytes, message: str) -> None:

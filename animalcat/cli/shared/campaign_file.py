@@ -1,0 +1,65 @@
+"""The file of `campaign run`: agents, batteries and layouts, and where the agents run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from animalcat.cli.shared.output import fail
+
+
+class _Strict(BaseModel):
+    """What knows exactly its fields."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class AgentsRun(_Strict):
+    """Where the agents run, and what each of them needs there."""
+
+    where: Literal["local", "ray"] = "local"
+    """As processes of this machine, or where Ray has room."""
+    cpus: float = Field(default=1.0, gt=0)
+    gpus: float = Field(default=0.0, ge=0)
+
+
+class CampaignFile(_Strict):
+    """Agents x batteries x layouts: one campaign of all agents for each battery and layout."""
+
+    agents: tuple[str, ...] = Field(min_length=2)
+    batteries: tuple[str, ...] = Field(min_length=1)
+    layouts: tuple[str, ...] = Field(default=("",), min_length=1)
+    budget: int = Field(ge=1)
+    """Episodes of each campaign."""
+    common: int | None = Field(default=None, ge=1)
+    block: int | None = Field(default=None, ge=1)
+    at_once: int | None = Field(default=None, ge=1)
+    alike: float | None = Field(default=None, ge=0, le=1)
+    policy: str = ""
+    random_share: float | None = Field(default=None, ge=0, le=1)
+    seed: int | None = Field(default=None, ge=0)
+    backend: str = ""
+    certify: bool | None = None
+    fresh: bool | None = None
+    agents_run: AgentsRun = AgentsRun()
+
+
+def read_campaign(path: Path) -> CampaignFile:
+    """Read a file; what is wrong with it ends the command with a sentence."""
+    try:
+        content = yaml.safe_load(path.read_text())
+    except OSError as error:
+        fail(f"{path}: {error.strerror}")
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        fail(f"{path}: this is no YAML: {' '.join(str(error).split())}")
+    try:
+        return CampaignFile.model_validate(content)
+    except ValidationError as error:
+        wrong = "; ".join(
+            f"{'.'.join(map(str, one['loc'])) or 'the whole file'}: {one['msg']}"
+            for one in error.errors()
+        )
+        fail(f"{path}: {wrong}. docs/many-machines.md says what stands in the file")

@@ -1,0 +1,160 @@
+"""Agents that run where a Ray cluster has room for them."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from typing import Any, Final
+
+from animalcat.cli.shared.apart import environment
+from animalcat.cli.shared.output import UNREACHABLE, fail
+from animalcat.client import Client
+from animalcat.client.values import Session
+from animalcat.networks import VARIABLE
+
+_CLOSE_SECONDS: Final = 15.0
+NOTE: Final = "agents on Ray are not kept apart from the evaluator: run only what you trust"
+
+
+class AgentHost:
+    """The actor: one agent's process."""
+
+    def __init__(self, command: Sequence[str], folder: str, variables: dict[str, str]) -> None:
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        self._process = subprocess.Popen(
+            [sys.executable, *command],
+            cwd=folder if os.path.isdir(folder) else None,
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
+            env=environment(**variables),
+        )
+
+    def ended(self) -> bool:
+        """Whether it has."""
+        return self._process.poll() is not None
+
+    def close(self) -> str:
+        """End it; what it printed."""
+        if self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(5)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        self._log.seek(0)
+        return self._log.read().decode(errors="replace")
+
+
+class RayAgents:
+    """This command as a driver of the cluster; `close` ends all its agents."""
+
+    def __init__(self, address: str, cpus: float, gpus: float) -> None:
+        """Join the cluster; where that is not possible, the command ends with a sentence.
+
+        Args:
+            address: HOST:PORT of its head, or "auto".
+            cpus: What each agent needs.
+            gpus: What each agent needs.
+        """
+        from animalcat.service.cluster.connect import ClusterError, attach
+
+        try:
+            self.ray = attach(address)
+        except ClusterError as error:
+            fail(str(error), UNREACHABLE)
+        self._needs = {"num_cpus": cpus, "num_gpus": gpus}
+
+    def check(self, server: str, agents: int) -> None:
+        """End the command where the agents of one campaign have no room or no way to the server.
+
+        All of them are there at once, since any of them may be the next to play.
+        """
+        nodes = [node for node in self.ray.nodes() if node["Alive"]]
+        for name, unit in (("CPU", "num_cpus"), ("GPU", "num_gpus")):
+            there = sum(node["Resources"].get(name, 0.0) for node in nodes)
+            if (wanted := agents * self._needs[unit]) > there:
+                fail(
+                    f"{agents} agents need {wanted:g} {name}s at once, and the cluster has "
+                    f"{there:g}; add nodes, or lower agents_run.{name.lower()}s: an agent that "
+                    "waits for its turn needs next to nothing"
+                )
+        here = str(self.ray.util.get_node_ip_address())
+        others = sorted({node["NodeManagerAddress"] for node in nodes} - {here})
+        if others and _on_this_machine(server):
+            fail(
+                f"agents on {', '.join(others)} cannot reach a server at {server}; start one that "
+                "they can reach, with `animalcat serve --host`, and name it with --server"
+            )
+
+    def start(self, client: Client, session: Session, reference: str) -> RayAgent:
+        """Start an agent wherever there is room."""
+        command = ["-m", "animalcat", "agent", "run", "--connect", client.address]
+        command += ["--session", session.name, "--agent", reference, "--name", session.spec.agent]
+        variables = {"ANIMALCAT_TOKEN": client.get_ticket(session).text}
+        if VARIABLE in os.environ:
+            variables[VARIABLE] = os.environ[VARIABLE]
+        host = (
+            self.ray.remote(AgentHost)
+            .options(**self._needs, max_restarts=0)
+            .remote(command, os.getcwd(), variables)
+        )
+        return RayAgent(self.ray, host)
+
+    def close(self) -> None:
+        """Leave the cluster."""
+        self.ray.shutdown()
+
+
+class RayAgent:
+    """One agent on the cluster; it is used like an `AgentProcess`."""
+
+    note = NOTE
+
+    def __init__(self, ray: Any, host: Any) -> None:
+        self._ray = ray
+        self._host = host
+        self._asked = host.ended.remote()
+        self._ended = False
+        self._closed = False
+        self._output = ""
+
+    @property
+    def ended(self) -> bool:
+        """Whether its process has ended, or its node is lost; False while it waits for room."""
+        if not self._ended and self._ray.wait([self._asked], timeout=0)[0]:
+            try:
+                self._ended = bool(self._ray.get(self._asked))
+            except self._ray.exceptions.RayError as error:
+                self._ended, self._output = True, str(error)
+            self._asked = None if self._ended else self._host.ended.remote()
+        return self._ended
+
+    def close(self) -> None:
+        """End it if it still runs; calling it twice is fine."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            self._output = self._ray.get(self._host.close.remote(), timeout=_CLOSE_SECONDS)
+        except self._ray.exceptions.RayError as error:
+            logging.getLogger(__name__).debug("an agent could not be ended in order: %s", error)
+        self._ray.kill(self._host)
+
+    def output(self) -> str:
+        """The last lines that it printed."""
+        return "\n".join(self._output.strip().splitlines()[-20:])
+
+
+def _on_this_machine(server: str) -> bool:
+    host = server.rpartition(":")[0].strip("[]")
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host in ("localhost", "unix")

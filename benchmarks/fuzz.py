@@ -1,0 +1,319 @@
+"""Throws damaged inputs at everything that reads what strangers send, and counts what goes wrong.
+
+Each input is a valid one that was mutated by a seeded generator: bytes are changed, cut, doubled
+and put together with those of others. The only right answers are those that a reader documents: its
+own kinds of errors, or a status of the catalogue. `fuzz_rpc` does it to a server.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import resource
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from animalcat.arena_configs.families.reader import read_family
+from animalcat.arena_configs.loader import load_text
+from animalcat.arena_configs.model import ArenaError
+from animalcat.envs.mlagents import channels
+from animalcat.envs.mlagents.arguments import parse_arguments
+from animalcat.envs.mlagents.channels import ChannelError
+from animalcat.envs.mlagents.handshake import VersionRefusedError, greet
+from animalcat.envs.mlagents.link import ClientClosed
+from animalcat.envs.mlagents.peer import ClientError, converse
+from animalcat.envs.mlagents.source import config_source
+from animalcat.envs.mlagents.v1 import communicator_pb2 as pb
+from animalcat.outcomes import OutcomesError, read_outcomes
+from animalcat.service.batteries import feature_table
+from animalcat.service.errors import ServiceError
+from animalcat.service.library.layouts import own_layout
+from animalcat.service.recording.reader import RecordingError, read_episode
+
+INPUTS: Final = 100_000
+QUICK: Final = 1_500
+SEED: Final = 22
+SLOW_SECONDS: Final = 1.0
+"""CPU seconds that an input may take at most."""
+MOST_BYTES: Final = 64 * 1024
+MOST_MEMORY: Final = 512 * 1024 * 1024
+"""Bytes by which a process that reads may grow at most."""
+ROOT: Final = Path(__file__).resolve().parent.parent
+SPECIAL: Final = (
+    *(b"", b"\0", b"\xff" * 8, b"-1", b"0", b"1e999", b"nan", b"9" * 400, b"\xef\xbb\xbf"),
+    *(b"[" * 200, b"{" * 200, b"&a [*a, *a]", b"!Arena ", b'"', b"'", b",", b"\n", b"\t", b": "),
+    *("ä\u2028\U0001f600".encode(), b"../../etc/passwd", b"%s%n", b"2**9**9"),
+)
+"""What tends to be read wrongly."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What came of the inputs of one kind.
+
+    Attributes:
+        inputs: How many there were.
+        accepted: How many were read without complaint.
+        slowest: CPU seconds of the slowest.
+        slow: What took longer than `SLOW_SECONDS`, with how often.
+        wrong: What should not have come, with how often.
+    """
+
+    inputs: int = 0
+    accepted: int = 0
+    slowest: float = 0.0
+    slow: dict[str, int] = field(default_factory=dict[str, int])
+    wrong: dict[str, int] = field(default_factory=dict[str, int])
+
+    def add(self, seconds: float, *, accepted: bool, wrong: str = "", what: str = "input") -> None:
+        """Count an input."""
+        self.inputs += 1
+        self.accepted += accepted
+        self.slowest = max(self.slowest, seconds)
+        if seconds > SLOW_SECONDS:
+            self.slow[what] = self.slow.get(what, 0) + 1
+        if wrong:
+            self.wrong[wrong] = self.wrong.get(wrong, 0) + 1
+
+    def row(self, name: str) -> dict[str, Any]:
+        """Return it as a row of the benchmark."""
+        slow = {f"{what} over {SLOW_SECONDS:g} s": n for what, n in self.slow.items()}
+        found = [f"{n} x {what}" for what, n in (self.wrong | slow).items()]
+        return {
+            "name": f"{name}: inputs",
+            "value": self.inputs,
+            "met": not self.wrong and not self.slow,
+            "wrong": sum(self.wrong.values()),
+            "note": "; ".join([f"{self.accepted} accepted, slowest {self.slowest:.3f} s", *found]),
+        }
+
+
+def mutated(rng: random.Random, seeds: Sequence[bytes]) -> bytes:
+    """Return one of the seeds with one to eight changes."""
+    data = bytearray(rng.choice(seeds))
+    for _ in range(rng.choice((1, 1, 2, 3, 8))):
+        at = rng.randrange(len(data) + 1)
+        end = min(len(data), at + rng.choice((0, 1, 2, 8, 64)))
+        match rng.randrange(6):
+            case 0 if data:
+                place = rng.randrange(len(data))
+                data[place] = rng.randrange(256)
+            case 1:
+                del data[at:]
+            case 2:
+                data[at:end] = rng.choice(SPECIAL)
+            case 3:
+                data[at:at] = data[at:end] * rng.choice((1, 2, 50))
+            case 4:
+                other = rng.choice(seeds)
+                start = rng.randrange(len(other) + 1)
+                data[at:end] = other[start : start + rng.choice((1, 16, 256))]
+            case _:
+                data[at:end] = rng.randbytes(end - at)
+    return bytes(data[:MOST_BYTES])
+
+
+def attack(
+    read: Callable[[bytes], object],
+    allowed: tuple[type[Exception], ...],
+    seeds: Sequence[bytes],
+    number: int,
+    rng: random.Random,
+) -> Tally:
+    """Give a reader mutated inputs.
+
+    Args:
+        read: The reader.
+        allowed: The errors that it documents.
+        seeds: Valid inputs.
+        number: How many inputs.
+        rng: Of the mutations.
+    """
+    tally = Tally()
+    for seed in seeds:
+        with suppress(*allowed):  # imports and compiles what it needs
+            read(seed)
+    for _ in range(number):
+        data = mutated(rng, seeds)
+        start, accepted, wrong = time.process_time(), False, ""
+        try:
+            read(data)
+            accepted = True
+        except allowed:
+            pass
+        except (Exception, RecursionError) as error:  # noqa: BLE001 - this is what is looked for
+            wrong = f"{type(error).__name__}: {str(error)[:120]}"
+        tally.add(time.process_time() - start, accepted=accepted, wrong=wrong)
+    return tally
+
+
+def run(quick: bool, inputs: int | None = None) -> list[dict[str, Any]]:
+    """Throw inputs at every reader and at a server; a row for each.
+
+    Args:
+        quick: Throw few.
+        inputs: How many in all; None for `INPUTS`, or `QUICK`.
+    """
+    from animalcat.benchmarks import fuzz_rpc
+
+    number = inputs or (QUICK if quick else INPUTS)
+    logging.getLogger("animalcat.envs.mlagents").setLevel(logging.CRITICAL)
+    with tempfile.TemporaryDirectory() as folder:
+        readers = _readers(Path(folder))
+        share = number // (len(readers) + 2)  # the server gets two shares
+        before = _peak()
+        rows = [
+            attack(read, allowed, seeds, share, random.Random(f"{SEED} {name}")).row(name)
+            for name, (read, allowed, seeds) in readers.items()
+        ]
+        grown = _peak() - before
+        rows.append(
+            {
+                "name": "growth of the process that reads",
+                "value": grown / 2**20,
+                "unit": "MiB",
+                "target": f"at most {MOST_MEMORY >> 20}",
+                "met": grown <= MOST_MEMORY,
+            }
+        )
+        return [*rows, *fuzz_rpc.attack(Path(folder), number - share * len(readers), SEED)]
+
+
+def _peak() -> int:
+    """Most bytes of memory that this process has had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+Reader = tuple[Callable[[bytes], object], tuple[type[Exception], ...], Sequence[bytes]]
+
+
+def _readers(folder: Path) -> dict[str, Reader]:
+    """Every reader that runs in this process: with the errors it documents, and valid inputs."""
+
+    def texts(*patterns: str) -> list[bytes]:
+        return [path.read_bytes() for pattern in patterns for path in sorted(ROOT.glob(pattern))]
+
+    arenas = texts("docs/examples/garden/*.y*ml", "service/batteries/shipped/**/*.yml")
+    arenas.append(ARENA)
+    layouts, families = texts("layouts/library/*.yaml"), texts("arena_configs/families/*.yaml")
+    tables = texts("docs/examples/*.csv")
+    recordings = texts("tests/service/fixtures/recordings/*.mcap") or [b"\x89MCAP0\r\n"]
+    recorded = folder / "0-0.mcap"
+
+    def recording(data: bytes) -> None:
+        recorded.write_bytes(data)
+        read_episode(recorded)
+
+    allowed_of_peer = (ArenaError, ChannelError, ClientError, ClientClosed, VersionRefusedError)
+    return {
+        "arenas in YAML": (
+            lambda data: load_text(data.decode(errors="replace"), "fuzz"),
+            (ArenaError,),
+            arenas,
+        ),
+        "layouts in YAML": (
+            lambda data: own_layout(data.decode(errors="replace")),
+            (ServiceError,),
+            layouts,
+        ),
+        "families in YAML": (
+            lambda data: read_family(data.decode(errors="replace"), "fuzz"),
+            (ArenaError, ValueError),
+            families,
+        ),
+        "tables of meta-features in CSV": (
+            lambda data: feature_table.read_table(data.decode(errors="replace")),
+            (feature_table.TableError,),
+            tables,
+        ),
+        "tables of outcomes in CSV": (
+            partial(read_outcomes, form="csv"),
+            (OutcomesError,),
+            [OUTCOMES],
+        ),
+        "recordings": (recording, (RecordingError,), recordings),
+        "side channels of ML-Agents": (_side_channels, (ArenaError, ChannelError), _messages()),
+        "conversations of ML-Agents": (_converse, allowed_of_peer, _conversations()),
+    }
+
+
+OUTCOMES: Final = b"""instance,outcome,return,steps,goal_distance [m]
+navigation-0,success,0.9,12,3.5
+navigation-1,failure,-1,100,
+"""
+ARENA: Final = b"""!ArenaConfig
+arenas:
+  0: !Arena
+    pass_mark: 0
+    t: 30
+    items:
+    - !Item {name: Agent, positions: [!Vector3 {x: 20, y: 0, z: 3}], rotations: [0]}
+    - !Item
+      name: GoodGoal
+      positions: [!Vector3 {x: 20, y: 0, z: 6}]
+      sizes: [!Vector3 {x: 1, y: 1, z: 1}]
+"""
+
+
+def _side_channels(data: bytes) -> None:
+    for channel, content in channels.messages(data):
+        if channel == channels.ARENAS:
+            channels.read_arenas(content)
+
+
+def _messages() -> list[bytes]:
+    """Messages of side channels, as clients write them."""
+
+    def message(content: bytes) -> bytes:
+        return channels.ARENAS.bytes_le + len(content).to_bytes(4, "little") + content
+
+    return [message(ARENA), message(ARENA) + message(b""), message(b"arena.yml")]
+
+
+def _conversations() -> list[bytes]:
+    """What a client says in one conversation, each message behind its length."""
+    greeting = pb.UnityInput(
+        rl_initialization_input=pb.InitializationInput(
+            seed=1, communication_version="1.5.0", package_version="1.0.0"
+        )
+    )
+    reset = pb.UnityInput(
+        rl_input=pb.RlInput(command=pb.COMMAND_RESET, side_channel=_messages()[0])
+    )
+    acting = pb.UnityInput()
+    action = acting.rl_input.agent_actions["AnimalAI?team=0"].value.add()
+    action.discrete_actions.extend([1, 0])
+    said = [one.SerializeToString() for one in (greeting, reset, acting, acting, reset, acting)]
+    return [b"".join(len(one).to_bytes(2, "big") + one for one in said)]
+
+
+class _Client:
+    """A client that says what it was given, and then closes; a `handshake.Transport`."""
+
+    def __init__(self, data: bytes) -> None:
+        self._left = data
+
+    def exchange(self, output: pb.UnityOutput | None) -> pb.UnityInput:
+        """Answer with the next message that can be read at all, as gRPC would."""
+        while self._left:
+            length = int.from_bytes(self._left[:2], "big")
+            said, self._left = self._left[2 : 2 + length], self._left[2 + length :]
+            try:
+                return pb.UnityInput.FromString(said)
+            except Exception:  # noqa: BLE001 - gRPC refuses it before it is read here
+                continue
+        raise ClientClosed("the client closed its environment")
+
+    def stop(self) -> None:
+        """Nothing is waiting."""
+
+
+def _converse(data: bytes) -> None:
+    client = _Client(data)
+    converse(client, greet(client), parse_arguments(["--useRayCasts"]), config_source)

@@ -1,0 +1,147 @@
+"""What runs on a node: the same simulator process and the same fitting process as elsewhere.
+
+A host is an actor of Ray with its process as a child beside it. So whoever looks whether the
+process works or hangs is on its machine, and a process ends with its host.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Mapping
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+from animalcat.arena_configs.model import ArenaError
+from animalcat.envs.messages import spec_from_json
+from animalcat.envs.patience import Patience
+from animalcat.envs.worker_client import WorkerClient, WorkerFault
+from animalcat.layouts.inference.fit import FitError, FitInterruptedError, FitRequest
+from animalcat.layouts.inference.fitter import Fitter
+from animalcat.layouts.model.spec import Layout
+from animalcat.service.session.workers import COMMAND
+from animalcat.service.versions import versions
+
+Answer: TypeAlias = tuple[Literal["done", "arena", "fault", "unfit", "interrupted"], Any]
+"""What a host answers: a result, or which error with its message. Errors of our own do not travel
+as exceptions, because Ray wraps these."""
+
+THREADS: Final = "OMP_NUM_THREADS"
+"""Ray sets it to the CPUs of an actor, and numerical libraries add in another order then."""
+
+
+class Node(NamedTuple):
+    """What a node says of itself.
+
+    Attributes:
+        address: Its address in the network of the cluster.
+        versions: Versions of its software.
+        shared: Whether it sees the server's data directory.
+        pid: Id of the process that says it.
+    """
+
+    address: str
+    versions: Mapping[str, str]
+    shared: bool
+    pid: int
+
+
+def look(proof: str, secret: str) -> Node:
+    """Say what there is on this node.
+
+    Args:
+        proof: Path of a file in the server's data directory.
+        secret: What stands in it.
+    """
+    import ray.util
+
+    try:
+        shared = Path(proof).read_text() == secret
+    except OSError:
+        shared = False
+    return Node(str(ray.util.get_node_ip_address()), versions(), shared, os.getpid())
+
+
+class SimulatorHost:
+    """Holds one worker; its methods are those of `WorkerClient`."""
+
+    def __init__(
+        self, backend: str, spec: dict[str, Any], patience: Patience, threads: str | None
+    ) -> None:
+        _set_threads(threads)
+        self._worker = WorkerClient(
+            backend, spec_from_json(spec), command=COMMAND, patience=patience
+        )
+
+    async def look(self, proof: str, secret: str) -> Node:
+        """Say what there is on this node."""
+        return look(proof, secret)
+
+    async def open(self) -> Answer:
+        """Start the process; answers with its versions."""
+        kind, value = await _tried(self._worker.open())
+        return (kind, dict(self._worker.versions)) if kind == "done" else (kind, value)
+
+    async def load(self, arena_yaml: str, seed: int) -> Answer:
+        """Start an episode; answers with its first step."""
+        return await _tried(self._worker.load(arena_yaml, seed))
+
+    async def step(self, actions: bytes) -> Answer:
+        """Take decisions; answers with the steps."""
+        return await _tried(self._worker.step(actions))
+
+    async def offer(self, terms: bytes) -> Answer:
+        """Let the agent come; answers with where the worker waits for it."""
+        return await _tried(self._worker.offer(terms))
+
+    async def played(self, waits: float) -> Answer:
+        """Wait until the agent has played; answers with what it played."""
+        return await _tried(self._worker.played(waits))
+
+    async def recall(self) -> None:
+        """Take the agent off."""
+        self._worker.recall()
+
+    async def close(self) -> None:
+        """End the process."""
+        await self._worker.close()
+
+
+class FitHost:
+    """Holds one fitting process; its methods are those of `Fitter`."""
+
+    def __init__(self, patience: Patience, threads: str | None) -> None:
+        _set_threads(threads)
+        self._fitter = Fitter(patience.outlast)
+
+    async def start(self, layout: Layout, weighted: bool) -> Answer:
+        """Compile a layout in the background."""
+        return await _tried(self._fitter.start(layout, weighted=weighted))
+
+    async def fit(self, request: FitRequest) -> Answer:
+        """Fit; answers with the result."""
+        return await _tried(self._fitter.fit(request))
+
+    async def close(self) -> None:
+        """End the process."""
+        await self._fitter.close()
+
+
+async def _tried(work: Awaitable[Any]) -> Answer:
+    try:
+        return "done", await work
+    except ArenaError as error:
+        return "arena", str(error)
+    except WorkerFault as error:
+        return "fault", str(error)
+    except FitInterruptedError as error:
+        return "interrupted", str(error)
+    except FitError as error:
+        return "unfit", str(error)
+
+
+def _set_threads(threads: str | None) -> None:
+    """Have libraries use as many threads as in the server's own processes."""
+    if threads is None:
+        os.environ.pop(THREADS, None)
+    else:
+        os.environ[THREADS] = threads

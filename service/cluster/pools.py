@@ -1,0 +1,407 @@
+"""Lends simulators and fits of a Ray cluster to the engines, as `Workers` and `Fits`."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from animalcat.arena_configs.model import ArenaError
+from animalcat.envs.messages import spec_to_json
+from animalcat.envs.patience import Patience
+from animalcat.envs.types import ObservationSpec, Step
+from animalcat.envs.worker_client import CLOSE_SECONDS, Worker, WorkerFault
+from animalcat.layouts.inference.fit import FitError, FitInterruptedError, FitRequest, FitResult
+from animalcat.layouts.model.spec import Layout
+from animalcat.networks import parse_networks, within
+from animalcat.service.cluster.connect import Connection, join
+from animalcat.service.cluster.hosts import THREADS, FitHost, Node, SimulatorHost
+from animalcat.service.host.settings import Settings
+from animalcat.service.session.direct import UNIX
+from animalcat.service.session.workers import Placement, Workers
+
+log = logging.getLogger(__name__)
+
+
+class Needs(NamedTuple):
+    """What is declared to Ray for one actor.
+
+    Attributes:
+        cpus: CPUs.
+        memory: Bytes.
+    """
+
+    cpus: float
+    memory: int
+
+
+class RayWorkers(Workers):
+    """Lends workers of a cluster.
+
+    Attributes:
+        placed: Number of workers that have a place.
+        waiting: Number of those that wait for one.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        needs: Needs,
+        most: int,
+        networks: str,
+        allowed_builds: Sequence[Path],
+        patience: Patience,
+    ) -> None:
+        """Describe the pool; nothing is started.
+
+        Args:
+            connection: The cluster.
+            needs: What a worker needs.
+            most: Most workers at once; 0 for as many as have room.
+            networks: Networks in which frames may go to agents without encryption.
+            allowed_builds: Unity builds that sessions may name.
+            patience: Time limits for workers.
+        """
+        super().__init__(allowed_builds, patience)
+        self.connection = connection
+        self.patience = patience
+        self._needs = needs
+        self._networks = parse_networks(networks)
+        self._most = most
+        # A semaphore hands out its places in the order in which they were asked for.
+        self._room = asyncio.Semaphore(most) if most else None
+        self._placed: dict[RayWorker, str] = {}
+        self.waiting = 0
+
+    def make(self, backend: str, spec: ObservationSpec) -> Worker:
+        """Describe a worker; its actor is made when it is opened."""
+        return RayWorker(self, backend, spec)
+
+    def placement(self) -> Placement:
+        """How many workers run where, and how many wait."""
+        return Placement("ray", dict(Counter(self._placed.values())), self.waiting, self._most)
+
+    async def place(self, worker: RayWorker) -> tuple[Any, Node, Mapping[str, str]]:
+        """Find a place for a worker, and start it there; waits until there is one.
+
+        Raises:
+            WorkerFault: It cannot be started there.
+        """
+        ray = self.connection.ray
+        # None of the idle ones is of use to this one, and they hold room.
+        idle, self._idle = self._idle, []
+        await asyncio.gather(*(one.close() for one in idle))
+        self.waiting += 1
+        if self.short:
+            # An agent may wait for the outcome of this one, and rest in its place meanwhile.
+            resting = [one for one in self._placed if one.resting]
+            for one in resting[:1]:
+                one.drop()
+        actor: Any = None
+        try:
+            if self._room is not None:
+                await self._room.acquire()
+            try:
+                actor = (
+                    ray.remote(SimulatorHost)
+                    .options(
+                        num_cpus=self._needs.cpus,
+                        memory=self._needs.memory,
+                        max_restarts=0,
+                        scheduling_strategy="SPREAD",
+                    )
+                    .remote(
+                        worker.backend,
+                        spec_to_json(worker.spec),
+                        self.patience,
+                        os.environ.get(THREADS),
+                    )
+                )
+                node = await self._look(actor)
+                versions = _result(worker.backend, await actor.open.remote())
+            except BaseException as error:
+                if actor is not None:
+                    ray.kill(actor)
+                if self._room is not None:
+                    self._room.release()
+                if isinstance(error, ray.exceptions.RayError):
+                    raise WorkerFault(f"worker ({worker.backend}): {_said(error)}") from error
+                raise
+        finally:
+            self.waiting -= 1
+        self._placed[worker] = node.address
+        return actor, node, versions
+
+    @property
+    def short(self) -> bool:
+        """Whether somebody waits and there is no room."""
+        if not self.waiting:
+            return False
+        if self._room is not None and self._room.locked():
+            return True
+        free = self.connection.ray.available_resources()
+        return free.get("CPU", 0.0) < self._needs.cpus or (
+            free.get("memory", 0.0) < self._needs.memory
+        )
+
+    def left(self, worker: RayWorker) -> None:
+        """Take back the place of a worker that is gone."""
+        if self._placed.pop(worker, None) is not None and self._room is not None:
+            self._room.release()
+
+    def place_for(self, place: str, node: str) -> str:
+        """Where a worker on a node may listen for an agent for which `place` was meant."""
+        here = place.startswith(UNIX) or (place and ipaddress.ip_address(place).is_loopback)
+        if here and node == self.connection.address:
+            return place
+        return node if place and self.trusted(node) else ""
+
+    def trusted(self, address: str) -> bool:
+        """Whether an address is in a network in which frames may go without encryption."""
+        return within(address, self._networks)
+
+    async def _look(self, actor: Any) -> Node:
+        """Wait until the actor has a place, and ask what there is.
+
+        Raises:
+            WorkerFault: The node cannot play for this server.
+        """
+        connection = self.connection
+        node = Node(*await actor.look.remote(connection.proof, connection.secret))
+        if why := connection.refusal(node):
+            raise WorkerFault(why)
+        return node
+
+
+class RayWorker:
+    """A worker on a node of the cluster; it keeps the contract of `Worker`.
+
+    After a `WorkerFault` its actor is gone, and the next `open` or `load` makes another, wherever
+    there is room.
+    """
+
+    def __init__(self, pool: RayWorkers, backend: str, spec: ObservationSpec) -> None:
+        self.backend = backend
+        self.spec = spec
+        self.versions: Mapping[str, str] = {}
+        self._pool = pool
+        self._ray = pool.connection.ray
+        self._actor: Any = None
+        self._node = ""
+        self.resting = False
+
+    @property
+    def running(self) -> bool:
+        """Whether there is an actor that has not failed."""
+        return self._actor is not None
+
+    async def open(self) -> None:
+        """Find a place for it unless it has one; waits until there is room."""
+        self.resting = False
+        if self._actor is None:
+            self._actor, node, self.versions = await self._pool.place(self)
+            self._node = node.address
+
+    async def load(self, arena_yaml: str, seed: int) -> Step:
+        """Start an episode; see `Worker`."""
+        await self.open()
+        return await self._ask("load", arena_yaml, seed)
+
+    async def step(self, actions: bytes) -> list[Step]:
+        """Take decisions; see `Worker`."""
+        return await self._ask("step", actions)
+
+    def place_for(self, place: str) -> str:
+        """Where it may listen for an agent; see `Worker`."""
+        return self._pool.place_for(place, self._node)
+
+    async def offer(self, terms: bytes) -> str:
+        """Let the agent come to the node; see `Worker`."""
+        return await self._ask("offer", terms)
+
+    async def played(self, waits: float) -> bytes:
+        """Wait until the agent has played; see `Worker`."""
+        return await self._ask("played", waits)
+
+    def recall(self) -> None:
+        """Take the agent off; see `Worker`."""
+        if self._actor is not None:
+            self._actor.recall.remote()
+
+    def rest(self) -> None:
+        """Give way where another waits for room; the next `open` finds a place again."""
+        self.resting = True
+        if self._pool.short:
+            self.drop()
+
+    def drop(self) -> None:
+        """End it at once."""
+        actor, self._actor = self._actor, None
+        if actor is not None:
+            self._ray.kill(actor)
+            self._pool.left(self)
+
+    async def close(self) -> None:
+        """End it; it may be called twice."""
+        if self._actor is not None:
+            with suppress(self._ray.exceptions.RayError, TimeoutError):
+                async with asyncio.timeout(2 * CLOSE_SECONDS):
+                    await self._actor.close.remote()
+            self.drop()
+
+    async def _ask(self, method: str, *arguments: Any) -> Any:
+        if self._actor is None:
+            raise WorkerFault("no worker is running; load an arena first")
+        try:
+            return _result(self.backend, await getattr(self._actor, method).remote(*arguments))
+        except ArenaError:
+            raise
+        except self._ray.exceptions.RayError as error:
+            self.drop()
+            raise WorkerFault(f"worker ({self.backend}) on {self._node}: {_said(error)}") from error
+        except BaseException:  # also cancelled: its answer would be taken for the next one
+            self.drop()
+            raise
+
+
+class RayFits:
+    """Fits on a cluster; it keeps the contract of `Fits`.
+
+    A fit goes to the host that has least to do. A host declares memory and no CPUs: fits give way
+    to episodes on their node, and a session that waits for one must not wait for the end of others.
+    """
+
+    def __init__(self, connection: Connection, memory: int, most: int, patience: Patience) -> None:
+        """Make the first host, so that workers cannot take its room.
+
+        Args:
+            connection: The cluster.
+            memory: Bytes that a fit needs.
+            most: Most hosts.
+            patience: How long a fit may take.
+        """
+        self._connection = connection
+        self._ray = connection.ray
+        self._memory = memory
+        self._most = most
+        self._patience = patience
+        self._hosts: dict[Any, int] = {}
+        self._add()
+
+    async def start(self, *layouts: Layout, weighted: bool = False) -> None:
+        """Compile layouts in the background, on the host that has least to do."""
+        for layout in layouts:
+            await self._ask("start", layout, weighted)
+
+    async def fit(self, request: FitRequest) -> FitResult:
+        """Fit; see `Fits`."""
+        return await self._ask("fit", request)
+
+    async def close(self) -> None:
+        """End all hosts, and leave the cluster: fits are the last that a server ends."""
+        for host in list(self._hosts):
+            self._drop(host)
+        await asyncio.to_thread(self._connection.close)
+
+    async def _ask(self, method: str, *arguments: Any) -> Any:
+        host = self._idlest()
+        self._hosts[host] += 1
+        try:
+            kind, value = await getattr(host, method).remote(*arguments)
+        except self._ray.exceptions.RayError as error:
+            self._drop(host)
+            raise FitInterruptedError(f"the host of the fit was lost: {_said(error)}") from error
+        except asyncio.CancelledError:
+            if self._hosts.get(host) == 1 and method == "fit":
+                self._drop(host)  # nobody else waits for it, and it would compute for nothing
+            raise
+        finally:
+            if host in self._hosts:
+                self._hosts[host] -= 1
+        if kind == "interrupted":
+            raise FitInterruptedError(value)
+        if kind == "unfit":
+            raise FitError(value)
+        return value
+
+    def _idlest(self) -> Any:
+        if not self._hosts or (min(self._hosts.values()) and len(self._hosts) < self._most):
+            return self._add()
+        return min(self._hosts, key=lambda host: self._hosts[host])
+
+    def _add(self) -> Any:
+        host = (
+            self._ray.remote(FitHost)
+            .options(num_cpus=0, memory=self._memory, max_restarts=0)
+            .remote(self._patience, os.environ.get(THREADS))
+        )
+        self._hosts[host] = 0
+        return host
+
+    def _drop(self, host: Any) -> None:
+        if self._hosts.pop(host, None) is not None:
+            self._ray.kill(host)
+
+
+class Engine(NamedTuple):
+    """What a server takes from a cluster.
+
+    Attributes:
+        workers: Lends workers.
+        fits: Makes fits.
+    """
+
+    workers: RayWorkers
+    fits: RayFits
+
+
+async def engine(settings: Settings, home: Path, versions: Mapping[str, str]) -> Engine:
+    """Join the cluster of the settings.
+
+    Args:
+        settings: The server's settings.
+        home: The data directory, absolute.
+        versions: Versions of the server's software.
+
+    Raises:
+        ClusterError: It cannot be used.
+    """
+    needs = Needs(settings.worker_cpus, settings.worker_memory_bytes)
+    home.mkdir(parents=True, exist_ok=True)
+    connection = await asyncio.to_thread(join, settings.ray_address, home, versions, *needs)
+    fits = RayFits(connection, settings.fit_memory_bytes, settings.max_fits, settings.fit_patience)
+    workers = RayWorkers(
+        connection,
+        needs,
+        settings.max_workers,
+        settings.direct_networks,
+        settings.allowed_builds,
+        settings.worker_patience,
+    )
+    return Engine(workers, fits)
+
+
+def _result(backend: str, answer: tuple[str, Any]) -> Any:
+    """The result in a host's answer.
+
+    Raises:
+        ArenaError: The arena cannot be built.
+        WorkerFault: The worker failed.
+    """
+    kind, value = answer
+    if kind == "arena":
+        raise ArenaError(value)
+    if kind != "done":
+        raise WorkerFault(value or f"worker ({backend}): {kind}")
+    return value
+
+
+def _said(error: Exception) -> str:
+    """What Ray says, in one line."""
+    return " / ".join(line.strip() for line in str(error).strip().splitlines()[:3])

@@ -1,0 +1,196 @@
+"""Sessions on a Ray cluster: the same as on one machine, also when a node is lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import grpc
+import numpy as np
+import psutil
+import pytest
+from typer.testing import CliRunner
+
+from animalcat import names
+from animalcat.cli.main import build
+from animalcat.cli.shared.output import UNREACHABLE
+from animalcat.client.async_client import aconnect
+from animalcat.client.direct import _is_reachable  # pyright: ignore[reportPrivateUsage]
+from animalcat.envs.agents.base import EpisodeInfo
+from animalcat.envs.types import Observation
+from animalcat.service.cluster.connect import ClusterError, check_room, join
+from animalcat.service.host.settings import WORKER_BYTES, Settings
+from animalcat.service.rpc.server import create_server
+from animalcat.service.versions import versions
+from animalcat.v1 import results_pb2, types_pb2
+from tests.service.conftest import NOW, Service, walk
+
+EPISODES = 18  # with a certificate at 16, and the last fit
+ROOM = {"memory": 4 << 30, "object_store_memory": 80 << 20}
+
+
+class Walker:
+    """An agent that calls something in the middle of its fifth episode."""
+
+    def __init__(self, strike: Callable[[], None] | None = None) -> None:
+        self._strike = strike
+        self._episodes = self._steps = 0
+
+    def reset(self, info: EpisodeInfo) -> None:
+        self._rng = np.random.default_rng(info.seed)
+        self._episodes += 1
+        self._steps = 0
+
+    def act(self, observation: Observation) -> int:
+        self._steps += 1
+        if self._strike and (self._episodes, self._steps) == (5, 3):
+            self._strike()
+        return walk(self._rng)
+
+
+@asynccontextmanager
+async def serving(data: Path, **settings: Any) -> AsyncIterator[Service]:
+    wanted = Settings(home=data, port=0, **settings)
+    async with (
+        create_server(wanted, lambda: NOW) as running,
+        grpc.aio.insecure_channel(running.address) as channel,
+    ):
+        yield Service(running, data, channel)
+
+
+async def measured(service: Service, agent: Walker) -> dict[str, Any]:
+    """What a session leaves behind, but for attempts at which no agent is to blame."""
+    session = await service.create(EPISODES, certify=True)
+    async with aconnect(service.running.address) as client:
+        summary = await client.evaluate(agent, session)
+    assert summary.counted == EPISODES
+    episodes = await service.list_episodes(session)
+    counted = [e for e in episodes if e.outcome != types_pb2.OUTCOME_FAULT]
+    folder = service.data / "recordings" / names.parse_session(session)
+    for episode in counted:
+        episode.ClearField("seconds")
+    request = results_pb2.GetProfileRequest(name=f"{session}/profile")
+    profile = json.loads((await service.profiles.GetProfile(request)).profile_json)
+    return {
+        "session": session,
+        "decisions": [(e.episode, e.decision, e.outcome, e.episode_return) for e in counted],
+        "recordings": {
+            e.episode: (folder / f"{e.episode}-{e.attempt}.mcap").read_bytes()
+            for e in counted
+            if not e.attempt  # a repeated one says so in its header
+        },
+        "profile": profile,
+        "faults": [e.cause for e in episodes if e.outcome == types_pb2.OUTCOME_FAULT],
+    }
+
+
+def simulates(node: Any) -> bool:
+    """Whether a worker's process is on a node."""
+    (raylet,) = node.all_processes["raylet"]
+    children = psutil.Process(raylet.process.pid).children(recursive=True)
+    return any("animalcat.service.session.direct" in child.cmdline() for child in children)
+
+
+@pytest.fixture
+def cluster() -> Iterator[Any]:
+    """A cluster whose head plays nothing, and makes fits."""
+    from ray.cluster_utils import Cluster
+
+    made = Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False, **ROOM}
+    )
+    try:
+        yield made
+    finally:
+        made.shutdown()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.xdist_group("ray")
+@pytest.mark.asyncio(loop_scope="session")
+async def test_a_lost_node_costs_a_repeated_episode_and_no_result(
+    tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(tmp_path / "local") as service:
+        local = await measured(service, Walker())
+    assert not local["faults"]
+
+    with pytest.raises(ClusterError, match="no node has room for one worker"):
+        async with serving(tmp_path / "none", engine="ray", ray_address=cluster.address):
+            pass
+
+    nodes = [cluster.add_node(num_cpus=1, **ROOM) for _ in range(2)]
+
+    def strike() -> None:
+        (doomed,) = filter(simulates, nodes)
+        cluster.remove_node(doomed, allow_graceful=False)
+
+    data = tmp_path / "cluster"
+    async with serving(data, engine="ray", ray_address=cluster.address, max_workers=1) as service:
+        placement = service.running.engines.parts.workers.placement
+        assert placement() == ("ray", {}, 0, 1)
+        remote = await measured(service, Walker(strike))
+        assert (sum(placement().placed.values()), placement().waiting) == (1, 0)
+    (fault,) = remote.pop("faults")
+    assert fault.startswith("backend: worker (sim) on ")
+    assert not local.pop("faults")
+    assert len(remote["recordings"]) == EPISODES - 1
+    (repeated,) = local["recordings"].keys() - remote["recordings"].keys()
+    del local["recordings"][repeated]
+    assert remote == local
+
+    import ray
+
+    monkeypatch.setattr(ray, "__version__", "1.0.0")
+    with pytest.raises(ClusterError, match="has another Ray or Python than the server"):
+        async with serving(tmp_path / "other", engine="ray", ray_address=cluster.address):
+            pass
+
+
+def test_a_cluster_that_is_not_there(tmp_path: Path) -> None:
+    app = build(["serve"])
+    command = ["serve", "--engine", "ray", "--data", str(tmp_path), "--port", "0"]
+    ended = CliRunner().invoke(app, [*command, "--address", "127.0.0.1:9"])
+    assert ended.exit_code == UNREACHABLE
+    assert "no Ray cluster answers at 127.0.0.1:9" in ended.output
+    ended = CliRunner().invoke(app, ["serve", "--address", "127.0.0.1:9"])
+    assert "it goes with --engine ray" in ended.output
+
+
+def test_an_address_or_an_installation_that_will_not_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def joined(address: str) -> None:
+        join(address, tmp_path, versions(), 0.25, WORKER_BYTES)
+
+    for address, said in (("ray://head:10001", "ray start"), ("head", "is no address")):
+        with pytest.raises(ClusterError, match=said):
+            joined(address)
+    monkeypatch.setitem(__import__("sys").modules, "ray", None)
+    with pytest.raises(ClusterError, match=r"animalcat\[server,ray\]"):
+        joined("")
+
+
+def test_room_is_that_of_one_node() -> None:
+    half = {"Alive": True, "Resources": {"CPU": 4.0, "memory": float(100 << 20)}}
+    gone = {"Alive": False, "Resources": {"CPU": 4.0, "memory": float(8 << 30)}}
+    with pytest.raises(ClusterError, match="4 CPUs and 100 MiB"):
+        check_room([half, gone], 1.0, WORKER_BYTES)
+    check_room([half, {**gone, "Alive": True}], 1.0, WORKER_BYTES)
+
+
+def test_an_agent_speaks_openly_in_networks_that_it_was_told_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert _is_reachable("127.0.0.1")
+    assert not _is_reachable("10.1.2.3")
+    monkeypatch.setenv("ANIMALCAT_DIRECT_NETWORKS", "10.0.0.0/8, 192.168.7.0/24")
+    assert _is_reachable("10.1.2.3")
+    assert not _is_reachable("192.168.8.1")
+    monkeypatch.setenv("ANIMALCAT_DIRECT_NETWORKS", "10.0.0.1/8")
+    with pytest.raises(ValueError, match="has host bits set"):
+        _is_reachable("10.1.2.3")

@@ -1,0 +1,42 @@
+"""Blows at named moments of a session lose nothing, double nothing and change no decision."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from animalcat.benchmarks import kill, postgres
+from animalcat.benchmarks.kill_points import MOMENTS, Point, plan
+
+
+def test_a_plan_spreads_its_points() -> None:
+    everything = sum(2 * len(moments) for moments in MOMENTS.values())
+    sessions = plan(everything, 1, 20, seed=1, kills=list(MOMENTS))
+    points = [point for session in sessions for point in session]
+    assert set(Counter((p.target, p.blow, p.moment) for p in points).values()) == {1}
+    assert len(points) == everything
+    for session in sessions:
+        struck = [point.episode for point in session]
+        assert len(set(struck)) == len(struck)
+        assert set(struck) <= set(range(1, 21))
+    assert plan(everything, 1, 20, seed=1, kills=list(MOMENTS)) == sessions
+    assert all(p.blow == "stop" for s in plan(99, 1, 20, 1, kills=[]) for p in s)
+
+
+def test_a_point_meets_its_moment() -> None:
+    point = Point("worker", "kill", "step", 3, 2)
+    assert not point.meets("step", 3, 1)
+    assert point.meets("step", 3, 2)
+    assert not point.meets("step", 4, 2)
+    assert not point.meets("acted", 3, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_thirty_blows() -> None:
+    rows = kill.strike(kill.QUICK)
+    if any(row.get("note") == postgres.MISSING for row in rows):
+        pytest.skip(postgres.MISSING)
+    assert sum(row["value"] for row in rows if row.get("unit") == "points") == kill.QUICK
+    assert [row["note"] for row in rows if "met" in row] == ["", ""]

@@ -1,0 +1,85 @@
+"""The file of `campaign run`: what is wrong with it is said before anything is played."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from animalcat.cli.main import build
+from animalcat.cli.shared.campaign_file import AgentsRun, read_campaign
+from tests.service.conftest import FILES
+
+FILE = """agents: [builtin:random, builtin:braitenberg]
+batteries: [navigation]
+budget: 6
+"""
+
+
+def test_what_is_left_out_has_a_default(tmp_path: Path) -> None:
+    path = tmp_path / "campaign.yaml"
+    path.write_text(FILE + "agents_run: {where: ray, gpus: 0.5}\n")
+    found = read_campaign(path)
+    assert found.layouts == ("",)
+    assert found.agents_run == AgentsRun(where="ray", cpus=1.0, gpus=0.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("agents: [a", "this is no YAML"),
+        (FILE.replace(", builtin:braitenberg", ""), "agents: Tuple should have at least 2 items"),
+        (FILE + "slots: 2\n", "slots: Extra inputs are not permitted"),
+        (
+            FILE + "agents_run: {where: slurm}\n",
+            "agents_run.where: Input should be 'local' or 'ray'",
+        ),
+        ("- 1\n", "the whole file: "),
+    ],
+)
+def test_what_is_wrong_is_named(
+    text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "campaign.yaml"
+    path.write_text(text)
+    with pytest.raises(typer.Exit):
+        read_campaign(path)
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_an_unknown_agent_is_named_before_a_server_starts(tmp_path: Path) -> None:
+    path, data = tmp_path / "campaign.yaml", tmp_path / "data"
+    path.write_text(FILE.replace("braitenberg", "braitenburg"))
+    app = build(["campaign"])
+    ended = CliRunner().invoke(app, ["campaign", "run", str(path), "--data", str(data)])
+    assert ended.exit_code == 2
+    assert "braitenburg" in ended.output
+    assert not data.exists()
+    both = ["campaign", "run", str(path), "--budget", "3", "--data", str(data)]
+    assert "or as options, not both" in " ".join(CliRunner().invoke(app, both).output.split())
+
+
+@pytest.mark.slow
+def test_a_campaign_for_each_layout(tmp_path: Path) -> None:
+    """And the same file again finds all of it played."""
+    path, folder = tmp_path / "campaign.yaml", tmp_path / "arenas"
+    folder.mkdir()
+    for name, content in FILES[:6]:
+        (folder / name).write_bytes(content)
+    path.write_text(
+        f"agents: [builtin:random, builtin:braitenberg]\nbatteries: ['{folder}']\n"
+        "layouts: [aaio, one-capability]\nbudget: 4\ncommon: 2\nblock: 1\ncertify: false\n"
+    )
+    command = ["campaign", "run", str(path), "--data", str(tmp_path / "data")]
+    app = build(["campaign"])
+    found = CliRunner().invoke(app, [*command, "--json"])
+    assert found.exit_code == 0, found.output
+    campaigns = json.loads(found.stdout)["campaigns"]
+    layouts = [one["layout"].split("/")[-1].split("@")[0] for one in campaigns]
+    assert layouts == ["aaio", "one-capability"]
+    assert [one["episodes"] for one in campaigns] == [4, 4]
+    again = CliRunner().invoke(app, [*command, "--json"])
+    assert json.loads(again.stdout)["campaigns"] == campaigns
