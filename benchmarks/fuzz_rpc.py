@@ -15,7 +15,7 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
 import animalcat
-from animalcat.benchmarks.fuzz import ARENA, MOST_MEMORY, SPECIAL, Tally, mutated
+from animalcat.benchmarks.fuzz_inputs import ARENA, MOST_MEMORY, SPECIAL, Tally, mutated
 from animalcat.service.host.lock import running_server
 from animalcat.service.host.private import server_for
 from animalcat.v1 import (

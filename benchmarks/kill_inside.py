@@ -86,9 +86,15 @@ def serve(path: str, arguments: list[str]) -> None:
         if getattr(inside, "moment", None) is not None:
             gate.moment(*inside.moment)
 
-    stopping(SqlStore, "open_episode", lambda _, episode, *__: episode.number)
-    stopping(SqlStore, "finish_episode", lambda _, episode, *__: episode.number)
-    stopping(EpisodeRecorder, "finish", lambda self, *_: int(self.path.stem.split("-")[0]))
+    def attempted(_: Any, episode: Any, *rest: Any) -> int:
+        return int(episode.number)
+
+    def recorded(recorder: Any, *_: Any) -> int:
+        return int(recorder.path.stem.split("-")[0])
+
+    stopping(SqlStore, "open_episode", attempted)
+    stopping(SqlStore, "finish_episode", attempted)
+    stopping(EpisodeRecorder, "finish", recorded)
     event.listen(Engine, "commit", committing)
     # Nothing is killed after the last episode, so nothing need be compiled for the fit.
     FinalFits.warm = lambda self, layout: None

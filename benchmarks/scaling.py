@@ -17,7 +17,7 @@ from typing import Any, Final
 import grpc
 
 from animalcat.benchmarks import crowd
-from animalcat.benchmarks.service import session_for
+from animalcat.benchmarks.service import new_session
 from animalcat.client.evaluation import EvaluationStream
 
 THINK_SECONDS: Final = 0.05
@@ -74,7 +74,7 @@ async def _measured(address: str, number: int, seconds: float) -> tuple[float, f
     """Steps a second of so many agents, and the median seconds of a step besides thinking."""
     async with grpc.aio.insecure_channel(address) as channel:
         names = [f"thinks {number} {k}" for k in range(number)]
-        sessions = [await session_for(channel, "rays", name) for name in names]
+        sessions = [await new_session(channel, "rays", name) for name in names]
         streams = [EvaluationStream(channel, name) for name in names]
         trips = await asyncio.gather(
             *(crowd.playing(*one) for one in zip(streams, sessions, names, strict=True))

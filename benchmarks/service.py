@@ -128,7 +128,7 @@ async def _measure(address: str, name: str, chunks: int) -> dict[str, Any]:
 async def _measure_direct(address: str, name: str, chunks: int) -> dict[str, Any]:
     """What a step takes besides its simulation when the agent plays with the worker itself."""
     async with grpc.aio.insecure_channel(address) as channel:
-        session = await session_for(channel, name, "direct")
+        session = await new_session(channel, name, "direct")
         stream = EvaluationStream(channel, "1")
         played = await crowd.playing(stream, session, "direct")
         await played()
@@ -192,7 +192,7 @@ def _measure_crowd(address: str, name: str, quick: bool) -> dict[str, Any]:
 
 async def _sessions(address: str, name: str, agents: list[str]) -> list[str]:
     async with grpc.aio.insecure_channel(address) as channel:
-        return [await session_for(channel, name, agent) for agent in agents]
+        return [await new_session(channel, name, agent) for agent in agents]
 
 
 def _size(name: str) -> int:
@@ -213,7 +213,7 @@ async def _open(
     channel: grpc.aio.Channel, name: str, arena: bytes = ARENA
 ) -> tuple[Any, gateway_pb2.EvaluateResponse]:
     """A session's stream at its first ask."""
-    session = await session_for(channel, name, "bench", arena)
+    session = await new_session(channel, name, "bench", arena)
     gateway: Any = gateway_pb2_grpc.AgentGatewayStub(channel)
     stream = gateway.Evaluate()
     hello = gateway_pb2.Hello(session=session, agent="bench", instance="1", protocol=PROTOCOL)
@@ -224,7 +224,7 @@ async def _open(
     return stream, await _read(stream)
 
 
-async def session_for(
+async def new_session(
     channel: grpc.aio.Channel, name: str, agent: str, arena: bytes = ARENA
 ) -> str:
     """A session of one episode, and its battery."""

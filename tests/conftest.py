@@ -10,6 +10,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,6 +36,8 @@ DEAR = (
     "tests/layouts/test_fitter.py",
 )
 """Where tests are that take long: begun before the others, they leave no core idle at the end."""
+
+hypothesis.settings.register_profile("deep", max_examples=400, deadline=None)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

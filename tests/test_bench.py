@@ -32,6 +32,7 @@ LESS: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
         }
     },
     "scaling": {"scaling": {"FEW": (1, 2)}},
+    "soak": {"soak": {"QUICK_AGENTS": 2, "QUICK_SECONDS": 2.0}},
     "slots": {"slots": {"SLOTS": (1, 2), "EPISODES": 4, "THINKING": 0.0}},
     "report": {"report": {"EPISODES": 20}},
     "verdicts": {"verdicts": {"RUNS": (("drawn", 150, 21), ("drawn", 150, 22)), "QUICK": 3}},
@@ -61,7 +62,8 @@ def test_every_part_is_tried() -> None:
         pytest.param(
             part,
             marks=pytest.mark.slow
-            if part in ("commands", "layouts", "service", "scaling", "slots", "unity", "report")
+            if part
+            in ("commands", "layouts", "service", "scaling", "slots", "soak", "unity", "report")
             else (),
         )
         for part in LESS

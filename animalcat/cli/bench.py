@@ -16,7 +16,7 @@ SPEED: Final = ("simulator", "sensors", "recording", "layouts", "service", "comm
 PARTS: Final = (
     *SPEED,
     *("slots", "scaling", "against", "report", "twin", "agents", "verdicts"),
-    *("fresh", "demands", "adaptive", "recovery", "trust", "kill", "fuzz"),
+    *("fresh", "demands", "adaptive", "recovery", "trust", "kill", "fuzz", "soak"),
 )
 KEPT: Final = ("adaptive", "recovery", "trust")
 """Parts that can write what they found to a folder."""
@@ -31,10 +31,10 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="PART",
-            help=f"What to measure: {', '.join(PARTS)}. Without a name, all but the last fourteen "
+            help=f"What to measure: {', '.join(PARTS)}. Without a name, all but the last fifteen "
             "are measured: report takes a minute; slots, scaling, against, twin, agents and "
-            "verdicts some minutes; fresh and demands ten; and adaptive, recovery, trust, kill "
-            "and fuzz half an hour or more each (3 minutes with --quick).",
+            "verdicts some minutes; fresh and demands ten; and adaptive, recovery, trust, kill, "
+            "fuzz and soak half an hour or more each (3 minutes with --quick).",
             show_default=False,
         ),
     ] = None,

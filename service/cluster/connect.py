@@ -155,7 +155,6 @@ def _imported() -> Any:
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     try:
         import ray
-        import ray.util
     except ModuleNotFoundError as error:
         raise ClusterError(
             "--engine ray needs a library that is not installed; install it with: "

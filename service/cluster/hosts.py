@@ -6,6 +6,7 @@ process works or hangs is on its machine, and a process ends with its host.
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Awaitable, Mapping
 from pathlib import Path
@@ -52,8 +53,7 @@ def look(proof: str, secret: str) -> Node:
         proof: Path of a file in the server's data directory.
         secret: What stands in it.
     """
-    import ray.util
-
+    ray: Any = importlib.import_module("ray")
     try:
         shared = Path(proof).read_text() == secret
     except OSError:

@@ -402,6 +402,6 @@ def _result(backend: str, answer: tuple[str, Any]) -> Any:
     return value
 
 
-def _said(error: Exception) -> str:
+def _said(error: BaseException) -> str:
     """What Ray says, in one line."""
     return " / ".join(line.strip() for line in str(error).strip().splitlines()[:3])

@@ -69,6 +69,17 @@ def played(console: Console, **more: Any) -> LiveSession:
     return shown
 
 
+def test_an_outcome_that_is_both_known_and_told_is_one_dot() -> None:
+    file = io.StringIO()
+    console = Console(file=file, width=120, force_terminal=True, markup=False, emoji=False)
+    shown = played(console)
+    shown.tell(SessionEvent(SESSION, episode(5, FAILED)))
+    file.truncate(0)
+    console.print(shown._table())  # pyright: ignore[reportPrivateUsage]
+    assert file.getvalue().count("●") == 5
+    assert file.getvalue().count("○") == 1
+
+
 def test_a_sparkline_shows_the_course() -> None:
     assert sparkline([]) == ""
     assert sparkline([2.0, 2.0]) == "▄▄"

@@ -29,7 +29,6 @@ from animalcat.service.session.turns import MAX_BAD_FRAMES
 from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, sessions_pb2, types_pb2
 from tests.service.conftest import NOW, Service, Stream, action, hello
 
-settings.register_profile("deep", max_examples=400, deadline=None)
 WAYS = 10
 """Ways that are tried without the profile."""
 EPISODES = 60

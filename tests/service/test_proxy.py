@@ -65,6 +65,7 @@ def nginx(folder: Path, servers: list[str]) -> Iterator[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.xdist_group("service")
 @pytest.mark.asyncio(loop_scope="session")
 async def test_behind_a_proxy_the_other_server_goes_on(
@@ -96,7 +97,7 @@ async def test_behind_a_proxy_the_other_server_goes_on(
                     (doomed,) = [s for s in servers if s is not heir]
                     acknowledged = counted(await service.list_episodes(session))
                     doomed.stop(signal.SIGKILL)
-                    playing.wait(60)
+                    await asyncio.to_thread(playing.wait, 60)
                     # Through the same address: calls go to the server that lives.
                     while await paused(service, session):
                         await asyncio.sleep(0.1)

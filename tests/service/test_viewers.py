@@ -213,6 +213,9 @@ def test_what_cannot_be_exported_is_said_and_leaves_nothing(
     assert "newer.mcap: a newer version recorded it" in said
     assert "pip install --upgrade animalcat" in said
 
+    EpisodeRecorder(tmp_path / "empty.mcap", read_episode(RECORDING).header).close()
+    assert "empty.mcap: no step is recorded" in refused(tmp_path / "empty.mcap")
+
     own = tmp_path / "own.mcap"
     own.write_bytes(before := RECORDING.read_bytes())
     code, _, said = export(own, "--format", "foxglove", "-o", str(own))
