@@ -28,7 +28,7 @@ from animalcat.service.versions import versions
 from animalcat.v1 import results_pb2, types_pb2
 from tests.service.conftest import NOW, Service, walk
 
-EPISODES = 18  # with a certificate at 16, and the last fit
+EPISODES = 8  # and the last fit
 ROOM = {"memory": 4 << 30, "object_store_memory": 80 << 20}
 
 
