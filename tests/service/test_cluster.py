@@ -72,8 +72,9 @@ async def measured(service: Service, agent: Walker) -> dict[str, Any]:
     folder = service.data / "recordings" / names.parse_session(session)
     for episode in counted:
         episode.ClearField("seconds")
+    # Beside its nodes a profile counts faults and names attempts, which differ by nature.
     request = results_pb2.GetProfileRequest(name=f"{session}/profile")
-    profile = json.loads((await service.profiles.GetProfile(request)).profile_json)
+    profile = json.loads((await service.profiles.GetProfile(request)).profile_json)["nodes"]
     return {
         "session": session,
         "decisions": [(e.episode, e.decision, e.outcome, e.episode_return) for e in counted],
