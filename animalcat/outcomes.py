@@ -79,6 +79,8 @@ _DTYPES: Final[Mapping[Kind, str]] = {
     "count": "Int64",
     "flag": "boolean",
 }
+_MOST_COUNT: Final = 2.0**63
+"""Counts are kept in 64 bits with a sign."""
 _UNIT: Final = re.compile(r"^(?P<name>.*?) \[(?P<unit>[^\]]*)\]$", re.DOTALL)
 
 
@@ -253,4 +255,6 @@ def _cell(cell: Any, row: int, name: str, kind: Kind) -> Any:
         return value
     if not value.is_integer():
         raise OutcomesError(f"{wrong} is no whole number")
+    if abs(value) >= _MOST_COUNT:
+        raise OutcomesError(f"{wrong} is too large; give less than 2**63")
     return int(value)

@@ -43,7 +43,7 @@ SEED: Final = 22
 STOPPED_SECONDS: Final = 0.2
 """How long a process that is stopped stays so."""
 STUCK_SECONDS: Final = 300.0
-"""A session that takes longer has come to a standstill."""
+"""A session that is told of no episode for so long has come to a standstill."""
 NAME: Final = "striker"
 WORKER: Final = b"animalcat.service.session.direct"
 ARENA: Final = """!ArenaConfig
@@ -101,7 +101,10 @@ class Stage:
         session = self._session = self._created()
         with self._gate():
             end = time.monotonic() + STUCK_SECONDS
+            seen = 0
             while not self._over(session):
+                if self._told.exists() and (told := self._told.stat().st_size) > seen:
+                    seen, end = told, time.monotonic() + STUCK_SECONDS
                 if time.monotonic() > end:
                     self._end_all()
                     return [f"the session came to a standstill; struck so far: {self.struck}"]

@@ -132,3 +132,10 @@ def test_tables_are_imported_listed_and_exported_again(tmp_path: Path) -> None:
     bad = run("import", str(source), "--replace")
     assert bad.exit_code == 2
     assert "row 1, column 'outcome': 'won'" in bad.stderr
+
+
+@pytest.mark.parametrize("steps", ["9" * 25, "-1e30"])
+def test_a_count_that_no_column_holds_is_named(steps: str) -> None:
+    text = f"instance,outcome,steps\na,success,{steps}\n"
+    with pytest.raises(OutcomesError, match=r"row 1, column 'steps': .* too large"):
+        read_outcomes(text.encode(), "csv")
