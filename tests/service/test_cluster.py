@@ -109,9 +109,8 @@ def cluster() -> Iterator[Any]:
         made.shutdown()
 
 
-@pytest.mark.slow
+@pytest.mark.cluster
 @pytest.mark.timeout(900)
-@pytest.mark.xdist_group("ray")
 @pytest.mark.asyncio(loop_scope="session")
 async def test_a_lost_node_costs_a_repeated_episode_and_no_result(
     tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
