@@ -61,9 +61,10 @@ def test_every_part_is_tried() -> None:
     [
         pytest.param(
             part,
-            marks=pytest.mark.slow
-            if part
-            in ("commands", "layouts", "service", "scaling", "slots", "soak", "unity", "report")
+            marks=pytest.mark.cluster
+            if part == "scaling"
+            else pytest.mark.slow
+            if part in ("commands", "layouts", "service", "slots", "soak", "unity", "report")
             else (),
         )
         for part in LESS
