@@ -177,8 +177,7 @@ class _Table:
             fault = f"{type(error).__name__}: {error}"
         recording = self._terms.recording
         if recorder is not None:
-            recorder.close()
-            recording = recorder.unfinished
+            recording = recorder.hand_over()
         return Played(left, fault, disk, self._reward, recording, self._trace, self._last)
 
     def _admit(self, connection: socket.socket, deadline: float) -> _Agent:
