@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
 from typing import Final, NamedTuple
 from zlib import crc32
@@ -65,7 +65,8 @@ def compacted(live: bytes) -> bytes:
     except (IndexError, struct.error) as error:
         raise DamageError("the file does not end with a whole record") from error
     file = bytearray(live[:begin])
-    chunks = [_add_chunk(file, part) for part in parts]
+    compress = zstandard.ZstdCompressor().compress
+    chunks = [_add_chunk(file, part, compress) for part in parts]
     file += _written([DataEnd(crc32(file))])
     return bytes(file + _summary(len(file), defined, parts, chunks) + MAGIC)
 
@@ -102,10 +103,10 @@ def _parts(live: bytes, start: int, place: int) -> Iterator[_Part]:
         yield _Part(live[start:], index)
 
 
-def _add_chunk(file: bytearray, part: _Part) -> ChunkIndex:
+def _add_chunk(file: bytearray, part: _Part, compress: Callable[[bytes], bytes]) -> ChunkIndex:
     """Add a chunk and the indexes of its messages, and return what the summary says of it."""
     began, ended = part.times
-    compressed = zstandard.compress(part.records)
+    compressed = compress(part.records)
     size = len(part.records)
     start = len(file)
     file += _written([Chunk("zstd", compressed, ended, began, crc32(part.records), size)])

@@ -99,12 +99,12 @@ def step_message(
         pixels: Whether to keep the image.
         notes: The notes.
     """
-    health, velocity, position, rays, camera, _ = step.observation
+    _, reward, ended_by, (health, velocity, position, rays, camera, _) = step
     if (
-        action is None
-        or rays is None
+        rays is None
         or camera is not None
-        or step.ended_by is not None
+        or action is None
+        or ended_by is not None
         or notes
         or not (number and health and velocity.nbytes == position.nbytes == _VECTOR)
     ):
@@ -113,11 +113,11 @@ def step_message(
         return message(Channel.STEP, number, decision_period, data)
     seen = rays.tobytes()
     count = _varint(number)
-    reward = _reward(step.reward)
-    pack, length, begun = _layout(len(count), len(reward), len(seen))
+    earned = _reward(reward)
+    pack, length, begun = _layout(len(count), len(earned), len(seen))
     time = number * decision_period * NANOSECONDS_PER_PHYSICS_STEP
     return pack(
-        length, _STEP, number, time, time, 0x08, count, 0x10, action, reward, begun, seen,
+        length, _STEP, number, time, time, 0x08, count, 0x10, action, earned, begun, seen,
         0x1D, health, b"\x22\x0c", velocity.tobytes(), b"\x2a\x0c", position.tobytes(),
     )  # fmt: skip
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -321,12 +321,11 @@ def test_a_full_disk_is_an_error_and_leaves_what_was_recorded(tmp_path: Path) ->
     recorder = EpisodeRecorder(path, header(ObservationSpec(rays=None)))
     steps = episode_steps(3000)
     recorder.step(next(steps), None)
-    number = 0
     with full_disk(200_000), pytest.raises(OSError, match=r"0-0\.mcap"):  # noqa: PT012
-        for number, step in enumerate(steps):
+        for step in steps:
             recorder.step(step, 3)
     recording = read_episode(path)
-    assert len(recording.steps) == number + 1 > 100
+    assert len(recording.steps) == recorder.steps + 1 > 100
     assert recording.damage == ""
     recorder.finish(types_pb2.OUTCOME_FAULT)
     assert read_episode(path).complete
@@ -439,7 +438,7 @@ def test_other_tools_can_read_it(rays: Played) -> None:
     assert len(times) == len(rays.sizes)
 
 
-def decode(name: str, schema: bytes, data: bytes):
+def decode(name: str, schema: bytes, data: bytes) -> Any:
     """Decode by the schema in the file alone, as a viewer does."""
     pool = descriptor_pool.DescriptorPool()
     for file in descriptor_pb2.FileDescriptorSet.FromString(schema).file:
@@ -605,10 +604,10 @@ def test_a_step_is_put_together_as_protobuf_does_it(
     number: int, pixels: bool, sensors: str
 ) -> None:
     rng = np.random.default_rng(number)
-    velocity: npt.NDArray[Any] = rng.normal(size=3).astype(np.float32)
+    velocity = rng.normal(size=3)
     seen = Observation(
         health=float(number % 2) * 50.3,
-        velocity=velocity if pixels else velocity.astype(np.float64),
+        velocity=cast("npt.NDArray[np.float32]", velocity.astype("f4") if pixels else velocity),
         position=rng.normal(size=3).astype(np.float32),
         rays=rng.normal(size=70).astype(np.float32) if sensors in ("rays", "both") else None,
         camera=rng.integers(256, size=(8, 8, 3)).astype(np.uint8)
