@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from animalcat.layouts.checking.compare import Posterior, ranking
 from animalcat.layouts.checking.scores import bootstrap
 from animalcat.layouts.checking.scores import brier as brier_score
+from animalcat.layouts.model.units import plain_unit
 from animalcat.plots.readings import Reading, read_axis
 from animalcat.plots.style import (
     DARK,
@@ -24,7 +25,6 @@ from animalcat.plots.style import (
     entitle,
     new_figure,
     plain,
-    plain_unit,
     tidy,
     with_unit,
 )

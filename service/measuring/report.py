@@ -142,7 +142,7 @@ def exported_profile(
     content = {**profile.to_dict(), "verdict": made.to_dict()}
     if second is not None:
         content["second_reading"] = second.to_dict()
-    return Report(content, measurement.with_reach(_capabilities(profile)))
+    return Report(content, measurement.exported(profile))
 
 
 def live_profile(
@@ -169,7 +169,7 @@ def live_profile(
         measurement.learner, profile, irrelevant=irrelevant(measurement.learner)
     )
     content = {**profile.to_dict(), "verdict": made.to_dict()}
-    return Report(content, measurement.with_reach(_capabilities(profile)))
+    return Report(content, measurement.exported(profile))
 
 
 def _calibration(measurement: Measurement) -> dict[str, Any]:
@@ -436,11 +436,3 @@ def _played_with(attempts: Sequence[Episode]) -> list[dict[str, Any]]:
 
 def _seconds(attempts: Sequence[Episode]) -> float:
     return sum(episode.seconds for episode in attempts)
-
-
-def _capabilities(profile: Profile) -> tuple[CapabilityStatus, ...]:
-    return tuple(
-        CapabilityStatus(node.name, node.mean, node.sd, node.unit, profile.status[node.name])
-        for node in profile.nodes
-        if node.name in profile.status
-    )
