@@ -80,6 +80,7 @@ def comparison_page(
             missing=missing,
             ranks=rank_rows(known),
             rows=difference_rows(known),
+            falling=[node for node in known.nodes if not known.scales[node].rising],
         )
     )
 

@@ -139,10 +139,12 @@ def show(
 ) -> None:
     """Show how far a session is, and why it chose the last arenas."""
     with client_for(server, data) as client:
-        _show(client.get_session(session), as_json)
+        found = client.get_session(session)
+        _show(found, as_json)
+        units = {one.name: one.unit for one in found.capabilities}
         if last and not as_json:
             for episode in client.episodes(session)[-last:]:
-                typer.echo(why(episode))
+                typer.echo(why(episode, units))
 
 
 @app.command()

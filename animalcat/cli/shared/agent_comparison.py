@@ -59,7 +59,10 @@ def compare_agents(
                 "agent": agent.name,
                 "than": other.name,
                 **asdict(found),
-                "words": difference_words(agent, other, found.node, read[found.node])._asdict(),
+                "words": {
+                    **difference_words(agent, other, found.node, read[found.node])._asdict(),
+                    "rising": read[found.node].rising,
+                },
             }
             for agent, other in pairs
             for found in node_differences(agent, other, seed)
@@ -118,12 +121,15 @@ def print_comparison(report: dict[str, Any], *, title: str) -> None:
                 "agent": row["agent"],
                 **({"than": row["than"]} if several else {}),
                 "node": row["node"],
-                "more by": row["words"]["estimate"],
+                "differs by": row["words"]["estimate"],
                 "90 %": row["words"]["interval"],
                 "P(more)": f"{row['more']:.2f}",
             }
             for row in report["differences"]
         ]
         print_rows(rows, list(rows[0]), as_json=False, title=title)
+        words = {row["node"]: row["words"] for row in report["differences"]}
+        if falling := [node for node, said in words.items() if not said["rising"]]:
+            typer.echo(f"Of {', '.join(falling)}, a smaller value is more ability.")
     if report["approximate"]:
         typer.echo("Profiles hold no draws: each node was taken by its mean and sd, on its own.")
