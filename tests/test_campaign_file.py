@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from animalcat.cli.main import build
 from animalcat.cli.shared.campaign_file import AgentsRun, read_campaign
+from animalcat.cli.shared.ray_agents import passed
 from tests.service.conftest import FILES
 
 FILE = """agents: [builtin:random, builtin:braitenberg]
@@ -60,6 +61,17 @@ def test_an_unknown_agent_is_named_before_a_server_starts(tmp_path: Path) -> Non
     assert not data.exists()
     both = ["campaign", "run", str(path), "--budget", "3", "--data", str(data)]
     assert "or as options, not both" in " ".join(CliRunner().invoke(app, both).output.split())
+
+
+def test_an_agent_on_ray_knows_the_server_as_the_command_does() -> None:
+    own = {
+        "ANIMALCAT_CA": "sha256:00",
+        "ANIMALCAT_CERTIFICATE": "/shared/caller.pem",
+        "ANIMALCAT_KEY": "/shared/caller.key",
+        "ANIMALCAT_DIRECT_NETWORKS": "10.0.0.0/8",
+    }
+    others = {"ANIMALCAT_TOKEN": "an operator's", "ANIMALCAT_STORE": "postgresql://", "HOME": "/"}
+    assert passed(own | others) == own
 
 
 @pytest.mark.slow
