@@ -9,9 +9,13 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from animalcat.cli.campaign import passed_in
 from animalcat.cli.main import build
 from animalcat.cli.shared.campaign_file import AgentsRun, read_campaign
 from animalcat.cli.shared.ray_agents import passed
+from animalcat.client.converters import episode_from_proto
+from animalcat.client.values import Episode
+from animalcat.v1 import sessions_pb2, types_pb2
 from tests.service.conftest import FILES
 
 FILE = """agents: [builtin:random, builtin:braitenberg]
@@ -90,6 +94,30 @@ def test_an_option_that_would_be_without_effect_is_refused(
     assert not data.exists()
 
 
+def episode(
+    number: int, instance: str, outcome: types_pb2.Outcome.ValueType, of: str = ""
+) -> Episode:
+    made = sessions_pb2.MadeInstance(offer=of, made_as=sessions_pb2.MADE_AS_TWIN) if of else None
+    return episode_from_proto(
+        sessions_pb2.EpisodeSummary(
+            name=f"sessions/mine-1a2b/episodes/{number}-0",
+            episode=number,
+            instance=instance,
+            outcome=outcome,
+            decision=sessions_pb2.Decision(reason=sessions_pb2.REASON_LISTED, made=made),
+        )
+    )
+
+
+def test_agents_are_paired_on_the_arenas_of_the_battery_also_by_their_twins() -> None:
+    played = [
+        episode(0, "b.0f", types_pb2.OUTCOME_SUCCESS, of="b"),
+        episode(1, "a", types_pb2.OUTCOME_FAILURE),
+        episode(2, "c", types_pb2.OUTCOME_FAULT),
+    ]
+    assert passed_in(("a", "b", "c", "d"), played) == [False, True, None, None]
+
+
 def test_an_agent_on_ray_knows_the_server_as_the_command_does() -> None:
     own = {
         "ANIMALCAT_CA": "sha256:00",
@@ -111,6 +139,7 @@ def test_a_campaign_for_each_layout(tmp_path: Path) -> None:
     path.write_text(
         f"agents: [builtin:random, builtin:braitenberg]\nbatteries: ['{folder}']\n"
         "layouts: [aaio, one-capability]\nbudget: 4\ncommon: 2\nblock: 1\ncertify: false\n"
+        "fresh: true\n"
     )
     command = ["campaign", "run", str(path), "--data", str(tmp_path / "data")]
     command += ["--against", "builtin:random"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -61,7 +61,7 @@ from animalcat.cli.shared.remote import (
     timestamp,
 )
 from animalcat.client import Client
-from animalcat.client.values import Campaign, Session
+from animalcat.client.values import Campaign, Episode, Session
 from animalcat.envs.agents.limits import is_privileged
 from animalcat.errors import AnimalcatError
 from animalcat.layouts.adaptive.plan import Allocation
@@ -607,14 +607,26 @@ def _common(client: Client, campaign: Campaign) -> dict[str, list[bool | None]]:
     """Whether each agent passed the arenas that all play, in their order; None: not played yet."""
     found: dict[str, list[bool | None]] = {}
     for session in campaign.sessions:
-        passed = {
-            episode.instance: episode.outcome == "success"
-            for episode in client.episodes(session)
-            if episode.outcome in ("success", "failure")
-        }
         order = session.spec.policy.order
-        found[session.spec.agent] = [passed.get(instance) for instance in order]
+        found[session.spec.agent] = passed_in(order, client.episodes(session))
     return found
+
+
+def passed_in(order: Sequence[str], episodes: Iterable[Episode]) -> list[bool | None]:
+    """Return for each instance of a battery whether it, or its twin, was passed; None: not played.
+
+    Args:
+        order: Names of the instances.
+        episodes: What a session has played.
+    """
+    passed = {
+        made.offer if (made := episode.decision.made) is not None else episode.instance: (
+            episode.outcome == "success"
+        )
+        for episode in episodes
+        if episode.outcome in ("success", "failure")
+    }
+    return [passed.get(instance) for instance in order]
 
 
 def _standing(session: Session, common: dict[str, list[bool | None]]) -> dict[str, Any]:
