@@ -254,16 +254,21 @@ class PopulationModel:
             spread = pm.HalfNormal("spread", _EASINESS_SD)
             explained = self._told * (pt.log(expected) - pt.log1p(-expected))
             sampled = pm.Flat("sampled", shape=instances)
-            free = sampled - (explained - explained.mean())
+            free = sampled - self._levelled(explained)
             pm.Potential("spreading", pm.logp(pm.Normal.dist(0.0, spread), free).sum())
             # Easier arenas and weaker agents look alike. If residuals had a mean of their own,
             # chains would wander off to where every arena is easier than its demands say.
-            easiness = pm.Deterministic("easiness", free - free.mean())
+            easiness = pm.Deterministic("easiness", self._levelled(free))
             odds = pt.exp(easiness)[np.newaxis, :]
             p = pt.clip(p * odds / (1.0 + p * (odds - 1.0)), LEAST, 1.0 - LEAST)
             chance = pt.switch(self.outcomes == 1.0, p, 1.0 - p)
             pm.Potential("outcomes", pt.sum(weights * pt.log(chance)))
         return model
+
+    def _levelled(self, values: Any) -> Any:
+        """Values less their mean over the instances that were played, (instances,)."""
+        there = self._played.any(axis=0).astype(np.float64)
+        return values - there * (there / there.sum() * values).sum()
 
     @property
     def _told(self) -> Floats:
