@@ -100,29 +100,20 @@ class BatteryRate:
     why: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert to JSON values."""
-        return asdict(self)
+        """Convert to JSON values, with the same in words as `text`."""
+        return {**asdict(self), "text": self.words}
 
     @property
     def words(self) -> str:
         """A sentence for people."""
-        return rate_words(self.to_dict())
-
-
-def rate_words(rate: dict[str, Any]) -> str:
-    """A sentence for people.
-
-    Args:
-        rate: As `BatteryRate.to_dict` makes it.
-    """
-    if rate["value"] is None:
-        return f"Success rate of the whole battery: cannot be told, since {rate['why']}."
-    whole = f"{rate['instances']} arenas, {rate['played']} played"
-    value, low, high = (_shown(rate[key]) for key in ("value", "low", "high"))
-    if rate["low"] == rate["high"]:
-        return f"Success rate of the whole battery: {value} ({whole})."
-    share = f"{100 * rate['share']:g} %"
-    return f"Success rate of the whole battery: {value} [{low}, {high}], {share} ({whole})."
+        about = "Success rate of the whole battery"
+        if self.value is None or self.low is None or self.high is None:
+            return f"{about}: cannot be told, since {self.why}."
+        played = f"{self.played} of {self.instances} arenas played"
+        if self.low == self.high:
+            return f"{about}: {_shown(self.value)} ({played})."
+        interval = f"[{_shown(self.low)}, {_shown(self.high)}], {100 * self.share:g} %"
+        return f"{about}: {_shown(self.value)} {interval} ({played})."
 
 
 def totals(size: int) -> Ints:
@@ -301,4 +292,4 @@ def _rounded(logs: Floats) -> tuple[float, ...]:
 
 
 def _shown(rate: float) -> str:
-    return f"{rate:.2f}".removeprefix("0") if rate < 0.995 else "1"
+    return f"{rate:.2f}".removeprefix("0")
