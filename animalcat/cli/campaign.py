@@ -14,6 +14,7 @@ import typer
 from animalcat.cli.session.options import (
     SPEC,
     ActionTimeout,
+    Lease,
     Backend,
     Battery,
     Camera,
@@ -127,6 +128,7 @@ def run(
     camera: Camera = None,
     decision_period: DecisionPeriod = None,
     action_timeout: ActionTimeout = None,
+    lease: Lease = None,
     features: Features = None,
     layout: Layout = "",
     variant: Variant = "",
@@ -268,6 +270,7 @@ def run(
                 backend=backend,
                 observation_spec=observation(camera, decision_period),
                 action_timeout_seconds=action_timeout,
+                lease_seconds=lease,
                 certify=certify,
                 fresh=fresh,
             )
