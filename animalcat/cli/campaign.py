@@ -14,7 +14,6 @@ import typer
 from animalcat.cli.session.options import (
     SPEC,
     ActionTimeout,
-    Lease,
     Backend,
     Battery,
     Camera,
@@ -23,6 +22,7 @@ from animalcat.cli.session.options import (
     Features,
     Fresh,
     Layout,
+    Lease,
     PolicyName,
     RandomShare,
     Seed,
