@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import grpc
 
@@ -54,6 +54,13 @@ class Welcome:
     lease_seconds: float = 0.0
 
 
+class _Answer(NamedTuple):
+    """The latest answer in a slot, and over what it was sent."""
+
+    frame: gateway_pb2.EvaluateRequest
+    road: Call | DirectPlay
+
+
 class EvaluationStream:
     """The stream of one agent process.
 
@@ -79,8 +86,7 @@ class EvaluationStream:
         self._offer: gateway_pb2.Direct | None = None
         self._direct: DirectPlay | None = None
         self._takes_offers = True
-        self._answer: gateway_pb2.EvaluateRequest | None = None
-        self._answered_over: Call | DirectPlay | None = None
+        self._answers: dict[int, _Answer] = {}
 
     async def open(self, session: str, agent: str, spec: ObservationSpec | None) -> Welcome:
         """Say hello.
@@ -138,11 +144,12 @@ class EvaluationStream:
             if frame.HasField("episode_start") and not again:
                 wanted = self._takes_offers and frame.episode_start.HasField("direct")
                 self._offer = frame.episode_start.direct if wanted else None
-                self._answer = None
-            if self._answer is None or _asked(frame) != self._answer.action.step:
+                self._answers.pop(frame.episode_start.slot, None)
+            answer = self._answers.get(_slot(frame))
+            if answer is None or _asked(frame) != answer.frame.action.step:
                 return frame
-            if self._answered_over is not road:  # the answer was lost on a broken connection
-                await self._write(self._answer)
+            if answer.road is not road:  # the answer was lost on a broken connection
+                await self._send(answer.frame)
 
     async def act(self, slot: int, step: int, actions: bytes) -> None:
         """Answer an observation.
@@ -154,7 +161,7 @@ class EvaluationStream:
         """
         taken = gateway_pb2.ActionList(actions=actions)
         action = gateway_pb2.Action(slot=slot, step=step, list=taken)
-        self._answer = gateway_pb2.EvaluateRequest(action=action)
+        frame = gateway_pb2.EvaluateRequest(action=action)
         if self._offer is not None:
             offer, self._offer = self._offer, None
             try:
@@ -162,10 +169,10 @@ class EvaluationStream:
             except DirectError:  # ports are closed between here and there: the service relays
                 self._takes_offers = False
         if self._direct is None:
-            await self._write(self._answer)
+            await self._send(frame)
         else:
-            self._answered_over = self._direct
-            self._direct.send(self._answer)
+            self._answers[slot] = _Answer(frame, self._direct)
+            self._direct.send(frame)
 
     def observation(self, message: types_pb2.Observation) -> Observation:
         """An observation of this stream."""
@@ -254,8 +261,9 @@ class EvaluationStream:
     def _look(self, reading: asyncio.Task[object]) -> None:
         """Come back at once where the connection broke, while the agent thinks."""
         error = None if reading.cancelled() else reading.exception()
-        broken = isinstance(error, grpc.aio.AioRpcError) and self._may_return(error)
-        if broken and self._direct is None:
+        if not isinstance(error, grpc.aio.AioRpcError) or self._direct is not None:
+            return
+        if self._may_return(error):
             self._begin_return(error)
 
     def _may_return(self, error: grpc.aio.AioRpcError) -> bool:
@@ -306,10 +314,12 @@ class EvaluationStream:
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 
-    async def _write(self, frame: gateway_pb2.EvaluateRequest) -> None:
+    async def _send(self, answer: gateway_pb2.EvaluateRequest) -> None:
         await self._returned()
-        if frame is self._answer:
-            self._answered_over = self._call
+        self._answers[answer.action.slot] = _Answer(answer, self._call)
+        await self._write(answer)
+
+    async def _write(self, frame: gateway_pb2.EvaluateRequest) -> None:
         try:
             await self._call.write(frame)
         except (asyncio.InvalidStateError, grpc.aio.AioRpcError) as error:
@@ -318,6 +328,10 @@ class EvaluationStream:
             # The service has closed the stream; what it said last is why.
             await self.receive()
             raise error
+
+
+def _slot(frame: gateway_pb2.EvaluateResponse) -> int:
+    return frame.episode_start.slot if frame.HasField("episode_start") else frame.ask.slot
 
 
 def _asked(frame: gateway_pb2.EvaluateResponse) -> int | None:
