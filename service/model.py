@@ -90,6 +90,8 @@ class SessionSpec:
             the session alone.
         against: Another agent's outcomes, from which the session is to tell its agent apart; None
             for a session that only measures.
+        lease_seconds: How long an agent whose connection broke may take to come back to the step
+            that it left; 0 for not at all.
     """
 
     agent: str
@@ -111,6 +113,7 @@ class SessionSpec:
     fresh: bool = False
     twins_of: str = ""
     against: Opponent | None = None
+    lease_seconds: float = 30.0
 
 
 @dataclass(frozen=True, slots=True)
