@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -114,6 +115,8 @@ def _read(name: str, content: bytes) -> Results:
         return read_results(content)
     except ValueError as error:
         fail(f"{name}: {error}")
+    except OSError as error:  # it is opened as a copy in the folder for temporary files
+        fail(f"{name}: cannot be opened in {tempfile.gettempdir()}: {error.strerror}")
 
 
 def agent_names(results: Sequence[Results]) -> list[str]:
