@@ -22,6 +22,7 @@ from animalcat.cli.session.options import (
     Features,
     Fresh,
     Layout,
+    Lease,
     PolicyName,
     RandomShare,
     Seed,
@@ -130,6 +131,7 @@ def run(
     camera: Camera = None,
     decision_period: DecisionPeriod = None,
     action_timeout: ActionTimeout = None,
+    lease: Lease = None,
     features: Features = None,
     layout: Layout = "",
     variant: Variant = "",
@@ -274,6 +276,7 @@ def run(
                 backend=backend,
                 observation_spec=observation(camera, decision_period),
                 action_timeout_seconds=action_timeout,
+                lease_seconds=lease,
                 certify=certify,
                 fresh=fresh,
             )

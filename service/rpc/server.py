@@ -183,6 +183,7 @@ async def create_server(
                 direct=settings.direct,
                 folder=str(local.folder),
                 networks=settings.direct_networks if settings.engine == "ray" else "",
+                most_agents=settings.max_agents,
             )
             checks = await _add_services(
                 doors, settings, engines, conductors, operations, gateway, calls, clock
