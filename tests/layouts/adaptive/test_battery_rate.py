@@ -72,6 +72,7 @@ def test_numbers_are_tested_one_by_one_in_small_batteries_and_evenly_in_large_on
 def test_a_battery_that_was_played_whole_has_its_rate(policy: Policy) -> None:
     learner = learner_of(30, policy)
     widths: list[float] = []
+    found = learner.battery_rate
     while (choice := learner.ask()) is not None:
         learner.tell(choice.instance, passes(choice.index))
         found = learner.battery_rate
