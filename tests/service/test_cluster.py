@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -88,11 +88,26 @@ async def measured(service: Service, agent: Walker) -> dict[str, Any]:
     }
 
 
+def processes(node: Any) -> list[psutil.Process]:
+    """What a node started, and all that these started."""
+    (raylet,) = node.all_processes["raylet"]
+    return psutil.Process(raylet.process.pid).children(recursive=True)
+
+
 def simulates(node: Any) -> bool:
     """Whether a worker's process is on a node."""
-    (raylet,) = node.all_processes["raylet"]
-    children = psutil.Process(raylet.process.pid).children(recursive=True)
-    return any("animalcat.service.session.direct" in child.cmdline() for child in children)
+    return any("animalcat.service.session.direct" in child.cmdline() for child in processes(node))
+
+
+def lose(cluster: Any, node: Any) -> None:
+    """End all of a node at once, as the loss of its machine does.
+
+    Ray's own removal ends its daemon alone, and the actors then play on for a second or so.
+    """
+    for process in processes(node):
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+    cluster.remove_node(node, allow_graceful=False)
 
 
 @pytest.fixture
@@ -127,7 +142,7 @@ async def test_a_lost_node_costs_a_repeated_episode_and_no_result(
 
     def strike() -> None:
         (doomed,) = filter(simulates, nodes)
-        cluster.remove_node(doomed, allow_graceful=False)
+        lose(cluster, doomed)
 
     data = tmp_path / "cluster"
     async with serving(data, engine="ray", ray_address=cluster.address, max_workers=1) as service:
