@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import grpc
 import numpy as np
-import psutil
 import pytest
 from typer.testing import CliRunner
 
@@ -26,10 +25,10 @@ from animalcat.service.host.settings import WORKER_BYTES, Settings
 from animalcat.service.rpc.server import create_server
 from animalcat.service.versions import versions
 from animalcat.v1 import results_pb2, types_pb2
+from tests.service import clusters
 from tests.service.conftest import NOW, Service, walk
 
 EPISODES = 8  # and the last fit
-ROOM = {"memory": 4 << 30, "object_store_memory": 80 << 20}
 
 
 class Walker:
@@ -88,48 +87,17 @@ async def measured(service: Service, agent: Walker) -> dict[str, Any]:
     }
 
 
-def processes(node: Any) -> list[psutil.Process]:
-    """What a node started, and all that these started."""
-    (raylet,) = node.all_processes["raylet"]
-    return psutil.Process(raylet.process.pid).children(recursive=True)
-
-
-def simulates(node: Any) -> bool:
-    """Whether a worker's process is on a node."""
-    return any("animalcat.service.session.direct" in child.cmdline() for child in processes(node))
-
-
-def lose(cluster: Any, node: Any) -> None:
-    """End all of a node at once, as the loss of its machine does.
-
-    Ray's own removal ends its daemon alone, and the actors then play on for a second or so.
-    """
-    for process in processes(node):
-        with suppress(psutil.NoSuchProcess):
-            process.kill()
-    cluster.remove_node(node, allow_graceful=False)
-
-
-@pytest.fixture
-def cluster() -> Iterator[Any]:
-    """A cluster whose head plays nothing, and makes fits."""
-    from ray.cluster_utils import Cluster
-
-    made = Cluster(
-        initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False, **ROOM}
-    )
-    try:
-        yield made
-    finally:
-        made.shutdown()
-
-
 @pytest.mark.cluster
 @pytest.mark.timeout(900)
 @pytest.mark.asyncio(loop_scope="session")
 async def test_a_lost_node_costs_a_repeated_episode_and_no_result(
-    tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    with clusters.running() as cluster:
+        await lost(tmp_path, cluster, monkeypatch)
+
+
+async def lost(tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     async with serving(tmp_path / "local") as service:
         local = await measured(service, Walker())
     assert not local["faults"]
@@ -138,11 +106,11 @@ async def test_a_lost_node_costs_a_repeated_episode_and_no_result(
         async with serving(tmp_path / "none", engine="ray", ray_address=cluster.address):
             pass
 
-    nodes = [cluster.add_node(num_cpus=1, **ROOM) for _ in range(2)]
+    nodes = [clusters.add(cluster) for _ in range(2)]
 
     def strike() -> None:
-        (doomed,) = filter(simulates, nodes)
-        lose(cluster, doomed)
+        (doomed,) = filter(clusters.simulates, nodes)
+        clusters.lose(cluster, doomed)
 
     data = tmp_path / "cluster"
     async with serving(data, engine="ray", ray_address=cluster.address, max_workers=1) as service:
