@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -25,6 +26,10 @@ from animalcat.service.session.direct import UNIX
 from animalcat.service.session.room import Room
 from animalcat.service.session.workers import Workers
 
+log = logging.getLogger(__name__)
+
+_TRIES: Final = 3
+"""How often a worker is started before it is a fault that its nodes are lost."""
 _ABREAST: Final = 8
 """Most workers that wait for Ray at once: it has an order of its own, and we have turns."""
 
@@ -127,11 +132,22 @@ class RayWorker:
     async def open(self) -> None:
         """Start its actor unless it has one; waits until a node has room.
 
+        A node may be lost meanwhile; then it is tried again elsewhere.
+
         Raises:
-            WorkerFault: It cannot be started there.
+            WorkerFault: It cannot be started.
         """
-        if self._actor is not None:
-            return
+        for tries_left in reversed(range(_TRIES)):
+            if self._actor is not None:
+                return
+            try:
+                await self._start()
+            except self._ray.exceptions.RayError as error:
+                if not tries_left:
+                    raise WorkerFault(f"worker ({self.backend}): {_said(error)}") from error
+                log.warning("a worker is lost while it starts: %s", _said(error))
+
+    async def _start(self) -> None:
         cpus, memory = self._pool.needs
         actor = (
             self._ray.remote(SimulatorHost)
@@ -149,10 +165,8 @@ class RayWorker:
             if why := connection.refusal(node):
                 raise WorkerFault(why)
             self.versions = _result(self.backend, await actor.open.remote())
-        except BaseException as error:
+        except BaseException:
             self._ray.kill(actor)
-            if isinstance(error, self._ray.exceptions.RayError):
-                raise WorkerFault(f"worker ({self.backend}): {_said(error)}") from error
             raise
         self._actor, self.node = actor, node.address
 

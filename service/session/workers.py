@@ -19,6 +19,8 @@ from animalcat.service.session.room import Room
 
 KEPT: Final = 2
 """Number of idle workers that are kept, because starting one takes seconds."""
+LOOK_SECONDS: Final = 1.0
+"""How often one that takes long to open is asked what it waits for."""
 COMMAND: Final = (sys.executable, "-P", "-m", "animalcat.service.session.direct")
 """The program of a worker: one that agents may play with directly."""
 
@@ -165,23 +167,30 @@ class Workers:
             resting = [one for one in self._lent if one.resting and one.worker is not None]
             if resting:
                 self.give_up(max(resting, key=lambda one: self.room.held(one.group)))
-            lent.guest.tell(why)
-        arrived = False
+            lent.tell(why)
         try:
             await self.room.enter(lent.group)
             try:
                 worker = await self._found(lent.backend, lent.spec)
-                await worker.open()
-                arrived = True
-            finally:
-                if arrived:
-                    self.room.arrive()
-                else:
-                    self.room.leave(lent.group, arrived=False)
+                await self._open(worker, lent)
+            except BaseException:
+                self.room.leave(lent.group, arrived=False)
+                raise
+            self.room.arrive()
         finally:
-            if why:
-                lent.guest.tell("")
+            lent.tell("")
         return worker
+
+    async def _open(self, worker: Worker, lent: Lent) -> None:
+        """Open a worker, and look meanwhile what it waits for."""
+        opening = asyncio.ensure_future(worker.open())
+        try:
+            while not (await asyncio.wait([opening], timeout=LOOK_SECONDS))[0]:
+                lent.tell(self.scarce)
+        finally:
+            opening.cancel()
+            await asyncio.gather(opening, return_exceptions=True)
+        opening.result()
 
     async def _found(self, backend: str, spec: ObservationSpec) -> Worker:
         """Return an idle worker, else a new one."""
@@ -263,6 +272,13 @@ class Lent:
         self.worker: Worker | None = None
         self.resting = False
         self._pool = pool
+        self._told = ""
+
+    def tell(self, why: str) -> None:
+        """Say what it waits for, unless that was said already; empty: for nothing."""
+        if why != self._told:
+            self._told = why
+            self.guest.tell(why)
 
     @property
     def running(self) -> bool:

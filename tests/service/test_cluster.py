@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,7 @@ class Walker:
 
 
 @asynccontextmanager
-async def serving(data: Path, **settings: Any) -> AsyncIterator[Service]:
+async def serving(data: Path, **settings: Any) -> AsyncGenerator[Service]:
     wanted = Settings(home=data, port=0, **settings)
     async with (
         create_server(wanted, lambda: NOW) as running,
