@@ -52,9 +52,13 @@ class Room:
         """Number of those that have a place and have not arrived there."""
         return self._coming
 
+    def at_quota(self, group: str) -> bool:
+        """Whether a campaign has all places that it may have."""
+        return bool(self.quota) and self._held[group] >= self.quota
+
     def hindrance(self, group: str) -> str:
         """What one of a group would wait for now; empty if for nothing."""
-        if self.quota and self._held[group] >= self.quota:
+        if self.at_quota(group):
             return f"one of the {self.quota} simulators of its campaign"
         if self.most and self._held.total() >= self.most:
             return f"one of the {self.most} simulators of the server"
@@ -111,7 +115,6 @@ class Room:
         may = [
             one
             for one in self._waiting
-            if not one.admitted.cancelled()
-            and (not self.quota or self._held[one.group] < self.quota)
+            if not one.admitted.cancelled() and not self.at_quota(one.group)
         ]
         return min(may, key=lambda one: self._held[one.group], default=None)

@@ -152,9 +152,9 @@ class Workers:
         return ""
 
     @property
-    def starved(self) -> bool:
-        """Whether one that has a place here waits because its engine has no room."""
-        return bool(self.room.coming and self.scarce)
+    def pressed(self) -> bool:
+        """Whether one that has a place here may wait for its engine to have room."""
+        return False
 
     async def place(self, lent: Lent) -> Worker:
         """Wait for a place and return a worker for it, which may have to be opened yet.
@@ -164,15 +164,15 @@ class Workers:
         """
         if why := self.room.hindrance(lent.group) or self.scarce:
             # An agent may wait for the outcome of this one, and rest in its place meanwhile.
-            resting = [one for one in self._lent if one.resting and one.worker is not None]
-            if resting:
-                self.give_up(max(resting, key=lambda one: self.room.held(one.group)))
+            resting = self._resting(lent.group if self.room.at_quota(lent.group) else None)
+            if resting is not None:
+                self.give_up(resting)
             lent.tell(why)
         try:
             await self.room.enter(lent.group)
             try:
                 worker = await self._found(lent.backend, lent.spec)
-                await self._open(worker, lent)
+                await self.open(worker, lent)
             except BaseException:
                 self.room.leave(lent.group, arrived=False)
                 raise
@@ -181,7 +181,7 @@ class Workers:
             lent.tell("")
         return worker
 
-    async def _open(self, worker: Worker, lent: Lent) -> None:
+    async def open(self, worker: Worker, lent: Lent) -> None:
         """Open a worker, and look meanwhile what it waits for."""
         opening = asyncio.ensure_future(worker.open())
         try:
@@ -203,17 +203,34 @@ class Workers:
             await self._end_idle(0)
         return self.make(backend, spec)
 
+    def _resting(self, group: str | None = None) -> Lent | None:
+        """Return one of a group, or of the one that holds most, at which nothing is played."""
+        resting = [
+            one
+            for one in self._lent
+            if one.resting and one.worker is not None and group in (None, one.group)
+        ]
+        return max(resting, key=lambda one: self.room.held(one.group), default=None)
+
     def rested(self, lent: Lent) -> None:
         """Have a worker at which nothing is played give way if another needs the room."""
-        if self.room.waited_for or self.starved:
+        if self.room.waited_for or (self.pressed and self.scarce):
             self.give_up(lent)
 
+    async def give_way(self) -> None:
+        """End one worker at which nothing is played, if there is any."""
+        resting = self._resting()
+        if self._idle:
+            await self._idle.pop(0).close()
+        elif resting is not None:
+            self.give_up(resting)
+
     def give_up(self, lent: Lent) -> None:
-        """Take the place of a worker, and keep the worker for whoever has the place next."""
+        """Take the place of a worker; it is kept for whoever has the place next, if that can be."""
         worker, lent.worker = lent.worker, None
         if worker is None:
             return
-        if self.starved:  # the other waits for the end of a worker, and not for this one
+        if self.pressed:  # the other waits for the end of a worker, and not for this one
             worker.drop()
         elif worker.running:
             self._idle.append(worker)
@@ -229,11 +246,13 @@ class Workers:
         worker, lent.worker = lent.worker, None
         if worker is None:
             return
-        if worker.backend.startswith("unity:"):
-            await worker.close()
-        elif worker.running:
-            self._idle.append(worker)
-        self.room.leave(lent.group)
+        try:
+            if worker.backend.startswith("unity:") or self.pressed:
+                await worker.close()
+            elif worker.running:
+                self._idle.append(worker)
+        finally:
+            self.room.leave(lent.group)
         await self._end_idle(KEPT)
 
     async def close(self) -> None:
