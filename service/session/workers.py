@@ -19,6 +19,8 @@ from animalcat.service.session.room import Room
 
 KEPT: Final = 2
 """Number of idle workers that are kept, because starting one takes seconds."""
+REST_SECONDS: Final = 1.0
+"""How long a worker at which nothing was played yet may rest before it gives way."""
 LOOK_SECONDS: Final = 1.0
 """How often one that takes long to open is asked what it waits for."""
 COMMAND: Final = (sys.executable, "-P", "-m", "animalcat.service.session.direct")
@@ -292,6 +294,7 @@ class Lent:
         self.resting = False
         self._pool = pool
         self._told = ""
+        self._unused = True
 
     def tell(self, why: str) -> None:
         """Say what it waits for, unless that was said already; empty: for nothing."""
@@ -307,6 +310,7 @@ class Lent:
     async def open(self) -> None:
         """Wait for a place unless it has one, and until it can play."""
         self.resting = False
+        self._unused = self._unused or self.worker is None
         if self.worker is not None and not self.worker.running:  # it was lost, with its place
             self._pool.give_up(self)
         if self.worker is None:
@@ -317,6 +321,7 @@ class Lent:
     async def load(self, arena_yaml: str, seed: int) -> Step:
         """Start an episode; see `Worker`."""
         await self.open()
+        self._unused = False
         return await self._there.load(arena_yaml, seed)
 
     async def step(self, actions: bytes) -> list[Step]:
@@ -343,7 +348,14 @@ class Lent:
     def rest(self) -> None:
         """Give way where another waits for room; the next `open` finds a place again."""
         self.resting = True
-        self._pool.rested(self)
+        if self._unused:  # who has just come is about to begin an episode, if it may
+            asyncio.get_running_loop().call_later(REST_SECONDS, self._rested)
+        else:
+            self._rested()
+
+    def _rested(self) -> None:
+        if self.resting:
+            self._pool.rested(self)
 
     def drop(self) -> None:
         """End it at once, because it has failed; its place is kept for the next."""

@@ -67,7 +67,7 @@ def workers_of(connection: Connection, most: int = 0, wait_seconds: float = 1.0)
 
 
 async def taken(pool: RayWorkers, session: str) -> Lent:
-    return await pool.take("sim", SPEC.observation_spec, Guest(session, lambda why: None))
+    return await pool.take("sim", SPEC.observation_spec, Guest(session, print))
 
 
 @pytest.mark.cluster

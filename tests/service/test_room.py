@@ -1,13 +1,25 @@
-"""Who gets a simulator next where there are few."""
+"""Who gets a simulator next where there are few, and what the others are told."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import socket
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
 
+import grpc
 import pytest
+from typer.testing import CliRunner
 
+from animalcat.cli.main import build
+from animalcat.layouts.inference.fitter import Fitter
+from animalcat.service.host.settings import Settings
+from animalcat.service.rpc.server import create_server
 from animalcat.service.session.room import Room
+from animalcat.v1 import gateway_pb2, operations_pb2
+from tests.service.conftest import NOW, Service, Stream, action
 
 
 class Guests:
@@ -89,3 +101,60 @@ async def test_turns_go_round(order: Sequence[str]) -> None:
     for _ in order:
         await guests.leave(guests.let_in[-1])
     assert sorted(guests.let_in[1:]) == sorted(order)
+
+
+async def finish(stream: Stream, step: int = 0) -> None:
+    """Play an episode to its end by standing still."""
+    await stream.send(action(step, 0))
+    while isinstance(frame := await stream.receive(), gateway_pb2.Ask):
+        await stream.send(action(frame.step, 0))
+    assert isinstance(frame, gateway_pb2.EpisodeEnd)
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_sessions_share_one_simulator_and_say_so(fitter: Fitter, tmp_path: Path) -> None:
+    """Each has it for an episode at a time; who waits is told for what, and so is who asks."""
+    settings = Settings(home=tmp_path, port=0, max_workers=1)
+    async with (
+        create_server(settings, lambda: NOW, fitter) as running,
+        grpc.aio.insecure_channel(running.address) as channel,
+    ):
+        service = Service(running, tmp_path, channel)
+        first, second = [await service.create(3, seed=seed) for seed in (5, 6)]
+
+        async def placed() -> tuple[list[tuple[str, str]], dict[str, str]]:
+            request = operations_pb2.GetPlacementRequest()
+            found = await service.operations.GetPlacement(request)
+            backlog = {one.session: one.waits_for for one in found.backlog}
+            return [(one.session, one.node) for one in found.workers], backlog
+
+        async def until_waits(session: str, what: str) -> None:
+            while (await service.get(session)).waits_for != what:
+                await asyncio.sleep(0.02)
+
+        full = "one of the 1 simulators of the server"
+        await until_waits(first, "an agent")
+        async with AsyncExitStack() as stack:
+            one = await stack.enter_async_context(service.agent(first))
+            await one.receive("welcome")
+            await one.receive("episode_start")
+            two = await stack.enter_async_context(service.agent(second, instance="2"))
+            await until_waits(second, full)
+            assert await placed() == ([(first, socket.gethostname())], {second: full})
+            for player, other, waits in ((one, two, second), (two, one, first)):
+                await until_waits(waits, full)
+                await finish(player)
+                if other is two:
+                    await other.receive("welcome")
+                await other.receive("episode_start")
+            await until_waits(second, full)
+            assert await placed() == ([(first, socket.gethostname())], {second: full})
+            command = ["server", "status", "--server", running.address]
+            app = build(["server"])
+            told = await asyncio.to_thread(CliRunner().invoke, app, [*command, "--json"])
+            found = json.loads(told.stdout)
+            assert [w["session"] for w in found["workers"]] == [first.removeprefix("sessions/")]
+            assert [one["waits_for"] for one in found["backlog"]] == [full]
+            told = await asyncio.to_thread(CliRunner().invoke, app, command)
+            assert "simulators: engine local, at most 1" in told.stdout
+            assert full in told.stdout
