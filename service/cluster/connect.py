@@ -205,7 +205,7 @@ def _why(address: str, text: str) -> str:
     if "ersion mismatch" in said:
         return f"the cluster at {address} has another Ray or Python than the server: {said}"
     if address:
-        return f"the server cannot join the Ray cluster {address}: {said}; {_TO_START}"
+        return f"the Ray cluster {address} cannot be joined: {said}; {_TO_START}"
     return f"Ray does not start on this machine: {said}"
 
 

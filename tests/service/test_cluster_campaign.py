@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -82,16 +83,41 @@ def kill(process: subprocess.Popen[bytes]) -> None:
     process.communicate()
 
 
+def prepare(folder: Path) -> None:
+    """Write the agents, the arenas, and a campaign whose agents are here, or on Ray."""
+    (folder / "arenas").mkdir()
+    for name, content in FILES[:18]:
+        (folder / "arenas" / name).write_bytes(content)
+    shutil.copy(cluster_agents.__file__, folder / "agents.py")
+    (folder / "here.yaml").write_text(CAMPAIGN)
+    (folder / "there.yaml").write_text(CAMPAIGN + AGENTS_ON_RAY)
+
+
+@pytest.mark.cluster
+@pytest.mark.timeout(600)
+def test_what_stands_in_the_way_is_said_before_anything_is_played(tmp_path: Path) -> None:
+    prepare(tmp_path)
+    (tmp_path / "large.yaml").write_text(CAMPAIGN + AGENTS_ON_RAY.replace("0.25", "1000"))
+    nobody = ("--address", "127.0.0.1:9")
+
+    def refusal(file: str, *options: str) -> str:
+        run = command(file, tmp_path / "data", *options)
+        done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode != 0
+        return done.stderr
+
+    absent = "no Ray cluster answers at 127.0.0.1:9"
+    assert f"server did not start: {absent}" in refusal("here.yaml", "--engine", "ray", *nobody)
+    assert absent in refusal("there.yaml", *nobody)
+    assert "2 agents need 2000 CPUs at once" in refusal("large.yaml", "--engine", "ray")
+    with closing(SqlStore.in_directory(tmp_path / "data")) as store:
+        assert not store.campaigns()
+
+
 @pytest.mark.cluster
 @pytest.mark.timeout(900)
 def test_a_campaign_loses_its_driver_and_a_node_and_no_result(tmp_path: Path) -> None:
-    (tmp_path / "arenas").mkdir()
-    for name, content in FILES[:18]:
-        (tmp_path / "arenas" / name).write_bytes(content)
-    shutil.copy(cluster_agents.__file__, tmp_path / "agents.py")
-    (tmp_path / "here.yaml").write_text(CAMPAIGN)
-    (tmp_path / "there.yaml").write_text(CAMPAIGN + AGENTS_ON_RAY)
-
+    prepare(tmp_path)
     local = shown(begun(tmp_path, "here.yaml", tmp_path / "local"))
     expected = measured(tmp_path / "local")
     assert sum(len(one["decisions"]) for one in expected.values()) == 12
