@@ -18,7 +18,7 @@ import grpc
 from animalcat.arena_configs.loader import load_text
 from animalcat.benchmarks import crowd
 from animalcat.benchmarks.echo import METHOD
-from animalcat.client.evaluation import EvaluationStream
+from animalcat.client.stream import EvaluationStream
 from animalcat.envs.backends import make_environment
 from animalcat.protocol import PROTOCOL
 from animalcat.service.host.private import server_for

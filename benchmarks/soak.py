@@ -17,7 +17,7 @@ import grpc
 
 from animalcat.benchmarks import crowd
 from animalcat.benchmarks.service import new_session
-from animalcat.client.evaluation import EvaluationStream
+from animalcat.client.stream import EvaluationStream
 from animalcat.errors import AnimalcatError
 from animalcat.service.host.lock import running_server
 from animalcat.service.host.private import server_for

@@ -145,6 +145,7 @@ def session_spec_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec:
             "slots",
             "rules",
             "fresh",
+            "lease_seconds",
         ),
     )
 
@@ -205,6 +206,7 @@ def session_spec_to_proto(spec: SessionSpec) -> sessions_pb2.SessionSpec:
             agent=spec.against.agent,
             outcomes=spec.against.outcomes,
         ),
+        lease_seconds=spec.lease_seconds,
     )
 
 

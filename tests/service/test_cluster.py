@@ -19,7 +19,10 @@ from animalcat import names
 from animalcat.cli.main import build
 from animalcat.cli.shared.output import UNREACHABLE
 from animalcat.client.async_client import aconnect
-from animalcat.client.direct import _is_reachable  # pyright: ignore[reportPrivateUsage]
+from animalcat.client.direct import (
+    DirectError,
+    _is_reachable,  # pyright: ignore[reportPrivateUsage]
+)
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.types import Observation
 from animalcat.service.cluster.connect import ClusterError, check_room, join
@@ -212,5 +215,6 @@ def test_an_agent_speaks_openly_in_networks_that_it_was_told_alone(
     assert _is_reachable("10.1.2.3")
     assert not _is_reachable("192.168.8.1")
     monkeypatch.setenv("ANIMALCAT_DIRECT_NETWORKS", "10.0.0.1/8")
-    with pytest.raises(ValueError, match="has host bits set"):
+    assert _is_reachable("127.0.0.1")
+    with pytest.raises(DirectError, match="has host bits set"):
         _is_reachable("10.1.2.3")
