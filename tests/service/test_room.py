@@ -19,7 +19,8 @@ from animalcat.service.host.settings import Settings
 from animalcat.service.rpc.server import create_server
 from animalcat.service.session.room import Room
 from animalcat.v1 import gateway_pb2, operations_pb2
-from tests.service.conftest import NOW, Service, Stream, action
+from tests.service.conftest import AGENT, NOW, Service, Stream, action
+from tests.service.test_campaign import create
 
 
 class Guests:
@@ -158,3 +159,35 @@ async def test_sessions_share_one_simulator_and_say_so(fitter: Fitter, tmp_path:
             told = await asyncio.to_thread(CliRunner().invoke, app, command)
             assert "simulators: engine local, at most 1" in told.stdout
             assert full in told.stdout
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_a_campaign_at_its_quota_leaves_room_for_others(
+    fitter: Fitter, tmp_path: Path
+) -> None:
+    settings = Settings(home=tmp_path, port=0, campaign_workers=1)
+    async with (
+        create_server(settings, lambda: NOW, fitter) as running,
+        grpc.aio.insecure_channel(running.address) as channel,
+        AsyncExitStack() as stack,
+    ):
+        service = Service(running, tmp_path, channel)
+        campaign = await create(service, agents=["walks", "stands"], budget=6)
+
+        async def come(session: str, agent: str) -> Stream:
+            stream = service.agent(session, agent=agent, instance=agent)
+            return await stack.enter_async_context(stream)
+
+        first, second = [session.name for session in campaign.sessions]
+        walks = await come(first, "walks")
+        await walks.receive("welcome")
+        await walks.receive("episode_start")
+        await come(second, "stands")
+        while not (await service.get(second)).waits_for.endswith("simulators of its campaign"):
+            await asyncio.sleep(0.02)
+        other = await come(await service.create(2), AGENT)
+        await other.receive("welcome")
+        await other.receive("episode_start")
+        await finish(walks)
+        while (await service.get(second)).waits_for:
+            await asyncio.sleep(0.02)
