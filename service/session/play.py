@@ -231,11 +231,10 @@ async def _offer(
     address = await worker.offer(terms.to_json())
     playing = asyncio.ensure_future(worker.played(link.timeout))
     left: AgentLeftError | None = None
-    back = False
     try:
         await link.begin(opening, first, Offer(address, ticket) if address else None)
         if address:
-            back = await link.while_elsewhere(playing)
+            await link.while_elsewhere(playing)
     except AgentLeftError as error:
         left = error
     if not playing.done():
@@ -262,7 +261,7 @@ async def _offer(
         if played.steps and left.cause is Cause.WITHDREW:
             left = AgentLeftError(Cause.AGENT_LEFT)  # it broke while the episode began
         raise left
-    if played.steps or back or end.left == GONE:
+    if played.steps or end.left == GONE:
         assert played.last is not None
         await link.ask(played.steps, played.reward, played.last, end.waited)
     return False
