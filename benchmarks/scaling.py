@@ -17,6 +17,7 @@ from typing import Any, Final
 import grpc
 
 from animalcat.benchmarks import crowd
+from animalcat.benchmarks.kill import finish
 from animalcat.benchmarks.service import new_session
 from animalcat.client.stream import EvaluationStream
 
@@ -122,5 +123,4 @@ def _server(engine: str) -> Generator[str]:
             yield str(json.loads(line)["address"])
         finally:
             process.send_signal(signal.SIGINT)
-            process.wait(60)
-            process.stdout.close()
+            finish(process)

@@ -211,6 +211,8 @@ def capability_to_proto(status: CapabilityStatus) -> sessions_pb2.CapabilityStat
         episodes_needed=status.episodes_needed,
         best_sd=status.best_sd,
         limit=status.limit,
+        value=status.value,
+        interval=status.interval,
     )
 
 

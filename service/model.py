@@ -150,6 +150,8 @@ class CapabilityStatus:
         best_sd: Lowest standard deviation that the whole battery could leave, in the unit; None if
             not known (yet).
         limit: Why its target cannot be reached with this battery, in words; empty if it can.
+        value: The mean as people read it, in the unit of a demand where it can be: "21 m".
+        interval: About 90 % interval in the same unit.
     """
 
     name: str
@@ -160,6 +162,8 @@ class CapabilityStatus:
     episodes_needed: int | None = None
     best_sd: float | None = None
     limit: str = ""
+    value: str = ""
+    interval: str = ""
 
 
 class MadeAs(StrEnum):

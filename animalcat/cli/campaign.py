@@ -553,7 +553,7 @@ def _left(played: int, seconds: float, row: Mapping[str, Any]) -> str:
 
 def _as_json(client: Client, campaign: Campaign, against: str = "") -> dict[str, Any]:
     # To compare needs the server extra; to list does not.
-    from animalcat.cli.shared.agent_comparison import compare_agents
+    from animalcat.cli.shared.agent_comparison import compare_agents, scales_of
     from animalcat.layouts.adaptive.paired import compare_each
     from animalcat.layouts.checking.compare import Posterior
 
@@ -562,7 +562,8 @@ def _as_json(client: Client, campaign: Campaign, against: str = "") -> dict[str,
     posteriors = [Posterior.of_profile(agent, profile) for agent, profile in profiles]
     compared: dict[str, Any] = {"ranking": [], "differences": [], "approximate": False}
     if posteriors:
-        compared = compare_agents(posteriors, every_pair=True)
+        scales = scales_of(profiles[0][1])
+        compared = compare_agents(posteriors, every_pair=True, scales=scales)
     common = _common(client, campaign)
     paired = compare_each(common, against) if against else {}
     sessions = [session_row(session) for session in campaign.sessions]

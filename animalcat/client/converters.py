@@ -221,6 +221,8 @@ def capability_from_proto(message: sessions_pb2.CapabilityStatus) -> Capability:
         episodes_needed=message.episodes_needed if message.HasField("episodes_needed") else None,
         best_sd=message.best_sd if message.HasField("best_sd") else None,
         limit=message.limit,
+        value=message.value,
+        interval=message.interval,
     )
 
 

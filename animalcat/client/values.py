@@ -223,6 +223,9 @@ class Capability:
         best_sd: Standard deviation that the whole battery leaves at best, in the unit; None where
             it is not known.
         limit: Why the target cannot be reached with this battery, in words; else empty.
+        value: The mean as people read it, "21 m": where it can be, in the unit of the demand that
+            success half of the time is read by; empty if an older server says it.
+        interval: About 90 % interval in the same unit; empty with `value`.
     """
 
     name: str
@@ -233,6 +236,8 @@ class Capability:
     episodes_needed: int | None
     best_sd: float | None
     limit: str
+    value: str
+    interval: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -1489,6 +1489,8 @@ class CapabilityStatus(_message.Message):
     EPISODES_NEEDED_FIELD_NUMBER: _builtins.int
     BEST_SD_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
+    VALUE_FIELD_NUMBER: _builtins.int
+    INTERVAL_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Name as the layout has it."""
     mean: _builtins.float
@@ -1507,6 +1509,12 @@ class CapabilityStatus(_message.Message):
     """
     limit: _builtins.str
     """In words, where the target cannot be reached with this battery; else empty."""
+    value: _builtins.str
+    """The mean as people read it, "21 m": where it can be, in the unit of the demand that success half
+    of the time is read by. Empty if an older version stored it.
+    """
+    interval: _builtins.str
+    """About 90 % interval in the same unit, "17 to 25 m"; empty with `value`."""
     def __init__(
         self,
         *,
@@ -1518,10 +1526,12 @@ class CapabilityStatus(_message.Message):
         episodes_needed: _builtins.int | None = ...,
         best_sd: _builtins.float | None = ...,
         limit: _builtins.str = ...,
+        value: _builtins.str = ...,
+        interval: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_best_sd", b"_best_sd", "_episodes_needed", b"_episodes_needed", "best_sd", b"best_sd", "episodes_needed", b"episodes_needed"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_best_sd", b"_best_sd", "_episodes_needed", b"_episodes_needed", "best_sd", b"best_sd", "episodes_needed", b"episodes_needed", "limit", b"limit", "mean", b"mean", "name", b"name", "sd", b"sd", "status", b"status", "unit", b"unit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_best_sd", b"_best_sd", "_episodes_needed", b"_episodes_needed", "best_sd", b"best_sd", "episodes_needed", b"episodes_needed", "interval", b"interval", "limit", b"limit", "mean", b"mean", "name", b"name", "sd", b"sd", "status", b"status", "unit", b"unit", "value", b"value"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__best_sd: _TypeAlias = _typing.Literal["best_sd"]  # noqa: Y015
     _WhichOneofArgType__best_sd: _TypeAlias = _typing.Literal["_best_sd", b"_best_sd"]  # noqa: Y015
