@@ -25,6 +25,7 @@ from animalcat.service.measuring.coverage import covered_features
 from animalcat.service.measuring.gate import through_gate
 from animalcat.service.measuring.generation import played_instance
 from animalcat.service.measuring.measurement import CERTIFICATE_DELAY, Measurement
+from animalcat.service.measuring.voids import voids_by_demand, voids_to_dict
 from animalcat.service.model import (
     CapabilityStatus,
     Decision,
@@ -118,6 +119,7 @@ def exported_profile(
     about["coverage"] = measurement.coverage.to_dict()
     about.update(_calibration(measurement))
     about["paradigms"] = paradigm_counts(measurement, attempts)
+    about["voids_by_demand"] = _voids(measurement, attempts)
     about["certificates"] = [
         {"n": n, "counted_at": n + CERTIFICATE_DELAY, **certificate.result}
         for n, certificate in sorted(certificates.items())
@@ -164,12 +166,18 @@ def live_profile(
     about["coverage"] = measurement.coverage.to_dict()
     about.update(_calibration(measurement))
     about["paradigms"] = paradigm_counts(measurement, attempts)
+    about["voids_by_demand"] = _voids(measurement, attempts)
     profile = Profile.of_live(measurement.learner.posterior, status, about)
     profile, made = verdict_of(
         measurement.learner, profile, irrelevant=irrelevant(measurement.learner)
     )
     content = {**profile.to_dict(), "verdict": made.to_dict()}
     return Report(content, measurement.with_reach(_capabilities(profile)))
+
+
+def _voids(measurement: Measurement, attempts: Sequence[Episode]) -> dict[str, Any]:
+    layout, covered = measurement.learner.layout, measurement.coverage.features
+    return voids_to_dict(voids_by_demand(layout, covered, attempts))
 
 
 def _calibration(measurement: Measurement) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -139,10 +139,18 @@ def show(
 ) -> None:
     """Show how far a session is, and why it chose the last arenas."""
     with client_for(server, data) as client:
-        _show(client.get_session(session), as_json)
-        if last and not as_json:
-            for episode in client.episodes(session)[-last:]:
-                typer.echo(why(episode))
+        found, episodes = client.get_session(session), client.episodes(session)
+        voided: dict[str, Any] = {}
+        if any(one.outcome == "void" for one in episodes):
+            voided = client.profile(session)["provenance"].get("voids_by_demand") or {}
+        if as_json:
+            print_json({**session_row(found), "voids_by_demand": voided.get("demands", [])})
+            return
+        _show(found, as_json)
+        if voided.get("words"):
+            typer.echo(voided["words"])
+        for episode in episodes[-last:] if last else ():
+            typer.echo(why(episode))
 
 
 @app.command()
