@@ -1,4 +1,4 @@
-"""`animalcat session`: run, create, list, show, watch, export, resume and cancel test sessions."""
+"""`animalcat session`: run, create, list, show, watch, export, hold and end test sessions."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from animalcat.cli.session.exporting import export
+from animalcat.cli.session.holding import invalidate, pause
 from animalcat.cli.session.live import LiveSession
 from animalcat.cli.session.options import SPEC, Plan, takes_plan
 from animalcat.cli.session.plan import unreachable, why
@@ -40,13 +41,15 @@ from animalcat.client.values import Session, Verified
 from animalcat.errors import AnimalcatError
 
 app = typer.Typer(
-    help="Measure an agent, and list, show, watch, export, resume, cancel and re-analyse "
+    help="Measure an agent, and list, show, watch, export, pause, resume, cancel and re-analyse "
     "test sessions.",
     no_args_is_help=True,
 )
 app.command()(reanalyse)
 app.command()(watch)
 app.command()(export)
+app.command()(pause)
+app.command()(invalidate)
 
 
 @app.command()
