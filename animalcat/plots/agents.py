@@ -183,7 +183,7 @@ def population(
         zorder=3,
     )
     # Names of neighbours stand above and below in turns, so that they do not run into each other.
-    for k, place in enumerate(np.argsort(spots[:, 0], kind="stable").tolist()):
+    for k, place in enumerate(map(int, np.argsort(spots[:, 0], kind="stable"))):
         side = 1 if k % 2 == 0 else -1
         axes.annotate(
             plain(names[place]),
