@@ -9,6 +9,7 @@ from enum import IntEnum, StrEnum
 from typing import Any, Final
 
 from animalcat.envs.types import EndedBy, ObservationSpec
+from animalcat.layouts.adaptive.battery_rate import Wager
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import Allocation, Policy, StoppingRule
 from animalcat.service.batteries.instance import Instance
@@ -149,6 +150,8 @@ class CapabilityStatus:
         best_sd: Lowest standard deviation that the whole battery could leave, in the unit; None if
             not known (yet).
         limit: Why its target cannot be reached with this battery, in words; empty if it can.
+        value: The mean as people read it, in the unit of a demand where it can be: "21 m".
+        interval: About 90 % interval in the same unit.
     """
 
     name: str
@@ -159,6 +162,8 @@ class CapabilityStatus:
     episodes_needed: int | None = None
     best_sd: float | None = None
     limit: str = ""
+    value: str = ""
+    interval: str = ""
 
 
 class MadeAs(StrEnum):
@@ -213,6 +218,8 @@ class Decision:
         peers: The instances of its paradigm that could then have been played for the first time,
             itself among them. None for a repeat, for an instance made on demand, and if the choice
             did not depend on the battery.
+        wager: What its outcome will say of the success rate on the whole battery. None for what
+            peers are None for, and for decisions of older versions.
     """
 
     instance: str
@@ -226,6 +233,7 @@ class Decision:
     made: Made | None = None
     pending: int = 0
     peers: Peers | None = None
+    wager: Wager | None = None
 
 
 class Cause(StrEnum):
@@ -326,6 +334,8 @@ class Session:
         allowed: Number of episodes that may begin for now, if a campaign hands them out; None if
             the stopping rule alone decides.
         paused: Whether a person has paused it.
+        hindrance: What its agent waits for because the machines are full; empty if for nothing.
+            Only the server that plays it knows.
     """
 
     id: str
@@ -339,6 +349,20 @@ class Session:
     misfit: str = ""
     allowed: int | None = None
     paused: bool = False
+    hindrance: str = ""
+
+    @property
+    def waits_for(self) -> str:
+        """What it waits for before its next episode can begin; empty if for nothing, or over."""
+        if self.state.over or self.hindrance:
+            return "" if self.state.over else self.hindrance
+        if self.state is SessionState.WAITING:
+            return "an agent"
+        if self.paused:
+            return "a person who lets it go on"
+        if self.allowed is not None and self.episodes >= self.allowed:
+            return "its turn in its campaign"
+        return ""
 
 
 @dataclass(frozen=True, slots=True)

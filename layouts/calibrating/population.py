@@ -4,7 +4,8 @@ Each agent's latent nodes are drawn from a population. In z-space, where the lay
 standard normal, that is a normal distribution with a location and a scale for each node. The slopes
 of margins and the scales of demands are shared by all agents. What demands leave unexplained of an
 instance is its easiness in logits, drawn around 0 (De Boeck and Wilson 2004, Explanatory item
-response models; residuals of items as in Janssen, Schepers and Peres 2004).
+response models; residuals of items as in Janssen, Schepers and Peres 2004). Over the instances of a
+calibration it sums to 0: that all are easier is the same as that all agents are abler.
 
 Priors are such that without any agent the layout is as it was written: location and scale together
 then give every new agent a standard normal value in z-space, and slopes, scales and easiness are
@@ -235,6 +236,8 @@ class PopulationModel:
             weights = pm.Data("weights", self._played)
             location = pm.Normal("location", 0.0, _LOCATION_SD, shape=latents)
             scale = pm.LogNormal("scale", _SCALE_LOG_MEAN, _SCALE_LOG_SD, shape=latents)
+            # Outcomes tell of the mean of these agents, from which the location differs by chance.
+            mean = pm.Normal("mean", location, scale / np.sqrt(agents), shape=latents)
             slopes = {n: pm.LogNormal(f"slope_{n}", 0.0, _SLOPE_LOG_SD) for n in self._margins}
             demands = {n: pm.LogNormal(f"demand_{n}", 0.0, _DEMAND_LOG_SD) for n in self._margins}
             own: dict[str, Any] = {}
@@ -242,24 +245,32 @@ class PopulationModel:
             for i, node in enumerate(layout.latents):
                 # Outcomes of an agent near an end of a range say little of its place, and a few
                 # such agents are enough to stop chains whose deviations are centred.
-                deviation = scale[i] * pm.Normal(f"deviation_{i}", shape=agents)
-                own[node.name] = quantile(node.prior, location[i] + deviation)[:, np.newaxis]
-                middle[node.name] = quantile(node.prior, location[i])
+                deviation = scale[i] * pm.ZeroSumNormal(f"deviation_{i}", shape=agents)
+                own[node.name] = quantile(node.prior, mean[i] + deviation)[:, np.newaxis]
+                middle[node.name] = quantile(node.prior, mean[i])
             p = self._root(own, slopes, demands)
             expected = self._root(middle, slopes, demands)[0]
             # What outcomes tell of an instance is how the middle agent fares on it, and not how
             # much of that its demands explain. So the former is sampled, as far as there are
             # outcomes (partial centring, Papaspiliopoulos, Roberts and Skold 2007).
             spread = pm.HalfNormal("spread", _EASINESS_SD)
-            logit = pt.log(expected) - pt.log1p(-expected)
+            explained = self._told * (pt.log(expected) - pt.log1p(-expected))
             sampled = pm.Flat("sampled", shape=instances)
-            easiness = pm.Deterministic("easiness", sampled - self._told * logit)
-            pm.Potential("spreading", pm.logp(pm.Normal.dist(0.0, spread), easiness).sum())
+            free = sampled - self._levelled(explained)
+            pm.Potential("spreading", pm.logp(pm.Normal.dist(0.0, spread), free).sum())
+            # Easier arenas and weaker agents look alike. If residuals had a mean of their own,
+            # chains would wander off to where every arena is easier than its demands say.
+            easiness = pm.Deterministic("easiness", self._levelled(free))
             odds = pt.exp(easiness)[np.newaxis, :]
             p = pt.clip(p * odds / (1.0 + p * (odds - 1.0)), LEAST, 1.0 - LEAST)
             chance = pt.switch(self.outcomes == 1.0, p, 1.0 - p)
             pm.Potential("outcomes", pt.sum(weights * pt.log(chance)))
         return model
+
+    def _levelled(self, values: Any) -> Any:
+        """Values less their mean over the instances that were played, (instances,)."""
+        there = self._played.any(axis=0).astype(np.float64)
+        return values - there * (there / there.sum() * values).sum()
 
     @property
     def _told(self) -> Floats:

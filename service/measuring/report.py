@@ -141,10 +141,11 @@ def exported_profile(
     profile, made = verdict_of(measurement.learner, profile, draws, irrelevant(measurement.learner))
     if draws is not None:
         profile = with_wider(profile, measurement.learner, draws, session.spec.seed)
-    content = {**profile.to_dict(), "verdict": made.to_dict()}
+    rate = measurement.learner.battery_rate.to_dict()
+    content = {**profile.to_dict(), "verdict": made.to_dict(), "battery_rate": rate}
     if second is not None:
         content["second_reading"] = second.to_dict()
-    return Report(content, measurement.with_reach(_capabilities(profile)))
+    return Report(content, measurement.exported(profile))
 
 
 def live_profile(
@@ -171,8 +172,9 @@ def live_profile(
     profile, made = verdict_of(
         measurement.learner, profile, irrelevant=irrelevant(measurement.learner)
     )
-    content = {**profile.to_dict(), "verdict": made.to_dict()}
-    return Report(content, measurement.with_reach(_capabilities(profile)))
+    rate = measurement.learner.battery_rate.to_dict()
+    content = {**profile.to_dict(), "verdict": made.to_dict(), "battery_rate": rate}
+    return Report(content, measurement.exported(profile))
 
 
 def _voids(measurement: Measurement, attempts: Sequence[Episode]) -> dict[str, Any]:
@@ -444,11 +446,3 @@ def _played_with(attempts: Sequence[Episode]) -> list[dict[str, Any]]:
 
 def _seconds(attempts: Sequence[Episode]) -> float:
     return sum(episode.seconds for episode in attempts)
-
-
-def _capabilities(profile: Profile) -> tuple[CapabilityStatus, ...]:
-    return tuple(
-        CapabilityStatus(node.name, node.mean, node.sd, node.unit, profile.status[node.name])
-        for node in profile.nodes
-        if node.name in profile.status
-    )

@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -45,6 +45,7 @@ from animalcat.service.rpc.sessions import Sessions
 from animalcat.service.session.engines import Engines
 from animalcat.service.session.events import EventBus
 from animalcat.service.session.parts import Parts
+from animalcat.service.session.room import Room
 from animalcat.service.session.workers import Workers
 from animalcat.service.storage.base import SessionStore
 from animalcat.service.storage.listing import SessionFilter
@@ -143,14 +144,17 @@ async def create_server(
     check_tls(settings)
     # Servers that share a database share the directory; the claims of sessions keep them apart.
     lock = None if settings.store else DirectoryLock(settings.home)
+    opened = AsyncExitStack()
     try:
         name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
         store = await asyncio.to_thread(_open_store, settings, name)
+        opened.push_async_callback(asyncio.to_thread, store.close)
         claims = store.claims(settings.claim_seconds) if settings.store else None
         if not settings.store:
             await asyncio.to_thread(_nobody_plays, store)
         here = versions()
         workers, fits = await _engine(settings, here)
+        opened.push_async_callback(fits.close)
         # Nodes of a cluster know the directory by its absolute path.
         home = settings.home if settings.engine == "local" else settings.home.absolute()
         parts = Parts(store, home, workers, fitter or fits, EventBus(), here, claims=claims)
@@ -217,18 +221,20 @@ async def create_server(
             await engines.close()
             await asyncio.gather(*(door.stop(GRACE_SECONDS) for door in doors))
             local.close()
-            await fits.close()
-            await asyncio.to_thread(store.close)
     finally:
-        if lock is not None:
-            lock.release()
+        try:
+            await opened.aclose()
+        finally:
+            if lock is not None:
+                lock.release()
 
 
 async def _engine(settings: Settings, here: Mapping[str, str]) -> tuple[Workers, Fits]:
     """What starts simulators and fits."""
     if settings.engine == "local":
         fits = Fitter(settings.fit_patience.outlast)
-        return Workers(settings.allowed_builds, settings.worker_patience), fits
+        room = Room(settings.max_workers, settings.campaign_workers)
+        return Workers(settings.allowed_builds, settings.worker_patience, room), fits
     from animalcat.service.cluster.pools import engine
 
     return await engine(settings, settings.home.absolute(), here)
@@ -394,7 +400,7 @@ async def _add_services(
         (results_pb2_grpc.add_EpisodesServicer_to_server, Episodes(engines)),
         (
             operations_pb2_grpc.add_OperationsServicer_to_server,
-            OperationCalls(operations, requests),
+            OperationCalls(engines, operations, requests),
         ),
     ]
     # The type stubs of the health package lack its asyncio half.

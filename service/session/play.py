@@ -227,8 +227,12 @@ async def _offer(
         Whether the episode is over; if not, the agent goes on over its link.
     """
     ticket = secrets.token_bytes(TICKET_BYTES)
-    terms = Terms(ticket.hex(), link.timeout, recorder.unfinished, place)
-    address = await worker.offer(terms.to_json())
+    terms = Terms(ticket.hex(), link.timeout, recorder.hand_over(), place)
+    try:
+        address = await worker.offer(terms.to_json())
+    except WorkerFault:
+        recorder.go_on(terms.recording)
+        raise
     playing = asyncio.ensure_future(worker.played(link.timeout))
     left: AgentLeftError | None = None
     try:
@@ -243,7 +247,7 @@ async def _offer(
         end = Played.unpack(await playing, worker.spec)
     except WorkerFault:
         recorder.go_on(await asyncio.to_thread(left_behind, recorder.path))
-        played.steps, played.episode_return = recorder.steps, recorder.unfinished.episode_return
+        played.steps, played.episode_return = recorder.steps, recorder.episode_return
         raise
     recorder.go_on(end.recording)
     if end.disk:

@@ -24,6 +24,7 @@ from animalcat import names
 from animalcat.arena_configs.origin import Origin
 from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
+from animalcat.layouts.adaptive.battery_rate import Wager
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import Allocation, Name, Policy, StoppingRule
 from animalcat.service.batteries.instance import Instance
@@ -254,7 +255,7 @@ class PeersRecord(Record):
 class DecisionRecord(Record):
     """Stored form of `Decision`."""
 
-    version: Literal[3] = 3
+    version: Literal[4] = 4
     instance: str
     score: float
     propensity: float
@@ -266,12 +267,14 @@ class DecisionRecord(Record):
     made: MadeRecord | None
     pending: Count
     peers: PeersRecord | None
+    wager: tuple[Count, tuple[float, ...], tuple[float, ...]] | None
 
     def value(self) -> Decision:
         """Return the domain value."""
         parts: Values = {
             "made": None if self.made is None else self.made.value(),
             "peers": None if self.peers is None else Peers(**self.peers.values),
+            "wager": None if self.wager is None else Wager(*self.wager),
         }
         return Decision(**{**self.values, **parts})
 
@@ -287,6 +290,8 @@ class CapabilityRecord(Record):
     episodes_needed: Count | None
     best_sd: float | None
     limit: str
+    value: str = ""
+    interval: str = ""
 
 
 class CapabilitiesRecord(Record):
@@ -375,6 +380,10 @@ def _decision_from_2(old: Values) -> Values:
     return {**old, "made": {**later, **made, "instance": instance}}
 
 
+def _decision_from_3(old: Values) -> Values:
+    return {"wager": None, **old}
+
+
 def _capabilities_from_1(old: Values) -> Values:
     later = {"episodes_needed": None, "best_sd": None, "limit": ""}
     return {"capabilities": [{**later, **one} for one in old["capabilities"]]}
@@ -442,7 +451,9 @@ _CAMPAIGN: Final = _Kind(
     CampaignSpecRecord,
     {1: _campaign_from_1, 2: _campaign_from_2, 3: _campaign_from_3, 4: _campaign_from_4},
 )
-_DECISION: Final = _Kind(DecisionRecord, {1: _decision_from_1, 2: _decision_from_2})
+_DECISION: Final = _Kind(
+    DecisionRecord, {1: _decision_from_1, 2: _decision_from_2, 3: _decision_from_3}
+)
 _CAPABILITIES: Final = _Kind(CapabilitiesRecord, {1: _capabilities_from_1}, "capabilities")
 
 

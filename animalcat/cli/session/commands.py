@@ -10,7 +10,7 @@ import typer
 
 from animalcat.cli.session.exporting import export
 from animalcat.cli.session.holding import invalidate, pause
-from animalcat.cli.session.live import LiveSession
+from animalcat.cli.session.live import COLUMNS, TREND, LiveSession, estimate_of
 from animalcat.cli.session.options import SPEC, Plan, takes_plan
 from animalcat.cli.session.plan import unreachable, why
 from animalcat.cli.session.reanalysis import reanalyse
@@ -152,8 +152,9 @@ def show(
         _show(found, as_json)
         if voided.get("words"):
             typer.echo(voided["words"])
+        units = {one.name: one.unit for one in found.capabilities}
         for episode in episodes[-last:] if last else ():
-            typer.echo(why(episode))
+            typer.echo(why(episode, units))
 
 
 @app.command()
@@ -301,9 +302,18 @@ def _show(session: Session, as_json: bool) -> None:
     for key, value in row.items():
         if key != "capabilities" and value not in ("", None):
             typer.echo(f"{key:13} {value}")
-    rows = [{"capability": c["name"], "estimate": c["mean"], **c} for c in row["capabilities"]]
-    columns = ["capability", "estimate", "sd", "unit", "status", "episodes_needed", "best_sd"]
-    print_rows(rows, columns, as_json=False)
+    rows = [
+        {
+            "capability": c.name,
+            "estimate": value,
+            "about 90 %": interval,
+            "status": c.status or "",
+            "needs": c.episodes_needed,
+        }
+        for c in session.capabilities
+        for value, interval in [estimate_of(c)]
+    ]
+    print_rows(rows, [name for name in COLUMNS if name != TREND], as_json=False)
     for c in session.capabilities:
         if c.limit:
             typer.echo(unreachable(c))
