@@ -79,6 +79,11 @@ class Settings(BaseSettings):
     Otherwise the server relays everything.
     """
 
+    fork_workers: bool = True
+    """Whether simulators are forks of one warm process, and so share its memory (Linux).
+
+    Otherwise each is started by itself.
+    """
     worker_quiet_seconds: float = Field(default=30.0, gt=0)
     """Seconds after which a worker that neither answers nor works counts as hanging, a fault."""
     worker_cpu_seconds: float = Field(default=300.0, gt=0)

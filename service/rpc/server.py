@@ -227,7 +227,8 @@ async def _engine(settings: Settings, here: Mapping[str, str]) -> tuple[Workers,
     """What starts simulators and fits."""
     if settings.engine == "local":
         fits = Fitter(settings.fit_patience.outlast)
-        return Workers(settings.allowed_builds, settings.worker_patience), fits
+        patience, forked = settings.worker_patience, settings.fork_workers
+        return Workers(settings.allowed_builds, patience, forked=forked), fits
     from animalcat.service.cluster.pools import engine
 
     return await engine(settings, settings.home.absolute(), here)

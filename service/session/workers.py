@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from animalcat.envs.backends import AUTOMATIC, unity_build
 from animalcat.envs.patience import Patience
+from animalcat.envs.starting import Fork, Spawn
 from animalcat.envs.types import ObservationSpec
 from animalcat.envs.worker_client import Worker, WorkerClient
 from animalcat.service.errors import Code, ServiceError
@@ -45,16 +46,25 @@ class Workers:
     """
 
     def __init__(
-        self, allowed_builds: Sequence[Path] = (), patience: Patience | None = None
+        self,
+        allowed_builds: Sequence[Path] = (),
+        patience: Patience = Patience(),
+        *,
+        forked: bool = True,
     ) -> None:
         """Create the pool without starting any worker.
 
         Args:
             allowed_builds: Paths of the Unity builds that sessions may name.
-            patience: Time limits for workers; None for the default of `WorkerClient`.
+            patience: Time limits for workers.
+            forked: Whether simulators share memory as forks of one process, where the system can
+                do that.
         """
         self._allowed_builds = tuple(allowed_builds)
         self._patience = patience
+        self._spawn = Spawn(COMMAND)
+        forks = forked and Fork.works_here()
+        self._starter = Fork(COMMAND, patience) if forks else self._spawn
         self._idle: list[Worker] = []
         self._lent = 0
 
@@ -103,7 +113,8 @@ class Workers:
 
     def make(self, backend: str, spec: ObservationSpec) -> Worker:
         """Describe a worker; nothing is started."""
-        return WorkerClient(backend, spec, command=COMMAND, patience=self._patience)
+        starter = self._starter if backend == "sim" else self._spawn
+        return WorkerClient(backend, spec, starter=starter, patience=self._patience)
 
     def placement(self) -> Placement:
         """How many workers run where, and how many wait."""
@@ -124,6 +135,7 @@ class Workers:
             await self._idle.pop(0).close()
 
     async def close(self) -> None:
-        """End all idle workers."""
+        """End all idle workers, and what helps to start others."""
         idle, self._idle = self._idle, []
         await asyncio.gather(*(worker.close() for worker in idle))
+        await self._starter.close()
