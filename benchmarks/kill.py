@@ -28,6 +28,7 @@ import animalcat
 from animalcat.benchmarks import kill_points, postgres
 from animalcat.benchmarks.kill_inside import EPISODES
 from animalcat.benchmarks.kill_points import Point, Target
+from animalcat.envs.worker import COMM
 from animalcat.errors import AnimalcatError
 from animalcat.names import session_name
 from animalcat.service.session.intact import look
@@ -45,7 +46,6 @@ STOPPED_SECONDS: Final = 0.2
 STUCK_SECONDS: Final = 300.0
 """A session that is told of no episode for so long has come to a standstill."""
 NAME: Final = "striker"
-WORKER: Final = b"animalcat.service.session.direct"
 ARENA: Final = """!ArenaConfig
 arenas:
   0: !Arena
@@ -272,7 +272,7 @@ class Stage:
             struck = self._processes.get(point.target)
         pids = [struck.pid] if struck is not None else []
         if point.target == "worker" and server is not None:
-            pids = _workers(server.pid)
+            pids = workers_of(server.pid)
         _send(pids, signal.SIGKILL if point.blow == "kill" else signal.SIGSTOP)
         if point.blow == "stop":
             threading.Timer(STOPPED_SECONDS, _send, [pids, signal.SIGCONT]).start()
@@ -408,14 +408,18 @@ def _send(pids: Sequence[int], number: signal.Signals) -> None:
             os.kill(pid, number)
 
 
-def _workers(server: int) -> list[int]:
-    """Processes of a server that simulate."""
-    children: list[str] = []
-    for task in Path(f"/proc/{server}/task").iterdir():
-        with suppress(OSError):  # a thread that has ended meanwhile
-            children += (task / "children").read_text().split()
-    commands = {int(child): Path(f"/proc/{child}/cmdline") for child in children}
-    return [child for child, path in commands.items() if WORKER in path.read_bytes()]
+def workers_of(server: int) -> list[int]:
+    """Processes of a server that simulate; its fork server has started most of them."""
+    found: list[int] = []
+    waiting = [server]
+    while waiting:
+        process = Path(f"/proc/{waiting.pop()}")
+        with suppress(OSError):  # it has ended meanwhile
+            if (process / "comm").read_text().strip() == COMM:
+                found.append(int(process.name))
+            for task in (process / "task").iterdir():
+                waiting += map(int, (task / "children").read_text().split())
+    return found
 
 
 def _hold(file: Path, taken: threading.Event) -> None:

@@ -29,11 +29,11 @@ from typing import Any, Final, NoReturn
 
 MOST_BYTES: Final = 4096
 """Most bytes of a message."""
-ONE_THREAD: Final = {
-    name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-}
+ONE_THREAD: Final = dict.fromkeys(
+    ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"
+)
 """Variables with which numerical libraries start no threads, which would not live in a fork."""
-NAME: Final = "animalcat-forks"
+COMM: Final = "animalcat-forks"
 """What the system calls the fork server, for example in `ps -o comm`."""
 _PR_SET_PDEATHSIG: Final = 1
 
@@ -50,7 +50,7 @@ def serve_forks(connection: socket.socket, work: Work, warm: Callable[[bool, boo
         warm: Makes ready for a camera, for rays, or both; what it did once it need not do again.
     """
     _die_with_parent()
-    rename(NAME)
+    rename(COMM)
     children: dict[int, int] = {}
     poll = select.poll()
     poll.register(connection, select.POLLIN)

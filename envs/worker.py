@@ -28,7 +28,7 @@ from animalcat.envs.types import Environment, ObservationSpec, Phase, Step
 
 GRACE_SECONDS: Final = 3.0
 """How long closing the environment may take when the parent is gone."""
-NAME: Final = "animalcat-sim"
+COMM: Final = "animalcat-sim"
 """What the system calls a worker, for example in `ps -o comm`."""
 _SPIN_SECONDS: Final = 0.0005
 """How long to poll for the next request before sleeping."""
@@ -123,7 +123,7 @@ def _work(make_play: Callable[[Pulse], PlayDirectly] | None, fd: int, pulse: int
     # The simulator is imported only where it is played: not by who imports this module.
     from animalcat.envs.backends import make_environment
 
-    rename(NAME)
+    rename(COMM)
     with socket.socket(fileno=fd) as connection:
         threading.Thread(target=_end_with_parent, args=[connection.fileno()], daemon=True).start()
         serve(connection, make_environment, make_play and make_play(Pulse(pulse)))

@@ -7,7 +7,7 @@ import json
 import socket
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import IO, Final, Protocol
 

@@ -20,7 +20,7 @@ from animalcat.service.access.gate import Gate
 from animalcat.service.errors import Code, ServiceError, public
 from animalcat.service.model import Cause, Note, Session
 from animalcat.service.session.engines import Engines
-from animalcat.service.session.link import AgentLeftError, AgentLink, EpisodeOpening, Offer
+from animalcat.service.session.link import AgentLeftError, AgentLink, EpisodeOpening, Offer, T
 from animalcat.service.session.turns import MAX_BAD_FRAMES, FrameError, Turns
 from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, sessions_pb2, types_pb2
 from animalcat.wire import observation_to_proto, spec_from_proto, spec_to_proto
@@ -242,9 +242,9 @@ class GrpcLink(AgentLink):
             end.truncated = last.ended_by is EndedBy.TIME_LIMIT
         await self._write(gateway_pb2.EvaluateResponse(episode_end=end))
 
-    async def idle(self, until: Coroutine[Any, Any, object]) -> None:
-        """Wait until `until` has ended, while nothing is asked of the agent."""
-        await self._wait(until)
+    async def idle(self, until: Coroutine[Any, Any, T]) -> T:
+        """Wait until `until` has ended, while nothing is asked of the agent; returns its result."""
+        return await self._wait(until)
 
     def interrupt(self, cause: Cause) -> None:
         """End the link: the present call, or else the next, raises `AgentLeftError`."""

@@ -200,8 +200,13 @@ async def _play(
     arena_yaml: str,
     seed: int,
 ) -> None:
-    await link.idle(worker.open())  # where it was lost or gave way, it may have to wait for room
-    step = await worker.load(arena_yaml, seed)
+    try:
+        # Where the worker was lost or gave way, this may have to wait for room.
+        step = await link.idle(worker.load(arena_yaml, seed))
+    except AgentLeftError as left:
+        if left.cause is Cause.AGENT_LEFT:  # and so has seen nothing of the episode
+            raise AgentLeftError(Cause.WITHDREW) from None
+        raise
     played.last = step
     recorder.step(step, None)
     place = worker.place_for(link.direct_place)

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-import psutil
 import pytest
 
+from animalcat.benchmarks.kill import workers_of
 from animalcat.v1 import gateway_pb2, results_pb2, sessions_pb2, types_pb2
 
 from .conftest import OperationError
@@ -286,9 +286,8 @@ class TestBackend:
             await stream.receive("episode_start")
             await stream.send(act(0, 0))
             await stream.receive("ask")
-            for child in psutil.Process().children():
-                if "animalcat.service.session.direct" in child.cmdline():
-                    os.kill(child.pid, signal.SIGKILL)
+            for worker in workers_of(os.getpid()):
+                os.kill(worker, signal.SIGKILL)
             await stream.send(act(1, 0))
             assert (await stream.receive("episode_end")).fault
             assert (await stream.receive("episode_start")).episode == 0
