@@ -32,6 +32,7 @@ from animalcat.envs.worker import COMM
 from animalcat.errors import AnimalcatError
 from animalcat.names import session_name
 from animalcat.service.session.intact import look
+from animalcat.service.storage.artefacts import Artefacts
 from animalcat.service.storage.sql import SqlStore
 
 POINTS: Final = 320
@@ -301,7 +302,7 @@ class Stage:
     def _differences(self) -> list[str]:
         """Look at what is stored beside what the agent was told; the digests too."""
         with self._store() as store:
-            found = list(look(store, self.data, self._session).problems)
+            found = list(look(store, Artefacts(self.data), self._session).problems)
             episodes = [one for one in store.episodes(self._session) if one.counts]
         times = Counter(one.number for one in episodes)
         found += [f"episode {number} counts {n} times" for number, n in times.items() if n > 1]

@@ -46,6 +46,7 @@ from animalcat.service.session.engines import Engines
 from animalcat.service.session.events import EventBus
 from animalcat.service.session.parts import Parts
 from animalcat.service.session.workers import Workers
+from animalcat.service.storage.artefacts import artefacts_for
 from animalcat.service.storage.base import SessionStore
 from animalcat.service.storage.listing import SessionFilter
 from animalcat.service.storage.sql import SqlStore
@@ -137,6 +138,7 @@ async def create_server(
         DirectoryInUseError: Another server uses the directory.
         PortInUseError: The server cannot listen at its address.
         StoreTooNewError: A newer version wrote the directory.
+        ArtefactsUrlError: Batteries and recordings cannot be kept where the settings say.
         ClusterError: The Ray cluster of the settings cannot be used.
     """
     check_exposure(settings.host, credentials=settings.tls)
@@ -153,7 +155,10 @@ async def create_server(
         workers, fits = await _engine(settings, here)
         # Nodes of a cluster know the directory by its absolute path.
         home = settings.home if settings.engine == "local" else settings.home.absolute()
-        parts = Parts(store, home, workers, fitter or fits, EventBus(), here, claims=claims)
+        files = await asyncio.to_thread(
+            artefacts_for, home, settings.artefacts, settings.cache_bytes
+        )
+        parts = Parts(store, home, files, workers, fitter or fits, EventBus(), here, claims=claims)
         engines = Engines(parts)
         conductors = Conductors(engines)
         operations = await asyncio.to_thread(
@@ -375,7 +380,7 @@ async def _add_services(
 ) -> Any:
     """Add the same servicers to each server, and return the one that tells their health."""
     requests = await asyncio.to_thread(Requests, _own_folder(settings) / "requests.jsonl")
-    library = BatteryLibrary(engines.parts.store, engines.battery_folder)
+    library = BatteryLibrary(engines.parts.store, engines.parts.files)
     sessions = Sessions(engines, library, requests, clock)
     servicers: list[tuple[Callable[[Any, grpc.aio.Server], None], Any]] = [
         (gateway_pb2_grpc.add_AgentGatewayServicer_to_server, gateway),

@@ -299,6 +299,11 @@ async def _relay(
                 return
 
 
+def recording_key(session: str, number: int, attempt: int) -> str:
+    """Return the path of an attempt's recording within a data directory."""
+    return f"{RECORDINGS}/{session}/{number}-{attempt}.mcap"
+
+
 def recording_path(data: Path, session: str, number: int, attempt: int) -> Path:
     """Return the path of an attempt's recording in a data directory."""
-    return data / RECORDINGS / session / f"{number}-{attempt}.mcap"
+    return data / recording_key(session, number, attempt)
