@@ -9,6 +9,7 @@ is one that has yet to be put.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import importlib
 import logging
@@ -29,6 +30,7 @@ _AT_ONCE: Final = frozenset(
     {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oss", "oci", "memory"}
 )
 """Storages in which a file appears as a whole; elsewhere it is put beside its place, then moved."""
+_FRESH: Final = {"use_listings_cache": False, "skip_instance_cache": True}
 _OPTIONS: Final[dict[str, dict[str, Any]]] = {
     "s3": {
         "config_kwargs": {
@@ -39,6 +41,8 @@ _OPTIONS: Final[dict[str, dict[str, Any]]] = {
     }
 }
 """What is set so that storage that does not answer is found out within a minute."""
+_OURS: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+"""Errors of what this machine lacks, which are no fault of the storage."""
 
 
 class ArtefactsError(Exception):
@@ -152,8 +156,8 @@ class ObjectStorage(Artefacts):
             )
         try:
             fsspec: Any = importlib.import_module("fsspec")
-            options = _OPTIONS.get(self._protocol, {})
-            self._storage, root = fsspec.core.url_to_fs(url, use_listings_cache=False, **options)
+            options = _FRESH | _OPTIONS.get(self._protocol, {})
+            self._storage, root = fsspec.core.url_to_fs(url, **options)
         except ImportError as error:
             raise ArtefactsUrlError(
                 f"artefacts at {self._protocol}:// need a package: pip install "
@@ -302,8 +306,7 @@ class ObjectStorage(Artefacts):
         except FileNotFoundError:
             raise
         except OSError as error:
-            # What this machine lacks is no fault of the storage; it has an error of its own.
-            if error.errno is not None and error.filename is not None:
+            if error.errno in _OURS:
                 raise
             raise ArtefactsError(f"{type(error).__name__}: {error}") from error
         except Exception as error:

@@ -5,11 +5,6 @@ from __future__ import annotations
 import hashlib
 import importlib
 import os
-import socket
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,63 +19,12 @@ from animalcat.service.storage.artefacts import (
     artefacts_for,
 )
 from animalcat.service.testing.artefacts_suite import RECORDING, ArtefactsSuite, Make, written
+from tests.service.s3 import S3, bucket, make_bucket, s3
+
+__all__ = ["bucket", "s3"]
 
 ROOM = 1 << 20
 pytestmark = pytest.mark.xdist_group("object storage")
-
-
-class S3:
-    """A server that speaks the protocol of S3 at this machine; it can be stopped and started."""
-
-    def __init__(self) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
-        self.start()
-
-    def start(self) -> None:
-        program = (
-            "from moto.server import main; import sys; main(['-H', '127.0.0.1', '-p', sys.argv[1]])"
-        )
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", program, str(self.port)],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), 1.0).close()
-            except OSError:
-                assert self._process.poll() is None
-                time.sleep(0.05)
-            else:
-                return
-
-    def stop(self) -> None:
-        self._process.kill()
-        self._process.wait()
-
-
-@pytest.fixture(scope="module")
-def s3() -> Iterator[S3]:
-    pytest.importorskip("s3fs")
-    server = S3()
-    yield server
-    server.stop()
-
-
-@pytest.fixture
-def bucket(s3: S3, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The URL of an empty bucket, whose credentials are in the environment."""
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-    monkeypatch.setenv("AWS_ENDPOINT_URL", s3.url)
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    name = f"bucket-{os.urandom(6).hex()}"
-    s3fs: Any = importlib.import_module("s3fs")
-    s3fs.S3FileSystem(skip_instance_cache=True).mkdir(name)
-    return f"s3://{name}/animalcat"
 
 
 class TestDataDirectory(ArtefactsSuite):
@@ -133,7 +77,9 @@ class OverObjectStorage(ArtefactsSuite):
         written(files, "batteries/d/battery.json")
         files.put_folder("batteries/d")
         fsspec: Any = importlib.import_module("fsspec")
-        storage, root = fsspec.core.url_to_fs(url, use_listings_cache=False)
+        storage, root = fsspec.core.url_to_fs(
+            url, use_listings_cache=False, skip_instance_cache=True
+        )
         found = {str(path).removeprefix(root).lstrip("/") for path in storage.find(root)}
         assert found == {RECORDING, "batteries/d.tar"}
         hidden = [p for p in (tmp_path / "a" / CACHE).rglob(".*") if p.is_file()]
@@ -173,8 +119,7 @@ class TestS3(OverObjectStorage):
                 artefacts_for(tmp_path / "b", url, ROOM)
         finally:
             s3.start()
-        s3fs: Any = importlib.import_module("s3fs")  # what that server had was in its memory
-        s3fs.S3FileSystem(skip_instance_cache=True).mkdir(url.split("/")[2])
+        make_bucket(url)
         files.put(RECORDING)
         assert artefacts_for(tmp_path / "b", url, ROOM).fetch(RECORDING).read_bytes() == b"steps"
 
