@@ -211,7 +211,7 @@ def _parts(name: str, op: World, count: int) -> _Made:
 
 def _of_olympics(name: str, op: World, count: int) -> _Made:
     """The same of the sections that need the data of the Olympics; no tasks without it."""
-    aaio = _olympics(WIDER if name == "categories" else ())
+    aaio = olympics(WIDER if name == "categories" else ())
     if aaio is None:
         return {}, [], lambda rounds: []
     world, table = aaio
@@ -288,7 +288,7 @@ def _mean(values: Any) -> Any:
     return None if np.isnan(mean).any() else mean.round(5).tolist()
 
 
-def _olympics(arenas: tuple[str, ...] = ()) -> tuple[World, OutcomeTable] | None:
+def olympics(arenas: tuple[str, ...] = ()) -> tuple[World, OutcomeTable] | None:
     """Instances of the Olympics and the entrants' outcomes on them; None without the data.
 
     Args:

@@ -95,6 +95,7 @@ def row(
     at_least: float | None = None,
     aim: float | None = None,
     upper: bool = False,
+    lower: bool = False,
     note: str = "",
 ) -> dict[str, Any]:
     """A row of the table.
@@ -106,9 +107,11 @@ def row(
         at_least: It must be no less.
         aim: What would be better still.
         upper: Whether the upper bound is what must be, not the value.
+        lower: The same of the lower bound.
         note: How it was measured.
     """
     judged = estimate.high if upper and np.isfinite(estimate.high) else estimate.value
+    judged = estimate.low if lower and np.isfinite(estimate.low) else judged
     must = at_most if at_most is not None else at_least
     made: dict[str, Any] = {
         "name": name,

@@ -10,7 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,7 @@ from animalcat.layouts.simulation.simulate import LayoutAgent
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
+Played = TypeVar("Played")
 
 WORKERS: Final = 2
 NICE: Final = 10
@@ -312,12 +313,18 @@ def simulate(task: Task) -> Trajectory:
     )
 
 
+def world_of(task: Task) -> World:
+    """The world of a task, in a process that simulates."""
+    return _worlds[task.world]
+
+
 def run_tasks(
     tasks: Iterable[Task],
     worlds: Mapping[str, World],
     seconds: float,
     done: Callable[[], object] = lambda: None,
-) -> list[Trajectory]:
+    play: Callable[[Task], Played] = simulate,
+) -> list[Played]:
     """Simulate sessions in two processes at low priority, in order, as many as the time allows.
 
     Args:
@@ -325,21 +332,22 @@ def run_tasks(
         worlds: What their worlds are.
         seconds: After this no session is begun.
         done: Called after each.
+        play: Plays one; a function of a module.
 
     Returns:
-        Trajectories in the order of the tasks, of a first part of them.
+        What it made of the tasks, in the order of the tasks, of a first part of them.
     """
     end = time.monotonic() + seconds
     todo = iter(tasks)
-    made: list[Future[Trajectory]] = []
-    open_ones: set[Future[Trajectory]] = set()
+    made: list[Future[Played]] = []
+    open_ones: set[Future[Played]] = set()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # two processes share two cores
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(WORKERS, context, _begin, (dict(worlds),)) as pool:
         while True:
             if time.monotonic() < end:
                 for task in islice(todo, 2 * WORKERS - len(open_ones)):
-                    made.append(pool.submit(simulate, task))
+                    made.append(pool.submit(play, task))
                     open_ones.add(made[-1])
             if not open_ones:
                 return [future.result() for future in made]

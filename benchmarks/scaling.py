@@ -18,7 +18,7 @@ import grpc
 
 from animalcat.benchmarks import crowd
 from animalcat.benchmarks.service import new_session
-from animalcat.client.evaluation import EvaluationStream
+from animalcat.client.stream import EvaluationStream
 
 THINK_SECONDS: Final = 0.05
 """How long an agent thinks of each decision."""

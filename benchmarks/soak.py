@@ -18,7 +18,7 @@ import grpc
 
 from animalcat.benchmarks.crowd import CIRCLE
 from animalcat.benchmarks.service import SPECS
-from animalcat.client.evaluation import EvaluationStream
+from animalcat.client.stream import EvaluationStream
 from animalcat.errors import AnimalcatError
 from animalcat.service.host.lock import running_server
 from animalcat.service.host.private import server_for

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from rich.progress import Progress
 
+from animalcat.benchmarks import trust_rate
 from animalcat.benchmarks.adaptive import write
 from animalcat.benchmarks.adaptive_curves import (
     bootstrap,
@@ -61,10 +62,11 @@ class Section:
 
 
 SECTIONS: Final[Mapping[str, Section]] = {
-    "false": Section(100, 400, (4, 40)),
-    "known": Section(10, 360, (1, 40)),
-    "unseen": Section(10, 360, (1, 40)),
-    "cost": Section(80, 480, (3, 30)),
+    "false": Section(100, 320, (4, 30)),
+    "known": Section(10, 300, (1, 30)),
+    "unseen": Section(10, 300, (1, 30)),
+    "cost": Section(80, 400, (3, 25)),
+    "rate": Section(500, 360, (2, 20)),
 }
 WHOLE: Final = 1620.0
 """Seconds after which no session of any section begins: 27 minutes."""
@@ -100,6 +102,8 @@ def section(
     plan = SECTIONS[name]
     count, limit = plan.quick if quick else (plan.rounds, plan.seconds)
     seconds = max(min(limit, most), 0.0)
+    if name == "rate":
+        return trust_rate.section(count, seconds, keep)
     world = World(load_layout("object-permanence"), op_battery(0))
     match name:
         case "false":

@@ -64,6 +64,7 @@ class Code(StrEnum):
     ACTION_OUT_OF_RANGE = "ACTION_OUT_OF_RANGE"
     ACTION_STALE = "ACTION_STALE"
     ACTION_TIMEOUT = "ACTION_TIMEOUT"
+    LEASE_LOST = "LEASE_LOST"
     NOTE_TOO_LONG = "NOTE_TOO_LONG"
     TOO_MANY_BAD_FRAMES = "TOO_MANY_BAD_FRAMES"
     TOO_LARGE = "TOO_LARGE"
@@ -143,6 +144,9 @@ CATALOGUE: Final[dict[Code, Public]] = {
     Code.ACTION_OUT_OF_RANGE: Public(StatusCode.INVALID_ARGUMENT, "An action is out of range."),
     Code.ACTION_STALE: Public(StatusCode.INVALID_ARGUMENT, "The action answers another step."),
     Code.ACTION_TIMEOUT: Public(StatusCode.DEADLINE_EXCEEDED, "The action came too late."),
+    Code.LEASE_LOST: Public(
+        StatusCode.FAILED_PRECONDITION, "There is no place to come back to by this lease."
+    ),
     Code.NOTE_TOO_LONG: Public(StatusCode.INVALID_ARGUMENT, "The note is too long."),
     Code.TOO_MANY_BAD_FRAMES: Public(
         StatusCode.INVALID_ARGUMENT, "Too many bad frames came in a row."

@@ -9,6 +9,7 @@ from enum import IntEnum, StrEnum
 from typing import Any, Final
 
 from animalcat.envs.types import EndedBy, ObservationSpec
+from animalcat.layouts.adaptive.battery_rate import Wager
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import Allocation, Policy, StoppingRule
 from animalcat.service.batteries.instance import Instance
@@ -89,6 +90,8 @@ class SessionSpec:
             the session alone.
         against: Another agent's outcomes, from which the session is to tell its agent apart; None
             for a session that only measures.
+        lease_seconds: How long an agent whose connection broke may take to come back to the step
+            that it left; 0 for not at all.
     """
 
     agent: str
@@ -110,6 +113,7 @@ class SessionSpec:
     fresh: bool = False
     twins_of: str = ""
     against: Opponent | None = None
+    lease_seconds: float = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +214,8 @@ class Decision:
         peers: The instances of its paradigm that could then have been played for the first time,
             itself among them. None for a repeat, for an instance made on demand, and if the choice
             did not depend on the battery.
+        wager: What its outcome will say of the success rate on the whole battery. None for what
+            peers are None for, and for decisions of older versions.
     """
 
     instance: str
@@ -223,6 +229,7 @@ class Decision:
     made: Made | None = None
     pending: int = 0
     peers: Peers | None = None
+    wager: Wager | None = None
 
 
 class Cause(StrEnum):

@@ -16,7 +16,7 @@ from animalcat.cli.shared.remote import AllowBuild, Data, EngineName
 from animalcat.service.access.certificates import CertificateError, self_signed
 from animalcat.service.cluster.connect import ClusterError
 from animalcat.service.host.lock import DirectoryInUseError
-from animalcat.service.host.settings import WORKER_BYTES, ExposureError, Settings
+from animalcat.service.host.settings import WORKER_BYTES, ExposureError, Settings, SettingsError
 from animalcat.service.logs import configure
 from animalcat.service.rpc.metrics import MetricsError
 from animalcat.service.rpc.server import PortInUseError, serve
@@ -326,7 +326,10 @@ def command(
         "fit_quiet_seconds": fit_quiet_seconds,
         "fit_cpu_seconds": fit_cpu_seconds,
     }
-    settings = Settings(**{key: value for key, value in given.items() if value is not None})
+    try:
+        settings = Settings(**{key: value for key, value in given.items() if value is not None})
+    except SettingsError as error:
+        fail(str(error), BAD_INPUT)
     if address and settings.engine != "ray":
         fail("--address names a Ray cluster; it goes with --engine ray")
 

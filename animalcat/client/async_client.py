@@ -268,6 +268,7 @@ class AsyncClient:
         backend: str = "",
         observation_spec: ObservationSpec | None = None,
         action_timeout_seconds: float | None = None,
+        lease_seconds: float | None = None,
         record_pixels: bool | None = None,
         certify: bool | None = None,
         slots: int | None = None,
@@ -300,6 +301,8 @@ class AsyncClient:
             backend: What plays the arenas; "sim" by default.
             observation_spec: What the agent sees; rays by default.
             action_timeout_seconds: How long one action may take; 60 by default.
+            lease_seconds: How long an agent whose connection broke may take to come back to the
+                step that it left; 30 by default, 0 for not at all.
             record_pixels: Keep camera images in the recordings.
             certify: Let NUTS refits certify the live posterior, as by default.
             slots: How many episodes may be played at once; 1 by default.
@@ -326,6 +329,7 @@ class AsyncClient:
             backend=backend,
             observation_spec=observation_spec,
             action_timeout_seconds=action_timeout_seconds,
+            lease_seconds=lease_seconds,
             record_pixels=record_pixels,
             certify=certify,
             slots=slots,
@@ -475,6 +479,7 @@ class AsyncClient:
         backend: str = "",
         observation_spec: ObservationSpec | None = None,
         action_timeout_seconds: float | None = None,
+        lease_seconds: float | None = None,
         record_pixels: bool | None = None,
         certify: bool | None = None,
         fresh: bool | None = None,
@@ -504,6 +509,7 @@ class AsyncClient:
             backend: What plays the arenas.
             observation_spec: What the agents see.
             action_timeout_seconds: How long one action may take.
+            lease_seconds: How long an agent whose connection broke may take to come back.
             record_pixels: Keep camera images in the recordings.
             certify: Let NUTS refits certify the live posteriors.
             fresh: Play twins of the instances; all agents play the same twins.
@@ -524,6 +530,7 @@ class AsyncClient:
             backend=backend,
             observation_spec=observation_spec,
             action_timeout_seconds=action_timeout_seconds,
+            lease_seconds=lease_seconds,
             record_pixels=record_pixels,
             certify=certify,
             fresh=fresh,

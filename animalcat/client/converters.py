@@ -128,6 +128,7 @@ def session_spec_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec:
             "slots",
             "rules",
             "fresh",
+            "lease_seconds",
         ),
     )
 
@@ -188,6 +189,7 @@ def session_spec_to_proto(spec: SessionSpec) -> sessions_pb2.SessionSpec:
             agent=spec.against.agent,
             outcomes=spec.against.outcomes,
         ),
+        lease_seconds=spec.lease_seconds,
     )
 
 

@@ -181,6 +181,8 @@ class SessionSpec:
             share them; empty for the session alone.
         against: The other agent from whom the session tells its agent apart; None for a session
             that only measures.
+        lease_seconds: How long an agent whose connection broke may take to come back to the step
+            that it left; 0 for not at all.
     """
 
     agent: str = ""
@@ -203,6 +205,7 @@ class SessionSpec:
     fresh: bool | None = None
     twins_of: str = ""
     against: Opponent | None = None
+    lease_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1295,6 +1295,7 @@ class SessionSpec(_message.Message):
     FRESH_FIELD_NUMBER: _builtins.int
     TWINS_OF_FIELD_NUMBER: _builtins.int
     AGAINST_FIELD_NUMBER: _builtins.int
+    LEASE_SECONDS_FIELD_NUMBER: _builtins.int
     agent: _builtins.str
     """Name of the agent, for example "builtin:braitenberg" or "path.py:Class"."""
     battery: _builtins.str
@@ -1333,6 +1334,10 @@ class SessionSpec(_message.Message):
     twins_of: _builtins.str
     """What the twins are drawn for: the campaign, whose sessions share them; empty: the session alone.
     Set by the service.
+    """
+    lease_seconds: _builtins.float
+    """Seconds for which an agent whose connection broke may come back to the step that it left, 0 to
+    3600; 0: its episode is void at once. 30 if not set.
     """
     @_builtins.property
     def policy(self) -> Global___SelectionPolicy:
@@ -1375,10 +1380,11 @@ class SessionSpec(_message.Message):
         fresh: _builtins.bool | None = ...,
         twins_of: _builtins.str = ...,
         against: Global___Opponent | None = ...,
+        lease_seconds: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_record_pixels", b"_record_pixels", "_rules", b"_rules", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "certify", b"certify", "fresh", b"fresh", "observation_spec", b"observation_spec", "policy", b"policy", "record_pixels", b"record_pixels", "rules", b"rules", "seed", b"seed", "slots", b"slots", "stop", b"stop"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_lease_seconds", b"_lease_seconds", "_record_pixels", b"_record_pixels", "_rules", b"_rules", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "certify", b"certify", "fresh", b"fresh", "lease_seconds", b"lease_seconds", "observation_spec", b"observation_spec", "policy", b"policy", "record_pixels", b"record_pixels", "rules", b"rules", "seed", b"seed", "slots", b"slots", "stop", b"stop"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_record_pixels", b"_record_pixels", "_rules", b"_rules", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "agent", b"agent", "backend", b"backend", "battery", b"battery", "battery_digest", b"battery_digest", "certify", b"certify", "fresh", b"fresh", "layout", b"layout", "layout_definition", b"layout_definition", "layout_digest", b"layout_digest", "layout_variant", b"layout_variant", "observation_spec", b"observation_spec", "policy", b"policy", "record_pixels", b"record_pixels", "rules", b"rules", "seed", b"seed", "slots", b"slots", "stop", b"stop", "twins_of", b"twins_of"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_lease_seconds", b"_lease_seconds", "_record_pixels", b"_record_pixels", "_rules", b"_rules", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "agent", b"agent", "backend", b"backend", "battery", b"battery", "battery_digest", b"battery_digest", "certify", b"certify", "fresh", b"fresh", "layout", b"layout", "layout_definition", b"layout_definition", "layout_digest", b"layout_digest", "layout_variant", b"layout_variant", "lease_seconds", b"lease_seconds", "observation_spec", b"observation_spec", "policy", b"policy", "record_pixels", b"record_pixels", "rules", b"rules", "seed", b"seed", "slots", b"slots", "stop", b"stop", "twins_of", b"twins_of"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__action_timeout_seconds: _TypeAlias = _typing.Literal["action_timeout_seconds"]  # noqa: Y015
     _WhichOneofArgType__action_timeout_seconds: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds"]  # noqa: Y015
@@ -1386,6 +1392,8 @@ class SessionSpec(_message.Message):
     _WhichOneofArgType__certify: _TypeAlias = _typing.Literal["_certify", b"_certify"]  # noqa: Y015
     _WhichOneofReturnType__fresh: _TypeAlias = _typing.Literal["fresh"]  # noqa: Y015
     _WhichOneofArgType__fresh: _TypeAlias = _typing.Literal["_fresh", b"_fresh"]  # noqa: Y015
+    _WhichOneofReturnType__lease_seconds: _TypeAlias = _typing.Literal["lease_seconds"]  # noqa: Y015
+    _WhichOneofArgType__lease_seconds: _TypeAlias = _typing.Literal["_lease_seconds", b"_lease_seconds"]  # noqa: Y015
     _WhichOneofReturnType__record_pixels: _TypeAlias = _typing.Literal["record_pixels"]  # noqa: Y015
     _WhichOneofArgType__record_pixels: _TypeAlias = _typing.Literal["_record_pixels", b"_record_pixels"]  # noqa: Y015
     _WhichOneofReturnType__rules: _TypeAlias = _typing.Literal["rules"]  # noqa: Y015
@@ -1400,6 +1408,8 @@ class SessionSpec(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__certify) -> _WhichOneofReturnType__certify | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__fresh) -> _WhichOneofReturnType__fresh | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__lease_seconds) -> _WhichOneofReturnType__lease_seconds | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__record_pixels) -> _WhichOneofReturnType__record_pixels | None: ...
     @_typing.overload

@@ -15,6 +15,12 @@ import numpy.typing as npt
 from animalcat.layouts.adaptive import widening
 from animalcat.layouts.adaptive.alarm import MOST, Alarm, Seen, Suspect, log_factors
 from animalcat.layouts.adaptive.bank import Bank, History
+from animalcat.layouts.adaptive.battery_rate import (
+    BatteryRate,
+    RateBettor,
+    Wager,
+    battery_rate,
+)
 from animalcat.layouts.adaptive.bound import InformationBound, information_bounds
 from animalcat.layouts.adaptive.outcomes import Outcome, WeightedOutcomes
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
@@ -34,7 +40,7 @@ RULES: Final = 2
 """Version of the decision rules. Under one version, the same questions and answers in the same
 order give the same choices. It grows when a change to selection, posterior, alarm or stopping
 changes any choice. Version 2 watches known features, pairs of them and time as well, and shrinks
-the share of random draws where the layout does well."""
+the share of random draws where the layout does well; until it is released it may still change."""
 _KNOWN_RULES: Final = (1, 2)
 """Versions of the decision rules that this code can follow."""
 
@@ -94,12 +100,14 @@ class _Told(NamedTuple):
         instance: Its instance.
         values: Its values, NaN where one is missing.
         random: Whether the instance was drawn at random.
+        wager: What was staked on it, on the success rate of the whole battery.
     """
 
     episode: int
     instance: str
     values: tuple[float, ...]
     random: bool = False
+    wager: Wager | None = None
 
 
 class _Reseed(NamedTuple):
@@ -206,9 +214,10 @@ class Learner:
             number,
             distrust=distrust,
             doubt=self.doubt,
+            bettor=self._bettor,
         )
         if choice is not None:
-            self._drawn[number, choice.instance] = choice.reason == RANDOM
+            self._drawn[number, choice.instance] = choice
         return choice
 
     @property
@@ -227,6 +236,7 @@ class Learner:
         episode: int | None = None,
         *,
         random: bool | None = None,
+        wager: Wager | None = None,
     ) -> None:
         """Take in the outcome of an episode.
 
@@ -241,6 +251,7 @@ class Learner:
             episode: Number of the episode; each can be told once. By default the number of outcomes
                 told.
             random: Whether the instance was drawn at random; by default as `ask` chose it.
+            wager: What was staked on it; by default as `ask` chose it.
 
         Raises:
             TellError: The instance is unknown, or the episode was told already.
@@ -255,14 +266,20 @@ class Learner:
         values = self._values(outcome)
         observed = bool(np.isfinite(values).any())
         y = self._checked(values if observed else self._nothing, features)
-        drawn = self._drawn.get((number, self._offer_of.get(instance, instance)), False)
-        drawn = drawn if random is None else random
+        name = self._offer_of.get(instance, instance)
+        choice = self._drawn.get((number, name))
+        drawn = (choice is not None and choice.reason == RANDOM) if random is None else random
+        if wager is None and choice is not None:
+            wager = choice.wager
         chance = self._weigh_in(instance, y, number, drawn) if observed else 1.0
+        first = observed and instance not in self._evidence
+        if first and self._bettor is not None and not self.bank.offered[self._rows[name]]:
+            self._bettor.learn(self._forecasts[-1].predicted[0], bool(values[0]))
         self._evidence.tell(instance, y, chance, observed)
         weights = self._evidence.weights
         self._posterior.update(features[0], y, number, weights[-1])
         self._posterior.reweigh(weights)
-        self._told.append(_Told(number, instance, tuple(values.tolist()), drawn))
+        self._told.append(_Told(number, instance, tuple(values.tolist()), drawn, wager))
         self._contradicted = self._alarm.raised and self._fails_in_hindsight()
 
     def learn(self, instance: str, offer: str, features: npt.ArrayLike) -> None:
@@ -452,6 +469,27 @@ class Learner:
         """The layout widened for the outcomes of contradicted strata."""
         return widening.widened(self.layout)
 
+    @property
+    def battery_rate(self) -> BatteryRate:
+        """The success rate if every instance of the battery were played once.
+
+        Its interval holds at all episodes together, also where the layout is wrong.
+        """
+        own = int(np.count_nonzero(~self.bank.offered))
+        if not self._succeeds:
+            return BatteryRate(own, 0, 0, None, None, None, why="outcomes are not success alone")
+        plays: dict[str, tuple[Wager | None, bool]] = {}
+        for told in sorted(self._told, key=lambda one: one.episode):
+            name = self._offer_of.get(told.instance, told.instance)
+            if np.isfinite(told.values[0]) and not self.bank.offered[self._rows[name]]:
+                plays.setdefault(name, (told.wager, bool(told.values[0])))
+        return battery_rate(own, plays.values())
+
+    @property
+    def _succeeds(self) -> bool:
+        """Whether success is what the layout is about, and nothing else."""
+        return isinstance(self.layout.outcome, Bernoulli) and len(self.layout.outcomes) == 1
+
     def widened(self) -> Widened | None:
         """What to fit again after an alarm; None without an alarm, or if no stratum stands out."""
         suspects = self._alarm.contradicted() if self._contradicted else ()
@@ -502,8 +540,8 @@ class Learner:
         self._begin()
         self._replay(
             [
-                _Told(episode, name, tuple(values), *rest)
-                for episode, name, values, *rest in message["told"]
+                _Told(episode, name, tuple(values), random, Wager(*rest[0]) if any(rest) else None)
+                for episode, name, values, random, *rest in message["told"]
             ],
             [
                 _Reseed(arrays[f"reseed{i}"], n, told)
@@ -522,7 +560,9 @@ class Learner:
             ways += self.bank.known_stratifications
         self._alarm = Alarm(ways, self.rules)
         self._forecasts: list[Forecast] = []
-        self._drawn: dict[tuple[int, str], bool] = {}
+        self._drawn: dict[tuple[int, str], Choice] = {}
+        own = int(np.count_nonzero(~self.bank.offered))
+        self._bettor = RateBettor(own) if self._succeeds else None
         self._evidence: WeightedOutcomes[str] = WeightedOutcomes(known)
         self._told: list[_Told] = []
         self._reseeds: list[_Reseed] = []
@@ -536,7 +576,7 @@ class Learner:
                 self.reseed(one.draws, one.n)
             if count < len(told):
                 one = told[count]
-                self.tell(one.instance, one.values, one.episode, random=one.random)
+                self.tell(one.instance, one.values, one.episode, random=one.random, wager=one.wager)
 
     def _values(self, outcome: Given) -> Floats:
         """Values of all outcomes, (outcomes,); NaN where one is missing."""
@@ -576,7 +616,7 @@ class Learner:
             there = np.isfinite(one.observed)
             means = (float(np.mean(np.array(v)[there])) for v in (one.predicted, one.observed))
             self._alarm.update(self._row(instance), bets, Seen(*means))
-        if isinstance(self.layout.outcome, Bernoulli) and len(self.layout.outcomes) == 1:
+        if self._succeeds:
             (predicted,) = one.predicted
             return predicted if y else 1.0 - predicted
         for node, value in zip(self.layout.outcomes, np.atleast_1d(y), strict=True):

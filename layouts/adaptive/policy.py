@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.adaptive.bank import Bank, History
+from animalcat.layouts.adaptive.battery_rate import RateBettor, Wager
 from animalcat.layouts.adaptive.information import ExpectedGains, GainEstimator
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import MOST_SHARPNESS, Policy
@@ -69,6 +70,8 @@ class Choice:
         peers: The other instances of its paradigm that could have been begun; None for a repeat and
             for an offer.
         offered: Whether it is an offer, for which an instance is to be made.
+        wager: What its outcome will say of the success rate on the whole battery; None for a repeat
+            and for an offer, and if nothing was asked of it.
     """
 
     index: int
@@ -82,6 +85,7 @@ class Choice:
     because: str = ""
     peers: Peers | None = None
     offered: bool = False
+    wager: Wager | None = None
 
 
 class Chooser:
@@ -98,7 +102,7 @@ class Chooser:
         self.policy = policy or Policy()
         self.gains = GainEstimator(bank)
         self._selected = 1.0, _selector_of(self.policy, bank)
-        self._fallback = stratified_random()
+        self._fallback = _fallback_of(self.policy, bank)
 
     def choose(
         self,
@@ -108,6 +112,7 @@ class Chooser:
         *,
         distrust: bool = False,
         doubt: float = 1.0,
+        bettor: RateBettor | None = None,
     ) -> Choice | None:
         """Choose the next instance.
 
@@ -116,9 +121,10 @@ class Chooser:
             history: What was played and what is being played.
             episode: Number of the episode to come; it keys the randomness.
             distrust: Whether the layout is contradicted. What instances would tell is then unknown,
-                so the choice is stratified random.
+                so the choice is stratified random, after what the policy lists.
             doubt: How far the layout is in doubt, from 0 to 1. It is a factor of the share of
                 random draws; with 0 choices are `_SHARPER` times as sharp.
+            bettor: What stakes on the success rate of the whole battery; None: nothing is staked.
 
         Returns:
             The choice, or None if no instance is left.
@@ -145,6 +151,7 @@ class Chooser:
             because=branch.because,
             peers=self._peers(history, index, chances, scores.predicted),
             offered=bool(self.bank.offered[index]),
+            wager=self._wager(history, index, chances, scores.predicted, bettor),
         )
 
     def propensities(
@@ -226,6 +233,24 @@ class Chooser:
             open=bool((chances[rows] > 0.0).all()),
         )
 
+    def _wager(
+        self,
+        history: History,
+        index: int,
+        chances: Floats,
+        predicted: Floats,
+        bettor: RateBettor | None,
+    ) -> Wager | None:
+        """What is staked on an instance that is drawn for the first time."""
+        begun = history.exposures(len(self.bank)) > 0
+        if bettor is None or self.bank.offered[index] or begun[index]:
+            return None
+        rows = np.flatnonzero((chances > 0.0) & ~begun & ~self.bank.offered)
+        before = int(np.count_nonzero(begun & ~self.bank.offered))
+        drawn = int(np.searchsorted(rows, index))
+        odds = chances[rows] / chances[rows].sum()
+        return bettor.wager(predicted[rows], odds, drawn, before)
+
     def _margins(self, mean: Floats, index: int) -> dict[str, float]:
         layout = self.bank.layout
         margins = mean - self.bank.demands[index]
@@ -245,6 +270,16 @@ class Chooser:
             rows = rows[np.argpartition(-total[rows], count - 1)[:count]]
         best = rows[np.argsort(-total[rows], kind="stable")]
         return tuple((self.bank.names[int(row)], float(total[row])) for row in best)
+
+
+def _fallback_of(policy: Policy, bank: Bank) -> Selector:
+    """Build what chooses while the layout is contradicted: at random, but for what is listed.
+
+    A list stays as it is, since agents are compared on it in its order.
+    """
+    if policy.name == "listed":
+        return _selector_of(policy, bank)
+    return _selector_of(Policy(name="stratified", order=policy.order), bank)
 
 
 def _selector_of(policy: Policy, bank: Bank) -> Selector:

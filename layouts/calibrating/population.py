@@ -4,7 +4,8 @@ Each agent's latent nodes are drawn from a population. In z-space, where the lay
 standard normal, that is a normal distribution with a location and a scale for each node. The slopes
 of margins and the scales of demands are shared by all agents. What demands leave unexplained of an
 instance is its easiness in logits, drawn around 0 (De Boeck and Wilson 2004, Explanatory item
-response models; residuals of items as in Janssen, Schepers and Peres 2004).
+response models; residuals of items as in Janssen, Schepers and Peres 2004). Over the instances of a
+calibration it sums to 0: that all are easier is the same as that all agents are abler.
 
 Priors are such that without any agent the layout is as it was written: location and scale together
 then give every new agent a standard normal value in z-space, and slopes, scales and easiness are
@@ -251,15 +252,23 @@ class PopulationModel:
             # much of that its demands explain. So the former is sampled, as far as there are
             # outcomes (partial centring, Papaspiliopoulos, Roberts and Skold 2007).
             spread = pm.HalfNormal("spread", _EASINESS_SD)
-            logit = pt.log(expected) - pt.log1p(-expected)
+            explained = self._told * (pt.log(expected) - pt.log1p(-expected))
             sampled = pm.Flat("sampled", shape=instances)
-            easiness = pm.Deterministic("easiness", sampled - self._told * logit)
-            pm.Potential("spreading", pm.logp(pm.Normal.dist(0.0, spread), easiness).sum())
+            free = sampled - self._levelled(explained)
+            pm.Potential("spreading", pm.logp(pm.Normal.dist(0.0, spread), free).sum())
+            # Easier arenas and weaker agents look alike. If residuals had a mean of their own,
+            # chains would wander off to where every arena is easier than its demands say.
+            easiness = pm.Deterministic("easiness", self._levelled(free))
             odds = pt.exp(easiness)[np.newaxis, :]
             p = pt.clip(p * odds / (1.0 + p * (odds - 1.0)), LEAST, 1.0 - LEAST)
             chance = pt.switch(self.outcomes == 1.0, p, 1.0 - p)
             pm.Potential("outcomes", pt.sum(weights * pt.log(chance)))
         return model
+
+    def _levelled(self, values: Any) -> Any:
+        """Values less their mean over the instances that were played, (instances,)."""
+        there = self._played.any(axis=0).astype(np.float64)
+        return values - there * (there / there.sum() * values).sum()
 
     @property
     def _told(self) -> Floats:

@@ -14,7 +14,8 @@ from animalcat.service.cluster.hosts import Node, look
 from animalcat.service.versions import changed_versions
 
 PROOF: Final = "cluster-proof"
-"""File of the data directory by which a node shows that it sees that directory."""
+"""Beginning of the name of a file in the data directory, by which a node shows that it sees that
+directory. Servers may share one, so the name goes on at random."""
 _STORE_BYTES: Final = 100 * 1024 * 1024
 """Size of Ray's object store where we start Ray: messages are small, so hardly any is used."""
 _ANSWER_SECONDS: Final = 5.0
@@ -41,7 +42,7 @@ class Connection:
         self.address = str(ray.util.get_node_ip_address())
         self._versions = versions
         self.secret = secrets.token_hex(16)
-        self.proof = str(home / PROOF)
+        self.proof = str(home / f"{PROOF}-{secrets.token_hex(4)}")
         Path(self.proof).write_text(self.secret)
 
     def refusal(self, node: Node) -> str:
@@ -66,7 +67,12 @@ class Connection:
 
 
 def join(
-    address: str, home: Path, versions: Mapping[str, str], cpus: float, memory: int
+    address: str,
+    home: Path,
+    versions: Mapping[str, str],
+    cpus: float,
+    memory: int,
+    fit_memory: int,
 ) -> Connection:
     """Join a cluster and look at its nodes. To be called in a thread that is not the main one.
 
@@ -80,6 +86,7 @@ def join(
         versions: Versions of the server's software.
         cpus: What a worker needs of a node's CPUs.
         memory: What it needs of its memory, in bytes.
+        fit_memory: What a fit needs of the memory of that node or another, in bytes.
 
     Raises:
         ClusterError: The cluster cannot be used.
@@ -87,7 +94,7 @@ def join(
     ray = attach(address)
     connection = Connection(ray, home, versions)
     try:
-        check_room(ray.nodes(), cpus, memory)
+        check_room(ray.nodes(), cpus, memory, fit_memory)
         _look_at_nodes(connection)
     except BaseException:
         connection.close()
@@ -131,22 +138,29 @@ def attach(address: str) -> Any:
     return ray
 
 
-def check_room(nodes: list[dict[str, Any]], cpus: float, memory: int) -> None:
-    """Check that one worker has room on one of the nodes.
+def check_room(nodes: list[dict[str, Any]], cpus: float, memory: int, fit_memory: int) -> None:
+    """Check that one worker and one fit have room at the same time, each on one of the nodes.
 
     Raises:
-        ClusterError: It has not.
+        ClusterError: They have not.
     """
     rooms = [node.get("Resources", {}) for node in nodes if node.get("Alive")]
-    if any(r.get("CPU", 0.0) >= cpus and r.get("memory", 0.0) >= memory for r in rooms):
+    able = [r for r in rooms if r.get("CPU", 0.0) >= cpus and r.get("memory", 0.0) >= memory]
+    if any(
+        other.get("memory", 0.0) >= fit_memory + (memory if other is one else 0)
+        for one in able
+        for other in rooms
+    ):
         return
     listed = "; ".join(
         f"{r.get('CPU', 0.0):g} CPUs and {r.get('memory', 0.0) / 2**20:.0f} MiB" for r in rooms
     )
+    worker = f"one worker, which needs {cpus:g} CPUs and {memory / 2**20:.0f} MiB"
+    fit = f" and beside it for one fit, which needs {fit_memory / 2**20:.0f} MiB" if able else ""
     raise ClusterError(
-        f"no node has room for one worker, which needs {cpus:g} CPUs and {memory / 2**20:.0f} MiB; "
-        f"there are {len(rooms)} nodes: {listed}. Add a node, or say with --worker-cpus and "
-        "--worker-memory that a worker needs less"
+        f"no node has room for {worker}{fit}; there are {len(rooms)} nodes: {listed}. Add a node, "
+        "or say with --worker-cpus and --worker-memory that a worker needs less"
+        + (", or with ANIMALCAT_FIT_MEMORY_BYTES that a fit does" if able else "")
     )
 
 

@@ -7,10 +7,10 @@ import ipaddress
 import logging
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from animalcat.arena_configs.model import ArenaError
 from animalcat.envs.messages import spec_to_json
@@ -27,6 +27,9 @@ from animalcat.service.session.direct import UNIX
 from animalcat.service.session.workers import Placement, Workers
 
 log = logging.getLogger(__name__)
+
+WAIT_SECONDS: Final = 10.0
+"""How long one waits for a place before another that rests gives way, and then the next one."""
 
 
 class Needs(NamedTuple):
@@ -57,6 +60,7 @@ class RayWorkers(Workers):
         networks: str,
         allowed_builds: Sequence[Path],
         patience: Patience,
+        wait_seconds: float = WAIT_SECONDS,
     ) -> None:
         """Describe the pool; nothing is started.
 
@@ -67,6 +71,7 @@ class RayWorkers(Workers):
             networks: Networks in which frames may go to agents without encryption.
             allowed_builds: Unity builds that sessions may name.
             patience: Time limits for workers.
+            wait_seconds: As `WAIT_SECONDS`.
         """
         super().__init__(allowed_builds, patience)
         self.connection = connection
@@ -74,6 +79,7 @@ class RayWorkers(Workers):
         self._needs = needs
         self._networks = parse_networks(networks)
         self._most = most
+        self._wait_seconds = wait_seconds
         # A semaphore hands out its places in the order in which they were asked for.
         self._room = asyncio.Semaphore(most) if most else None
         self._placed: dict[RayWorker, str] = {}
@@ -99,14 +105,12 @@ class RayWorkers(Workers):
         await asyncio.gather(*(one.close() for one in idle))
         self.waiting += 1
         if self.short:
-            # An agent may wait for the outcome of this one, and rest in its place meanwhile.
-            resting = [one for one in self._placed if one.resting]
-            for one in resting[:1]:
-                one.drop()
+            self._give_way()
         actor: Any = None
         try:
-            if self._room is not None:
-                await self._room.acquire()
+            with self.making_room():
+                if self._room is not None:
+                    await self._room.acquire()
             try:
                 actor = (
                     ray.remote(SimulatorHost)
@@ -123,7 +127,8 @@ class RayWorkers(Workers):
                         os.environ.get(THREADS),
                     )
                 )
-                node = await self._look(actor)
+                with self.making_room():
+                    node = await self._look(actor)
                 versions = _result(worker.backend, await actor.open.remote())
             except BaseException as error:
                 if actor is not None:
@@ -140,7 +145,10 @@ class RayWorkers(Workers):
 
     @property
     def short(self) -> bool:
-        """Whether somebody waits and there is no room."""
+        """Whether somebody waits and there is no room, as far as can be told at once.
+
+        What is free is known of all nodes together, and may be too little on each.
+        """
         if not self.waiting:
             return False
         if self._room is not None and self._room.locked():
@@ -149,6 +157,32 @@ class RayWorkers(Workers):
         return free.get("CPU", 0.0) < self._needs.cpus or (
             free.get("memory", 0.0) < self._needs.memory
         )
+
+    @contextmanager
+    def making_room(self, needed: Callable[[], bool] = lambda: True) -> Generator[None]:
+        """Have workers that rest give way, one after another, for as long as this takes.
+
+        Args:
+            needed: Whether another has to.
+        """
+
+        async def make_room() -> None:
+            while True:
+                await asyncio.sleep(self._wait_seconds)
+                if needed():
+                    self._give_way()
+
+        making = asyncio.create_task(make_room())
+        try:
+            yield
+        finally:
+            making.cancel()
+
+    def _give_way(self) -> None:
+        """Drop a worker whose agent waits, maybe for the outcome of who has no place yet."""
+        resting = next((one for one in self._placed if one.resting), None)
+        if resting is not None:
+            resting.drop()
 
     def left(self, worker: RayWorker) -> None:
         """Take back the place of a worker that is gone."""
@@ -250,10 +284,12 @@ class RayWorker:
     async def close(self) -> None:
         """End it; it may be called twice."""
         if self._actor is not None:
-            with suppress(self._ray.exceptions.RayError, TimeoutError):
-                async with asyncio.timeout(2 * CLOSE_SECONDS):
-                    await self._actor.close.remote()
-            self.drop()
+            try:
+                with suppress(self._ray.exceptions.RayError, TimeoutError):
+                    async with asyncio.timeout(2 * CLOSE_SECONDS):
+                        await self._actor.close.remote()
+            finally:
+                self.drop()
 
     async def _ask(self, method: str, *arguments: Any) -> Any:
         if self._actor is None:
@@ -273,29 +309,34 @@ class RayWorker:
 class RayFits:
     """Fits on a cluster; it keeps the contract of `Fits`.
 
-    A fit goes to the host that has least to do. A host declares memory and no CPUs: fits give way
-    to episodes on their node, and a session that waits for one must not wait for the end of others.
+    What is asked goes to a host that has nothing to do, in the order in which it was asked. Where
+    none has, another host is made, and whichever is free first takes it: the new one may wait long
+    for a place. A host declares memory and no CPUs: fits give way to episodes on their node, and a
+    session that waits for one must not wait for the end of others.
     """
 
-    def __init__(self, connection: Connection, memory: int, most: int, patience: Patience) -> None:
+    def __init__(self, workers: RayWorkers, memory: int, most: int, patience: Patience) -> None:
         """Make the first host, so that workers cannot take its room.
 
         Args:
-            connection: The cluster.
+            workers: The workers of the same cluster, which give way to the only host.
             memory: Bytes that a fit needs.
             most: Most hosts.
             patience: How long a fit may take.
         """
-        self._connection = connection
-        self._ray = connection.ray
+        self._connection = workers.connection
+        self._ray = workers.connection.ray
+        self._workers = workers
         self._memory = memory
         self._most = most
         self._patience = patience
-        self._hosts: dict[Any, int] = {}
+        self._hosts: dict[Any, asyncio.Task[None]] = {}
+        self._free = asyncio.Queue[Any]()
+        self._waiting = 0
         self._add()
 
     async def start(self, *layouts: Layout, weighted: bool = False) -> None:
-        """Compile layouts in the background, on the host that has least to do."""
+        """Compile layouts in the background, on a host that has nothing else to do."""
         for layout in layouts:
             await self._ask("start", layout, weighted)
 
@@ -305,48 +346,70 @@ class RayFits:
 
     async def close(self) -> None:
         """End all hosts, and leave the cluster: fits are the last that a server ends."""
+        self._most = 0  # none is made any more
         for host in list(self._hosts):
             self._drop(host)
         await asyncio.to_thread(self._connection.close)
 
     async def _ask(self, method: str, *arguments: Any) -> Any:
-        host = self._idlest()
-        self._hosts[host] += 1
+        host = await self._take()
         try:
             kind, value = await getattr(host, method).remote(*arguments)
         except self._ray.exceptions.RayError as error:
             self._drop(host)
             raise FitInterruptedError(f"the host of the fit was lost: {_said(error)}") from error
-        except asyncio.CancelledError:
-            if self._hosts.get(host) == 1 and method == "fit":
-                self._drop(host)  # nobody else waits for it, and it would compute for nothing
+        except BaseException:
+            if method == "fit":  # cancelled, and it would compute for nothing
+                self._drop(host)
+            else:
+                self._free.put_nowait(host)
             raise
-        finally:
-            if host in self._hosts:
-                self._hosts[host] -= 1
+        self._free.put_nowait(host)
         if kind == "interrupted":
             raise FitInterruptedError(value)
         if kind == "unfit":
             raise FitError(value)
         return value
 
-    def _idlest(self) -> Any:
-        if not self._hosts or (min(self._hosts.values()) and len(self._hosts) < self._most):
-            return self._add()
-        return min(self._hosts, key=lambda host: self._hosts[host])
+    async def _take(self) -> Any:
+        """Wait until a host is free."""
+        if self._free.empty() and len(self._hosts) < self._most:
+            self._add()
+        self._waiting += 1
+        try:
+            return await self._free.get()
+        finally:
+            self._waiting -= 1
 
-    def _add(self) -> Any:
+    def _add(self) -> None:
         host = (
             self._ray.remote(FitHost)
             .options(num_cpus=0, memory=self._memory, max_restarts=0)
             .remote(self._patience, os.environ.get(THREADS))
         )
-        self._hosts[host] = 0
-        return host
+        self._hosts[host] = asyncio.create_task(self._come(host))
+
+    async def _come(self, host: Any) -> None:
+        """Wait until a host has its place, or is lost: whoever asks it then hears of that."""
+        with (
+            self._workers.making_room(self._is_needed),
+            suppress(self._ray.exceptions.RayError),
+        ):
+            await host.__ray_ready__.remote()
+        self._free.put_nowait(host)
+
+    def _is_needed(self) -> bool:
+        """Whether somebody waits for a host and none has a place."""
+        return self._waiting > 0 and not any(come.done() for come in self._hosts.values())
 
     def _drop(self, host: Any) -> None:
-        if self._hosts.pop(host, None) is not None:
-            self._ray.kill(host)
+        come = self._hosts.pop(host, None)
+        if come is None:
+            return
+        come.cancel()
+        self._ray.kill(host)
+        if self._waiting and len(self._hosts) < self._most:
+            self._add()
 
 
 class Engine(NamedTuple):
@@ -374,8 +437,9 @@ async def engine(settings: Settings, home: Path, versions: Mapping[str, str]) ->
     """
     needs = Needs(settings.worker_cpus, settings.worker_memory_bytes)
     home.mkdir(parents=True, exist_ok=True)
-    connection = await asyncio.to_thread(join, settings.ray_address, home, versions, *needs)
-    fits = RayFits(connection, settings.fit_memory_bytes, settings.max_fits, settings.fit_patience)
+    connection = await asyncio.to_thread(
+        join, settings.ray_address, home, versions, *needs, settings.fit_memory_bytes
+    )
     workers = RayWorkers(
         connection,
         needs,
@@ -384,6 +448,7 @@ async def engine(settings: Settings, home: Path, versions: Mapping[str, str]) ->
         settings.allowed_builds,
         settings.worker_patience,
     )
+    fits = RayFits(workers, settings.fit_memory_bytes, settings.max_fits, settings.fit_patience)
     return Engine(workers, fits)
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ipaddress
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings.exceptions import SettingsError as SourceError
 
 from animalcat.envs.patience import Patience
+from animalcat.errors import AnimalcatError
+from animalcat.networks import parse_networks
 
 WORKER_BYTES: Final = 512 * 1024 * 1024
 FIT_BYTES: Final = 1024 * 1024 * 1024
@@ -17,10 +20,34 @@ FIT_BYTES: Final = 1024 * 1024 * 1024
 2026: 372 MiB resident (180 of it shared with nobody) and 690 MiB (440)."""
 
 
-class Settings(BaseSettings):
-    """The settings that a server is started with."""
+PREFIX: Final = "ANIMALCAT_"
+"""Beginning of the variables of the environment that are settings."""
 
-    model_config = SettingsConfigDict(env_prefix="ANIMALCAT_", frozen=True, extra="ignore")
+
+class SettingsError(AnimalcatError):
+    """A setting has a value that will not do; the message names it."""
+
+
+class Settings(BaseSettings):
+    """The settings that a server is started with.
+
+    Raises:
+        SettingsError: A value will not do.
+    """
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore")
+
+    if not TYPE_CHECKING:  # where types are checked, the fields say what it takes
+
+        def __init__(self, **given: Any) -> None:
+            try:
+                super().__init__(**given)
+            except ValidationError as error:
+                raise SettingsError("; ".join(map(_wrong, error.errors()))) from error
+            except SourceError as error:
+                raise SettingsError(
+                    f'{error}: {error.__cause__}; give JSON, such as ["a"]'
+                ) from error
 
     home: Path = Path(".animalcat")
     """Data directory, which holds sessions, batteries and recordings."""
@@ -121,6 +148,19 @@ class Settings(BaseSettings):
     """Networks, for example "10.0.0.0/8", in which frames may go between the workers of a cluster
     and agents without encryption. Agents need the same variable."""
 
+    @field_validator("direct_networks")
+    @classmethod
+    def _are_networks(cls, value: str) -> str:
+        parse_networks(value)
+        return value
+
+    @field_validator("metrics")
+    @classmethod
+    def _is_port(cls, value: str) -> str:
+        if value:
+            _host_and_port(value)
+        return value
+
     @property
     def worker_patience(self) -> Patience:
         """How long the server waits for workers."""
@@ -133,15 +173,8 @@ class Settings(BaseSettings):
 
     @property
     def metrics_at(self) -> tuple[str, int]:
-        """Host and port at which to offer measurements.
-
-        Raises:
-            ValueError: The setting is neither a port nor a host and a port.
-        """
-        host, _, port = self.metrics.rpartition(":")
-        if not port.isdecimal() or int(port) > 65535:
-            raise ValueError(f"{self.metrics!r} is no port; give for example 9464 or 0.0.0.0:9464")
-        return host.strip("[]") or "127.0.0.1", int(port)
+        """Host and port at which to offer measurements."""
+        return _host_and_port(self.metrics)
 
     @property
     def tls(self) -> bool:
@@ -158,6 +191,29 @@ class Settings(BaseSettings):
         """Host and port in gRPC's notation."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
+
+
+def _host_and_port(text: str) -> tuple[str, int]:
+    """Parse a port, or a host and a port.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    host, _, port = text.rpartition(":")
+    if not (port.isdecimal() and port.isascii()) or int(port) > 65535:
+        raise ValueError(
+            f"{PREFIX}METRICS={text}: this is no port; give for example 9464 or 0.0.0.0:9464"
+        )
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def _wrong(error: Any) -> str:
+    """What pydantic says of one setting, with its variable."""
+    cause = error.get("ctx", {}).get("error")
+    if cause is not None:  # of a validator of ours, which names the variable
+        return str(cause)
+    name = PREFIX + str(error["loc"][0]).upper()
+    return f"{name}={error['input']}: {error['msg'][0].lower()}{error['msg'][1:]}"
 
 
 class ExposureError(ValueError):

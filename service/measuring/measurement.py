@@ -184,6 +184,7 @@ class Measurement:
             made=made,
             pending=len(pending),
             peers=choice.peers,
+            wager=choice.wager,
         )
         self.learn(decision)
         return decision
@@ -199,7 +200,13 @@ class Measurement:
             one.name: seen[one.source] for one in self.learner.layout.outcomes if one.source in seen
         }
         random = episode.decision.reason == RANDOM
-        self.learner.tell(episode.decision.instance, known, episode.number, random=random)
+        self.learner.tell(
+            episode.decision.instance,
+            known,
+            episode.number,
+            random=random,
+            wager=episode.decision.wager,
+        )
         if self.comparison is not None:
             self.comparison.tell(episode.decision.instance, seen["success"])
 

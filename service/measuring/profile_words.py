@@ -55,3 +55,14 @@ def warnings(profile: Mapping[str, Any]) -> list[str]:
         reasons = "; ".join(map(str, diagnostics.get("reasons") or ["the fit did not converge"]))
         made.append(f"Not certified: {reasons}.")
     return made
+
+
+def battery_rate(profile: Mapping[str, Any]) -> str:
+    """The success rate on the whole battery as a sentence."""
+    rate: Mapping[str, Any] | None = profile.get("battery_rate")
+    if rate is None:
+        return (
+            "Success rate of the whole battery: cannot be told, since an older version made this "
+            "profile."
+        )
+    return str(rate["text"])

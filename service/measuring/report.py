@@ -139,7 +139,8 @@ def exported_profile(
     profile, made = verdict_of(measurement.learner, profile, draws, irrelevant(measurement.learner))
     if draws is not None:
         profile = with_wider(profile, measurement.learner, draws, session.spec.seed)
-    content = {**profile.to_dict(), "verdict": made.to_dict()}
+    rate = measurement.learner.battery_rate.to_dict()
+    content = {**profile.to_dict(), "verdict": made.to_dict(), "battery_rate": rate}
     if second is not None:
         content["second_reading"] = second.to_dict()
     return Report(content, measurement.with_reach(_capabilities(profile)))
@@ -168,7 +169,8 @@ def live_profile(
     profile, made = verdict_of(
         measurement.learner, profile, irrelevant=irrelevant(measurement.learner)
     )
-    content = {**profile.to_dict(), "verdict": made.to_dict()}
+    rate = measurement.learner.battery_rate.to_dict()
+    content = {**profile.to_dict(), "verdict": made.to_dict(), "battery_rate": rate}
     return Report(content, measurement.with_reach(_capabilities(profile)))
 
 

@@ -12,7 +12,7 @@ from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.inference.summary import HDI_SHARE
 from animalcat.outcomes import outcomes_frame
 from animalcat.plots.inline import inline_svg
-from animalcat.service.measuring.profile_words import warnings
+from animalcat.service.measuring.profile_words import battery_rate, warnings
 from animalcat.service.reporting import session_report as told
 from animalcat.service.reporting.maps import arena_map
 from animalcat.service.reporting.session_figures import scores, session_figures
@@ -78,6 +78,7 @@ def session_page(
         invalid_because=_invalid(profile),
         misfits=profile.get("misfits") or (),
         comparison=_comparison(about),
+        battery_rate=battery_rate(profile),
         verdict=[] if verdict is None else verdict["sentences"],
         kinds=told.kinds_words(verdict),
         nodes=nodes,

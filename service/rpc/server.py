@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -145,14 +145,17 @@ async def create_server(
     check_tls(settings)
     # Servers that share a database share the directory; the claims of sessions keep them apart.
     lock = None if settings.store else DirectoryLock(settings.home)
+    opened = AsyncExitStack()
     try:
         name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
         store = await asyncio.to_thread(_open_store, settings, name)
+        opened.push_async_callback(asyncio.to_thread, store.close)
         claims = store.claims(settings.claim_seconds) if settings.store else None
         if not settings.store:
             await asyncio.to_thread(_nobody_plays, store)
         here = versions()
         workers, fits = await _engine(settings, here)
+        opened.push_async_callback(fits.close)
         # Nodes of a cluster know the directory by its absolute path.
         home = settings.home if settings.engine == "local" else settings.home.absolute()
         files = await asyncio.to_thread(
@@ -185,6 +188,7 @@ async def create_server(
                 direct=settings.direct,
                 folder=str(local.folder),
                 networks=settings.direct_networks if settings.engine == "ray" else "",
+                most_agents=settings.max_agents,
             )
             checks = await _add_services(
                 doors, settings, engines, conductors, operations, gateway, calls, clock
@@ -221,11 +225,12 @@ async def create_server(
             await engines.close()
             await asyncio.gather(*(door.stop(GRACE_SECONDS) for door in doors))
             local.close()
-            await fits.close()
-            await asyncio.to_thread(store.close)
     finally:
-        if lock is not None:
-            lock.release()
+        try:
+            await opened.aclose()
+        finally:
+            if lock is not None:
+                lock.release()
 
 
 async def _engine(settings: Settings, here: Mapping[str, str]) -> tuple[Workers, Fits]:

@@ -53,8 +53,13 @@ class SessionEngine:
         return self._seats.taken
 
     @property
+    def left(self) -> bool:
+        """Whether the connections of all its agents broke, and they may come back."""
+        return self._seats.left
+
+    @property
     def agents(self) -> int:
-        """Number of agents that are connected."""
+        """Number of agents that are connected, or may come back."""
         return self._seats.number
 
     async def admit(self, link: AgentLink) -> asyncio.Task[Session]:

@@ -193,9 +193,10 @@ class Engines:
             self.parts.files.remove(f"{kind}/{session}")
 
     async def waiting(self) -> list[str]:
-        """Return the ids of the sessions that wait for an agent."""
+        """Return the ids of the sessions that wait for an agent, or for its return."""
         waiting = SessionFilter(states=(SessionState.WAITING,))
-        return [s.id for s in await self.sessions(waiting)]
+        left = [s for s, e in self._engines.items() if e.left]
+        return [*(s.id for s in await self.sessions(waiting)), *left]
 
     async def allow(self, episodes: Mapping[str, int]) -> None:
         """Set the total number of episodes that may begin in each session, for all or for none.

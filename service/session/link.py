@@ -52,9 +52,10 @@ class Offer(NamedTuple):
 
 
 class AgentLink(ABC):
-    """One connection of an agent. Every method may raise `AgentLeftError`.
+    """The connection of an agent. Every method may raise `AgentLeftError`.
 
-    The engine is interrupted only inside these calls.
+    The engine is interrupted only inside these calls. A connection that breaks interrupts nothing
+    as long as the agent may come back over another: what is told meanwhile is told then.
 
     Attributes:
         process: Id that is unique to the agent's process.
@@ -66,6 +67,11 @@ class AgentLink(ABC):
     process: str
     direct_place: str
     timeout: float
+
+    @property
+    @abstractmethod
+    def away(self) -> bool:
+        """Whether the connection broke, and the agent may still come back over another."""
 
     @abstractmethod
     async def welcome(self, session: Session) -> None:
@@ -82,21 +88,25 @@ class AgentLink(ABC):
         """
 
     @abstractmethod
-    async def while_elsewhere(self, playing: Future[Any]) -> None:
-        """Wait until the agent has played elsewhere, or says something here.
+    async def while_elsewhere(self, playing: Future[Any]) -> bool:
+        """Wait until the agent has played elsewhere, or says something here, or comes back here.
 
         Args:
             playing: Is done when the agent has played elsewhere.
+
+        Returns:
+            Whether it came back and waits to be asked again.
         """
 
     @abstractmethod
-    async def ask(self, done: int, reward: float, step: Step) -> None:
+    async def ask(self, done: int, reward: float, step: Step, waited: float = 0.0) -> None:
         """Send an observation that asks for an action.
 
         Args:
             done: Number of decisions taken so far.
             reward: Reward since the previous observation.
             step: The latest step.
+            waited: Seconds that the agent has had for this action elsewhere.
         """
 
     @abstractmethod

@@ -200,13 +200,8 @@ async def _play(
     arena_yaml: str,
     seed: int,
 ) -> None:
-    try:
-        # Where the worker was lost or gave way, this may have to wait for room.
-        step = await link.idle(worker.load(arena_yaml, seed))
-    except AgentLeftError as left:
-        if left.cause is Cause.AGENT_LEFT:  # and so has seen nothing of the episode
-            raise AgentLeftError(Cause.WITHDREW) from None
-        raise
+    # Where the worker was lost or gave way, this may have to wait for room.
+    step = await link.idle(worker.load(arena_yaml, seed))
     played.last = step
     recorder.step(step, None)
     place = worker.place_for(link.direct_place)
@@ -236,10 +231,11 @@ async def _offer(
     address = await worker.offer(terms.to_json())
     playing = asyncio.ensure_future(worker.played(link.timeout))
     left: AgentLeftError | None = None
+    back = False
     try:
         await link.begin(opening, first, Offer(address, ticket) if address else None)
         if address:
-            await link.while_elsewhere(playing)
+            back = await link.while_elsewhere(playing)
     except AgentLeftError as error:
         left = error
     if not playing.done():
@@ -266,9 +262,9 @@ async def _offer(
         if played.steps and left.cause is Cause.WITHDREW:
             left = AgentLeftError(Cause.AGENT_LEFT)  # it broke while the episode began
         raise left
-    if played.steps:
+    if played.steps or back or end.left == GONE:
         assert played.last is not None
-        await link.ask(played.steps, played.reward, played.last)
+        await link.ask(played.steps, played.reward, played.last, end.waited)
     return False
 
 

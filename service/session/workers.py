@@ -129,8 +129,10 @@ class Workers:
         self._lent -= 1
         if worker.backend.startswith("unity:"):
             await worker.close()
-        elif worker.running:
-            self._idle.append(worker)
+        else:
+            worker.rest()  # another may wait for its place
+            if worker.running:
+                self._idle.append(worker)
         while len(self._idle) > KEPT:
             await self._idle.pop(0).close()
 

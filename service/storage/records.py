@@ -24,6 +24,7 @@ from animalcat import names
 from animalcat.arena_configs.origin import Origin
 from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
+from animalcat.layouts.adaptive.battery_rate import Wager
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import Allocation, Name, Policy, StoppingRule
 from animalcat.service.batteries.instance import Instance
@@ -129,7 +130,7 @@ class OpponentRecord(Record):
 class SessionSpecRecord(Record):
     """Stored form of `SessionSpec`."""
 
-    version: Literal[4] = 4
+    version: Literal[5] = 5
     agent: str
     battery: str
     battery_digest: str
@@ -149,6 +150,7 @@ class SessionSpecRecord(Record):
     fresh: bool
     twins_of: str
     against: OpponentRecord | None
+    lease_seconds: float
 
     def value(self) -> SessionSpec:
         """Return the domain value."""
@@ -176,7 +178,7 @@ class AllocationRecord(Record):
 class CampaignSpecRecord(Record):
     """Stored form of `CampaignSpec`."""
 
-    version: Literal[4] = 4
+    version: Literal[5] = 5
     agents: tuple[str, ...]
     session: SessionSpecRecord
     allocation: AllocationRecord
@@ -253,7 +255,7 @@ class PeersRecord(Record):
 class DecisionRecord(Record):
     """Stored form of `Decision`."""
 
-    version: Literal[3] = 3
+    version: Literal[4] = 4
     instance: str
     score: float
     propensity: float
@@ -265,12 +267,14 @@ class DecisionRecord(Record):
     made: MadeRecord | None
     pending: Count
     peers: PeersRecord | None
+    wager: tuple[Count, tuple[float, ...], tuple[float, ...]] | None
 
     def value(self) -> Decision:
         """Return the domain value."""
         parts: Values = {
             "made": None if self.made is None else self.made.value(),
             "peers": None if self.peers is None else Peers(**self.peers.values),
+            "wager": None if self.wager is None else Wager(*self.wager),
         }
         return Decision(**{**self.values, **parts})
 
@@ -333,6 +337,11 @@ def _spec_from_3(old: Values) -> Values:
     return {"against": None, **old}
 
 
+def _spec_from_4(old: Values) -> Values:
+    # There were no leases. One changes no decision and no outcome, so old sessions get it too.
+    return {"lease_seconds": 30.0, **old}
+
+
 def _campaign_from_1(old: Values) -> Values:
     return {**old, "session": {**_spec_from_1(_within(old, "session")), "version": 2}}
 
@@ -343,6 +352,10 @@ def _campaign_from_2(old: Values) -> Values:
 
 def _campaign_from_3(old: Values) -> Values:
     return {**old, "session": {**_spec_from_3(_within(old, "session")), "version": 4}}
+
+
+def _campaign_from_4(old: Values) -> Values:
+    return {**old, "session": {**_spec_from_4(_within(old, "session")), "version": 5}}
 
 
 def _decision_from_1(old: Values) -> Values:
@@ -363,6 +376,10 @@ def _decision_from_2(old: Values) -> Values:
     unnamed: Values = {"origin": None, "suite": "", "task_name": "", "variant": ""}
     instance: Values = {**unnamed, **_within(made, "instance")}
     return {**old, "made": {**later, **made, "instance": instance}}
+
+
+def _decision_from_3(old: Values) -> Values:
+    return {"wager": None, **old}
 
 
 def _capabilities_from_1(old: Values) -> Values:
@@ -425,11 +442,16 @@ class _Kind(Generic[R]):
             ) from error
 
 
-_SPEC: Final = _Kind(SessionSpecRecord, {1: _spec_from_1, 2: _spec_from_2, 3: _spec_from_3})
-_CAMPAIGN: Final = _Kind(
-    CampaignSpecRecord, {1: _campaign_from_1, 2: _campaign_from_2, 3: _campaign_from_3}
+_SPEC: Final = _Kind(
+    SessionSpecRecord, {1: _spec_from_1, 2: _spec_from_2, 3: _spec_from_3, 4: _spec_from_4}
 )
-_DECISION: Final = _Kind(DecisionRecord, {1: _decision_from_1, 2: _decision_from_2})
+_CAMPAIGN: Final = _Kind(
+    CampaignSpecRecord,
+    {1: _campaign_from_1, 2: _campaign_from_2, 3: _campaign_from_3, 4: _campaign_from_4},
+)
+_DECISION: Final = _Kind(
+    DecisionRecord, {1: _decision_from_1, 2: _decision_from_2, 3: _decision_from_3}
+)
 _CAPABILITIES: Final = _Kind(CapabilitiesRecord, {1: _capabilities_from_1}, "capabilities")
 
 

@@ -18,11 +18,14 @@ from animalcat import names
 from animalcat.cli.main import build
 from animalcat.cli.shared.output import UNREACHABLE
 from animalcat.client.async_client import aconnect
-from animalcat.client.direct import _is_reachable  # pyright: ignore[reportPrivateUsage]
+from animalcat.client.direct import (
+    DirectError,
+    _is_reachable,  # pyright: ignore[reportPrivateUsage]
+)
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.types import Observation
 from animalcat.service.cluster.connect import ClusterError, check_room, join
-from animalcat.service.host.settings import WORKER_BYTES, Settings
+from animalcat.service.host.settings import FIT_BYTES, WORKER_BYTES, Settings
 from animalcat.service.rpc.server import create_server
 from animalcat.service.versions import versions
 from animalcat.v1 import results_pb2, types_pb2
@@ -165,7 +168,7 @@ def test_an_address_or_an_installation_that_will_not_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def joined(address: str) -> None:
-        join(address, tmp_path, versions(), 0.25, WORKER_BYTES)
+        join(address, tmp_path, versions(), 0.25, WORKER_BYTES, FIT_BYTES)
 
     for address, said in (("ray://head:10001", "ray start"), ("head", "is no address")):
         with pytest.raises(ClusterError, match=said):
@@ -179,8 +182,8 @@ def test_room_is_that_of_one_node() -> None:
     half = {"Alive": True, "Resources": {"CPU": 4.0, "memory": float(100 << 20)}}
     gone = {"Alive": False, "Resources": {"CPU": 4.0, "memory": float(8 << 30)}}
     with pytest.raises(ClusterError, match="4 CPUs and 100 MiB"):
-        check_room([half, gone], 1.0, WORKER_BYTES)
-    check_room([half, {**gone, "Alive": True}], 1.0, WORKER_BYTES)
+        check_room([half, gone], 1.0, WORKER_BYTES, FIT_BYTES)
+    check_room([half, {**gone, "Alive": True}], 1.0, WORKER_BYTES, FIT_BYTES)
 
 
 def test_an_agent_speaks_openly_in_networks_that_it_was_told_alone(
@@ -192,5 +195,6 @@ def test_an_agent_speaks_openly_in_networks_that_it_was_told_alone(
     assert _is_reachable("10.1.2.3")
     assert not _is_reachable("192.168.8.1")
     monkeypatch.setenv("ANIMALCAT_DIRECT_NETWORKS", "10.0.0.1/8")
-    with pytest.raises(ValueError, match="has host bits set"):
+    assert _is_reachable("127.0.0.1")
+    with pytest.raises(DirectError, match="has host bits set"):
         _is_reachable("10.1.2.3")

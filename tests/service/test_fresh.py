@@ -190,6 +190,28 @@ def test_the_nearest_is_called_the_nearest() -> None:
     )
 
 
+def test_strata_of_recipes_are_kept_up_to_a_number(
+    small_pools: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(twins, "_strata", {})
+    stratum = twins.stratum_of("navigation", "open-front")
+    made: list[int] = []
+
+    def ask(number: int) -> None:
+        def make() -> twins.AnyStratum:
+            made.append(number)
+            return stratum
+
+        twins.kept_stratum(("battery", str(number), "open-front", ""), make)
+
+    for number in (*range(twins.STRATA), *range(twins.STRATA)):
+        ask(number)
+    assert made == list(range(twins.STRATA))
+    for number in (twins.STRATA, 1, 0):  # the oldest makes room
+        ask(number)
+    assert made[twins.STRATA :] == [twins.STRATA, 0]
+
+
 async def play(service: Any, session: str, episodes: int) -> list[sessions_pb2.EpisodeSummary]:
     """Play some episodes and leave; those that count, without what may differ."""
     async with service.agent(session) as stream:

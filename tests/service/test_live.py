@@ -80,6 +80,18 @@ def test_an_outcome_that_is_both_known_and_told_is_one_dot() -> None:
     assert file.getvalue().count("○") == 1
 
 
+def test_dots_are_in_the_order_of_episodes() -> None:
+    """An episode may be told before those that were there when the command began are known."""
+    file = io.StringIO()
+    console = Console(file=file, width=120, force_terminal=True, markup=False, emoji=False)
+    shown = LiveSession(SESSION, console)
+    shown.tell(SessionEvent(SESSION, episode(2, FAILED)))
+    shown.know([episode(0, PASSED), episode(1, PASSED), episode(2, FAILED)])
+    file.truncate(0)
+    console.print(shown._table())  # pyright: ignore[reportPrivateUsage]
+    assert [dot for dot in file.getvalue() if dot in "●○"] == ["●", "●", "○"]
+
+
 def test_a_sparkline_shows_the_course() -> None:
     assert sparkline([]) == ""
     assert sparkline([2.0, 2.0]) == "▄▄"

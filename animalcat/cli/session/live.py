@@ -190,7 +190,7 @@ class LiveSession:
         if session.capabilities:
             parts.append(self._capabilities(session.capabilities))
         dots = Text("last:    ")
-        for outcome in list(self._outcomes.values())[-_LAST:]:
+        for _, outcome in sorted(self._outcomes.items())[-_LAST:]:
             dots.append(*_DOTS.get(outcome, ("·", "dim")))
         parts.append(dots)
         parts.append(Text(f"playing: {self._played()}"))

@@ -8,12 +8,13 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from animalcat.cli.shared.apart import environment
 from animalcat.cli.shared.output import UNREACHABLE, fail
 from animalcat.client import Client
+from animalcat.client.credentials import CA, CERTIFICATE, KEY, TOKEN
 from animalcat.client.values import Session
 from animalcat.networks import VARIABLE
 
@@ -97,9 +98,7 @@ class RayAgents:
         """Start an agent wherever there is room."""
         command = ["-m", "animalcat", "agent", "run", "--connect", client.address]
         command += ["--session", session.name, "--agent", reference, "--name", session.spec.agent]
-        variables = {"ANIMALCAT_TOKEN": client.get_ticket(session).text}
-        if VARIABLE in os.environ:
-            variables[VARIABLE] = os.environ[VARIABLE]
+        variables = passed(os.environ) | {TOKEN: client.get_ticket(session).text}
         host = (
             self.ray.remote(AgentHost)
             .options(**self._needs, max_restarts=0)
@@ -150,6 +149,11 @@ class RayAgent:
     def output(self) -> str:
         """The last lines that it printed."""
         return "\n".join(self._output.strip().splitlines()[-20:])
+
+
+def passed(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what an agent elsewhere needs of an environment, to reach the server as we do."""
+    return {name: environ[name] for name in (CA, CERTIFICATE, KEY, VARIABLE) if name in environ}
 
 
 def _on_this_machine(server: str) -> bool:

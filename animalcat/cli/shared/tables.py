@@ -6,7 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from animalcat.cli.shared.output import console, print_rows
-from animalcat.service.measuring.profile_words import STATUS_MEANS, decimals, estimate, warnings
+from animalcat.service.measuring.profile_words import (
+    STATUS_MEANS,
+    battery_rate,
+    decimals,
+    estimate,
+    warnings,
+)
 
 INTERVAL: Final = "90 % interval"
 """The column that holds intervals."""
@@ -128,6 +134,7 @@ def print_profile(profile: Mapping[str, Any], title: str, *, verdict: bool = Tru
     predicts: Mapping[str, Any] = profile.get("predicts") or {}
     if predicts.get("text") and predicts["standing"] != "worse":  # that is among the warnings
         console().print(predicts["text"], highlight=False)
+    console().print(battery_rate(profile), highlight=False, markup=False)
     if comparison := profile["provenance"].get("comparison"):
         said = comparison["words"]
         console().print(f"{said[0].upper()}{said[1:]}.", highlight=False)
