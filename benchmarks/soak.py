@@ -1,7 +1,7 @@
 """Lets many scripted agents play at once for a long time: is one starved, and does memory grow?
 
-Every agent plays episode after episode of a session of its own, and acts as fast as it is asked, so
-they fight for the processors all the time.
+Every agent plays episode after episode of one session of its own after another, and acts as fast as
+it is asked, so they fight for the processors all the time.
 """
 
 from __future__ import annotations
@@ -42,8 +42,11 @@ LEAST_SHARE: Final = 0.5
 MOST_GROWTH: Final = 1.05
 """Most memory at the end, in shares of that at the beginning."""
 BATTERY: Final = "batteries/soak"
-ARENAS: Final = 400
-"""More than an agent comes to play, since the end of a session is a fit by NUTS."""
+ARENAS: Final = 60
+EPISODES: Final = 30
+"""How many an agent plays before it cancels its session and begins another.
+
+A session that came to its end would be fitted by NUTS, one after another for all agents."""
 # Fifty decisions; the goal is out of the way, so that every episode lasts as long.
 ARENA: Final = """!ArenaConfig
 arenas:
@@ -130,15 +133,16 @@ class _Agent:
         self._channel = channel
         self._name = f"soak {number}"
         self._stream: EvaluationStream | None = None
+        self._session = ""
         self.steps = self.episodes = 0
         self.wait = 0.0
 
     async def sit(self) -> bool:
         """Begin a session; returns whether the server has room for it."""
-        session = await _new_session(self._channel, self._name)
+        self._session = await _new_session(self._channel, self._name)
         stream = EvaluationStream(self._channel, self._name)
         try:
-            await stream.open(session, self._name, None)
+            await stream.open(self._session, self._name, None)
         except AnimalcatError as error:
             stream.cancel()
             if error.code not in ("BUSY", "NO_MEMORY"):
@@ -162,9 +166,16 @@ class _Agent:
                 case "episode_end":
                     self.steps += 1
                     self.episodes += 1
+                    if self.episodes % EPISODES == 0:
+                        await self._cancel()
                 case _:
                     self.leave()
-                    await self.sit()
+                    while not await self.sit():
+                        await asyncio.sleep(1.0)
+
+    async def _cancel(self) -> None:
+        sessions: Any = sessions_pb2_grpc.SessionsStub(self._channel)
+        await sessions.CancelSession(sessions_pb2.CancelSessionRequest(name=self._session))
 
     def leave(self) -> None:
         """End the stream."""
