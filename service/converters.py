@@ -211,6 +211,8 @@ def capability_to_proto(status: CapabilityStatus) -> sessions_pb2.CapabilityStat
         episodes_needed=status.episodes_needed,
         best_sd=status.best_sd,
         limit=status.limit,
+        value=status.value,
+        interval=status.interval,
     )
 
 
@@ -227,6 +229,7 @@ def session_to_proto(session: Session) -> sessions_pb2.Session:
         misfit=session.misfit,
         allowed=session.allowed,
         paused=session.paused,
+        waits_for=session.waits_for,
     )
     message.create_time.FromDatetime(session.created)
     return message

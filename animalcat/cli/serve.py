@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from contextlib import redirect_stdout
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -155,8 +156,18 @@ def command(
         typer.Option(
             metavar="NUMBER",
             min=0,
-            help="The most simulators at once in a cluster; other agents wait for their turn. 0 "
-            "takes as many as have room.",
+            help="The most simulators at once; other agents wait for their turn. 0 sets no limit, "
+            "or in a cluster takes as many as have room.",
+            show_default="0",
+            rich_help_panel=CLUSTER,
+        ),
+    ] = None,
+    campaign_workers: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            min=0,
+            help="The most simulators of one campaign at once. 0 sets no limit.",
             show_default="0",
             rich_help_panel=CLUSTER,
         ),
@@ -317,6 +328,7 @@ def command(
         "engine": None if engine is None else engine.value,
         "ray_address": address,
         "max_workers": max_workers,
+        "campaign_workers": campaign_workers,
         "worker_cpus": worker_cpus,
         "worker_memory_bytes": None if worker_memory is None else worker_memory << 20,
         "metrics": metrics,
@@ -333,20 +345,26 @@ def command(
     if address and settings.engine != "ray":
         fail("--address names a Ray cluster; it goes with --engine ray")
 
+    output = sys.stdout
+
     def ready(address: str) -> None:
         told = _told(settings, address)
         if as_json or private:
-            typer.echo(json.dumps(told))
+            lines = [json.dumps(told)]
         else:
-            typer.echo(f"animalcat serves {settings.home} at {address}; Ctrl-C stops it")
+            lines = [f"animalcat serves {settings.home} at {address}; Ctrl-C stops it"]
             if "ca" in told:
-                typer.echo(f"callers know it by: --ca {told['ca']}")
+                lines.append(f"callers know it by: --ca {told['ca']}")
             if told["token"]:
-                typer.echo("callers need a token, from: animalcat token create" + _where(settings))
-        sys.stdout.flush()
+                lines.append(
+                    f"callers need a token, from: animalcat token create{_where(settings)}"
+                )
+        typer.echo("\n".join(lines), file=output)
+        output.flush()
 
     try:
-        asyncio.run(serve(settings, ready, with_stdin=private))
+        with redirect_stdout(sys.stderr):  # Ray prints what befalls its nodes
+            asyncio.run(serve(settings, ready, with_stdin=private))
     except (ExposureError, CertificateError) as error:
         fail(str(error), BAD_INPUT)
     except (

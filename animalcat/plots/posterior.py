@@ -15,6 +15,7 @@ from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.inference.summary import HDI_SHARE, hdi
 from animalcat.layouts.model.nodes import Latent
+from animalcat.layouts.model.units import plain_unit
 from animalcat.plots.readings import Reading, read_axis, readings
 from animalcat.plots.style import (
     INK,
@@ -28,7 +29,6 @@ from animalcat.plots.style import (
     new_figure,
     panels,
     plain,
-    plain_unit,
     tidy,
     with_unit,
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 from scipy.special import betaincinv, stdtrit
 
 from animalcat.layouts.checking.scores import murphy, reliability_curve
@@ -467,4 +468,6 @@ def _point(axes: Any, at: float, outcomes: Floats, *, scores: bool) -> None:
         ha="center",
         fontsize=7,
         color=SOFT,
+        zorder=6,
+        path_effects=[withStroke(linewidth=2.5, foreground=PAPER)],  # on a band
     )

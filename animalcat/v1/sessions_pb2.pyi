@@ -1489,6 +1489,8 @@ class CapabilityStatus(_message.Message):
     EPISODES_NEEDED_FIELD_NUMBER: _builtins.int
     BEST_SD_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
+    VALUE_FIELD_NUMBER: _builtins.int
+    INTERVAL_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Name as the layout has it."""
     mean: _builtins.float
@@ -1507,6 +1509,12 @@ class CapabilityStatus(_message.Message):
     """
     limit: _builtins.str
     """In words, where the target cannot be reached with this battery; else empty."""
+    value: _builtins.str
+    """The mean as people read it, "21 m": where it can be, in the unit of the demand that success half
+    of the time is read by. Empty if an older version stored it.
+    """
+    interval: _builtins.str
+    """About 90 % interval in the same unit, "17 to 25 m"; empty with `value`."""
     def __init__(
         self,
         *,
@@ -1518,10 +1526,12 @@ class CapabilityStatus(_message.Message):
         episodes_needed: _builtins.int | None = ...,
         best_sd: _builtins.float | None = ...,
         limit: _builtins.str = ...,
+        value: _builtins.str = ...,
+        interval: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_best_sd", b"_best_sd", "_episodes_needed", b"_episodes_needed", "best_sd", b"best_sd", "episodes_needed", b"episodes_needed"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_best_sd", b"_best_sd", "_episodes_needed", b"_episodes_needed", "best_sd", b"best_sd", "episodes_needed", b"episodes_needed", "limit", b"limit", "mean", b"mean", "name", b"name", "sd", b"sd", "status", b"status", "unit", b"unit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_best_sd", b"_best_sd", "_episodes_needed", b"_episodes_needed", "best_sd", b"best_sd", "episodes_needed", b"episodes_needed", "interval", b"interval", "limit", b"limit", "mean", b"mean", "name", b"name", "sd", b"sd", "status", b"status", "unit", b"unit", "value", b"value"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__best_sd: _TypeAlias = _typing.Literal["best_sd"]  # noqa: Y015
     _WhichOneofArgType__best_sd: _TypeAlias = _typing.Literal["_best_sd", b"_best_sd"]  # noqa: Y015
@@ -1552,6 +1562,7 @@ class Session(_message.Message):
     ALLOWED_FIELD_NUMBER: _builtins.int
     CREATOR_FIELD_NUMBER: _builtins.int
     PAUSED_FIELD_NUMBER: _builtins.int
+    WAITS_FOR_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name "sessions/{session}"."""
     state: Global___SessionState.ValueType
@@ -1576,6 +1587,10 @@ class Session(_message.Message):
     """
     paused: _builtins.bool
     """True: no further episode begins until it is resumed."""
+    waits_for: _builtins.str
+    """What it waits for before its next episode can begin, in words: an agent, a simulator, its turn
+    in its campaign, a person; empty: for nothing, or it is over.
+    """
     @_builtins.property
     def spec(self) -> Global___SessionSpec:
         """What it was made with."""
@@ -1603,10 +1618,11 @@ class Session(_message.Message):
         allowed: _builtins.int | None = ...,
         creator: _builtins.str = ...,
         paused: _builtins.bool = ...,
+        waits_for: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_allowed", b"_allowed", "allowed", b"allowed", "create_time", b"create_time", "spec", b"spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_allowed", b"_allowed", "allowed", b"allowed", "capabilities", b"capabilities", "create_time", b"create_time", "creator", b"creator", "episodes", b"episodes", "misfit", b"misfit", "name", b"name", "paused", b"paused", "reason", b"reason", "spec", b"spec", "state", b"state", "successes", b"successes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_allowed", b"_allowed", "allowed", b"allowed", "capabilities", b"capabilities", "create_time", b"create_time", "creator", b"creator", "episodes", b"episodes", "misfit", b"misfit", "name", b"name", "paused", b"paused", "reason", b"reason", "spec", b"spec", "state", b"state", "successes", b"successes", "waits_for", b"waits_for"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__allowed: _TypeAlias = _typing.Literal["allowed"]  # noqa: Y015
     _WhichOneofArgType__allowed: _TypeAlias = _typing.Literal["_allowed", b"_allowed"]  # noqa: Y015

@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.inference.evaluator import Evaluator
-from animalcat.layouts.inference.summary import NodeSummary
+from animalcat.layouts.inference.summary import NodeSummary, hdi
 from animalcat.layouts.model.nodes import Latent
 from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.model.units import plain_unit
 from animalcat.layouts.reporting.profile import NodeWords
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -39,7 +40,6 @@ _STEPS: Final = 400
 _SAME: Final = 0.01
 """By what share of its range a demand may differ and still count as the same."""
 _MINUS: Final = re.compile(r"(?<!\w)-(?=\d)")
-_MULTIPLE: Final = re.compile(r"([0-9.]+) (\S.*)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +114,26 @@ class Scale:
     def _end(self, value: float, width: float) -> str:
         return _with(self.beyond(value), figure(self.convert(value), width))
 
+    def brief(self, mean: float, low: float, high: float) -> NodeWords:
+        """An estimate and its interval as a table has room for them: "21 m" and "17 to 25 m"."""
+        value = _with(self._end(mean, self.width(low, high)), self.unit)
+        return NodeWords(_minus(value), _minus(self.interval(low, high)))
+
+    def difference(self, first: Floats, second: Floats) -> NodeWords:
+        """How far one agent is from another in this unit: "+6 m" and "+2 to +10 m".
+
+        Args:
+            first: Draws of the node for one agent.
+            second: As many for the other.
+        """
+        apart = np.array([*map(self.convert, first)]) - [*map(self.convert, second)]
+        low, high = hdi(apart, np.full(len(apart), 1.0 / len(apart)))
+        width = (high - low) / 3.3
+        mean, low, high = (_signed(figure(one, width)) for one in (float(apart.mean()), low, high))
+        return NodeWords(
+            _minus(_with(mean, self.unit)), _minus(_with(f"{low} to {high}", self.unit))
+        )
+
     def width(self, low: float, high: float) -> float:
         """The standard deviation, in this unit, of a 90 % interval between two values."""
         return abs(self.convert(high) - self.convert(low)) / 3.3
@@ -178,7 +198,13 @@ def words_of(node: NodeSummary, scale: Scale, side: str | None, bound: float | N
     else:
         estimate = _with(scale.value(node.mean, *node.hdi), scale.unit)
     interval = scale.interval(*node.hdi)
-    return NodeWords(_MINUS.sub("−", estimate), _MINUS.sub("−", interval))
+    return NodeWords(_minus(estimate), _minus(interval))
+
+
+def plain_scale(unit: str) -> Scale:
+    """How values are read where nothing but their unit is known; "10 m" is read in metres."""
+    factor, name = plain_unit(unit)
+    return Scale("{}", name, lambda value: factor * value)
 
 
 def is_share(node: Latent) -> bool:
@@ -189,14 +215,6 @@ def is_share(node: Latent) -> bool:
 def described(node: Latent) -> str:
     """What a node is, in a few words: the beginning of its explanation."""
     return re.split(r"[;:]|, in units", node.about)[0].strip()
-
-
-def plain_unit(unit: str) -> tuple[float, str]:
-    """Split a unit that is a multiple into the factor and the unit: "10 m" is 10 and "m"."""
-    found = _MULTIPLE.fullmatch(unit)
-    if found and not found[2].startswith(("lg", "ln", "log")):
-        return float(found[1]), found[2]
-    return 1.0, "" if unit == "1" else unit
 
 
 def figure(value: float, width: float) -> str:
@@ -212,6 +230,14 @@ def figure(value: float, width: float) -> str:
 def percent(share: float) -> str:
     """A share in per cent."""
     return f"{100.0 * share:.0f} %"
+
+
+def _minus(text: str) -> str:
+    return _MINUS.sub("−", text)
+
+
+def _signed(number: str) -> str:
+    return number if number.startswith("-") or number == "0" else f"+{number}"
 
 
 def _with(value: str, unit: str) -> str:

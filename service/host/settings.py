@@ -135,7 +135,9 @@ class Settings(BaseSettings):
     ray_address: str = ""
     """HOST:PORT of the cluster's head, or "auto"; empty for a Ray of the server's own."""
     max_workers: int = Field(default=0, ge=0)
-    """Most workers of a cluster at once; 0 for as many as have room. Other agents wait."""
+    """Most workers at once; 0 for no limit, or in a cluster as many as have room. Others wait."""
+    campaign_workers: int = Field(default=0, ge=0)
+    """Most workers of one campaign at once; 0 for no limit."""
     worker_cpus: float = Field(default=0.25, gt=0)
     """CPUs of a node that a worker is counted with."""
     worker_memory_bytes: int = Field(default=WORKER_BYTES, ge=1)

@@ -143,7 +143,7 @@ def exported_profile(
     content = {**profile.to_dict(), "verdict": made.to_dict(), "battery_rate": rate}
     if second is not None:
         content["second_reading"] = second.to_dict()
-    return Report(content, measurement.with_reach(_capabilities(profile)))
+    return Report(content, measurement.exported(profile))
 
 
 def live_profile(
@@ -171,7 +171,7 @@ def live_profile(
     )
     rate = measurement.learner.battery_rate.to_dict()
     content = {**profile.to_dict(), "verdict": made.to_dict(), "battery_rate": rate}
-    return Report(content, measurement.with_reach(_capabilities(profile)))
+    return Report(content, measurement.exported(profile))
 
 
 def _calibration(measurement: Measurement) -> dict[str, Any]:
@@ -438,11 +438,3 @@ def _played_with(attempts: Sequence[Episode]) -> list[dict[str, Any]]:
 
 def _seconds(attempts: Sequence[Episode]) -> float:
     return sum(episode.seconds for episode in attempts)
-
-
-def _capabilities(profile: Profile) -> tuple[CapabilityStatus, ...]:
-    return tuple(
-        CapabilityStatus(node.name, node.mean, node.sd, node.unit, profile.status[node.name])
-        for node in profile.nodes
-        if node.name in profile.status
-    )

@@ -45,6 +45,7 @@ from animalcat.service.rpc.sessions import Sessions
 from animalcat.service.session.engines import Engines
 from animalcat.service.session.events import EventBus
 from animalcat.service.session.parts import Parts
+from animalcat.service.session.room import Room
 from animalcat.service.session.workers import Workers
 from animalcat.service.storage.artefacts import artefacts_for
 from animalcat.service.storage.base import SessionStore
@@ -237,8 +238,9 @@ async def _engine(settings: Settings, here: Mapping[str, str]) -> tuple[Workers,
     """What starts simulators and fits."""
     if settings.engine == "local":
         fits = Fitter(settings.fit_patience.outlast)
+        room = Room(settings.max_workers, settings.campaign_workers)
         patience, forked = settings.worker_patience, settings.fork_workers
-        return Workers(settings.allowed_builds, patience, forked=forked), fits
+        return Workers(settings.allowed_builds, patience, room, forked=forked), fits
     from animalcat.service.cluster.pools import engine
 
     return await engine(settings, settings.home.absolute(), here)
@@ -404,7 +406,7 @@ async def _add_services(
         (results_pb2_grpc.add_EpisodesServicer_to_server, Episodes(engines)),
         (
             operations_pb2_grpc.add_OperationsServicer_to_server,
-            OperationCalls(operations, requests),
+            OperationCalls(engines, operations, requests),
         ),
     ]
     # The type stubs of the health package lack its asyncio half.

@@ -181,8 +181,7 @@ class _Table:
             fault = f"{type(error).__name__}: {error}"
         recording = self._terms.recording
         if recorder is not None:
-            recorder.close()
-            recording = recorder.unfinished
+            recording = recorder.hand_over()
         waited = time.monotonic() - self._asked
         return Played(left, fault, disk, self._reward, waited, recording, self._trace, self._last)
 

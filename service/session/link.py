@@ -88,14 +88,11 @@ class AgentLink(ABC):
         """
 
     @abstractmethod
-    async def while_elsewhere(self, playing: Future[Any]) -> bool:
+    async def while_elsewhere(self, playing: Future[Any]) -> None:
         """Wait until the agent has played elsewhere, or says something here, or comes back here.
 
         Args:
             playing: Is done when the agent has played elsewhere.
-
-        Returns:
-            Whether it came back and waits to be asked again.
         """
 
     @abstractmethod

@@ -227,15 +227,18 @@ async def _offer(
         Whether the episode is over; if not, the agent goes on over its link.
     """
     ticket = secrets.token_bytes(TICKET_BYTES)
-    terms = Terms(ticket.hex(), link.timeout, recorder.unfinished, place)
-    address = await worker.offer(terms.to_json())
+    terms = Terms(ticket.hex(), link.timeout, recorder.hand_over(), place)
+    try:
+        address = await worker.offer(terms.to_json())
+    except WorkerFault:
+        recorder.go_on(terms.recording)
+        raise
     playing = asyncio.ensure_future(worker.played(link.timeout))
     left: AgentLeftError | None = None
-    back = False
     try:
         await link.begin(opening, first, Offer(address, ticket) if address else None)
         if address:
-            back = await link.while_elsewhere(playing)
+            await link.while_elsewhere(playing)
     except AgentLeftError as error:
         left = error
     if not playing.done():
@@ -244,7 +247,7 @@ async def _offer(
         end = Played.unpack(await playing, worker.spec)
     except WorkerFault:
         recorder.go_on(await asyncio.to_thread(left_behind, recorder.path))
-        played.steps, played.episode_return = recorder.steps, recorder.unfinished.episode_return
+        played.steps, played.episode_return = recorder.steps, recorder.episode_return
         raise
     recorder.go_on(end.recording)
     if end.disk:
@@ -262,7 +265,7 @@ async def _offer(
         if played.steps and left.cause is Cause.WITHDREW:
             left = AgentLeftError(Cause.AGENT_LEFT)  # it broke while the episode began
         raise left
-    if played.steps or back or end.left == GONE:
+    if played.steps or end.left == GONE:
         assert played.last is not None
         await link.ask(played.steps, played.reward, played.last, end.waited)
     return False

@@ -290,6 +290,8 @@ class CapabilityRecord(Record):
     episodes_needed: Count | None
     best_sd: float | None
     limit: str
+    value: str = ""
+    interval: str = ""
 
 
 class CapabilitiesRecord(Record):

@@ -20,10 +20,11 @@ from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.layouts.explaining.kinds import KINDS
 from animalcat.layouts.explaining.session import verdict_of
 from animalcat.layouts.explaining.verdict import Verdict
-from animalcat.layouts.explaining.wording import Scale, figure, plain_unit, scale_of, words_of
+from animalcat.layouts.explaining.wording import Scale, figure, scale_of, words_of
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances
+from animalcat.layouts.model.units import plain_unit
 from animalcat.layouts.reporting.profile import NodeWords, Profile
 from animalcat.layouts.reproduce.verdicts import drawn_agents, paper_agents, score_kinds
 from animalcat.layouts.simulation.synthetic import synthetic_agents

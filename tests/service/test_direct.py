@@ -367,7 +367,7 @@ class Table:
         self.server, theirs = socket.socketpair()
         self.pulse = Pulse()
         self.spec = spec
-        terms = Terms("ab" * 32, timeout, self.recorder.unfinished, f"unix:{self.folder}")
+        terms = Terms("ab" * 32, timeout, self.recorder.hand_over(), f"unix:{self.folder}")
         work = asyncio.to_thread(
             Direct(self.pulse), theirs, self.environment, first, terms.to_json()
         )

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from animalcat.cli.session.exporting import export
-from animalcat.cli.session.live import LiveSession
+from animalcat.cli.session.live import COLUMNS, TREND, LiveSession, estimate_of
 from animalcat.cli.session.options import SPEC, Plan, takes_plan
 from animalcat.cli.session.plan import unreachable, why
 from animalcat.cli.session.reanalysis import reanalyse
@@ -139,10 +139,12 @@ def show(
 ) -> None:
     """Show how far a session is, and why it chose the last arenas."""
     with client_for(server, data) as client:
-        _show(client.get_session(session), as_json)
+        found = client.get_session(session)
+        _show(found, as_json)
+        units = {one.name: one.unit for one in found.capabilities}
         if last and not as_json:
             for episode in client.episodes(session)[-last:]:
-                typer.echo(why(episode))
+                typer.echo(why(episode, units))
 
 
 @app.command()
@@ -290,9 +292,18 @@ def _show(session: Session, as_json: bool) -> None:
     for key, value in row.items():
         if key != "capabilities" and value not in ("", None):
             typer.echo(f"{key:13} {value}")
-    rows = [{"capability": c["name"], "estimate": c["mean"], **c} for c in row["capabilities"]]
-    columns = ["capability", "estimate", "sd", "unit", "status", "episodes_needed", "best_sd"]
-    print_rows(rows, columns, as_json=False)
+    rows = [
+        {
+            "capability": c.name,
+            "estimate": value,
+            "about 90 %": interval,
+            "status": c.status or "",
+            "needs": c.episodes_needed,
+        }
+        for c in session.capabilities
+        for value, interval in [estimate_of(c)]
+    ]
+    print_rows(rows, [name for name in COLUMNS if name != TREND], as_json=False)
     for c in session.capabilities:
         if c.limit:
             typer.echo(unreachable(c))

@@ -11,6 +11,7 @@ from animalcat.cli.shared.output import fail, status, wrote
 from animalcat.cli.shared.remote import client_for
 from animalcat.client import Client
 from animalcat.layouts.checking.compare import Posterior
+from animalcat.plots.readings import readings
 from animalcat.plots.results import Results, read_results
 from animalcat.plots.style import FORMATS
 
@@ -56,7 +57,8 @@ def _draw(kind: str, results: Sequence[Results], demands: Sequence[str]) -> Any:
             profiles, [Posterior.of_fit(n, r.fitted) for n, r in zip(names, results, strict=True)]
         )
     if kind in ("population", "heat"):
-        return getattr(plots, kind)(profiles)
+        scales = {one.name: one.scale for one in readings(results[0].fitted.layout)}
+        return getattr(plots, kind)(profiles, scales=scales)
     if kind in ("brier", "generality", "categories", "radar"):
         return getattr(plots, kind)(tables)
     if len(results) > 1:

@@ -148,6 +148,7 @@ def session_row(session: Session) -> dict[str, Any]:
         "reason": session.reason,
         "misfit": session.misfit,
         "paused": session.paused,
+        "waits_for": session.waits_for,
         "created": timestamp(session.created),
         "capabilities": [
             {**asdict(capability), "status": capability.status or ""}
