@@ -225,9 +225,17 @@ async def _open(
 
 
 async def new_session(
-    channel: grpc.aio.Channel, name: str, agent: str, arena: bytes = ARENA
+    channel: grpc.aio.Channel, name: str, agent: str, arena: bytes = ARENA, timeout: float = 60.0
 ) -> str:
-    """A session of one episode, and its battery."""
+    """A session of one episode, and its battery.
+
+    Args:
+        channel: To the server.
+        name: Which observations.
+        agent: Name of its agent.
+        arena: Of the episode.
+        timeout: Seconds that the agent may take for an action.
+    """
     batteries: Any = sessions_pb2_grpc.BatteriesStub(channel)
     header = sessions_pb2.BatteryHeader(name="bench")
     file = sessions_pb2.ArenaFile(path="navigation-1.yaml", content=arena)
@@ -250,6 +258,7 @@ async def new_session(
         layout="one-capability",
         stop=sessions_pb2.StoppingRule(max_episodes=1),
         observation_spec=SPECS[name],
+        action_timeout_seconds=timeout,
     )
     request = sessions_pb2.CreateSessionRequest(spec=spec)
     return (await sessions.CreateSession(request)).session.name

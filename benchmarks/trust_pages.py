@@ -167,7 +167,11 @@ def made(page: Page, *, live: bool = False) -> tuple[dict[str, Any], str]:
         profile = Profile.of_fit(fitted, decided, about)
         profile, verdict = verdict_of(learner, profile, fitted.flat_draws)
         profile = with_wider(profile, learner, fitted.flat_draws, page.seed)
-    content = {**replace(profile, provenance=about).to_dict(), "verdict": verdict.to_dict()}
+    content = {
+        **replace(profile, provenance=about).to_dict(),
+        "verdict": verdict.to_dict(),
+        "battery_rate": learner.battery_rate.to_dict(),
+    }
     return content, session_page(content, fitted, rows, {})
 
 

@@ -124,7 +124,7 @@ def section(rounds: int, seconds: float, keep: Path | None = None) -> Rows:
     left = max(seconds - (time.monotonic() - start), 0.0)
     runs = _run("coverage", tasks, {"aaio": world}, left)
     if runs:
-        made += _coverage(runs)
+        made += coverage_rows(runs)
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
         report = {"section": "rate", "seconds": round(time.monotonic() - start), "rows": made}
@@ -150,7 +150,7 @@ def _vectors(world: World, rounds: int) -> list[list[Task]]:
     return made
 
 
-def _coverage(runs: Sequence[RateRun]) -> Rows:
+def coverage_rows(runs: Sequence[RateRun]) -> Rows:
     note = f"{len(runs)} sessions of 69 episodes; all intervals of a session"
     made = [
         row("all intervals hold", share([r.held for r in runs]), at_least=COVERED, lower=True)

@@ -229,6 +229,7 @@ def session_to_proto(session: Session) -> sessions_pb2.Session:
         misfit=session.misfit,
         allowed=session.allowed,
         paused=session.paused,
+        waits_for=session.waits_for,
     )
     message.create_time.FromDatetime(session.created)
     return message

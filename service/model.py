@@ -334,6 +334,8 @@ class Session:
         allowed: Number of episodes that may begin for now, if a campaign hands them out; None if
             the stopping rule alone decides.
         paused: Whether a person has paused it.
+        hindrance: What its agent waits for because the machines are full; empty if for nothing.
+            Only the server that plays it knows.
     """
 
     id: str
@@ -347,6 +349,20 @@ class Session:
     misfit: str = ""
     allowed: int | None = None
     paused: bool = False
+    hindrance: str = ""
+
+    @property
+    def waits_for(self) -> str:
+        """What it waits for before its next episode can begin; empty if for nothing, or over."""
+        if self.state.over or self.hindrance:
+            return "" if self.state.over else self.hindrance
+        if self.state is SessionState.WAITING:
+            return "an agent"
+        if self.paused:
+            return "a person who lets it go on"
+        if self.allowed is not None and self.episodes >= self.allowed:
+            return "its turn in its campaign"
+        return ""
 
 
 @dataclass(frozen=True, slots=True)

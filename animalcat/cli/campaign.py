@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -429,40 +430,42 @@ def _run_file(
 ) -> None:
     """Run one campaign after another, and show all of them at the end."""
     played: list[Campaign] = []
-    with client_for(server, data, builds=builds) as client, ExitStack() as stack:
-        cluster: RayAgents | None = None
-        if plan.agents_run.where == "ray":
-            from animalcat.cli.shared.ray_agents import RayAgents
+    with client_for(server, data, builds=builds) as client:
+        with ExitStack() as stack:
+            cluster: RayAgents | None = None
+            if plan.agents_run.where == "ray":
+                from animalcat.cli.shared.ray_agents import RayAgents
 
-            cluster = RayAgents(address or "auto", plan.agents_run.cpus, plan.agents_run.gpus)
-            stack.callback(cluster.close)
-            cluster.check(client.address, len(plan.agents))
-        made: list[tuple[Campaign, Bounds]] = []
-        with status("making the campaigns"):  # all before the first plays: errors come at once
-            for battery in plan.batteries:
-                arenas = find_battery(client, battery, plan.seed, None)
-                for layout in plan.layouts:
-                    campaign = client.create_campaign(
-                        agents=plan.agents,
-                        battery=arenas,
-                        budget=plan.budget,
-                        layout=layout,
-                        common=plan.common,
-                        block=plan.block,
-                        at_once=plan.at_once,
-                        alike=plan.alike,
-                        policy=policy_name(plan.policy),
-                        random_share=plan.random_share,
-                        seed=plan.seed,
-                        backend=backend,
-                        observation_spec=observation(camera, decision_period),
-                        certify=plan.certify,
-                        fresh=plan.fresh,
-                    )
-                    made.append((campaign, Bounds(agent_may, arena_folders(battery, None))))
-        for number, (campaign, bounds) in enumerate(made, 1):
-            typer.echo(f"campaign {number} of {len(made)}", err=True)
-            played.append(_play(client, campaign, bounds, cluster))
+                stack.enter_context(redirect_stdout(sys.stderr))  # Ray prints what befalls nodes
+                cluster = RayAgents(address or "auto", plan.agents_run.cpus, plan.agents_run.gpus)
+                stack.callback(cluster.close)
+                cluster.check(client.address, len(plan.agents))
+            made: list[tuple[Campaign, Bounds]] = []
+            with status("making the campaigns"):  # all before the first: errors come at once
+                for battery in plan.batteries:
+                    arenas = find_battery(client, battery, plan.seed, None)
+                    for layout in plan.layouts:
+                        campaign = client.create_campaign(
+                            agents=plan.agents,
+                            battery=arenas,
+                            budget=plan.budget,
+                            layout=layout,
+                            common=plan.common,
+                            block=plan.block,
+                            at_once=plan.at_once,
+                            alike=plan.alike,
+                            policy=policy_name(plan.policy),
+                            random_share=plan.random_share,
+                            seed=plan.seed,
+                            backend=backend,
+                            observation_spec=observation(camera, decision_period),
+                            certify=plan.certify,
+                            fresh=plan.fresh,
+                        )
+                        made.append((campaign, Bounds(agent_may, arena_folders(battery, None))))
+            for number, (campaign, bounds) in enumerate(made, 1):
+                typer.echo(f"campaign {number} of {len(made)}", err=True)
+                played.append(_play(client, campaign, bounds, cluster))
         if as_json:
             print_json({"campaigns": [_as_json(client, one, against) for one in played]})
         else:

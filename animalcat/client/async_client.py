@@ -43,6 +43,7 @@ from animalcat.client.values import (
     Operation,
     OperationState,
     Opponent,
+    Placement,
     Policy,
     PolicyName,
     RecipeText,
@@ -641,6 +642,13 @@ class AsyncClient:
         request = operations_pb2.CancelOperationRequest(name=_operation_name(operation))
         answer = await self._call(self._operations.CancelOperation, request)
         return converters.operation_from_proto(answer.operation)
+
+    async def placement(self) -> Placement:
+        """Where the server's simulators are, and which sessions wait for what."""
+        answer = await self._call(
+            self._operations.GetPlacement, operations_pb2.GetPlacementRequest()
+        )
+        return converters.placement_from_proto(answer)
 
     async def profile(self, session: SessionLike) -> dict[str, Any]:
         """The profile, by the schema "profile": certified once the session is finished."""

@@ -293,6 +293,8 @@ class Session:
             many as the stopping rule allows.
         creator: Who created it, where callers prove who they are; else empty.
         paused: Whether no further episode begins until it is resumed.
+        waits_for: What it waits for before its next episode can begin, in words; empty if for
+            nothing, or over.
     """
 
     id: str
@@ -307,6 +309,7 @@ class Session:
     allowed: int | None
     creator: str
     paused: bool
+    waits_for: str
 
     @property
     def name(self) -> str:
@@ -707,6 +710,38 @@ class Operation:
     def name(self) -> str:
         """Resource name, "operations/{id}"."""
         return names.operation_name(self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedWorker:
+    """A simulator that runs.
+
+    Attributes:
+        session: Id of the session that it plays; empty if none for now.
+        node: Name or address of its machine.
+    """
+
+    session: str
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where simulators are, and which sessions wait.
+
+    Attributes:
+        engine: Who starts simulators and fits: "local" or "ray".
+        workers: All simulators that run.
+        max_workers: Most simulators at once; 0: no limit, or in a cluster as many as have room.
+        campaign_workers: Most simulators of one campaign at once; 0: no limit.
+        backlog: For sessions that wait, by id, what they wait for; at most 1,000, newest first.
+    """
+
+    engine: str
+    workers: tuple[PlacedWorker, ...]
+    max_workers: int
+    campaign_workers: int
+    backlog: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1562,6 +1562,7 @@ class Session(_message.Message):
     ALLOWED_FIELD_NUMBER: _builtins.int
     CREATOR_FIELD_NUMBER: _builtins.int
     PAUSED_FIELD_NUMBER: _builtins.int
+    WAITS_FOR_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name "sessions/{session}"."""
     state: Global___SessionState.ValueType
@@ -1586,6 +1587,10 @@ class Session(_message.Message):
     """
     paused: _builtins.bool
     """True: no further episode begins until it is resumed."""
+    waits_for: _builtins.str
+    """What it waits for before its next episode can begin, in words: an agent, a simulator, its turn
+    in its campaign, a person; empty: for nothing, or it is over.
+    """
     @_builtins.property
     def spec(self) -> Global___SessionSpec:
         """What it was made with."""
@@ -1613,10 +1618,11 @@ class Session(_message.Message):
         allowed: _builtins.int | None = ...,
         creator: _builtins.str = ...,
         paused: _builtins.bool = ...,
+        waits_for: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_allowed", b"_allowed", "allowed", b"allowed", "create_time", b"create_time", "spec", b"spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_allowed", b"_allowed", "allowed", b"allowed", "capabilities", b"capabilities", "create_time", b"create_time", "creator", b"creator", "episodes", b"episodes", "misfit", b"misfit", "name", b"name", "paused", b"paused", "reason", b"reason", "spec", b"spec", "state", b"state", "successes", b"successes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_allowed", b"_allowed", "allowed", b"allowed", "capabilities", b"capabilities", "create_time", b"create_time", "creator", b"creator", "episodes", b"episodes", "misfit", b"misfit", "name", b"name", "paused", b"paused", "reason", b"reason", "spec", b"spec", "state", b"state", "successes", b"successes", "waits_for", b"waits_for"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__allowed: _TypeAlias = _typing.Literal["allowed"]  # noqa: Y015
     _WhichOneofArgType__allowed: _TypeAlias = _typing.Literal["_allowed", b"_allowed"]  # noqa: Y015

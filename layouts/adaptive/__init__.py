@@ -7,5 +7,6 @@ instance would tell, `selectors` turn that into probabilities, `policy` combines
 weighted by `retest`. `stopping` gives the verdict, and `bound` how much a battery can tell at most.
 `strata` divides instances, `alarm` notices agents that the layout does not describe, `hindsight`
 confirms it, and `widening` extends the layout for them. `campaign` shares episodes among
-several agents, and `paired` tells two of them apart.
+several agents, and `paired` tells two of them apart. `battery_rate` bounds the success rate of the
+whole battery.
 """

@@ -236,6 +236,8 @@ class PopulationModel:
             weights = pm.Data("weights", self._played)
             location = pm.Normal("location", 0.0, _LOCATION_SD, shape=latents)
             scale = pm.LogNormal("scale", _SCALE_LOG_MEAN, _SCALE_LOG_SD, shape=latents)
+            # Outcomes tell of the mean of these agents, from which the location differs by chance.
+            mean = pm.Normal("mean", location, scale / np.sqrt(agents), shape=latents)
             slopes = {n: pm.LogNormal(f"slope_{n}", 0.0, _SLOPE_LOG_SD) for n in self._margins}
             demands = {n: pm.LogNormal(f"demand_{n}", 0.0, _DEMAND_LOG_SD) for n in self._margins}
             own: dict[str, Any] = {}
@@ -243,9 +245,9 @@ class PopulationModel:
             for i, node in enumerate(layout.latents):
                 # Outcomes of an agent near an end of a range say little of its place, and a few
                 # such agents are enough to stop chains whose deviations are centred.
-                deviation = scale[i] * pm.Normal(f"deviation_{i}", shape=agents)
-                own[node.name] = quantile(node.prior, location[i] + deviation)[:, np.newaxis]
-                middle[node.name] = quantile(node.prior, location[i])
+                deviation = scale[i] * pm.ZeroSumNormal(f"deviation_{i}", shape=agents)
+                own[node.name] = quantile(node.prior, mean[i] + deviation)[:, np.newaxis]
+                middle[node.name] = quantile(node.prior, mean[i])
             p = self._root(own, slopes, demands)
             expected = self._root(middle, slopes, demands)[0]
             # What outcomes tell of an instance is how the middle agent fares on it, and not how

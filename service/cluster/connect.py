@@ -6,6 +6,7 @@ import logging
 import os
 import secrets
 import socket
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +23,8 @@ _ANSWER_SECONDS: Final = 5.0
 """How long a cluster may take to accept a connection."""
 _LOOK_SECONDS: Final = 60.0
 """How long a node may take to say what there is on it."""
+_MOST_FOLDER_BYTES: Final = 32
+"""Longest folder of temporary files below which Ray's sockets have paths that the system takes."""
 _TO_START: Final = (
     "start one with `ray start --head`, and join this machine to it with "
     "`ray start --address HOST:6379`; without --address the server starts a Ray of its own"
@@ -130,10 +133,12 @@ def attach(address: str) -> Any:
                 address="local",
                 include_dashboard=False,
                 object_store_memory=_STORE_BYTES,
+                _temp_dir=_short_folder(),
                 log_to_driver=False,
                 logging_level=logging.ERROR,
             )
     except (RuntimeError, ConnectionError, ValueError, OSError) as error:
+        ray.shutdown()  # what it has begun to join would be in the way of the next try
         raise ClusterError(_why(address, str(error))) from error
     return ray
 
@@ -177,6 +182,12 @@ def _imported() -> Any:
     return ray
 
 
+def _short_folder() -> str | None:
+    """Where a Ray of our own keeps its sockets, whose paths may have 107 bytes; None: as usual."""
+    usual = os.environ.get("RAY_TMPDIR") or tempfile.gettempdir()
+    return None if len(os.fsencode(usual)) <= _MOST_FOLDER_BYTES else "/tmp/ray"
+
+
 def _check_answers(address: str) -> None:
     """Ask at the address first, because Ray itself tries for a minute."""
     host, _, port = address.rpartition(":")
@@ -194,7 +205,7 @@ def _why(address: str, text: str) -> str:
     if "ersion mismatch" in said:
         return f"the cluster at {address} has another Ray or Python than the server: {said}"
     if address:
-        return f"the server cannot join the Ray cluster {address}: {said}; {_TO_START}"
+        return f"the Ray cluster {address} cannot be joined: {said}; {_TO_START}"
     return f"Ray does not start on this machine: {said}"
 
 

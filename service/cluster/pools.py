@@ -6,7 +6,6 @@ import asyncio
 import ipaddress
 import logging
 import os
-from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,12 +23,17 @@ from animalcat.service.cluster.connect import Connection, join
 from animalcat.service.cluster.hosts import THREADS, FitHost, Node, SimulatorHost
 from animalcat.service.host.settings import Settings
 from animalcat.service.session.direct import UNIX
-from animalcat.service.session.workers import Placement, Workers
+from animalcat.service.session.room import Room
+from animalcat.service.session.workers import Lent, Workers
 
 log = logging.getLogger(__name__)
 
 WAIT_SECONDS: Final = 10.0
 """How long one waits for a place before another that rests gives way, and then the next one."""
+_TRIES: Final = 3
+"""How often a worker is started before it is a fault that its nodes are lost."""
+_ABREAST: Final = 8
+"""Most workers that wait for Ray at once: it has an order of its own, and we have turns."""
 
 
 class Needs(NamedTuple):
@@ -45,18 +49,15 @@ class Needs(NamedTuple):
 
 
 class RayWorkers(Workers):
-    """Lends workers of a cluster.
+    """Lends workers of a cluster."""
 
-    Attributes:
-        placed: Number of workers that have a place.
-        waiting: Number of those that wait for one.
-    """
+    engine = "ray"
 
     def __init__(
         self,
         connection: Connection,
         needs: Needs,
-        most: int,
+        room: Room,
         networks: str,
         allowed_builds: Sequence[Path],
         patience: Patience,
@@ -67,96 +68,48 @@ class RayWorkers(Workers):
         Args:
             connection: The cluster.
             needs: What a worker needs.
-            most: Most workers at once; 0 for as many as have room.
+            room: How many there may be.
             networks: Networks in which frames may go to agents without encryption.
             allowed_builds: Unity builds that sessions may name.
             patience: Time limits for workers.
             wait_seconds: As `WAIT_SECONDS`.
         """
-        super().__init__(allowed_builds, patience)
+        super().__init__(allowed_builds, patience, room)
         self.connection = connection
         self.patience = patience
-        self._needs = needs
-        self._networks = parse_networks(networks)
-        self._most = most
+        self.needs = needs
         self._wait_seconds = wait_seconds
-        # A semaphore hands out its places in the order in which they were asked for.
-        self._room = asyncio.Semaphore(most) if most else None
-        self._placed: dict[RayWorker, str] = {}
-        self.waiting = 0
+        self._networks = parse_networks(networks)
 
     def make(self, backend: str, spec: ObservationSpec) -> Worker:
         """Describe a worker; its actor is made when it is opened."""
         return RayWorker(self, backend, spec)
 
-    def placement(self) -> Placement:
-        """How many workers run where, and how many wait."""
-        return Placement("ray", dict(Counter(self._placed.values())), self.waiting, self._most)
-
-    async def place(self, worker: RayWorker) -> tuple[Any, Node, Mapping[str, str]]:
-        """Find a place for a worker, and start it there; waits until there is one.
-
-        Raises:
-            WorkerFault: It cannot be started there.
-        """
-        ray = self.connection.ray
-        # None of the idle ones is of use to this one, and they hold room.
-        idle, self._idle = self._idle, []
-        await asyncio.gather(*(one.close() for one in idle))
-        self.waiting += 1
-        if self.short:
-            self._give_way()
-        actor: Any = None
-        try:
-            with self.making_room():
-                if self._room is not None:
-                    await self._room.acquire()
-            try:
-                actor = (
-                    ray.remote(SimulatorHost)
-                    .options(
-                        num_cpus=self._needs.cpus,
-                        memory=self._needs.memory,
-                        max_restarts=0,
-                        scheduling_strategy="SPREAD",
-                    )
-                    .remote(
-                        worker.backend,
-                        spec_to_json(worker.spec),
-                        self.patience,
-                        os.environ.get(THREADS),
-                    )
-                )
-                with self.making_room():
-                    node = await self._look(actor)
-                versions = _result(worker.backend, await actor.open.remote())
-            except BaseException as error:
-                if actor is not None:
-                    ray.kill(actor)
-                if self._room is not None:
-                    self._room.release()
-                if isinstance(error, ray.exceptions.RayError):
-                    raise WorkerFault(f"worker ({worker.backend}): {_said(error)}") from error
-                raise
-        finally:
-            self.waiting -= 1
-        self._placed[worker] = node.address
-        return actor, node, versions
+    def machine(self, worker: Worker) -> str:
+        """Address of the node on which a worker is."""
+        return worker.node if isinstance(worker, RayWorker) else ""
 
     @property
-    def short(self) -> bool:
-        """Whether somebody waits and there is no room, as far as can be told at once.
+    def pressed(self) -> bool:
+        """Whether one that has a place here waits for its place on the cluster."""
+        return self.room.coming > 0
+
+    @property
+    def scarce(self) -> str:
+        """What another worker would wait for on the cluster, as far as can be told at once.
 
         What is free is known of all nodes together, and may be too little on each.
         """
-        if not self.waiting:
-            return False
-        if self._room is not None and self._room.locked():
-            return True
         free = self.connection.ray.available_resources()
-        return free.get("CPU", 0.0) < self._needs.cpus or (
-            free.get("memory", 0.0) < self._needs.memory
-        )
+        cpus, memory = self.needs
+        if free.get("CPU", 0.0) >= cpus and free.get("memory", 0.0) >= memory:
+            return ""
+        return f"{cpus:g} CPUs and {memory >> 20} MiB of one node of the cluster"
+
+    async def open(self, worker: Worker, lent: Lent) -> None:
+        """Open a worker; the longer that takes, the more others that rest give way."""
+        with self.making_room():
+            await super().open(worker, lent)
 
     @contextmanager
     def making_room(self, needed: Callable[[], bool] = lambda: True) -> Generator[None]:
@@ -170,24 +123,13 @@ class RayWorkers(Workers):
             while True:
                 await asyncio.sleep(self._wait_seconds)
                 if needed():
-                    self._give_way()
+                    await self.give_way()
 
         making = asyncio.create_task(make_room())
         try:
             yield
         finally:
             making.cancel()
-
-    def _give_way(self) -> None:
-        """Drop a worker whose agent waits, maybe for the outcome of who has no place yet."""
-        resting = next((one for one in self._placed if one.resting), None)
-        if resting is not None:
-            resting.drop()
-
-    def left(self, worker: RayWorker) -> None:
-        """Take back the place of a worker that is gone."""
-        if self._placed.pop(worker, None) is not None and self._room is not None:
-            self._room.release()
 
     def place_for(self, place: str, node: str) -> str:
         """Where a worker on a node may listen for an agent for which `place` was meant."""
@@ -200,35 +142,25 @@ class RayWorkers(Workers):
         """Whether an address is in a network in which frames may go without encryption."""
         return within(address, self._networks)
 
-    async def _look(self, actor: Any) -> Node:
-        """Wait until the actor has a place, and ask what there is.
-
-        Raises:
-            WorkerFault: The node cannot play for this server.
-        """
-        connection = self.connection
-        node = Node(*await actor.look.remote(connection.proof, connection.secret))
-        if why := connection.refusal(node):
-            raise WorkerFault(why)
-        return node
-
 
 class RayWorker:
     """A worker on a node of the cluster; it keeps the contract of `Worker`.
 
     After a `WorkerFault` its actor is gone, and the next `open` or `load` makes another, wherever
     there is room.
+
+    Attributes:
+        node: Address of its node; empty before it is open.
     """
 
     def __init__(self, pool: RayWorkers, backend: str, spec: ObservationSpec) -> None:
         self.backend = backend
         self.spec = spec
         self.versions: Mapping[str, str] = {}
+        self.node = ""
         self._pool = pool
         self._ray = pool.connection.ray
         self._actor: Any = None
-        self._node = ""
-        self.resting = False
 
     @property
     def running(self) -> bool:
@@ -236,11 +168,45 @@ class RayWorker:
         return self._actor is not None
 
     async def open(self) -> None:
-        """Find a place for it unless it has one; waits until there is room."""
-        self.resting = False
-        if self._actor is None:
-            self._actor, node, self.versions = await self._pool.place(self)
-            self._node = node.address
+        """Start its actor unless it has one; waits until a node has room.
+
+        A node may be lost meanwhile; then it is tried again elsewhere.
+
+        Raises:
+            WorkerFault: It cannot be started.
+        """
+        for tries_left in reversed(range(_TRIES)):
+            if self._actor is not None:
+                return
+            try:
+                await self._start()
+            except self._ray.exceptions.RayError as error:
+                if not tries_left:
+                    raise WorkerFault(f"worker ({self.backend}): {_said(error)}") from error
+                log.warning("a worker is lost while it starts: %s", _said(error))
+
+    async def _start(self) -> None:
+        cpus, memory = self._pool.needs
+        actor = (
+            self._ray.remote(SimulatorHost)
+            .options(num_cpus=cpus, memory=memory, max_restarts=0, scheduling_strategy="SPREAD")
+            .remote(
+                self.backend,
+                spec_to_json(self.spec),
+                self._pool.patience,
+                os.environ.get(THREADS),
+            )
+        )
+        connection = self._pool.connection
+        try:
+            node = Node(*await actor.look.remote(connection.proof, connection.secret))
+            if why := connection.refusal(node):
+                raise WorkerFault(why)
+            self.versions = _result(self.backend, await actor.open.remote())
+        except BaseException:
+            self._ray.kill(actor)
+            raise
+        self._actor, self.node = actor, node.address
 
     async def load(self, arena_yaml: str, seed: int) -> Step:
         """Start an episode; see `Worker`."""
@@ -253,7 +219,7 @@ class RayWorker:
 
     def place_for(self, place: str) -> str:
         """Where it may listen for an agent; see `Worker`."""
-        return self._pool.place_for(place, self._node)
+        return self._pool.place_for(place, self.node)
 
     async def offer(self, terms: bytes) -> str:
         """Let the agent come to the node; see `Worker`."""
@@ -269,17 +235,13 @@ class RayWorker:
             self._actor.recall.remote()
 
     def rest(self) -> None:
-        """Give way where another waits for room; the next `open` finds a place again."""
-        self.resting = True
-        if self._pool.short:
-            self.drop()
+        """Do nothing: whoever lends it takes it away where another needs the room."""
 
     def drop(self) -> None:
         """End it at once."""
         actor, self._actor = self._actor, None
         if actor is not None:
             self._ray.kill(actor)
-            self._pool.left(self)
 
     async def close(self) -> None:
         """End it; it may be called twice."""
@@ -300,7 +262,7 @@ class RayWorker:
             raise
         except self._ray.exceptions.RayError as error:
             self.drop()
-            raise WorkerFault(f"worker ({self.backend}) on {self._node}: {_said(error)}") from error
+            raise WorkerFault(f"worker ({self.backend}) on {self.node}: {_said(error)}") from error
         except BaseException:  # also cancelled: its answer would be taken for the next one
             self.drop()
             raise
@@ -443,7 +405,7 @@ async def engine(settings: Settings, home: Path, versions: Mapping[str, str]) ->
     workers = RayWorkers(
         connection,
         needs,
-        settings.max_workers,
+        Room(settings.max_workers, settings.campaign_workers, _ABREAST),
         settings.direct_networks,
         settings.allowed_builds,
         settings.worker_patience,

@@ -20,7 +20,7 @@ from animalcat.envs.types import EndedBy, Step
 from animalcat.protocol import PROTOCOL, version
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.model import Cause, Note, Session
-from animalcat.service.session.link import AgentLeftError, AgentLink, EpisodeOpening, Offer
+from animalcat.service.session.link import AgentLeftError, AgentLink, EpisodeOpening, Offer, T
 from animalcat.service.session.turns import FrameError, Turns
 from animalcat.v1 import gateway_pb2
 from animalcat.wire import observation_to_proto, spec_to_proto
@@ -148,18 +148,19 @@ class GrpcLink(AgentLink):
             self.lose(self._stream)
         self._coming = stream
         self._turns.notes.clear()  # it sends them again with its answer
+        for frame in self._unseen:
+            if frame.HasField("episode_start"):  # whoever comes back goes on over the stream
+                frame.episode_start.ClearField("direct")
         await self._resend(stream, welcome(session, self.lease))
         sent = seen
         while rest := [frame for frame in self._unseen if frame.number > sent]:
             await self._resend(stream, rest[0])
             sent = rest[0].number
-        if sent == seen and self._unseen and not self._elsewhere:
-            question = self._unseen[-1]
-            if not question.HasField("episode_end"):
-                await self._resend(stream, question)
+        if sent == seen and self._deadline < math.inf:
+            await self._resend(stream, self._unseen[-1])
         if self._cause is not None:
             raise lease_lost()
-        self._again = sent == seen
+        self._again = sent == seen and self._deadline == math.inf
         self._coming, self._stream, self.direct_place = None, stream, direct_place
         self._ended = self._loop.create_future()
         if self._away is not None:
@@ -193,6 +194,9 @@ class GrpcLink(AgentLink):
         """Wait for the answer to the latest observation, and refuse bad frames meanwhile."""
         if self._deadline == math.inf:  # it may have been elsewhere, and decided nothing there
             self._be_due(self._due)
+            if self._again:  # and has come back from there
+                await self._write(self._unseen[-1])
+        self._again = False
         while True:
             frame = await self._read()
             try:
@@ -208,7 +212,7 @@ class GrpcLink(AgentLink):
                 self._unseen.clear()
                 return actions
 
-    async def while_elsewhere(self, playing: Future[Any]) -> bool:
+    async def while_elsewhere(self, playing: Future[Any]) -> None:
         """Wait until the agent has played elsewhere, or says something here, or comes back."""
         self._disarm()  # who plays with it looks at the clock
         self._elsewhere = True
@@ -221,13 +225,12 @@ class GrpcLink(AgentLink):
                     back = self._awaited()
                     await self._first_of(back, playing)
                     if back.done():
-                        return self._again
+                        return
                     continue
                 reading = self._listen(stream)
                 await self._first_of(reading, playing, self._ended)
                 if self._stream is stream and reading.done():
-                    return False
-            return False
+                    return
         finally:
             self._elsewhere = False
             if self._stream is None:
@@ -249,11 +252,11 @@ class GrpcLink(AgentLink):
         await self._tell(gateway_pb2.EvaluateResponse(episode_end=end))
         self._shown = False
 
-    async def idle(self, until: Coroutine[Any, Any, object]) -> None:
+    async def idle(self, until: Coroutine[Any, Any, T]) -> T:
         """Wait until `until` has ended, while nothing is asked of the agent; it may leave."""
         if self._stream is not None:
             self._listen(self._stream)
-        await self._wait(until)
+        return await self._wait(until)
 
     def interrupt(self, cause: Cause) -> None:
         """End the link: the present call, or else the next, raises `AgentLeftError`."""
@@ -291,6 +294,7 @@ class GrpcLink(AgentLink):
 
     async def _tell(self, frame: gateway_pb2.EvaluateResponse) -> None:
         """Send a frame, now or when the agent comes back."""
+        self._again = False
         if self.lease is not None:
             self._number += 1
             frame.number = self._number

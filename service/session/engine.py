@@ -19,6 +19,7 @@ from animalcat.service.session.parts import Parts
 from animalcat.service.session.play import play_attempt
 from animalcat.service.session.record import SessionRecord
 from animalcat.service.session.scheduling import NothingToPlayError, Schedule
+from animalcat.service.session.workers import Guest
 
 log = logging.getLogger(__name__)
 
@@ -186,7 +187,8 @@ class SessionEngine:
 
     async def _seat(self, link: AgentLink) -> Session:
         spec = self.session.spec
-        worker = await self._parts.workers.take(spec.backend, spec.observation_spec)
+        guest = Guest(self.session.id, self._record.wait_for)
+        worker = await self._parts.workers.take(spec.backend, spec.observation_spec, guest)
         async with self._seats.present(when_empty=self._schedule.mend):
             try:
                 return await self._play(link, worker)

@@ -200,8 +200,8 @@ async def _play(
     arena_yaml: str,
     seed: int,
 ) -> None:
-    await link.idle(worker.open())  # where it was lost or gave way, it may have to wait for room
-    step = await worker.load(arena_yaml, seed)
+    # Where the worker was lost or gave way, this may have to wait for room.
+    step = await link.idle(worker.load(arena_yaml, seed))
     played.last = step
     recorder.step(step, None)
     place = worker.place_for(link.direct_place)
@@ -235,11 +235,10 @@ async def _offer(
         raise
     playing = asyncio.ensure_future(worker.played(link.timeout))
     left: AgentLeftError | None = None
-    back = False
     try:
         await link.begin(opening, first, Offer(address, ticket) if address else None)
         if address:
-            back = await link.while_elsewhere(playing)
+            await link.while_elsewhere(playing)
     except AgentLeftError as error:
         left = error
     if not playing.done():
@@ -266,7 +265,7 @@ async def _offer(
         if played.steps and left.cause is Cause.WITHDREW:
             left = AgentLeftError(Cause.AGENT_LEFT)  # it broke while the episode began
         raise left
-    if played.steps or back or end.left == GONE:
+    if played.steps or end.left == GONE:
         assert played.last is not None
         await link.ask(played.steps, played.reward, played.last, end.waited)
     return False
@@ -299,6 +298,11 @@ async def _relay(
                 return
 
 
+def recording_key(session: str, number: int, attempt: int) -> str:
+    """Return the path of an attempt's recording within a data directory."""
+    return f"{RECORDINGS}/{session}/{number}-{attempt}.mcap"
+
+
 def recording_path(data: Path, session: str, number: int, attempt: int) -> Path:
     """Return the path of an attempt's recording in a data directory."""
-    return data / RECORDINGS / session / f"{number}-{attempt}.mcap"
+    return data / recording_key(session, number, attempt)

@@ -18,6 +18,8 @@ from animalcat.layouts.inference.fit import FitRequest
 from animalcat.layouts.library import load_layout
 from animalcat.service.cluster.connect import ClusterError, Connection, check_room, join
 from animalcat.service.cluster.pools import Needs, RayFits, RayWorkers
+from animalcat.service.session.room import Room
+from animalcat.service.session.workers import Guest, Lent
 from animalcat.service.versions import versions
 
 MIB = 1 << 20
@@ -61,7 +63,11 @@ async def joined(address: str, home: Path, fit_memory: int = FIT) -> AsyncGenera
 
 
 def workers_of(connection: Connection, most: int = 0, wait_seconds: float = 1.0) -> RayWorkers:
-    return RayWorkers(connection, WORKER, most, "", (), Patience(), wait_seconds)
+    return RayWorkers(connection, WORKER, Room(most), "", (), Patience(), wait_seconds)
+
+
+async def taken(pool: RayWorkers, session: str) -> Lent:
+    return await pool.take("sim", SPEC.observation_spec, Guest(session, print))
 
 
 @pytest.mark.cluster
@@ -69,11 +75,10 @@ def workers_of(connection: Connection, most: int = 0, wait_seconds: float = 1.0)
 async def test_who_idles_or_rests_gives_way_to_who_waits(
     tmp_path: Path, cluster: Callable[..., str]
 ) -> None:
-    spec = SPEC.observation_spec
     # The head has memory and no CPU, the node CPUs and memory for one: together they have room.
     async with joined(cluster((0, 4096), (1, 700)), tmp_path) as connection:
         pool = workers_of(connection)
-        first, second = await pool.take("sim", spec), await pool.take("sim", spec)
+        first, second = await taken(pool, "first"), await taken(pool, "second")
         await first.open()
         waiting = asyncio.create_task(second.open())
         await asyncio.sleep(0)
@@ -84,13 +89,13 @@ async def test_who_idles_or_rests_gives_way_to_who_waits(
         await pool.give_back(first)
 
         # Its agent left in the middle of an episode.
-        third = await pool.take("sim", spec)
+        third = await taken(pool, "third")
         waiting = asyncio.create_task(third.open())
         await asyncio.sleep(0)
         await pool.give_back(second)
         async with asyncio.timeout(LIMIT):
             await waiting
-        assert sum(pool.placement().placed.values()) == 1
+        assert [session for session, _ in pool.placement().workers] == ["third"]
 
         # Whoever closes it goes away meanwhile.
         closing = asyncio.create_task(third.close())
@@ -99,11 +104,11 @@ async def test_who_idles_or_rests_gives_way_to_who_waits(
         with pytest.raises(asyncio.CancelledError):
             await closing
         assert not third.running
-        assert not pool.placement().placed
+        assert not pool.placement().workers
 
         # So it is where the number of workers is what is short.
         pool = workers_of(connection, most=1, wait_seconds=LIMIT * 2)
-        first, second = await pool.take("sim", spec), await pool.take("sim", spec)
+        first, second = await taken(pool, "first"), await taken(pool, "second")
         await first.open()
         waiting = asyncio.create_task(second.open())
         await asyncio.sleep(0)
@@ -137,7 +142,7 @@ async def test_a_worker_that_rests_gives_way_to_a_fit(
     layout = load_layout("aaio")
     async with joined(cluster((1, 1600)), tmp_path) as connection:
         pool = workers_of(connection)
-        one, other = [await pool.take("sim", SPEC.observation_spec) for _ in range(2)]
+        one, other = [await taken(pool, name) for name in ("one", "other")]
         await asyncio.gather(one.open(), other.open())
         other.rest()
         fits = RayFits(pool, FIT, 1, Patience())

@@ -210,8 +210,8 @@ async def test_it_comes_back_when_the_way_is_open_again(start: Any, tmp_path: Pa
         assert only.outcome in (types_pb2.OUTCOME_SUCCESS, types_pb2.OUTCOME_FAILURE)
 
 
-async def test_a_way_that_stays_closed_is_an_error(start: Any, tmp_path: Path) -> None:
-    async with start(tmp_path) as service:
+async def test_a_way_that_stays_closed_is_an_error(tmp_path: Path, fitter: Fitter) -> None:
+    async with serving(tmp_path, fitter, direct=False) as service:
         session = await service.create(1, lease_seconds=0.5)
         async with cutting(service.running.address) as cutter:
 

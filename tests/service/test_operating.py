@@ -172,6 +172,7 @@ def test_status_counts_and_sigterm_ends(tmp_path: Path) -> None:
     assert set(found["services"].values()) == {"serving"}
     assert {f"animalcat.v1.{name}" for name in found["services"]} == set(SERVICES)
     assert (found["sessions"], found["operations"]) == ({}, 0)
+    assert (found["engine"], found["workers"], found["backlog"]) == ("local", [], [])
     server.send_signal(signal.SIGTERM)
     _, printed = server.communicate(timeout=60)
     assert server.returncode == 0

@@ -199,6 +199,8 @@ class LiveSession:
             words += f", about {max(needed)} needed"
         if session.paused:
             words += "; paused"
+        elif session.waits_for:
+            words += f"; waits for {session.waits_for}"
         head = Table.grid(padding=(0, 1))
         head.add_row(ProgressBar(total=most, completed=session.episodes, width=20), Text(words))
         parts: list[RenderableType] = [head]
