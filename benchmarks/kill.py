@@ -29,9 +29,11 @@ import animalcat
 from animalcat.benchmarks import kill_points, postgres
 from animalcat.benchmarks.kill_inside import EPISODES
 from animalcat.benchmarks.kill_points import Point, Target
+from animalcat.envs.worker import COMM
 from animalcat.errors import AnimalcatError
 from animalcat.names import session_name
 from animalcat.service.session.intact import look
+from animalcat.service.storage.artefacts import Artefacts
 from animalcat.service.storage.sql import SqlStore
 
 POINTS: Final = 320
@@ -48,7 +50,6 @@ STUCK_SECONDS: Final = 300.0
 END_SECONDS: Final = 60.0
 """How long a process that was told to end may take for it."""
 NAME: Final = "striker"
-WORKER: Final = b"animalcat.service.session.direct"
 ARENA: Final = """!ArenaConfig
 arenas:
   0: !Arena
@@ -274,7 +275,7 @@ class Stage:
             struck = self._processes.get(point.target)
         pids = [struck.pid] if struck is not None else []
         if point.target == "worker" and server is not None:
-            pids = _workers(server.pid)
+            pids = workers_of(server.pid)
         met = _send(pids, signal.SIGKILL if point.blow == "kill" else signal.SIGSTOP)
         if point.blow == "stop":
             threading.Timer(STOPPED_SECONDS, _send, [pids, signal.SIGCONT]).start()
@@ -310,7 +311,7 @@ class Stage:
     def _differences(self) -> list[str]:
         """Look at what is stored beside what the agent was told; the digests too."""
         with self._store() as store:
-            found = list(look(store, self.data, self._session).problems)
+            found = list(look(store, Artefacts(self.data), self._session).problems)
             episodes = [one for one in store.episodes(self._session) if one.counts]
         times = Counter(one.number for one in episodes)
         found += [f"episode {number} counts {n} times" for number, n in times.items() if n > 1]
@@ -430,14 +431,18 @@ def _send(pids: Sequence[int], number: signal.Signals) -> bool:
     return met
 
 
-def _workers(server: int) -> list[int]:
-    """Processes of a server that simulate."""
-    children: list[str] = []
-    for task in Path(f"/proc/{server}/task").iterdir():
-        with suppress(OSError):  # a thread that has ended meanwhile
-            children += (task / "children").read_text().split()
-    commands = {int(child): Path(f"/proc/{child}/cmdline") for child in children}
-    return [child for child, path in commands.items() if WORKER in path.read_bytes()]
+def workers_of(server: int) -> list[int]:
+    """Processes of a server that simulate; its fork server has started most of them."""
+    found: list[int] = []
+    waiting = [server]
+    while waiting:
+        process = Path(f"/proc/{waiting.pop()}")
+        with suppress(OSError):  # it has ended meanwhile
+            if (process / "comm").read_text().strip() == COMM:
+                found.append(int(process.name))
+            for task in (process / "task").iterdir():
+                waiting += map(int, (task / "children").read_text().split())
+    return found
 
 
 def _hold(file: Path, taken: Future[bool]) -> None:

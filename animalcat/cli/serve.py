@@ -21,6 +21,7 @@ from animalcat.service.host.settings import WORKER_BYTES, ExposureError, Setting
 from animalcat.service.logs import configure
 from animalcat.service.rpc.metrics import MetricsError
 from animalcat.service.rpc.server import PortInUseError, serve
+from animalcat.service.storage.artefacts import ArtefactsUrlError
 from animalcat.service.storage.migrate import StoreTooNewError, StoreUnreachableError
 
 LISTENING: Final = "Where it listens"
@@ -116,9 +117,19 @@ def command(
         typer.Option(
             metavar="URL",
             help="Keep sessions in this PostgreSQL database, which several servers may share: "
-            "postgresql://USER:PASSWORD@HOST/DATABASE. They share the data directory too. Better "
-            "given as ANIMALCAT_STORE, as a command line can be seen by others.",
+            "postgresql://USER:PASSWORD@HOST/DATABASE. They share the data directory too, or "
+            "--artefacts. Better given as ANIMALCAT_STORE, as a command line can be seen by "
+            "others.",
             show_default="SQLite in the data directory",
+        ),
+    ] = None,
+    artefacts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Keep batteries, recordings and draws in this object storage, for example "
+            "s3://BUCKET/FOLDER. Its credentials come from the environment.",
+            show_default="the data directory",
         ),
     ] = None,
     engine: Annotated[
@@ -313,6 +324,7 @@ def command(
         "spare_memory_bytes": None if spare_memory is None else spare_memory << 20,
         "home": data,
         "store": store,
+        "artefacts": artefacts,
         "engine": None if engine is None else engine.value,
         "ray_address": address,
         "max_workers": max_workers,
@@ -355,7 +367,12 @@ def command(
             asyncio.run(serve(settings, ready, with_stdin=private))
     except (ExposureError, CertificateError) as error:
         fail(str(error), BAD_INPUT)
-    except (StoreTooNewError, StoreUnreachableError, MetricsError) as error:
+    except (
+        StoreTooNewError,
+        StoreUnreachableError,
+        ArtefactsUrlError,
+        MetricsError,
+    ) as error:
         fail(str(error), BAD_INPUT)
     except ClusterError as error:
         fail(str(error), UNREACHABLE)

@@ -92,8 +92,15 @@ class Settings(BaseSettings):
     store: str = ""
     """URL of a PostgreSQL database that several servers may share; empty for SQLite in `home`.
 
-    Servers that share a database share `home` as well, for batteries and recordings.
+    Servers that share a database share `home` as well, or else `artefacts`.
     """
+    artefacts: str = ""
+    """URL for batteries, recordings and draws, as fsspec knows them, for example s3://BUCKET/NAME.
+
+    Empty for `home`.
+    """
+    cache_bytes: int = Field(default=2 * 1024**3, ge=0)
+    """Most bytes of copies in `home` of recordings and draws that are at that URL."""
     claim_seconds: float = Field(default=15.0, ge=0.3)
     """Seconds after which another server of the same store may take over a dead one's sessions."""
     drain_seconds: float = Field(default=30.0, ge=0.0)
@@ -106,6 +113,11 @@ class Settings(BaseSettings):
     Otherwise the server relays everything.
     """
 
+    fork_workers: bool = True
+    """Whether simulators are forks of one warm process, and so share its memory (Linux).
+
+    Otherwise each is started by itself.
+    """
     worker_quiet_seconds: float = Field(default=30.0, gt=0)
     """Seconds after which a worker that neither answers nor works counts as hanging, a fault."""
     worker_cpu_seconds: float = Field(default=300.0, gt=0)

@@ -20,7 +20,7 @@ from animalcat.envs.types import EndedBy, Step
 from animalcat.protocol import PROTOCOL, version
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.model import Cause, Note, Session
-from animalcat.service.session.link import AgentLeftError, AgentLink, EpisodeOpening, Offer
+from animalcat.service.session.link import AgentLeftError, AgentLink, EpisodeOpening, Offer, T
 from animalcat.service.session.turns import FrameError, Turns
 from animalcat.v1 import gateway_pb2
 from animalcat.wire import observation_to_proto, spec_to_proto
@@ -252,11 +252,11 @@ class GrpcLink(AgentLink):
         await self._tell(gateway_pb2.EvaluateResponse(episode_end=end))
         self._shown = False
 
-    async def idle(self, until: Coroutine[Any, Any, object]) -> None:
+    async def idle(self, until: Coroutine[Any, Any, T]) -> T:
         """Wait until `until` has ended, while nothing is asked of the agent; it may leave."""
         if self._stream is not None:
             self._listen(self._stream)
-        await self._wait(until)
+        return await self._wait(until)
 
     def interrupt(self, cause: Cause) -> None:
         """End the link: the present call, or else the next, raises `AgentLeftError`."""

@@ -47,6 +47,7 @@ from animalcat.service.session.events import EventBus
 from animalcat.service.session.parts import Parts
 from animalcat.service.session.room import Room
 from animalcat.service.session.workers import Workers
+from animalcat.service.storage.artefacts import artefacts_for
 from animalcat.service.storage.base import SessionStore
 from animalcat.service.storage.listing import SessionFilter
 from animalcat.service.storage.sql import SqlStore
@@ -138,6 +139,7 @@ async def create_server(
         DirectoryInUseError: Another server uses the directory.
         PortInUseError: The server cannot listen at its address.
         StoreTooNewError: A newer version wrote the directory.
+        ArtefactsUrlError: Batteries and recordings cannot be kept where the settings say.
         ClusterError: The Ray cluster of the settings cannot be used.
     """
     check_exposure(settings.host, credentials=settings.tls)
@@ -157,7 +159,10 @@ async def create_server(
         opened.push_async_callback(fits.close)
         # Nodes of a cluster know the directory by its absolute path.
         home = settings.home if settings.engine == "local" else settings.home.absolute()
-        parts = Parts(store, home, workers, fitter or fits, EventBus(), here, claims=claims)
+        files = await asyncio.to_thread(
+            artefacts_for, home, settings.artefacts, settings.cache_bytes
+        )
+        parts = Parts(store, home, files, workers, fitter or fits, EventBus(), here, claims=claims)
         engines = Engines(parts)
         conductors = Conductors(engines)
         operations = await asyncio.to_thread(
@@ -234,7 +239,8 @@ async def _engine(settings: Settings, here: Mapping[str, str]) -> tuple[Workers,
     if settings.engine == "local":
         fits = Fitter(settings.fit_patience.outlast)
         room = Room(settings.max_workers, settings.campaign_workers)
-        return Workers(settings.allowed_builds, settings.worker_patience, room), fits
+        patience, forked = settings.worker_patience, settings.fork_workers
+        return Workers(settings.allowed_builds, patience, room, forked=forked), fits
     from animalcat.service.cluster.pools import engine
 
     return await engine(settings, settings.home.absolute(), here)
@@ -381,7 +387,7 @@ async def _add_services(
 ) -> Any:
     """Add the same servicers to each server, and return the one that tells their health."""
     requests = await asyncio.to_thread(Requests, _own_folder(settings) / "requests.jsonl")
-    library = BatteryLibrary(engines.parts.store, engines.battery_folder)
+    library = BatteryLibrary(engines.parts.store, engines.parts.files)
     sessions = Sessions(engines, library, requests, clock)
     servicers: list[tuple[Callable[[Any, grpc.aio.Server], None], Any]] = [
         (gateway_pb2_grpc.add_AgentGatewayServicer_to_server, gateway),

@@ -5,10 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from asyncio import Future
 from collections.abc import Coroutine
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from animalcat.envs.types import Step
 from animalcat.service.model import Cause, Note, Session
+
+T = TypeVar("T")
 
 
 class AgentLeftError(Exception):
@@ -131,8 +133,8 @@ class AgentLink(ABC):
         """
 
     @abstractmethod
-    async def idle(self, until: Coroutine[Any, Any, object]) -> None:
-        """Wait until `until` has ended, while nothing is asked of the agent."""
+    async def idle(self, until: Coroutine[Any, Any, T]) -> T:
+        """Wait until `until` has ended, while nothing is asked of the agent; returns its result."""
 
     @abstractmethod
     def interrupt(self, cause: Cause) -> None:

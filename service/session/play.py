@@ -200,8 +200,8 @@ async def _play(
     arena_yaml: str,
     seed: int,
 ) -> None:
-    await link.idle(worker.open())  # where it was lost or gave way, it may have to wait for room
-    step = await worker.load(arena_yaml, seed)
+    # Where the worker was lost or gave way, this may have to wait for room.
+    step = await link.idle(worker.load(arena_yaml, seed))
     played.last = step
     recorder.step(step, None)
     place = worker.place_for(link.direct_place)
@@ -298,6 +298,11 @@ async def _relay(
                 return
 
 
+def recording_key(session: str, number: int, attempt: int) -> str:
+    """Return the path of an attempt's recording within a data directory."""
+    return f"{RECORDINGS}/{session}/{number}-{attempt}.mcap"
+
+
 def recording_path(data: Path, session: str, number: int, attempt: int) -> Path:
     """Return the path of an attempt's recording in a data directory."""
-    return data / RECORDINGS / session / f"{number}-{attempt}.mcap"
+    return data / recording_key(session, number, attempt)

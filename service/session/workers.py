@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from animalcat.envs.backends import AUTOMATIC, unity_build
 from animalcat.envs.patience import Patience
+from animalcat.envs.starting import Fork, Spawn
 from animalcat.envs.types import ObservationSpec, Step
 from animalcat.envs.worker_client import Worker, WorkerClient, WorkerFault
 from animalcat.service.errors import Code, ServiceError
@@ -68,19 +69,26 @@ class Workers:
     def __init__(
         self,
         allowed_builds: Sequence[Path] = (),
-        patience: Patience | None = None,
+        patience: Patience = Patience(),
         room: Room | None = None,
+        *,
+        forked: bool = True,
     ) -> None:
         """Create the pool without starting any worker.
 
         Args:
             allowed_builds: Paths of the Unity builds that sessions may name.
-            patience: Time limits for workers; None for the default of `WorkerClient`.
+            patience: Time limits for workers.
             room: How many there may be; None for no limit.
+            forked: Whether simulators share memory as forks of one process, where the system can
+                do that.
         """
         self.room = room or Room()
         self._allowed_builds = tuple(allowed_builds)
         self._patience = patience
+        self._spawn = Spawn(COMMAND)
+        forks = forked and Fork.works_here()
+        self._starter = Fork(COMMAND, patience) if forks else self._spawn
         self._idle: list[Worker] = []
         self._lent: list[Lent] = []
         self._groups: dict[str, str] = {}
@@ -131,7 +139,8 @@ class Workers:
 
     def make(self, backend: str, spec: ObservationSpec) -> Worker:
         """Describe a worker; nothing is started."""
-        return WorkerClient(backend, spec, command=COMMAND, patience=self._patience)
+        starter = self._starter if backend == "sim" else self._spawn
+        return WorkerClient(backend, spec, starter=starter, patience=self._patience)
 
     def machine(self, worker: Worker) -> str:
         """Name or address of the machine on which a worker is."""
@@ -258,8 +267,9 @@ class Workers:
         await self._end_idle(KEPT)
 
     async def close(self) -> None:
-        """End all idle workers."""
+        """End all idle workers, and what helps to start others."""
         await self._end_idle(0)
+        await self._starter.close()
 
     async def _end_idle(self, kept: int) -> None:
         end = len(self._idle) - kept
