@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
+import signal
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import grpc
 import numpy as np
-import psutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from animalcat import names
+from animalcat.benchmarks.kill import workers_of
 from animalcat.client.async_client import aconnect
 from animalcat.client.direct import DirectPlay
 from animalcat.client.remote_env import RemoteEnv
@@ -527,16 +529,12 @@ async def test_a_session_that_ended_meanwhile_is_told(service: Service) -> None:
 
 async def test_a_worker_that_dies_meanwhile_is_a_fault(tmp_path: Path, fitter: Fitter) -> None:
     """The agent comes back, hears of it, and is given the same arena again."""
-    before = {child.pid for child in psutil.Process().children()}
+    before = set(workers_of(os.getpid()))
     async with serving(tmp_path, fitter, direct=False) as service:
         session = await service.create(1)
         async with left(service, session) as (lease, last):
-            for child in psutil.Process().children():
-                with suppress(psutil.Error):  # it may have ended meanwhile
-                    if child.pid not in before and "animalcat.service.session.direct" in (
-                        child.cmdline()
-                    ):
-                        child.kill()
+            (worker,) = set(workers_of(os.getpid())) - before
+            os.kill(worker, signal.SIGKILL)
             async with stream_of(service, session, lease=lease, seen=last.number) as stream:
                 await stream.receive("welcome")
                 assert (await stream.call.read()) == last
@@ -548,6 +546,7 @@ async def test_a_worker_that_dies_meanwhile_is_a_fault(tmp_path: Path, fitter: F
         assert (first.outcome, first.steps) == (types_pb2.OUTCOME_FAULT, 2)
 
 
+@pytest.mark.timeout(1200)  # the first session's fit is compiled anew
 def test_breaks_at_any_steps_leave_no_trace(tmp_path: Path) -> None:
     """Any kinds of breaks, several at a step too: what is stored is what was decided."""
     numbers = itertools.count()
@@ -580,7 +579,7 @@ def test_breaks_at_any_steps_leave_no_trace(tmp_path: Path) -> None:
         @settings(max_examples=10, deadline=None, derandomize=True)
         @given(breaks=kinds)
         def try_all(breaks: list[list[Way]]) -> None:
-            runner.run(asyncio.wait_for(plays(service, breaks), 60))
+            runner.run(asyncio.wait_for(plays(service, breaks), 600))
 
         try:
             try_all()
