@@ -149,6 +149,7 @@ class Stage:
                 target_sd=0.0,
                 futility=0.0,
                 seed=SEED,
+                lease_seconds=1.0,  # an agent whose server was killed waits no longer for it
                 certify=False,
             )
             return made.id

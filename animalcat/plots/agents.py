@@ -14,7 +14,7 @@ from animalcat.layouts.checking.scores import bootstrap
 from animalcat.layouts.checking.scores import brier as brier_score
 from animalcat.layouts.explaining.wording import Scale, plain_scale
 from animalcat.layouts.model.units import plain_unit
-from animalcat.plots.readings import Reading, read_axis
+from animalcat.plots.readings import Reading, read_axis, reading_of
 from animalcat.plots.style import (
     DARK,
     INK,
@@ -40,7 +40,9 @@ _SHORT: Final = 14
 
 
 def comparison(
-    profiles: Mapping[str, Mapping[str, Any]], posteriors: Sequence[Posterior] = ()
+    profiles: Mapping[str, Mapping[str, Any]],
+    posteriors: Sequence[Posterior] = (),
+    scales: Mapping[str, Scale] | None = None,
 ) -> Figure:
     """Draw the agents' intervals node by node, and how probable each rank is.
 
@@ -48,6 +50,7 @@ def comparison(
         profiles: Profile by agent, as JSON, all of one layout.
         posteriors: Their draws, in the same order. Without them each node is taken by its mean and
             deviation, since profiles hold no draws.
+        scales: How nodes are read, by name; of others the unit alone is said.
 
     Raises:
         ValueError: There are not two agents, or their layouts differ.
@@ -59,15 +62,16 @@ def comparison(
     figure = new_figure(7.6, 0.7 + high * len(nodes))
     for k, (node, known) in enumerate(nodes.items()):
         axes: Any = figure.add_subplot(len(nodes), 2, 2 * k + 1)
-        factor, unit = plain_unit(str(known.get("unit") or ""))
+        reading = reading_of(node, known, scales)
         for row, (name, colour, marker) in enumerate(agent_styles(names)):
             one = profiles[name]["nodes"][node]
-            low, top = (factor * end for end in one["hdi"])
-            axes.plot([low, top], [-row] * 2, color=colour, lw=3, solid_capstyle="butt")
-            axes.plot([factor * one["mean"]], [-row], marker, color=PAPER, mec=colour, mew=1.8)
+            axes.plot(one["hdi"], [-row] * 2, color=colour, lw=3, solid_capstyle="butt")
+            axes.plot([one["mean"]], [-row], marker, color=PAPER, mec=colour, mew=1.8)
+        read_axis(axes.xaxis, reading, axes.get_xlim())
         axes.set(yticks=[-row for row in range(len(names))], ylim=(-len(names) + 0.4, 0.6))
         axes.set_yticklabels([plain(name) for name in names], fontsize=8)
-        axes.set_title(plain(with_unit(node, unit)), fontsize=9, loc="left", color=INK)
+        title = with_unit(node, reading.scale.unit)
+        axes.set_title(plain(title), fontsize=9, loc="left", color=INK)
         tidy(axes)
         bars: Any = figure.add_subplot(len(nodes), 2, 2 * k + 2)
         ranks = {rank.name: rank for rank in ranking(posteriors, node)}

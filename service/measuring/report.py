@@ -25,6 +25,7 @@ from animalcat.service.measuring.coverage import covered_features
 from animalcat.service.measuring.gate import through_gate
 from animalcat.service.measuring.generation import played_instance
 from animalcat.service.measuring.measurement import CERTIFICATE_DELAY, Measurement
+from animalcat.service.measuring.voids import voids_by_demand, voids_to_dict
 from animalcat.service.model import (
     CapabilityStatus,
     Decision,
@@ -118,6 +119,7 @@ def exported_profile(
     about["coverage"] = measurement.coverage.to_dict()
     about.update(_calibration(measurement))
     about["paradigms"] = paradigm_counts(measurement, attempts)
+    about["voids_by_demand"] = _voids(measurement, attempts)
     about["certificates"] = [
         {"n": n, "counted_at": n + CERTIFICATE_DELAY, **certificate.result}
         for n, certificate in sorted(certificates.items())
@@ -165,6 +167,7 @@ def live_profile(
     about["coverage"] = measurement.coverage.to_dict()
     about.update(_calibration(measurement))
     about["paradigms"] = paradigm_counts(measurement, attempts)
+    about["voids_by_demand"] = _voids(measurement, attempts)
     profile = Profile.of_live(measurement.learner.posterior, status, about)
     profile, made = verdict_of(
         measurement.learner, profile, irrelevant=irrelevant(measurement.learner)
@@ -172,6 +175,11 @@ def live_profile(
     rate = measurement.learner.battery_rate.to_dict()
     content = {**profile.to_dict(), "verdict": made.to_dict(), "battery_rate": rate}
     return Report(content, measurement.exported(profile))
+
+
+def _voids(measurement: Measurement, attempts: Sequence[Episode]) -> dict[str, Any]:
+    layout, covered = measurement.learner.layout, measurement.coverage.features
+    return voids_to_dict(voids_by_demand(layout, covered, attempts))
 
 
 def _calibration(measurement: Measurement) -> dict[str, Any]:

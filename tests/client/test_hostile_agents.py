@@ -45,7 +45,7 @@ def cheat(
         monkeypatch.setenv("HOSTILE_HOME", str(server.home))
         monkeypatch.setenv("HOSTILE_PORT", server.address.rpartition(":")[2])
         monkeypatch.setenv("HOSTILE_OTHER", other.id)
-        session = make_session(agent=name, **fields)
+        session = make_session(agent=name, **{"lease_seconds": 1.0, **fields})
         output = ""
         for _ in range(times):
             process = AgentProcess(client, session, f"{AGENTS}:{name}")

@@ -20,7 +20,13 @@ from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.layouts.explaining.kinds import KINDS
 from animalcat.layouts.explaining.session import verdict_of
 from animalcat.layouts.explaining.verdict import Verdict
-from animalcat.layouts.explaining.wording import Scale, figure, scale_of, words_of
+from animalcat.layouts.explaining.wording import (
+    Scale,
+    figure,
+    plain_scale,
+    scale_of,
+    words_of,
+)
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances
@@ -211,3 +217,19 @@ def test_kinds_of_known_agents_are_found() -> None:
     again, other = drawn_agents(5, 12), drawn_agents(6, 12)
     assert [one.about for one in again] == [one.about for one in drawn_agents(5, 12)]
     assert [one.about for one in again] != [one.about for one in other]
+
+
+def test_a_table_says_estimates_and_differences_in_metres() -> None:
+    layout = load_layout("aaio", "scaled")
+    far, small = scale_of(layout, 0), scale_of(layout, 1)
+    assert far.brief(2.1, 1.7, 2.5).estimate == "21 m"
+    assert far.brief(2.1, 1.7, 2.5).interval == "17 to 25 m"
+    near, further = np.full(400, 1.0), np.linspace(2.0, 3.0, 400)
+    told = far.difference(near, further)
+    assert told.estimate == "\u221215 m"
+    assert told.interval.startswith("\u2212")
+    assert far.difference(further, near).estimate == "+15 m"
+    # Whoever has more of it sees smaller goals.
+    assert not small.rising
+    assert small.difference(np.full(400, 1.5), np.linspace(0.2, 0.4, 400)).estimate[0] == "\u2212"
+    assert plain_scale("10 m").brief(0.21, 0.17, 0.25).estimate == "2.1 m"

@@ -278,6 +278,10 @@ async def test_reanalysis_tells_success_on_the_battery_where_the_layout_is_wrong
     assert whole["success"]["value"] == pytest.approx(0.5, abs=0.15)
     assert 0.0 < found["brier"] < 1.0
     assert sum(b["draws"] for b in found["calibration"]) <= 20
+    rate = (await profile_of(service, session.name))["battery_rate"]
+    assert (rate["instances"], rate["played"]) == (32, 20)
+    assert rate["low"] <= 0.5 <= rate["high"] < rate["low"] + 12 / 32
+    assert rate["text"].startswith("Success rate of the whole battery: .")
 
 
 async def test_a_session_that_has_enough_ends_without_its_agent(

@@ -16,6 +16,7 @@ import pytest
 from animalcat.arena_configs.origin import Origin
 from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
+from animalcat.layouts.adaptive.battery_rate import Wager
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import Allocation, Policy, StoppingRule
 from animalcat.service.batteries.instance import Instance
@@ -74,7 +75,7 @@ def text(**changes: Any) -> str:
         (text(certify="yes"), "certify: "),
         (text(seed=-1), "seed: "),
         (text(battery="../b"), "'../b'"),
-        (text(version=5), "version: it is 5, but this animalcat knows versions up to 4; update"),
+        (text(version=6), "version: it is 6, but this animalcat knows versions up to 5; update"),
         (text(version="two"), "version: 'two'"),
         ("[]", "not a record"),
         ("7", "not a record"),
@@ -112,8 +113,14 @@ def test_a_decision_without_a_version_is_read_with_the_arena_that_was_made_for_i
         del old["made"]["instance"][later]
     assert records.read_decision(json.dumps(old)) == decision
     instance = replace(instance, missing={"a": "b"}, places=(MarkedPlace(True, 1.0, 2.0, 0.5),))
+    wager = Wager(2, (-0.25, 0.5), (0.125, -50.0))
     whole = replace(decision, made=Made("offer", instance, "arena"), peers=Peers(3, 0.1, 0.2, True))
-    assert records.read_decision(json.dumps(records.write_decision(whole))) == whole
+    whole = replace(whole, wager=wager)
+    stored = records.write_decision(whole)
+    assert records.read_decision(json.dumps(stored)) == whole
+    del stored["wager"]
+    stored["version"] = 3
+    assert records.read_decision(json.dumps(stored)) == replace(whole, wager=None)
 
 
 def damage(data: Path, table: str, column: str, value: str, where: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -52,12 +53,11 @@ def _draw(kind: str, results: Sequence[Results], demands: Sequence[str]) -> Any:
     names = agent_names(results)
     profiles = {name: one.profile for name, one in zip(names, results, strict=True)}
     tables = {name: one.table for name, one in zip(names, results, strict=True)}
+    scales = {one.name: one.scale for one in readings(results[0].fitted.layout)}
     if kind == "comparison":
-        return plots.comparison(
-            profiles, [Posterior.of_fit(n, r.fitted) for n, r in zip(names, results, strict=True)]
-        )
+        found = [Posterior.of_fit(n, r.fitted) for n, r in zip(names, results, strict=True)]
+        return plots.comparison(profiles, found, scales)
     if kind in ("population", "heat"):
-        scales = {one.name: one.scale for one in readings(results[0].fitted.layout)}
         return getattr(plots, kind)(profiles, scales=scales)
     if kind in ("brier", "generality", "categories", "radar"):
         return getattr(plots, kind)(tables)
@@ -66,7 +66,7 @@ def _draw(kind: str, results: Sequence[Results], demands: Sequence[str]) -> Any:
     (one,) = results
     match kind:
         case "forest":
-            return plots.forest(one.profile)
+            return plots.forest(one.profile, scales)
         case "grid":
             return plots.grid(one.fitted, demands, one.profile)
         case "reliability":
@@ -115,6 +115,8 @@ def _read(name: str, content: bytes) -> Results:
         return read_results(content)
     except ValueError as error:
         fail(f"{name}: {error}")
+    except OSError as error:  # it is opened as a copy in the folder for temporary files
+        fail(f"{name}: cannot be opened in {tempfile.gettempdir()}: {error.strerror}")
 
 
 def agent_names(results: Sequence[Results]) -> list[str]:
