@@ -18,7 +18,7 @@ help:
 	@echo "make demo    set up and run the main job end to end"
 	@echo "make test    set up and run the tests, but for the slow ones"
 	@echo "make test-slow   the tests that take long, which .ci/run runs too"
-	@echo "make test-cluster   the tests that start a Ray cluster of several nodes"
+	@echo "make test-cluster   the tests that start a Ray cluster of several nodes, which .ci/run runs too"
 	@echo "make unity-clients   set up old and new animalai clients, which the tests then play with"
 	@echo "make sb3-env   set up Stable-Baselines3 with PyTorch for CPUs, which the tests then train"
 	@echo "make viewers-env   set up Rerun, inspect_ai and moviepy, with which the tests then read what we write"

@@ -55,6 +55,17 @@ def from_rpc(error: grpc.aio.AioRpcError, address: str) -> AnimalcatError:
     return AnimalcatError(sentence, status.name)
 
 
+def is_broken(error: grpc.aio.AioRpcError) -> bool:
+    """Whether a call failed because its connection did, and not because the server says so."""
+    told = dict(error.trailing_metadata() or ())
+    return error.code() in _BROKEN and CODE_METADATA not in told
+
+
+def may_try_again(error: grpc.aio.AioRpcError) -> bool:
+    """Whether the server said when to come again."""
+    return RETRY_METADATA in dict(error.trailing_metadata() or ())
+
+
 def _seconds(text: str | bytes | None) -> float | None:
     try:
         return None if text is None else float(text)

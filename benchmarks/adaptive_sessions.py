@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice
@@ -25,6 +24,7 @@ from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Bernoulli, Layout
 from animalcat.layouts.simulation.simulate import LayoutAgent
+from animalcat.processes import process_pool
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -342,8 +342,7 @@ def run_tasks(
     made: list[Future[Played]] = []
     open_ones: set[Future[Played]] = set()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # two processes share two cores
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(WORKERS, context, _begin, (dict(worlds),)) as pool:
+    with process_pool(WORKERS, _begin, dict(worlds)) as pool:
         while True:
             if time.monotonic() < end:
                 for task in islice(todo, 2 * WORKERS - len(open_ones)):

@@ -16,7 +16,7 @@ from typing import Any, Final
 import grpc
 
 from animalcat.benchmarks.echo import METHOD
-from animalcat.client.evaluation import EvaluationStream
+from animalcat.client.stream import EvaluationStream
 
 SECONDS: Final = 4.0
 """How long the crowd is measured."""

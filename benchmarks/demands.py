@@ -13,8 +13,6 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -25,6 +23,7 @@ from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.placement import place
 from animalcat.benchmarks import fidelity
+from animalcat.processes import process_pool
 
 SEED: Final = 0
 FOLDER: Final = "o-piaagets"
@@ -253,7 +252,7 @@ def run(quick: bool = False) -> list[Mapping[str, Any]]:
         return [{"name": "measured demands", "note": "no data: set ANIMALCAT_DATA"}]
     rows = dict(list(table(data_dir / FOLDER).items())[:: 50 if quick else 1])
     paths = [path for path, row in rows.items() if any(c.told(row) is not None for c in CLAIMS)]
-    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+    with process_pool() as pool:
         found = dict(zip(paths, pool.map(measure, paths, chunksize=8), strict=True))
     return list(_lines([(claim, compare(claim, rows, found)) for claim in CLAIMS]))
 

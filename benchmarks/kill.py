@@ -20,6 +20,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Generator, Sequence
+from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -28,9 +29,11 @@ import animalcat
 from animalcat.benchmarks import kill_points, postgres
 from animalcat.benchmarks.kill_inside import EPISODES
 from animalcat.benchmarks.kill_points import Point, Target
+from animalcat.envs.worker import COMM
 from animalcat.errors import AnimalcatError
 from animalcat.names import session_name
 from animalcat.service.session.intact import look
+from animalcat.service.storage.artefacts import Artefacts
 from animalcat.service.storage.sql import SqlStore
 
 POINTS: Final = 320
@@ -44,8 +47,9 @@ STOPPED_SECONDS: Final = 0.2
 """How long a process that is stopped stays so."""
 STUCK_SECONDS: Final = 300.0
 """A session that is told of no episode for so long has come to a standstill."""
+END_SECONDS: Final = 60.0
+"""How long a process that was told to end may take for it."""
 NAME: Final = "striker"
-WORKER: Final = b"animalcat.service.session.direct"
 ARENA: Final = """!ArenaConfig
 arenas:
   0: !Arena
@@ -99,17 +103,15 @@ class Stage:
     def play(self) -> list[str]:
         """Play the session whatever happens, and return what is wrong with it."""
         session = self._session = self._created()
-        with self._gate():
+        with self._gate(), self._ending_all():
             end = time.monotonic() + STUCK_SECONDS
             seen = 0
             while not self._over(session):
                 if self._told.exists() and (told := self._told.stat().st_size) > seen:
                     seen, end = told, time.monotonic() + STUCK_SECONDS
                 if time.monotonic() > end:
-                    self._end_all()
                     return [f"the session came to a standstill; struck so far: {self.struck}"]
                 time.sleep(0.005)
-            self._end_all()
         return self._differences()
 
     def counted(self) -> list[Any]:
@@ -147,6 +149,7 @@ class Stage:
                 target_sd=0.0,
                 futility=0.0,
                 seed=SEED,
+                lease_seconds=1.0,  # an agent whose server was killed waits no longer for it
                 certify=False,
             )
             return made.id
@@ -160,7 +163,7 @@ class Stage:
                 yield client
         finally:
             server.send_signal(signal.SIGINT)
-            server.communicate()
+            finish(server)
 
     def _serve(self) -> list[str]:
         return ["serve", "--port", "0", "--json", "--data", str(self.data)]
@@ -258,50 +261,57 @@ class Stage:
             due = [p for p in self._points if p.meets(**question)]
             for point in due:
                 self._points.remove(point)
-                self.struck.append(point)
-        for point in due:
-            self._strike(point)
+        met = [point for point in due if self._strike(point)]
+        with self._lock:
+            self.struck += met
         return "go"
 
-    def _strike(self, point: Point) -> None:
+    def _strike(self, point: Point) -> bool:
+        """Strike, and return whether that met anybody."""
         if point.target == "database":
-            self._strike_database(point)
-            return
+            return self._strike_database(point)
         with self._lock:
             server = self._processes.get("server")
             struck = self._processes.get(point.target)
         pids = [struck.pid] if struck is not None else []
         if point.target == "worker" and server is not None:
-            pids = _workers(server.pid)
-        _send(pids, signal.SIGKILL if point.blow == "kill" else signal.SIGSTOP)
+            pids = workers_of(server.pid)
+        met = _send(pids, signal.SIGKILL if point.blow == "kill" else signal.SIGSTOP)
         if point.blow == "stop":
             threading.Timer(STOPPED_SECONDS, _send, [pids, signal.SIGCONT]).start()
         elif struck is not None:
             struck.wait()
+        return met
 
-    def _strike_database(self, point: Point) -> None:
+    def _strike_database(self, point: Point) -> bool:
         if self.database is None:
             # SQLite has no process: another one holds its lock.
-            taken = threading.Event()
+            taken = Future[bool]()
             threading.Thread(target=_hold, args=[self.data / "animalcat.sqlite", taken]).start()
-            taken.wait(STUCK_SECONDS)
-        elif point.blow == "kill":
+            return taken.result(STUCK_SECONDS)
+        if point.blow == "kill":
             self.database.stop()
             self.database.start()
         else:
             self.database.signal(signal.SIGSTOP)
             threading.Timer(STOPPED_SECONDS, self.database.signal, [signal.SIGCONT]).start()
+        return True
 
-    def _end_all(self) -> None:
-        for name, process in sorted(self._processes.items()):  # the agent first
-            if process.poll() is None:
-                process.send_signal(signal.SIGKILL if name == "agent" else signal.SIGINT)
-            process.communicate()
+    @contextmanager
+    def _ending_all(self) -> Generator[None]:
+        """End all processes after the block, whatever happened in it."""
+        try:
+            yield
+        finally:
+            for name, process in sorted(self._processes.items()):  # the agent first
+                if process.poll() is None:
+                    process.send_signal(signal.SIGKILL if name == "agent" else signal.SIGINT)
+                finish(process)
 
     def _differences(self) -> list[str]:
         """Look at what is stored beside what the agent was told; the digests too."""
         with self._store() as store:
-            found = list(look(store, self.data, self._session).problems)
+            found = list(look(store, Artefacts(self.data), self._session).problems)
             episodes = [one for one in store.episodes(self._session) if one.counts]
         times = Counter(one.number for one in episodes)
         found += [f"episode {number} counts {n} times" for number, n in times.items() if n > 1]
@@ -388,7 +398,7 @@ def _rows(
             "value": len(problems),
             "target": 0,
             "met": not problems and not missed,
-            "note": "; ".join(problems) or (f"{missed} moments did not come" if missed else ""),
+            "note": "; ".join(problems) or (f"{missed} blows met nobody" if missed else ""),
         }
     )
     return rows
@@ -402,30 +412,49 @@ def _address(server: subprocess.Popen[bytes]) -> str:
     return str(json.loads(line)["address"])
 
 
-def _send(pids: Sequence[int], number: signal.Signals) -> None:
+def finish(process: subprocess.Popen[bytes]) -> None:
+    """Wait for the end of a process that was told to end, and kill it where it does not."""
+    try:
+        process.communicate(timeout=END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+
+
+def _send(pids: Sequence[int], number: signal.Signals) -> bool:
+    """Send a signal, and return whether there was anybody to get it."""
+    met = False
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, number)
+            met = True
+    return met
 
 
-def _workers(server: int) -> list[int]:
-    """Processes of a server that simulate."""
-    children: list[str] = []
-    for task in Path(f"/proc/{server}/task").iterdir():
-        with suppress(OSError):  # a thread that has ended meanwhile
-            children += (task / "children").read_text().split()
-    commands = {int(child): Path(f"/proc/{child}/cmdline") for child in children}
-    return [child for child, path in commands.items() if WORKER in path.read_bytes()]
+def workers_of(server: int) -> list[int]:
+    """Processes of a server that simulate; its fork server has started most of them."""
+    found: list[int] = []
+    waiting = [server]
+    while waiting:
+        process = Path(f"/proc/{waiting.pop()}")
+        with suppress(OSError):  # it has ended meanwhile
+            if (process / "comm").read_text().strip() == COMM:
+                found.append(int(process.name))
+            for task in (process / "task").iterdir():
+                waiting += map(int, (task / "children").read_text().split())
+    return found
 
 
-def _hold(file: Path, taken: threading.Event) -> None:
-    """Hold the lock of an SQLite database for a while."""
+def _hold(file: Path, taken: Future[bool]) -> None:
+    """Hold the lock of an SQLite database for a while; say whether it was got."""
     db = sqlite3.connect(file, isolation_level=None, timeout=10.0)
     try:
         db.execute("BEGIN IMMEDIATE")
-        taken.set()
+        taken.set_result(True)
         time.sleep(STOPPED_SECONDS)
         db.execute("ROLLBACK")
+    except sqlite3.OperationalError:
+        if not taken.done():
+            taken.set_result(False)
     finally:
-        taken.set()
         db.close()

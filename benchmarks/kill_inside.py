@@ -22,7 +22,7 @@ import numpy as np
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
-from animalcat.client.evaluation import EvaluationStream
+from animalcat.client.stream import EvaluationStream
 from animalcat.envs.agents.base import Agent, EpisodeInfo
 from animalcat.envs.types import Observation
 from animalcat.errors import AnimalcatError

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
 from math import isfinite
@@ -28,6 +26,7 @@ from animalcat.layouts.explaining.session import verdict_of
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.simulation.simulate import prior_agents
+from animalcat.processes import process_pool
 from animalcat.service.batteries.battery import Battery, load
 from animalcat.service.measuring.measurement import Measurement
 from animalcat.service.measuring.report import irrelevant
@@ -252,8 +251,7 @@ def run_groups(
         For each group what was found in its first sessions.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the processes share the cores
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, context, _begin, place) as pool:
+    with process_pool(workers, _begin, *place) as pool:
         made = [pool.submit(sessions, group, end) for group in groups]
         for one in made:
             one.add_done_callback(lambda _: done())

@@ -11,20 +11,23 @@ import sys
 import tempfile
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 
 import grpc
 
 from animalcat.benchmarks import crowd
+from animalcat.benchmarks.kill import finish
 from animalcat.benchmarks.service import new_session
-from animalcat.client.evaluation import EvaluationStream
+from animalcat.client.stream import EvaluationStream
 
 THINK_SECONDS: Final = 0.05
 """How long an agent thinks of each decision."""
 NUMBERS: Final = (1, 2, 4, 8, 16)
 FEW: Final = (1, 2)
 SECONDS: Final = 10.0
+BEGIN_SECONDS: Final = 600.0
+"""How long an agent that has begun may wait until all others have."""
 LEAST: Final = 0.8
 """Least efficiency: share of the rate that as many agents would have if each were alone."""
 MOST: Final = 1.2
@@ -33,23 +36,25 @@ ENGINES: Final = ("local", "ray")
 
 
 def run(quick: bool) -> list[dict[str, Any]]:
-    """Measure both engines, one after the other, with the same agents."""
+    """Measure both engines in turn, with the same agents."""
     numbers, seconds = (FEW, 1.0) if quick else (NUMBERS, SECONDS)
     rows: list[dict[str, Any]] = []
+    alone: dict[str, float] = {}
     steps: dict[str, float] = {}
-    for engine in ENGINES:
-        with _server(engine) as address:
-            alone = 0.0
-            for number in numbers:
+    with ExitStack() as stack:
+        servers = {engine: stack.enter_context(_server(engine)) for engine in ENGINES}
+        # In turn, since what else the machine does changes with time.
+        for number in numbers:
+            for engine, address in servers.items():
                 rate, step = asyncio.run(_measured(address, number, seconds))
                 if number == numbers[0]:
-                    alone, steps[engine] = rate, step
-                efficiency = rate / (number * alone)
+                    alone[engine], steps[engine] = rate, step
+                efficiency = rate / (number * alone[engine])
                 row = {
                     "name": f"{engine}: {number} agents that think {THINK_SECONDS * 1e3:g} ms",
                     "median": rate,
                     "unit": "steps/s",
-                    "baseline": number * alone,
+                    "baseline": number * alone[engine],
                     "ratio": efficiency,
                 }
                 if number == numbers[-1]:
@@ -74,7 +79,9 @@ async def _measured(address: str, number: int, seconds: float) -> tuple[float, f
     """Steps a second of so many agents, and the median seconds of a step besides thinking."""
     async with grpc.aio.insecure_channel(address) as channel:
         names = [f"thinks {number} {k}" for k in range(number)]
-        sessions = [await new_session(channel, "rays", name) for name in names]
+        sessions = [
+            await new_session(channel, "rays", name, timeout=BEGIN_SECONDS) for name in names
+        ]
         streams = [EvaluationStream(channel, name) for name in names]
         trips = await asyncio.gather(
             *(crowd.playing(*one) for one in zip(streams, sessions, names, strict=True))
@@ -116,5 +123,4 @@ def _server(engine: str) -> Generator[str]:
             yield str(json.loads(line)["address"])
         finally:
             process.send_signal(signal.SIGINT)
-            process.wait(60)
-            process.stdout.close()
+            finish(process)

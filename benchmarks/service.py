@@ -18,7 +18,7 @@ import grpc
 from animalcat.arena_configs.loader import load_text
 from animalcat.benchmarks import crowd
 from animalcat.benchmarks.echo import METHOD
-from animalcat.client.evaluation import EvaluationStream
+from animalcat.client.stream import EvaluationStream
 from animalcat.envs.backends import make_environment
 from animalcat.protocol import PROTOCOL
 from animalcat.service.host.private import server_for
@@ -164,20 +164,20 @@ async def _measure_direct(address: str, name: str, chunks: int) -> dict[str, Any
 
 def _measure_crowd(address: str, name: str, quick: bool) -> dict[str, Any]:
     """Several agents at once beside as many clients of as many bare echoes."""
-    members = [f"crowd {name} {k}" for k in range(2 if quick else CROWD)]
-    sessions = asyncio.run(_sessions(address, name, members))
-    agents = [
-        ("agent", address, session, member)
-        for session, member in zip(sessions, members, strict=True)
-    ]
+    count, seconds = (2, 0.5) if quick else (CROWD, crowd.SECONDS)
+    members = [f"crowd {name} {k}" for k in range(count)]
     with ExitStack() as stack:
         ports = [stack.enter_context(_echo_server(_size(name))) for _ in members]
         echoes = [("echo", f"127.0.0.1:{port}") for port in ports]
-        seconds = 0.5 if quick else crowd.SECONDS
-        pairs = [
-            (crowd.together(agents, seconds), crowd.together(echoes, seconds))
-            for _ in range(1 if quick else 3)
-        ]
+        pairs: list[tuple[float, float]] = []
+        for _ in range(1 if quick else 3):
+            # A member is killed in mid-episode, and so are its sessions' attempts used up.
+            sessions = asyncio.run(_sessions(address, name, members))
+            agents = [
+                ("agent", address, session, member)
+                for session, member in zip(sessions, members, strict=True)
+            ]
+            pairs.append((crowd.together(agents, seconds), crowd.together(echoes, seconds)))
     rate, baseline = (statistics.median(column) for column in zip(*pairs, strict=True))
     return {
         "name": f"{len(members)} agents at once with {name}, beside as many bare echoes",
@@ -225,9 +225,17 @@ async def _open(
 
 
 async def new_session(
-    channel: grpc.aio.Channel, name: str, agent: str, arena: bytes = ARENA
+    channel: grpc.aio.Channel, name: str, agent: str, arena: bytes = ARENA, timeout: float = 60.0
 ) -> str:
-    """A session of one episode, and its battery."""
+    """A session of one episode, and its battery.
+
+    Args:
+        channel: To the server.
+        name: Which observations.
+        agent: Name of its agent.
+        arena: Of the episode.
+        timeout: Seconds that the agent may take for an action.
+    """
     batteries: Any = sessions_pb2_grpc.BatteriesStub(channel)
     header = sessions_pb2.BatteryHeader(name="bench")
     file = sessions_pb2.ArenaFile(path="navigation-1.yaml", content=arena)
@@ -250,6 +258,7 @@ async def new_session(
         layout="one-capability",
         stop=sessions_pb2.StoppingRule(max_episodes=1),
         observation_spec=SPECS[name],
+        action_timeout_seconds=timeout,
     )
     request = sessions_pb2.CreateSessionRequest(spec=spec)
     return (await sessions.CreateSession(request)).session.name

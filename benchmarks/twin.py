@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -23,6 +21,7 @@ from rich.progress import Progress
 from animalcat.benchmarks import camera, fidelity, movement, outcomes
 from animalcat.benchmarks.outcomes import Episode, Pair
 from animalcat.cli.shared.output import progress_console
+from animalcat.processes import process_pool
 
 EXACT: Final = 2e-5
 CLOSE: Final = 1e-3
@@ -191,7 +190,7 @@ def _spread(words: str, task: Callable[[_Task], _Result], tasks: Iterable[_Task]
     results: list[_Result] = []
     with (
         Progress(console=progress_console(), transient=True) as progress,
-        ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool,
+        process_pool(workers) as pool,
     ):
         bar = progress.add_task(words, total=len(given))
         for result in pool.map(task, given, chunksize=4):

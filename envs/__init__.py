@@ -4,6 +4,7 @@
 conformance suite. `state` says what privileged agents are shown besides. `backends` makes an
 environment by name: `sim` is the embedded simulator, and `unity` drives a real Unity build.
 `worker` holds an environment in a process of its own, which `worker_client` drives by `messages`;
+`starting` starts it, alone or by `forks`, a process that does its `warming` only once;
 `patience` decides when such a process is given up, `pulse` shows that it works, and `bare` says
 which environment variables it gets.
 `replay` and `snapshot` play episodes again, and `measure` measures what only playing an arena

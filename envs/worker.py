@@ -15,17 +15,21 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, Protocol
 
 from animalcat.arena_configs.loader import load_text
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.sequence import merged
+from animalcat.envs.forks import rename, serve_forks
 from animalcat.envs.messages import HEADER, MessageKind, pack_steps, spec_from_json
 from animalcat.envs.pulse import Pulse
 from animalcat.envs.types import Environment, ObservationSpec, Phase, Step
 
 GRACE_SECONDS: Final = 3.0
 """How long closing the environment may take when the parent is gone."""
+COMM: Final = "animalcat-sim"
+"""What the system calls a worker, for example in `ps -o comm`."""
 _SPIN_SECONDS: Final = 0.0005
 """How long to poll for the next request before sleeping."""
 
@@ -93,24 +97,36 @@ def serve(
 def run(
     make_play: Callable[[Pulse], PlayDirectly] | None = None, argv: Sequence[str] | None = None
 ) -> None:
-    """Serve the socket whose file descriptor is given on the command line.
+    """Serve the socket whose file descriptor is given on the command line, or fork who does.
 
     Args:
         make_play: Makes what answers PLAY.
         argv: Arguments; None for those of the program.
     """
-    # The simulator is imported only where it is played: not by who imports this module.
-    from animalcat.envs.backends import make_environment
-
     parser = argparse.ArgumentParser(prog="animalcat.envs.worker", description=__doc__)
-    parser.add_argument("--fd", type=int, required=True, help="file descriptor of the socket")
-    parser.add_argument("--pulse", type=int, required=True, help="file descriptor of the pulse")
+    parser.add_argument("--fd", type=int, help="file descriptor of the socket")
+    parser.add_argument("--pulse", type=int, help="file descriptor of the pulse")
+    parser.add_argument("--forks", type=int, help="be the fork server of this file descriptor")
     arguments = parser.parse_args(argv)
     # Ctrl-C in the terminal reaches the whole process group; the parent decides when to end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with socket.socket(fileno=arguments.fd) as connection:
+    if arguments.forks is not None:
+        from animalcat.envs.warming import warm
+
+        with socket.socket(fileno=arguments.forks) as connection:
+            serve_forks(connection, partial(_work, make_play), warm)
+    else:
+        _work(make_play, arguments.fd, arguments.pulse)
+
+
+def _work(make_play: Callable[[Pulse], PlayDirectly] | None, fd: int, pulse: int) -> None:
+    # The simulator is imported only where it is played: not by who imports this module.
+    from animalcat.envs.backends import make_environment
+
+    rename(COMM)
+    with socket.socket(fileno=fd) as connection:
         threading.Thread(target=_end_with_parent, args=[connection.fileno()], daemon=True).start()
-        serve(connection, make_environment, make_play and make_play(Pulse(arguments.pulse)))
+        serve(connection, make_environment, make_play and make_play(Pulse(pulse)))
 
 
 def _end_with_parent(fd: int) -> None:

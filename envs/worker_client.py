@@ -5,18 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import IO, Final, Protocol
 
 from animalcat.arena_configs.model import ArenaError
-from animalcat.envs.bare import bare_environment
 from animalcat.envs.messages import HEADER, MessageKind, spec_to_json, unpack_steps
 from animalcat.envs.patience import Patience, Watchdog
 from animalcat.envs.pulse import Pulse
+from animalcat.envs.starting import Ends, Spawn, Started, Starter
 from animalcat.envs.types import ACTIONS, ObservationSpec, Step
 
 _UNITY_SECONDS: Final = 600.0
@@ -113,7 +112,7 @@ class WorkerClient:
         backend: str,
         spec: ObservationSpec,
         *,
-        command: Sequence[str] = COMMAND,
+        starter: Starter | None = None,
         patience: Patience | None = None,
     ) -> None:
         """Describe a worker; nothing is started.
@@ -121,14 +120,15 @@ class WorkerClient:
         Args:
             backend: Name of the backend, for example "sim".
             spec: Specification of its observations.
-            command: Program that serves the socket `--fd`, for example with another interpreter.
+            starter: Starts its process, for example as another program; None for the program
+                `COMMAND`.
             patience: How long it may take for one answer: to import and make its environment, to
                 load an arena (including compilation), or to take a list of actions.
         """
         self.backend = backend
         self.spec = spec
         self.versions: Mapping[str, str] = {}
-        self._command = tuple(command)
+        self._starter = starter or Spawn(COMMAND)
         self._patience = patience or Patience()
         if backend.startswith("unity:"):
             quiet = max(_UNITY_SECONDS, self._patience.quiet_seconds)
@@ -157,7 +157,7 @@ class WorkerClient:
         return self._process.pid if self._process else None
 
     async def open(self) -> None:
-        """Start the process unless it is running.
+        """Start the process unless it is running; may be cancelled.
 
         Raises:
             WorkerFault: It did not start.
@@ -165,7 +165,7 @@ class WorkerClient:
         if self._process is not None and self._process.ended:
             self.drop()  # it died between episodes, so nothing is lost with it
         if self._process is None:
-            self._process = await _Process.start(self._command)
+            self._process = await _Process.start(self._starter, self.spec)
             request = {"backend": self.backend, "spec": spec_to_json(self.spec)}
             answer = await self._ask(MessageKind.OPEN, json.dumps(request).encode())
             self.versions = json.loads(answer or b"{}")
@@ -296,7 +296,7 @@ class _Process(asyncio.BufferedProtocol):
     trip.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], log: IO[bytes], pulse: Pulse) -> None:
+    def __init__(self, process: Started, log: IO[bytes], pulse: Pulse) -> None:
         self._process = process
         self._log = log
         self._pulse = pulse
@@ -309,25 +309,20 @@ class _Process(asyncio.BufferedProtocol):
         self._loop = asyncio.get_running_loop()
 
     @classmethod
-    async def start(cls, command: Sequence[str]) -> _Process:
+    async def start(cls, starter: Starter, spec: ObservationSpec) -> _Process:
         ours, theirs = socket.socketpair()
         log = tempfile.TemporaryFile()  # noqa: SIM115  closed with the process
         pulse = Pulse()
         try:
             with theirs:
-                process = subprocess.Popen(
-                    [*command, "--fd", str(theirs.fileno()), "--pulse", str(pulse.fd)],
-                    pass_fds=[theirs.fileno(), pulse.fd],
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    env=bare_environment(),
-                )
-        except OSError as error:
+                process = await starter.start(Ends(theirs, pulse.fd, log), spec)
+        except BaseException as error:
             ours.close()
             log.close()
             pulse.close()
-            raise WorkerFault(f"worker: could not be started: {error}") from error
+            if isinstance(error, OSError):
+                raise WorkerFault(f"worker: could not be started: {error}") from error
+            raise
         self = cls(process, log, pulse)
         ours.setblocking(False)
         await self._loop.create_connection(lambda: self, sock=ours)
@@ -386,7 +381,6 @@ class _Process(asyncio.BufferedProtocol):
         if self._transport is not None:
             self._transport.abort()
         self._process.kill()
-        self._process.wait()
         self._log.close()
         self._pulse.close()
 
@@ -396,8 +390,6 @@ class _Process(asyncio.BufferedProtocol):
             self._transport.close()
         try:
             await asyncio.to_thread(self._process.wait, CLOSE_SECONDS)
-        except subprocess.TimeoutExpired:
-            pass
         finally:
             self.kill()
 
@@ -475,12 +467,12 @@ class _Process(asyncio.BufferedProtocol):
 
     def _epitaph(self) -> str:
         """How the process ended, with the last lines that it printed."""
-        try:
-            code = self._process.wait(1.0)
-        except subprocess.TimeoutExpired:
+        if not self._process.wait(1.0):
             return "closed its connection"
+        code = self._process.code()
+        how = "ended" if code is None else f"ended with code {code}"
         if self._log.closed:
-            return f"ended with code {code}"
+            return how
         self._log.seek(0)
         printed = self._log.read().decode(errors="replace").strip().splitlines()[-5:]
-        return " / ".join([f"ended with code {code}", *printed])
+        return " / ".join([how, *printed])

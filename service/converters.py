@@ -126,6 +126,7 @@ def spec_of_session_to_proto(spec: SessionSpec) -> sessions_pb2.SessionSpec:
         fresh=spec.fresh,
         twins_of=spec.twins_of,
         against=None if spec.against is None else _opponent_to_proto(spec.against),
+        lease_seconds=spec.lease_seconds,
     )
 
 
@@ -158,6 +159,7 @@ def spec_of_session_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec
         "slots",
         "rules",
         "fresh",
+        "lease_seconds",
     )
     # An empty text means that the field was left out.
     texts = ("battery_digest", "layout", "layout_variant", "backend", "layout_digest", "twins_of")
@@ -182,6 +184,8 @@ def spec_of_session_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec
         raise _bad("slots", f"1 to {MAX_SLOTS}")
     if not 0.0 < spec.action_timeout_seconds <= 86_400.0:
         raise _bad("action_timeout_seconds", "above 0 and at most 86400")
+    if not 0.0 <= spec.lease_seconds <= 3600.0:
+        raise _bad("lease_seconds", "0 to 3600")
     if spec.observation_spec.privileged and spec.backend != "sim":
         raise ServiceError(
             Code.INVALID_REQUEST,
@@ -207,6 +211,8 @@ def capability_to_proto(status: CapabilityStatus) -> sessions_pb2.CapabilityStat
         episodes_needed=status.episodes_needed,
         best_sd=status.best_sd,
         limit=status.limit,
+        value=status.value,
+        interval=status.interval,
     )
 
 
@@ -223,6 +229,7 @@ def session_to_proto(session: Session) -> sessions_pb2.Session:
         misfit=session.misfit,
         allowed=session.allowed,
         paused=session.paused,
+        waits_for=session.waits_for,
     )
     message.create_time.FromDatetime(session.created)
     return message

@@ -19,6 +19,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 
 from animalcat.errors import CODE_METADATA, RETRY_METADATA
 from animalcat.names import BadNameError
+from animalcat.service.storage.artefacts import ArtefactsError
 from animalcat.service.storage.base import InUseError, UnreadableError
 from animalcat.service.storage.claims import NotOwnerError
 from animalcat.service.storage.listing import BadPageError
@@ -63,6 +64,7 @@ class Code(StrEnum):
     ACTION_OUT_OF_RANGE = "ACTION_OUT_OF_RANGE"
     ACTION_STALE = "ACTION_STALE"
     ACTION_TIMEOUT = "ACTION_TIMEOUT"
+    LEASE_LOST = "LEASE_LOST"
     NOTE_TOO_LONG = "NOTE_TOO_LONG"
     TOO_MANY_BAD_FRAMES = "TOO_MANY_BAD_FRAMES"
     TOO_LARGE = "TOO_LARGE"
@@ -77,6 +79,7 @@ class Code(StrEnum):
     BUSY = "BUSY"
     DISK_FULL = "DISK_FULL"
     STORE_BUSY = "STORE_BUSY"
+    ARTEFACTS_BUSY = "ARTEFACTS_BUSY"
     NO_DESCRIPTORS = "NO_DESCRIPTORS"
     NO_MEMORY = "NO_MEMORY"
     SHUTTING_DOWN = "SHUTTING_DOWN"
@@ -141,6 +144,9 @@ CATALOGUE: Final[dict[Code, Public]] = {
     Code.ACTION_OUT_OF_RANGE: Public(StatusCode.INVALID_ARGUMENT, "An action is out of range."),
     Code.ACTION_STALE: Public(StatusCode.INVALID_ARGUMENT, "The action answers another step."),
     Code.ACTION_TIMEOUT: Public(StatusCode.DEADLINE_EXCEEDED, "The action came too late."),
+    Code.LEASE_LOST: Public(
+        StatusCode.FAILED_PRECONDITION, "There is no place to come back to by this lease."
+    ),
     Code.NOTE_TOO_LONG: Public(StatusCode.INVALID_ARGUMENT, "The note is too long."),
     Code.TOO_MANY_BAD_FRAMES: Public(
         StatusCode.INVALID_ARGUMENT, "Too many bad frames came in a row."
@@ -172,6 +178,11 @@ CATALOGUE: Final[dict[Code, Public]] = {
         StatusCode.UNAVAILABLE,
         "The server's database does not answer: another program holds its lock, or it is out of "
         "reach. Nothing that was acknowledged is lost: try again.",
+    ),
+    Code.ARTEFACTS_BUSY: Public(
+        StatusCode.UNAVAILABLE,
+        "The storage of batteries and recordings does not answer, or refuses; the server's log "
+        "says how. Nothing that was acknowledged is lost: try again.",
     ),
     Code.NO_DESCRIPTORS: Public(
         StatusCode.RESOURCE_EXHAUSTED,
@@ -275,6 +286,8 @@ def system_code(error: BaseException) -> Code | None:
             return Code.NO_MEMORY
         if isinstance(one, OSError) and one.errno in _SYSTEM:
             return _SYSTEM[one.errno]
+        if isinstance(one, ArtefactsError):
+            return Code.ARTEFACTS_BUSY
         if isinstance(one, DBAPIError):
             return _code_of_database(one)
     return None

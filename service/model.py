@@ -90,6 +90,8 @@ class SessionSpec:
             the session alone.
         against: Another agent's outcomes, from which the session is to tell its agent apart; None
             for a session that only measures.
+        lease_seconds: How long an agent whose connection broke may take to come back to the step
+            that it left; 0 for not at all.
     """
 
     agent: str
@@ -111,6 +113,7 @@ class SessionSpec:
     fresh: bool = False
     twins_of: str = ""
     against: Opponent | None = None
+    lease_seconds: float = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +150,8 @@ class CapabilityStatus:
         best_sd: Lowest standard deviation that the whole battery could leave, in the unit; None if
             not known (yet).
         limit: Why its target cannot be reached with this battery, in words; empty if it can.
+        value: The mean as people read it, in the unit of a demand where it can be: "21 m".
+        interval: About 90 % interval in the same unit.
     """
 
     name: str
@@ -157,6 +162,8 @@ class CapabilityStatus:
     episodes_needed: int | None = None
     best_sd: float | None = None
     limit: str = ""
+    value: str = ""
+    interval: str = ""
 
 
 class MadeAs(StrEnum):
@@ -327,6 +334,8 @@ class Session:
         allowed: Number of episodes that may begin for now, if a campaign hands them out; None if
             the stopping rule alone decides.
         paused: Whether a person has paused it.
+        hindrance: What its agent waits for because the machines are full; empty if for nothing.
+            Only the server that plays it knows.
     """
 
     id: str
@@ -340,6 +349,20 @@ class Session:
     misfit: str = ""
     allowed: int | None = None
     paused: bool = False
+    hindrance: str = ""
+
+    @property
+    def waits_for(self) -> str:
+        """What it waits for before its next episode can begin; empty if for nothing, or over."""
+        if self.state.over or self.hindrance:
+            return "" if self.state.over else self.hindrance
+        if self.state is SessionState.WAITING:
+            return "an agent"
+        if self.paused:
+            return "a person who lets it go on"
+        if self.allowed is not None and self.episodes >= self.allowed:
+            return "its turn in its campaign"
+        return ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,13 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from animalcat.cli.campaign import passed_in
 from animalcat.cli.main import build
 from animalcat.cli.shared.campaign_file import AgentsRun, read_campaign
+from animalcat.cli.shared.ray_agents import passed
+from animalcat.client.converters import episode_from_proto
+from animalcat.client.values import Episode
+from animalcat.v1 import sessions_pb2, types_pb2
 from tests.service.conftest import FILES
 
 FILE = """agents: [builtin:random, builtin:braitenberg]
@@ -58,8 +63,70 @@ def test_an_unknown_agent_is_named_before_a_server_starts(tmp_path: Path) -> Non
     assert ended.exit_code == 2
     assert "braitenburg" in ended.output
     assert not data.exists()
-    both = ["campaign", "run", str(path), "--budget", "3", "--data", str(data)]
-    assert "or as options, not both" in " ".join(CliRunner().invoke(app, both).output.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--budget 3", "leave out --budget (say it there as `budget:`)"),
+        ("--agent a --agent b", "--agent (say it there as `agents:`)"),
+        ("--battery b --layout l", "`batteries:`), --layout (say it there as `layouts:`)"),
+        ("--seed 1 --common 2 --block 2", "--common (say it there as `common:`), --block"),
+        ("--at-once 2 --alike 0.1 --policy random", "--at-once (say it there as `at_once:`)"),
+        ("--random-share 0.5 --no-certify", "--random-share (say it there as `random_share:`)"),
+        ("--fresh", "--fresh (say it there as `fresh:`)"),
+        ("--action-timeout 3", "--action-timeout (no campaign of a file has it)"),
+        ("--features f.csv --variant v", "--variant (no campaign of a file has it)"),
+        ("--address 10.0.0.1:6379", "--address names a Ray cluster"),
+        ("--address auto --engine local", "--address names a Ray cluster"),
+        ("--against builtin:forward", "its agents: builtin:random, builtin:braitenberg"),
+    ],
+)
+def test_an_option_that_would_be_without_effect_is_refused(
+    options: str, said: str, tmp_path: Path
+) -> None:
+    path, data = tmp_path / "campaign.yaml", tmp_path / "data"
+    path.write_text(FILE)
+    command = ["campaign", "run", str(path), *options.split(), "--data", str(data)]
+    ended = CliRunner().invoke(build(["campaign"]), command)
+    assert ended.exit_code == 2
+    assert said in " ".join(ended.output.split())
+    assert not data.exists()
+
+
+def episode(
+    number: int, instance: str, outcome: types_pb2.Outcome.ValueType, of: str = ""
+) -> Episode:
+    made = sessions_pb2.MadeInstance(offer=of, made_as=sessions_pb2.MADE_AS_TWIN) if of else None
+    return episode_from_proto(
+        sessions_pb2.EpisodeSummary(
+            name=f"sessions/mine-1a2b/episodes/{number}-0",
+            episode=number,
+            instance=instance,
+            outcome=outcome,
+            decision=sessions_pb2.Decision(reason=sessions_pb2.REASON_LISTED, made=made),
+        )
+    )
+
+
+def test_agents_are_paired_on_the_arenas_of_the_battery_also_by_their_twins() -> None:
+    played = [
+        episode(0, "b.0f", types_pb2.OUTCOME_SUCCESS, of="b"),
+        episode(1, "a", types_pb2.OUTCOME_FAILURE),
+        episode(2, "c", types_pb2.OUTCOME_FAULT),
+    ]
+    assert passed_in(("a", "b", "c", "d"), played) == [False, True, None, None]
+
+
+def test_an_agent_on_ray_knows_the_server_as_the_command_does() -> None:
+    own = {
+        "ANIMALCAT_CA": "sha256:00",
+        "ANIMALCAT_CERTIFICATE": "/shared/caller.pem",
+        "ANIMALCAT_KEY": "/shared/caller.key",
+        "ANIMALCAT_DIRECT_NETWORKS": "10.0.0.0/8",
+    }
+    others = {"ANIMALCAT_TOKEN": "an operator's", "ANIMALCAT_STORE": "postgresql://", "HOME": "/"}
+    assert passed(own | others) == own
 
 
 @pytest.mark.slow
@@ -72,8 +139,10 @@ def test_a_campaign_for_each_layout(tmp_path: Path) -> None:
     path.write_text(
         f"agents: [builtin:random, builtin:braitenberg]\nbatteries: ['{folder}']\n"
         "layouts: [aaio, one-capability]\nbudget: 4\ncommon: 2\nblock: 1\ncertify: false\n"
+        "fresh: true\n"
     )
     command = ["campaign", "run", str(path), "--data", str(tmp_path / "data")]
+    command += ["--against", "builtin:random"]
     app = build(["campaign"])
     found = CliRunner().invoke(app, [*command, "--json"])
     assert found.exit_code == 0, found.output
@@ -81,5 +150,7 @@ def test_a_campaign_for_each_layout(tmp_path: Path) -> None:
     layouts = [one["layout"].split("/")[-1].split("@")[0] for one in campaigns]
     assert layouts == ["aaio", "one-capability"]
     assert [one["episodes"] for one in campaigns] == [4, 4]
+    paired = [one["paired"]["builtin:braitenberg"]["pairs"] for one in campaigns]
+    assert paired == [2, 2]
     again = CliRunner().invoke(app, [*command, "--json"])
     assert json.loads(again.stdout)["campaigns"] == campaigns

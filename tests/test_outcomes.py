@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +21,7 @@ from animalcat.outcomes import (
     read_outcomes,
     write_outcomes,
 )
+from tests.disk import full_disk
 
 UNITS = {"rewardDistance": "m", "rewardBehind": "1", "steps": ""}
 ODD = 'a,"b"\r\n=1+1;\u00fc\u2028\U0001f400 [m]'
@@ -46,17 +44,6 @@ def table() -> pd.DataFrame:
     return outcomes_frame(
         [row(0, agent=ODD), row(1, outcome="void", **{"return": None}), row(2, features={})], UNITS
     )
-
-
-@contextmanager
-def full_disk(size: int) -> Iterator[None]:
-    """No file can grow beyond a size, as if the disk were full."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_columns_have_units_and_a_feature_is_never_taken_for_another_column() -> None:

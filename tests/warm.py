@@ -14,12 +14,13 @@ from animalcat.envs.agents import EpisodeInfo, load_agent
 from animalcat.envs.agents.planner.solving import solve
 from animalcat.envs.backends import make_environment
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
+from animalcat.envs.warming import ARENA
 from animalcat.service.host import warming
 
 
 def agents() -> None:
     """Let the agents that compile something play an arena."""
-    arena = load_text(warming.ARENA, "warm").config.first
+    arena = load_text(ARENA, "warm").config.first
     solve(arena, 0)
     spec = ObservationSpec(CameraSpec(16), RaySpec(1))
     environment, agent = make_environment("sim", spec), load_agent("builtin:scout")

@@ -465,7 +465,12 @@ def _notes(layout: Layout, left: _Left) -> list[str]:
     made = layout.calibration
     assert made is not None  # it was calibrated
     fit = dict(made.fit)
-    if (lost := len(made.agents) - fit.get("held_out", len(made.agents))) > 0.0:
+    if fit.get("held_out") == 0.0:
+        notes.append(
+            "no agent was held out and predicted, since the others alone are too few, or too much "
+            "alike: how well the calibration predicts new agents was not checked"
+        )
+    elif (lost := len(made.agents) - fit.get("held_out", len(made.agents))) > 0.0:
         notes.append(
             f"{lost:.0f} agents were not held out and predicted, since the others alone are too "
             "few, or too much alike"

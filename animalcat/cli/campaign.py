@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -22,6 +23,7 @@ from animalcat.cli.session.options import (
     Features,
     Fresh,
     Layout,
+    Lease,
     PolicyName,
     RandomShare,
     Seed,
@@ -61,7 +63,7 @@ from animalcat.cli.shared.remote import (
     timestamp,
 )
 from animalcat.client import Client
-from animalcat.client.values import Campaign, Session
+from animalcat.client.values import Campaign, Episode, Session
 from animalcat.envs.agents.limits import is_privileged
 from animalcat.errors import AnimalcatError
 from animalcat.layouts.adaptive.plan import Allocation
@@ -82,6 +84,8 @@ SHARES: Final = "How episodes are shared out"
 CLUSTER: Final = "Many machines"
 
 _POLL_SECONDS: Final = 0.5
+_AGAIN: Final = "run the same command again"
+"""What goes on with a campaign. `campaign resume` alone would not know where its agents ran."""
 Against = Annotated[
     str,
     typer.Option(
@@ -97,6 +101,7 @@ RULE: Final = Allocation(1)
 
 @app.command()
 def run(
+    context: typer.Context,
     file: Annotated[
         Path | None,
         typer.Argument(
@@ -127,6 +132,7 @@ def run(
     camera: Camera = None,
     decision_period: DecisionPeriod = None,
     action_timeout: ActionTimeout = None,
+    lease: Lease = None,
     features: Features = None,
     layout: Layout = "",
     variant: Variant = "",
@@ -208,18 +214,20 @@ def run(
     random arenas first. After that, episodes go to the agents whose profiles still overlap. The
     same command again goes on with the same campaign.
     """
-    if engine is not None:
-        _choose_engine(engine, address, server, data)
     plan = None
     if file is not None:
-        from animalcat.cli.shared.campaign_file import read_campaign
+        from animalcat.cli.shared.campaign_file import check_options, read_campaign
 
+        check_options(_given(context), file)
         plan = read_campaign(file)
+    if address and not (engine is EngineName.ray or (plan and plan.agents_run.where == "ray")):
+        fail(
+            "--address names a Ray cluster; it goes with --engine ray, or with a file whose agents "
+            "run on Ray (agents_run: {where: ray})"
+        )
+    if engine is not None:
+        _choose_engine(engine, address, server, data)
     if plan is not None:
-        if agent or battery or budget or layout:
-            fail(
-                f"give agents, batteries, layouts and the budget in {file} or as options, not both"
-            )
         agent = list(plan.agents)
         backend = backend or plan.backend
     elif not agent or not battery or budget is None:
@@ -246,6 +254,7 @@ def run(
             server,
             data,
             as_json,
+            against,
         )
         return
     assert budget is not None, "checked above"
@@ -268,6 +277,7 @@ def run(
                 backend=backend,
                 observation_spec=observation(camera, decision_period),
                 action_timeout_seconds=action_timeout,
+                lease_seconds=lease,
                 certify=certify,
                 fresh=fresh,
             )
@@ -384,6 +394,12 @@ def end(
         _show(client, found, as_json)
 
 
+def _given(context: typer.Context) -> list[str]:
+    """Names of the parameters that the command line gives."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
+
+
 def _choose_engine(
     engine: EngineName, address: str | None, server: str | None, data: Path | None
 ) -> None:
@@ -410,48 +426,51 @@ def _run_file(
     server: str | None,
     data: Path | None,
     as_json: bool,
+    against: str,
 ) -> None:
     """Run one campaign after another, and show all of them at the end."""
     played: list[Campaign] = []
-    with client_for(server, data, builds=builds) as client, ExitStack() as stack:
-        cluster: RayAgents | None = None
-        if plan.agents_run.where == "ray":
-            from animalcat.cli.shared.ray_agents import RayAgents
+    with client_for(server, data, builds=builds) as client:
+        with ExitStack() as stack:
+            cluster: RayAgents | None = None
+            if plan.agents_run.where == "ray":
+                from animalcat.cli.shared.ray_agents import RayAgents
 
-            cluster = RayAgents(address or "auto", plan.agents_run.cpus, plan.agents_run.gpus)
-            stack.callback(cluster.close)
-            cluster.check(client.address, len(plan.agents))
-        made: list[tuple[Campaign, Bounds]] = []
-        with status("making the campaigns"):  # all before the first plays: errors come at once
-            for battery in plan.batteries:
-                arenas = find_battery(client, battery, plan.seed, None)
-                for layout in plan.layouts:
-                    campaign = client.create_campaign(
-                        agents=plan.agents,
-                        battery=arenas,
-                        budget=plan.budget,
-                        layout=layout,
-                        common=plan.common,
-                        block=plan.block,
-                        at_once=plan.at_once,
-                        alike=plan.alike,
-                        policy=policy_name(plan.policy),
-                        random_share=plan.random_share,
-                        seed=plan.seed,
-                        backend=backend,
-                        observation_spec=observation(camera, decision_period),
-                        certify=plan.certify,
-                        fresh=plan.fresh,
-                    )
-                    made.append((campaign, Bounds(agent_may, arena_folders(battery, None))))
-        for number, (campaign, bounds) in enumerate(made, 1):
-            typer.echo(f"campaign {number} of {len(made)}", err=True)
-            played.append(_play(client, campaign, bounds, cluster))
+                stack.enter_context(redirect_stdout(sys.stderr))  # Ray prints what befalls nodes
+                cluster = RayAgents(address or "auto", plan.agents_run.cpus, plan.agents_run.gpus)
+                stack.callback(cluster.close)
+                cluster.check(client.address, len(plan.agents))
+            made: list[tuple[Campaign, Bounds]] = []
+            with status("making the campaigns"):  # all before the first: errors come at once
+                for battery in plan.batteries:
+                    arenas = find_battery(client, battery, plan.seed, None)
+                    for layout in plan.layouts:
+                        campaign = client.create_campaign(
+                            agents=plan.agents,
+                            battery=arenas,
+                            budget=plan.budget,
+                            layout=layout,
+                            common=plan.common,
+                            block=plan.block,
+                            at_once=plan.at_once,
+                            alike=plan.alike,
+                            policy=policy_name(plan.policy),
+                            random_share=plan.random_share,
+                            seed=plan.seed,
+                            backend=backend,
+                            observation_spec=observation(camera, decision_period),
+                            certify=plan.certify,
+                            fresh=plan.fresh,
+                        )
+                        made.append((campaign, Bounds(agent_may, arena_folders(battery, None))))
+            for number, (campaign, bounds) in enumerate(made, 1):
+                typer.echo(f"campaign {number} of {len(made)}", err=True)
+                played.append(_play(client, campaign, bounds, cluster))
         if as_json:
-            print_json({"campaigns": [_as_json(client, campaign) for campaign in played]})
+            print_json({"campaigns": [_as_json(client, one, against) for one in played]})
         else:
             for campaign in played:
-                _show(client, campaign, as_json=False)
+                _show(client, campaign, as_json=False, against=against)
 
 
 def _play(
@@ -472,10 +491,10 @@ def _play(
     try:
         return _followed(client, name, processes)
     except AnimalcatError as error:
-        hint = f"{error}; when a server runs again, animalcat campaign resume {name}"
+        hint = f"{error}; when a server runs again, {_AGAIN}"
         fail(hint, UNREACHABLE if error.code == "UNAVAILABLE" else FAILED)
     except KeyboardInterrupt:
-        fail(f"stopped; go on with: animalcat campaign resume {name}", 130)
+        fail(f"stopped; to go on, {_AGAIN}", 130)
     finally:
         for process in processes.values():
             process.close()
@@ -512,8 +531,8 @@ def _followed(
                 lost.close()
                 typer.echo(lost.output(), err=True)
                 fail(
-                    f"the agent {gone[0].spec.agent} ended before its session did; go on with: "
-                    f"animalcat campaign resume {name}",
+                    f"the agent {gone[0].spec.agent} ended before its session did; to go on, "
+                    f"{_AGAIN}",
                     FAILED,
                 )
             time.sleep(_POLL_SECONDS)
@@ -534,7 +553,7 @@ def _left(played: int, seconds: float, row: Mapping[str, Any]) -> str:
 
 def _as_json(client: Client, campaign: Campaign, against: str = "") -> dict[str, Any]:
     # To compare needs the server extra; to list does not.
-    from animalcat.cli.shared.agent_comparison import compare_agents
+    from animalcat.cli.shared.agent_comparison import compare_agents, scales_of
     from animalcat.layouts.adaptive.paired import compare_each
     from animalcat.layouts.checking.compare import Posterior
 
@@ -543,7 +562,8 @@ def _as_json(client: Client, campaign: Campaign, against: str = "") -> dict[str,
     posteriors = [Posterior.of_profile(agent, profile) for agent, profile in profiles]
     compared: dict[str, Any] = {"ranking": [], "differences": [], "approximate": False}
     if posteriors:
-        compared = compare_agents(posteriors, every_pair=True)
+        scales = scales_of(profiles[0][1])
+        compared = compare_agents(posteriors, every_pair=True, scales=scales)
     common = _common(client, campaign)
     paired = compare_each(common, against) if against else {}
     sessions = [session_row(session) for session in campaign.sessions]
@@ -594,14 +614,26 @@ def _common(client: Client, campaign: Campaign) -> dict[str, list[bool | None]]:
     """Whether each agent passed the arenas that all play, in their order; None: not played yet."""
     found: dict[str, list[bool | None]] = {}
     for session in campaign.sessions:
-        passed = {
-            episode.instance: episode.outcome == "success"
-            for episode in client.episodes(session)
-            if episode.outcome in ("success", "failure")
-        }
         order = session.spec.policy.order
-        found[session.spec.agent] = [passed.get(instance) for instance in order]
+        found[session.spec.agent] = passed_in(order, client.episodes(session))
     return found
+
+
+def passed_in(order: Sequence[str], episodes: Iterable[Episode]) -> list[bool | None]:
+    """Return for each instance of a battery whether it, or its twin, was passed; None: not played.
+
+    Args:
+        order: Names of the instances.
+        episodes: What a session has played.
+    """
+    passed = {
+        made.offer if (made := episode.decision.made) is not None else episode.instance: (
+            episode.outcome == "success"
+        )
+        for episode in episodes
+        if episode.outcome in ("success", "failure")
+    }
+    return [passed.get(instance) for instance in order]
 
 
 def _standing(session: Session, common: dict[str, list[bool | None]]) -> dict[str, Any]:

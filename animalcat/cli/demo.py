@@ -18,9 +18,6 @@ from animalcat.cli.shared.remote import client_for, session_row
 from animalcat.cli.shared.tables import print_profile, print_verdict
 from animalcat.client.values import Episode
 from animalcat.files import write_whole
-from animalcat.service.recording import read_episode, verify
-from animalcat.service.recording.film import film
-from animalcat.service.recording.video import write_video
 
 AGENT: Final = "builtin:braitenberg"
 FILES: Final[Mapping[str, Literal["json", "html", "csv"]]] = {
@@ -106,6 +103,10 @@ def _worth_seeing(episodes: Sequence[Episode]) -> Episode | None:
 
 def _video(recording: Path, home: Path) -> Path:
     """A short film of an episode: MP4 where the extra `video` is there, else GIF."""
+    from animalcat.service.recording import read_episode
+    from animalcat.service.recording.film import film
+    from animalcat.service.recording.video import write_video
+
     read = read_episode(recording)
     path = home / ("episode.mp4" if find_spec("av") else "episode.gif")
     count = len(read.steps)
@@ -116,6 +117,8 @@ def _video(recording: Path, home: Path) -> Path:
 
 def _replay(recordings: Path) -> None:
     """Play every recorded episode again and compare every number."""
+    from animalcat.service.recording import read_episode, verify
+
     paths = sorted(recordings.glob("*.mcap"))
     differing: list[str] = []
     steps = 0

@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import typer
 
 from animalcat.cli.shared.command_help import GroupedCommand, unused
-from animalcat.cli.shared.output import MISSING, complain, status
+from animalcat.cli.shared.output import BAD_INPUT, MISSING, complain, status
 from animalcat.protocol import version
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
@@ -106,6 +106,13 @@ def main() -> None:
         app(prog_name="animalcat")
     except ModuleNotFoundError as error:
         raise SystemExit(_missing("this command", error)) from None
+    except Exception as error:
+        from animalcat.errors import AnimalcatError  # brings gRPC along
+
+        if not isinstance(error, AnimalcatError):
+            raise
+        complain(str(error))  # of the settings, say, which nearly every command reads
+        raise SystemExit(BAD_INPUT) from None
 
 
 def _words() -> list[str]:

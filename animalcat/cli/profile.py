@@ -167,7 +167,9 @@ def compare(
 
     known = side_by_side(read_sessions(sessions, server, data), mixed=mixed)
     if output is not None:
-        write_comparison(known, output, f"Comparison of {' and '.join(known.results)}")
+        *others, last = known.results
+        title = f"Comparison of {', '.join(others)} and {last}"
+        write_comparison(known, output, title)
     if output is None or as_json:
         show_comparison(known, as_json=as_json)
 

@@ -18,8 +18,8 @@ from animalcat.files import write_whole
 from animalcat.layouts.checking.forecast import Forecast, forecast
 from animalcat.layouts.checking.scores import Estimate
 from animalcat.layouts.explaining.wording import figure
+from animalcat.layouts.model.units import plain_unit
 from animalcat.plots.results import Results
-from animalcat.plots.style import plain_unit
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.errors import ServiceError
 from animalcat.service.measuring.coverage import Coverage, some_coverage

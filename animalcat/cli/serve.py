@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from contextlib import redirect_stdout
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -16,10 +17,11 @@ from animalcat.cli.shared.remote import AllowBuild, Data, EngineName
 from animalcat.service.access.certificates import CertificateError, self_signed
 from animalcat.service.cluster.connect import ClusterError
 from animalcat.service.host.lock import DirectoryInUseError
-from animalcat.service.host.settings import WORKER_BYTES, ExposureError, Settings
+from animalcat.service.host.settings import WORKER_BYTES, ExposureError, Settings, SettingsError
 from animalcat.service.logs import configure
 from animalcat.service.rpc.metrics import MetricsError
 from animalcat.service.rpc.server import PortInUseError, serve
+from animalcat.service.storage.artefacts import ArtefactsUrlError
 from animalcat.service.storage.migrate import StoreTooNewError, StoreUnreachableError
 
 LISTENING: Final = "Where it listens"
@@ -115,9 +117,19 @@ def command(
         typer.Option(
             metavar="URL",
             help="Keep sessions in this PostgreSQL database, which several servers may share: "
-            "postgresql://USER:PASSWORD@HOST/DATABASE. They share the data directory too. Better "
-            "given as ANIMALCAT_STORE, as a command line can be seen by others.",
+            "postgresql://USER:PASSWORD@HOST/DATABASE. They share the data directory too, or "
+            "--artefacts. Better given as ANIMALCAT_STORE, as a command line can be seen by "
+            "others.",
             show_default="SQLite in the data directory",
+        ),
+    ] = None,
+    artefacts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Keep batteries, recordings and draws in this object storage, for example "
+            "s3://BUCKET/FOLDER. Its credentials come from the environment.",
+            show_default="the data directory",
         ),
     ] = None,
     engine: Annotated[
@@ -144,8 +156,18 @@ def command(
         typer.Option(
             metavar="NUMBER",
             min=0,
-            help="The most simulators at once in a cluster; other agents wait for their turn. 0 "
-            "takes as many as have room.",
+            help="The most simulators at once; other agents wait for their turn. 0 sets no limit, "
+            "or in a cluster takes as many as have room.",
+            show_default="0",
+            rich_help_panel=CLUSTER,
+        ),
+    ] = None,
+    campaign_workers: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            min=0,
+            help="The most simulators of one campaign at once. 0 sets no limit.",
             show_default="0",
             rich_help_panel=CLUSTER,
         ),
@@ -302,9 +324,11 @@ def command(
         "spare_memory_bytes": None if spare_memory is None else spare_memory << 20,
         "home": data,
         "store": store,
+        "artefacts": artefacts,
         "engine": None if engine is None else engine.value,
         "ray_address": address,
         "max_workers": max_workers,
+        "campaign_workers": campaign_workers,
         "worker_cpus": worker_cpus,
         "worker_memory_bytes": None if worker_memory is None else worker_memory << 20,
         "metrics": metrics,
@@ -314,27 +338,41 @@ def command(
         "fit_quiet_seconds": fit_quiet_seconds,
         "fit_cpu_seconds": fit_cpu_seconds,
     }
-    settings = Settings(**{key: value for key, value in given.items() if value is not None})
+    try:
+        settings = Settings(**{key: value for key, value in given.items() if value is not None})
+    except SettingsError as error:
+        fail(str(error), BAD_INPUT)
     if address and settings.engine != "ray":
         fail("--address names a Ray cluster; it goes with --engine ray")
+
+    output = sys.stdout
 
     def ready(address: str) -> None:
         told = _told(settings, address)
         if as_json or private:
-            typer.echo(json.dumps(told))
+            lines = [json.dumps(told)]
         else:
-            typer.echo(f"animalcat serves {settings.home} at {address}; Ctrl-C stops it")
+            lines = [f"animalcat serves {settings.home} at {address}; Ctrl-C stops it"]
             if "ca" in told:
-                typer.echo(f"callers know it by: --ca {told['ca']}")
+                lines.append(f"callers know it by: --ca {told['ca']}")
             if told["token"]:
-                typer.echo("callers need a token, from: animalcat token create" + _where(settings))
-        sys.stdout.flush()
+                lines.append(
+                    f"callers need a token, from: animalcat token create{_where(settings)}"
+                )
+        typer.echo("\n".join(lines), file=output)
+        output.flush()
 
     try:
-        asyncio.run(serve(settings, ready, with_stdin=private))
+        with redirect_stdout(sys.stderr):  # Ray prints what befalls its nodes
+            asyncio.run(serve(settings, ready, with_stdin=private))
     except (ExposureError, CertificateError) as error:
         fail(str(error), BAD_INPUT)
-    except (StoreTooNewError, StoreUnreachableError, MetricsError) as error:
+    except (
+        StoreTooNewError,
+        StoreUnreachableError,
+        ArtefactsUrlError,
+        MetricsError,
+    ) as error:
         fail(str(error), BAD_INPUT)
     except ClusterError as error:
         fail(str(error), UNREACHABLE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from dataclasses import asdict
 from typing import Any, Final
 
 import grpc
@@ -39,6 +40,8 @@ def server() -> None:
 def status(server: Server = None, data: Data = None, as_json: AsJson = False) -> None:
     """Say whether a server and its services are well, and count its sessions and operations.
 
+    Says where its simulators are too, and what sessions wait for.
+
     Ends with code 4 if no server runs, and with 1 if one of its services is not well.
     """
     if not server:
@@ -67,8 +70,28 @@ def status(server: Server = None, data: Data = None, as_json: AsJson = False) ->
         counted = [{"sessions": k, "number": v} for k, v in found["sessions"].items()]
         print_rows(counted, ("sessions", "number"), as_json=False)
         typer.echo(f"operations under way: {found['operations']}")
+        _show_placement(found)
     if not well:
         raise typer.Exit(1)
+
+
+def _show_placement(found: dict[str, Any]) -> None:
+    """Print where simulators are, and for what sessions wait."""
+    limits = [
+        f"{words} {found[key]}"
+        for key, words in (("max_workers", "at most"), ("campaign_workers", "of one campaign"))
+        if found[key]
+    ]
+    typer.echo(", ".join([f"simulators: engine {found['engine']}", *limits]))
+    busy = Counter(one["node"] for one in found["workers"] if one["session"])
+    idle = Counter(one["node"] for one in found["workers"] if not one["session"])
+    nodes = [{"node": n, "playing": busy[n], "idle": idle[n]} for n in sorted(busy | idle)]
+    if nodes:
+        print_rows(nodes, ("node", "playing", "idle"), as_json=False)
+    waiting = Counter(one["waits_for"] for one in found["backlog"])
+    if waiting:
+        rows = [{"sessions wait for": what, "number": k} for what, k in waiting.most_common()]
+        print_rows(rows, ("sessions wait for", "number"), as_json=False)
 
 
 def _status(client: Client) -> dict[str, Any]:
@@ -76,12 +99,18 @@ def _status(client: Client) -> dict[str, Any]:
     services = {name: client.run(_health(client, name)) for name in SERVICES}
     milliseconds = (time.perf_counter() - start) * 1000 / len(SERVICES)
     sessions = Counter(session.state or "unreadable" for session in client.list_sessions())
+    placement = client.placement()
     return {
         "address": client.address,
         "milliseconds": milliseconds,
         "services": services,
         "sessions": dict(sorted(sessions.items())),
         "operations": sum(1 for _ in client.operations(states=["running"])),
+        "engine": placement.engine,
+        "max_workers": placement.max_workers,
+        "campaign_workers": placement.campaign_workers,
+        "workers": [asdict(worker) for worker in placement.workers],
+        "backlog": [{"session": k, "waits_for": v} for k, v in placement.backlog.items()],
     }
 
 

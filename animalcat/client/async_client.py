@@ -43,6 +43,7 @@ from animalcat.client.values import (
     Operation,
     OperationState,
     Opponent,
+    Placement,
     Policy,
     PolicyName,
     RecipeText,
@@ -268,6 +269,7 @@ class AsyncClient:
         backend: str = "",
         observation_spec: ObservationSpec | None = None,
         action_timeout_seconds: float | None = None,
+        lease_seconds: float | None = None,
         record_pixels: bool | None = None,
         certify: bool | None = None,
         slots: int | None = None,
@@ -300,6 +302,8 @@ class AsyncClient:
             backend: What plays the arenas; "sim" by default.
             observation_spec: What the agent sees; rays by default.
             action_timeout_seconds: How long one action may take; 60 by default.
+            lease_seconds: How long an agent whose connection broke may take to come back to the
+                step that it left; 30 by default, 0 for not at all.
             record_pixels: Keep camera images in the recordings.
             certify: Let NUTS refits certify the live posterior, as by default.
             slots: How many episodes may be played at once; 1 by default.
@@ -326,6 +330,7 @@ class AsyncClient:
             backend=backend,
             observation_spec=observation_spec,
             action_timeout_seconds=action_timeout_seconds,
+            lease_seconds=lease_seconds,
             record_pixels=record_pixels,
             certify=certify,
             slots=slots,
@@ -475,6 +480,7 @@ class AsyncClient:
         backend: str = "",
         observation_spec: ObservationSpec | None = None,
         action_timeout_seconds: float | None = None,
+        lease_seconds: float | None = None,
         record_pixels: bool | None = None,
         certify: bool | None = None,
         fresh: bool | None = None,
@@ -504,6 +510,7 @@ class AsyncClient:
             backend: What plays the arenas.
             observation_spec: What the agents see.
             action_timeout_seconds: How long one action may take.
+            lease_seconds: How long an agent whose connection broke may take to come back.
             record_pixels: Keep camera images in the recordings.
             certify: Let NUTS refits certify the live posteriors.
             fresh: Play twins of the instances; all agents play the same twins.
@@ -524,6 +531,7 @@ class AsyncClient:
             backend=backend,
             observation_spec=observation_spec,
             action_timeout_seconds=action_timeout_seconds,
+            lease_seconds=lease_seconds,
             record_pixels=record_pixels,
             certify=certify,
             fresh=fresh,
@@ -634,6 +642,13 @@ class AsyncClient:
         request = operations_pb2.CancelOperationRequest(name=_operation_name(operation))
         answer = await self._call(self._operations.CancelOperation, request)
         return converters.operation_from_proto(answer.operation)
+
+    async def placement(self) -> Placement:
+        """Where the server's simulators are, and which sessions wait for what."""
+        answer = await self._call(
+            self._operations.GetPlacement, operations_pb2.GetPlacementRequest()
+        )
+        return converters.placement_from_proto(answer)
 
     async def profile(self, session: SessionLike) -> dict[str, Any]:
         """The profile, by the schema "profile": certified once the session is finished."""

@@ -225,6 +225,7 @@ class Client:
     operations = _iterating(AsyncClient.operations)
     wait = _blocking(AsyncClient.wait)
     cancel_operation = _blocking(AsyncClient.cancel_operation)
+    placement = _blocking(AsyncClient.placement)
 
 
 async def _connected(connecting: Connecting) -> AsyncClient:

@@ -40,6 +40,9 @@ async def open_channel(
     options: list[tuple[str, Any]] = [
         ("grpc.max_receive_message_length", _MAX_MESSAGE),
         ("grpc.max_send_message_length", _MAX_MESSAGE),
+        # An agent whose connection broke has to be back within its lease.
+        ("grpc.initial_reconnect_backoff_ms", 100),
+        ("grpc.max_reconnect_backoff_ms", 2_000),
     ]
     if is_local(address):
         options.append(("grpc.enable_http_proxy", 0))

@@ -29,6 +29,8 @@ from animalcat.client.values import (
     Opponent,
     Origin,
     Peers,
+    PlacedWorker,
+    Placement,
     Policy,
     RecordedStep,
     Session,
@@ -82,6 +84,21 @@ def session_from_proto(message: sessions_pb2.Session) -> Session:
         allowed=message.allowed if message.HasField("allowed") else None,
         creator=message.creator,
         paused=message.paused,
+        waits_for=message.waits_for,
+    )
+
+
+def placement_from_proto(message: operations_pb2.GetPlacementResponse) -> Placement:
+    """Where simulators are."""
+    return Placement(
+        engine=message.engine,
+        workers=tuple(
+            PlacedWorker(names.parse_session(one.session) if one.session else "", one.node)
+            for one in message.workers
+        ),
+        max_workers=message.max_workers,
+        campaign_workers=message.campaign_workers,
+        backlog={names.parse_session(one.session): one.waits_for for one in message.backlog},
     )
 
 
@@ -128,6 +145,7 @@ def session_spec_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec:
             "slots",
             "rules",
             "fresh",
+            "lease_seconds",
         ),
     )
 
@@ -188,6 +206,7 @@ def session_spec_to_proto(spec: SessionSpec) -> sessions_pb2.SessionSpec:
             agent=spec.against.agent,
             outcomes=spec.against.outcomes,
         ),
+        lease_seconds=spec.lease_seconds,
     )
 
 
@@ -202,6 +221,8 @@ def capability_from_proto(message: sessions_pb2.CapabilityStatus) -> Capability:
         episodes_needed=message.episodes_needed if message.HasField("episodes_needed") else None,
         best_sd=message.best_sd if message.HasField("best_sd") else None,
         limit=message.limit,
+        value=message.value,
+        interval=message.interval,
     )
 
 

@@ -142,8 +142,11 @@ class DirectPlay(asyncio.BufferedProtocol):
 
 def _is_reachable(host: str) -> bool:
     """Whether frames may go to an address without encryption."""
-    if within(host, parse_networks(os.environ.get(VARIABLE, ""))):
-        return True
     with contextlib.suppress(ValueError):
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    return False
+        if ipaddress.ip_address(host.strip("[]")).is_loopback:
+            return True
+    try:
+        networks = parse_networks(os.environ.get(VARIABLE, ""))
+    except ValueError as error:
+        raise DirectError(str(error)) from error
+    return within(host, networks)

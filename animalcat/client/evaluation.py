@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -13,39 +12,15 @@ from typing import Any, Final, Protocol, TypeAlias, cast
 
 import grpc
 
-from animalcat.client.direct import DirectError, DirectPlay
+from animalcat.client.stream import EvaluationStream, Welcome
 from animalcat.client.values import Session
 from animalcat.envs.agents.base import Agent, EpisodeInfo
 from animalcat.envs.types import ACTIONS, Observation, ObservationSpec
 from animalcat.errors import AnimalcatError
-from animalcat.protocol import PROTOCOL, server_refusal, version
-from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, types_pb2
-from animalcat.wire import observation_from_proto, spec_from_proto, spec_to_proto
 from animalcat.words import STATES, word
 
 MAX_ACTIONS: Final = 100
 """Most actions in one answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Welcome:
-    """What the service says before the first episode.
-
-    Attributes:
-        session: Resource name.
-        observation_spec: What observations hold.
-        max_episodes: Most episodes of the session.
-        episodes_done: Episodes that are over already.
-        slots: Episodes that play at once.
-        action_timeout_seconds: How long one action may take.
-    """
-
-    session: str
-    observation_spec: ObservationSpec
-    max_episodes: int
-    episodes_done: int
-    slots: int
-    action_timeout_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,171 +82,6 @@ AnyAgent: TypeAlias = Agent | AsyncAgent | Callable[[], Agent] | Callable[[], As
 """An agent, or what makes one, such as its class."""
 
 
-class EvaluationStream:
-    """The open stream of one agent process."""
-
-    def __init__(self, channel: grpc.aio.Channel, process: str) -> None:
-        """Prepare a stream.
-
-        Args:
-            channel: To the server.
-            process: Unique to this process of the agent; a stream with the same one goes on where
-                the last stream was cut.
-        """
-        self._stub = gateway_pb2_grpc.AgentGatewayStub(channel)
-        self._process = process
-        self._offer: gateway_pb2.Direct | None = None
-        self._direct: DirectPlay | None = None
-        self._takes_offers = True
-        self._answered: gateway_pb2.EvaluateRequest | None = None
-
-    async def open(self, session: str, agent: str, spec: ObservationSpec | None) -> Welcome:
-        """Say hello.
-
-        Args:
-            session: Resource name; empty where exactly one session waits.
-            agent: Name of the agent.
-            spec: What the agent needs to see; None for whatever the session gives.
-
-        Raises:
-            AnimalcatError: The service refused.
-        """
-        self._call = self._stub.Evaluate()
-        self._read_on()
-        hello = gateway_pb2.Hello(
-            session=session,
-            agent=agent,
-            instance=self._process,
-            client_version=version(),
-            protocol=PROTOCOL,
-            observation_spec=spec_to_proto(spec) if spec else None,
-        )
-        await self._write(gateway_pb2.EvaluateRequest(hello=hello))
-        frame = await self.receive()
-        if frame.HasField("session_end"):
-            over = frame.session_end
-            raise AnimalcatError(
-                f"{over.session} is {word(over.state, STATES)} already", "SESSION_OVER"
-            )
-        if not frame.HasField("welcome"):
-            raise AnimalcatError(f"the server answered {frame.WhichOneof('frame')} to hello")
-        answer = frame.welcome
-        if wrong := server_refusal(answer.protocol, answer.server_version):
-            raise AnimalcatError(wrong, "CLIENT_REFUSED")
-        self.spec = spec_from_proto(answer.observation_spec)
-        return Welcome(
-            session=answer.session,
-            observation_spec=self.spec,
-            max_episodes=answer.max_episodes,
-            episodes_done=answer.episodes_done,
-            slots=answer.slots,
-            action_timeout_seconds=answer.action_timeout_seconds,
-        )
-
-    async def receive(self) -> gateway_pb2.EvaluateResponse:
-        """The next frame, from the service or from the worker that plays an episode directly.
-
-        Raises:
-            AnimalcatError: The service reports an error, or closed the stream.
-        """
-        while True:
-            frame = await self._next()
-            if frame.HasField("error"):
-                raise AnimalcatError(frame.error.message, frame.error.code)
-            if frame.HasField("episode_start"):
-                wanted = self._takes_offers and frame.episode_start.HasField("direct")
-                self._offer = frame.episode_start.direct if wanted else None
-                self._answered = None
-            elif frame.HasField("ask") and self._answered is not None:
-                answer, self._answered = self._answered, None
-                if answer.action.step == frame.ask.step:  # it was lost on a broken connection
-                    await self._write(answer)
-                    continue
-            return frame
-
-    async def act(self, slot: int, step: int, actions: bytes) -> None:
-        """Answer an observation.
-
-        Args:
-            slot: Slot of the observation.
-            step: Decisions taken before these.
-            actions: One byte an action.
-        """
-        taken = gateway_pb2.ActionList(actions=actions)
-        action = gateway_pb2.Action(slot=slot, step=step, list=taken)
-        frame = gateway_pb2.EvaluateRequest(action=action)
-        if self._offer is not None:
-            offer, self._offer = self._offer, None
-            try:
-                self._direct = await DirectPlay.open(offer)
-            except DirectError:  # ports are closed between here and there: the service relays
-                self._takes_offers = False
-        if self._direct is None:
-            await self._write(frame)
-        else:
-            self._answered = frame
-            self._direct.send(frame)
-
-    def observation(self, message: types_pb2.Observation) -> Observation:
-        """An observation of this stream."""
-        return observation_from_proto(message, self.spec)
-
-    def episode_info(self, start: gateway_pb2.EpisodeStart) -> EpisodeInfo:
-        """What the agent may know of an episode; its time budget is in decisions."""
-        return EpisodeInfo(
-            episode=start.episode,
-            seed=start.agent_seed,
-            observation_spec=self.spec,
-            time_budget_steps=-(-start.time_budget_steps // self.spec.decision_period),
-        )
-
-    async def withdraw(self, seconds: float) -> None:
-        """Leave between episodes: one that was sent meanwhile is held against nobody.
-
-        Args:
-            seconds: How long the service may take to end the stream.
-        """
-        gone = (TimeoutError, AnimalcatError, asyncio.InvalidStateError, grpc.aio.AioRpcError)
-        with contextlib.suppress(*gone):
-            async with asyncio.timeout(seconds):
-                withdraw = gateway_pb2.Withdraw()
-                await self._write(gateway_pb2.EvaluateRequest(withdraw=withdraw))
-                while True:  # until the service closes the stream
-                    await self.receive()
-
-    def cancel(self) -> None:
-        """Leave; does nothing to a stream that is over."""
-        if self._direct is not None:
-            self._direct.close()
-        self._call.cancel()
-
-    async def _next(self) -> gateway_pb2.EvaluateResponse:
-        if self._direct is not None:
-            if (frame := await self._direct.receive()) is not None:
-                return frame
-            self._direct = None  # what comes next comes over the stream
-        # gRPC ends a call whose read is cancelled, and who is interrupted may want to withdraw.
-        frame = await asyncio.shield(self._incoming)
-        if not isinstance(frame, gateway_pb2.EvaluateResponse):
-            raise AnimalcatError("the server closed the stream before the session's end")
-        if not frame.HasField("error"):
-            self._read_on()
-        return frame
-
-    def _read_on(self) -> None:
-        """Read ahead: once a write has failed, gRPC gives nothing but what was being read."""
-        self._incoming = asyncio.ensure_future(self._call.read())
-        self._incoming.add_done_callback(lambda task: task.cancelled() or task.exception())
-
-    async def _write(self, frame: gateway_pb2.EvaluateRequest) -> None:
-        try:
-            await self._call.write(frame)
-        except (asyncio.InvalidStateError, grpc.aio.AioRpcError):
-            # The service has closed the stream; what it said last is why.
-            await self.receive()
-            raise
-
-
 async def evaluate_session(
     channel: grpc.aio.Channel,
     session: Session,
@@ -306,7 +116,7 @@ async def evaluate_session(
             on_episode(episode)
 
     async def sit() -> EvaluationSummary:
-        stream = EvaluationStream(channel, uuid.uuid4().hex)
+        stream = EvaluationStream(channel, uuid.uuid4().hex, returns=True)
         try:
             welcome = await stream.open(
                 session.name, session.spec.agent if name is None else name, observation_spec
@@ -315,7 +125,7 @@ async def evaluate_session(
                 stream, welcome, agent, tell, in_thread=in_thread or seats > 1
             )
         finally:
-            stream.cancel()
+            await stream.leave()
 
     sitting = [asyncio.ensure_future(sit()) for _ in range(seats)]
     try:

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from animalcat.client.async_client import CertificateFiles, SessionLike
 from animalcat.client.blocking_client import connect
 from animalcat.client.connection import translated_errors
-from animalcat.client.evaluation import EvaluationStream
+from animalcat.client.stream import EvaluationStream
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.types import Observation, ObservationSpec
 from animalcat.errors import AnimalcatError
@@ -94,7 +94,8 @@ class RemoteEpisodes:
         """
         self._client = connect(address, token=token, ca=ca, certificate=certificate)
         try:
-            self._stream = EvaluationStream(self._client.aio.channel, uuid.uuid4().hex)
+            channel = self._client.aio.channel
+            self._stream = EvaluationStream(channel, uuid.uuid4().hex, returns=True)
             target = self._client.find_session(session)
             name = target.spec.agent if agent is None else agent
             self.welcome = self._run(self._stream.open(target.name, name, observation_spec))
@@ -172,8 +173,11 @@ class RemoteEpisodes:
         Between episodes the service has chosen the next one already: nothing of it was shown here,
         and it is not held against the agent.
         """
-        if not self._closed and self.opening is None and not self.spent:
-            self._run(self._stream.withdraw(_WITHDRAW_SECONDS))
+        if not self._closed and not self.spent:
+            if self.opening is None:
+                self._run(self._stream.withdraw(_WITHDRAW_SECONDS))
+            else:
+                self._run(self._stream.leave())
         self._closed = True
         self._client.close()
 

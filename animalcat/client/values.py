@@ -181,6 +181,8 @@ class SessionSpec:
             share them; empty for the session alone.
         against: The other agent from whom the session tells its agent apart; None for a session
             that only measures.
+        lease_seconds: How long an agent whose connection broke may take to come back to the step
+            that it left; 0 for not at all.
     """
 
     agent: str = ""
@@ -203,6 +205,7 @@ class SessionSpec:
     fresh: bool | None = None
     twins_of: str = ""
     against: Opponent | None = None
+    lease_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +223,9 @@ class Capability:
         best_sd: Standard deviation that the whole battery leaves at best, in the unit; None where
             it is not known.
         limit: Why the target cannot be reached with this battery, in words; else empty.
+        value: The mean as people read it, "21 m": where it can be, in the unit of the demand that
+            success half of the time is read by; empty if an older server says it.
+        interval: About 90 % interval in the same unit; empty with `value`.
     """
 
     name: str
@@ -230,6 +236,8 @@ class Capability:
     episodes_needed: int | None
     best_sd: float | None
     limit: str
+    value: str
+    interval: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +293,8 @@ class Session:
             many as the stopping rule allows.
         creator: Who created it, where callers prove who they are; else empty.
         paused: Whether no further episode begins until it is resumed.
+        waits_for: What it waits for before its next episode can begin, in words; empty if for
+            nothing, or over.
     """
 
     id: str
@@ -299,6 +309,7 @@ class Session:
     allowed: int | None
     creator: str
     paused: bool
+    waits_for: str
 
     @property
     def name(self) -> str:
@@ -699,6 +710,38 @@ class Operation:
     def name(self) -> str:
         """Resource name, "operations/{id}"."""
         return names.operation_name(self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedWorker:
+    """A simulator that runs.
+
+    Attributes:
+        session: Id of the session that it plays; empty if none for now.
+        node: Name or address of its machine.
+    """
+
+    session: str
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where simulators are, and which sessions wait.
+
+    Attributes:
+        engine: Who starts simulators and fits: "local" or "ray".
+        workers: All simulators that run.
+        max_workers: Most simulators at once; 0: no limit, or in a cluster as many as have room.
+        campaign_workers: Most simulators of one campaign at once; 0: no limit.
+        backlog: For sessions that wait, by id, what they wait for; at most 1,000, newest first.
+    """
+
+    engine: str
+    workers: tuple[PlacedWorker, ...]
+    max_workers: int
+    campaign_workers: int
+    backlog: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 
 from animalcat.layouts.checking.compare import Posterior, ranking
 from animalcat.layouts.checking.scores import bootstrap
 from animalcat.layouts.checking.scores import brier as brier_score
-from animalcat.plots.readings import Reading, read_axis
+from animalcat.layouts.explaining.wording import Scale, plain_scale
+from animalcat.layouts.model.units import plain_unit
+from animalcat.plots.readings import Reading, read_axis, reading_of
 from animalcat.plots.style import (
     DARK,
     INK,
@@ -24,7 +27,6 @@ from animalcat.plots.style import (
     entitle,
     new_figure,
     plain,
-    plain_unit,
     tidy,
     with_unit,
 )
@@ -33,10 +35,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _SHADES: Final = "cividis"
+_SHORT: Final = 14
+"""Letters of a name that fits under its column."""
 
 
 def comparison(
-    profiles: Mapping[str, Mapping[str, Any]], posteriors: Sequence[Posterior] = ()
+    profiles: Mapping[str, Mapping[str, Any]],
+    posteriors: Sequence[Posterior] = (),
+    scales: Mapping[str, Scale] | None = None,
 ) -> Figure:
     """Draw the agents' intervals node by node, and how probable each rank is.
 
@@ -44,6 +50,7 @@ def comparison(
         profiles: Profile by agent, as JSON, all of one layout.
         posteriors: Their draws, in the same order. Without them each node is taken by its mean and
             deviation, since profiles hold no draws.
+        scales: How nodes are read, by name; of others the unit alone is said.
 
     Raises:
         ValueError: There are not two agents, or their layouts differ.
@@ -55,15 +62,16 @@ def comparison(
     figure = new_figure(7.6, 0.7 + high * len(nodes))
     for k, (node, known) in enumerate(nodes.items()):
         axes: Any = figure.add_subplot(len(nodes), 2, 2 * k + 1)
-        factor, unit = plain_unit(str(known.get("unit") or ""))
+        reading = reading_of(node, known, scales)
         for row, (name, colour, marker) in enumerate(agent_styles(names)):
             one = profiles[name]["nodes"][node]
-            low, top = (factor * end for end in one["hdi"])
-            axes.plot([low, top], [-row] * 2, color=colour, lw=3, solid_capstyle="butt")
-            axes.plot([factor * one["mean"]], [-row], marker, color=PAPER, mec=colour, mew=1.8)
+            axes.plot(one["hdi"], [-row] * 2, color=colour, lw=3, solid_capstyle="butt")
+            axes.plot([one["mean"]], [-row], marker, color=PAPER, mec=colour, mew=1.8)
+        read_axis(axes.xaxis, reading, axes.get_xlim())
         axes.set(yticks=[-row for row in range(len(names))], ylim=(-len(names) + 0.4, 0.6))
         axes.set_yticklabels([plain(name) for name in names], fontsize=8)
-        axes.set_title(plain(with_unit(node, unit)), fontsize=9, loc="left", color=INK)
+        title = with_unit(node, reading.scale.unit)
+        axes.set_title(plain(title), fontsize=9, loc="left", color=INK)
         tidy(axes)
         bars: Any = figure.add_subplot(len(nodes), 2, 2 * k + 2)
         ranks = {rank.name: rank for rank in ranking(posteriors, node)}
@@ -124,6 +132,7 @@ def population(
     x: str = "",
     y: str = "",
     noise: str = "noiseLevel",
+    scales: Mapping[str, Scale] | None = None,
 ) -> Figure:
     """Draw two capabilities of many agents; size is noise, and colour the share of success.
 
@@ -134,6 +143,7 @@ def population(
         x: A node; by default the first capability.
         y: A node; by default the second capability.
         noise: The node that sets the size, if the layout has it.
+        scales: How nodes are read, by name; of others the unit alone is said.
 
     Raises:
         ValueError: There are not two agents, their layouts differ, or a node is unknown.
@@ -147,12 +157,13 @@ def population(
             raise ValueError(f"no node {name!r}; nodes: {', '.join(nodes)}")
     figure = new_figure(6.2, 4.8)
     axes: Any = figure.add_subplot(1, 1, 1)
+    factors = {node: plain_unit(str(nodes[node].get("unit") or ""))[0] for node in chosen}
     places: list[list[float]] = []
     for name in names:
         own = profiles[name]["nodes"]
         at: list[float] = []
         for node, end in zip(chosen, ("x", "y"), strict=True):
-            factor, _ = plain_unit(str(nodes[node].get("unit") or ""))
+            factor = factors[node]
             low, high = (factor * bound for bound in own[node]["hdi"])
             at.append(factor * own[node]["mean"])
             across = [low, high]
@@ -175,15 +186,32 @@ def population(
         linewidths=1,
         zorder=3,
     )
-    for name, (left, up) in zip(names, spots, strict=True):
+    # Names of neighbours stand above and below in turns, so that they do not run into each other.
+    for k, place in enumerate(map(int, np.argsort(spots[:, 0], kind="stable"))):
+        side = 1 if k % 2 == 0 else -1
         axes.annotate(
-            plain(name), (left, up), xytext=(9, 7), textcoords="offset points", fontsize=8
+            plain(names[place]),
+            spots[place],
+            xytext=(0, 15 * side),
+            textcoords="offset points",
+            fontsize=8,
+            ha="center",
+            va="center",
+            zorder=6,
+            path_effects=[withStroke(linewidth=2.5, foreground=PAPER)],
         )
     bar: Any = figure
     bar.colorbar(shown, ax=axes, label="share of episodes passed")
-    for node, setter in zip(chosen, (axes.set_xlabel, axes.set_ylabel), strict=True):
-        setter(plain(with_unit(node, plain_unit(str(nodes[node].get("unit") or ""))[1])))
     axes.margins(0.12)
+    for node, axis in zip(chosen, (axes.xaxis, axes.yaxis), strict=True):
+        label = with_unit(node, plain_unit(str(nodes[node].get("unit") or ""))[1])
+        if scales and node in scales:
+            reading = Reading(node, scales[node])
+            label = f"{node}: {reading.label}" if reading.scale.margin else reading.label
+            ends = (axis.get_view_interval() / factors[node]).tolist()
+            at, words = reading.ticks(*ends)
+            axis.set_ticks([factors[node] * one for one in at], [plain(word) for word in words])
+        axis.set_label_text(plain(label))
     tidy(axes)
     words = "lines: 90 % intervals"
     words += f"; larger: more {noise}" if noise in nodes else ""
@@ -192,34 +220,42 @@ def population(
     return figure
 
 
-def heat(profiles: Mapping[str, Mapping[str, Any]]) -> Figure:
+def heat(
+    profiles: Mapping[str, Mapping[str, Any]], scales: Mapping[str, Scale] | None = None
+) -> Figure:
     """Draw a table of all agents' means and standard deviations, shaded within each node.
 
     Figures 13 and 14 of Burden et al. (2023) are of this kind.
 
     Args:
         profiles: Profile by agent, as JSON, all of one layout.
+        scales: How nodes are read, by name: what stands in the cells. Of others it is the node's
+            own value.
 
     Raises:
         ValueError: There are not two agents, or their layouts differ.
     """
     names, first = _alike(profiles)
     nodes: Mapping[str, Mapping[str, Any]] = first["nodes"]
+    own = {name: plain_scale(str(node.get("unit") or "")) for name, node in nodes.items()}
+    known = own | {name: scale for name, scale in (scales or {}).items() if name in own}
+    found = [[profiles[name]["nodes"][node] for node in nodes] for name in names]
+    # An SD is not read: past the hardest demand there is nothing that it could be read by.
+    means = [
+        [known[node].value(one["mean"], *one["hdi"]) for node, one in zip(nodes, row, strict=True)]
+        for row in found
+    ]
+    sds = [
+        [f"{own[node].convert(one['sd']):.2g}" for node, one in zip(nodes, row, strict=True)]
+        for row in found
+    ]
     figure = new_figure(2.6 + 1.9 * len(nodes), 1.5 + 0.42 * len(names))
-    for k, (key, title) in enumerate((("mean", "mean"), ("sd", "SD"))):
+    for k, (key, words, heads) in enumerate((("mean", means, known), ("sd", sds, own))):
         axes: Any = figure.add_subplot(1, 2, k + 1)
-        factors = [plain_unit(str(node.get("unit") or ""))[0] for node in nodes.values()]
-        values = np.array(
-            [
-                [
-                    factor * profiles[name]["nodes"][node][key]
-                    for node, factor in zip(nodes, factors, strict=True)
-                ]
-                for name in names
-            ]
-        )
-        _table(axes, values, names if not k else [""] * len(names), _heads(nodes))
-        axes.set_title(title, fontsize=10, color=INK)
+        values = np.array([[float(one[key]) for one in row] for row in found])
+        units = [plain(with_unit(name, heads[name].unit)) for name in nodes]
+        _table(axes, values, words, names if not k else [""] * len(names), units)
+        axes.set_title("SD" if k else "mean", fontsize=10, color=INK)
     entitle(figure, "", _labels(profiles))
     return figure
 
@@ -245,7 +281,11 @@ def categories(tables: Mapping[str, pd.DataFrame]) -> Figure:
                 words = f"{passed[column, row]:.0f} of {counts[column, row]:.0f}"
                 axes.text(column, row, words, ha="center", va="center", fontsize=8, color=ink)
     axes.set(xticks=range(len(tables)), yticks=range(len(kinds)))
-    axes.set_xticklabels([plain(name) for name in tables], fontsize=8)
+    names = [plain(name) for name in tables]
+    if max(map(len, names)) > _SHORT:
+        axes.set_xticklabels(names, fontsize=8, rotation=20, ha="right", rotation_mode="anchor")
+    else:
+        axes.set_xticklabels(names, fontsize=8)
     axes.set_yticklabels([plain(kind) for kind in kinds], fontsize=8)
     bar: Any = figure
     bar.colorbar(image, ax=axes, label="share passed")
@@ -440,22 +480,23 @@ def _success(profile: Mapping[str, Any]) -> float:
     return float(about.get("successes", 0)) / episodes if episodes else float("nan")
 
 
-def _heads(nodes: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    return [
-        plain(with_unit(name, plain_unit(str(node.get("unit") or ""))[1]))
-        for name, node in nodes.items()
-    ]
-
-
-def _table(axes: Any, values: Floats, rows: Sequence[str], columns: Sequence[str]) -> None:
+def _table(
+    axes: Any,
+    values: Floats,
+    words: Sequence[Sequence[str]],
+    rows: Sequence[str],
+    columns: Sequence[str],
+) -> None:
+    """Draw a table: `values` shade its cells, `words` stand in them."""
     low, high = values.min(axis=0), values.max(axis=0)
     spread = np.where(high > low, high - low, 1.0)
     shade = (values - low) / spread
     axes.imshow(shade, vmin=0, vmax=1, cmap=_SHADES, aspect="auto")
-    for (row, column), value in np.ndenumerate(values):
-        ink = LIGHT if shade[row, column] < 0.55 else DARK
-        words = f"{value:.3g}".replace("-", "−")
-        axes.text(column, row, words, ha="center", va="center", fontsize=8, color=ink)
+    for row, depths in enumerate(shade.tolist()):
+        for column, depth in enumerate(depths):
+            said = words[row][column].replace("-", "−")
+            ink = LIGHT if depth < 0.55 else DARK
+            axes.text(column, row, said, ha="center", va="center", fontsize=8, color=ink)
     axes.set(xticks=range(len(columns)), yticks=range(len(rows)))
     axes.set_xticklabels(columns, fontsize=8, rotation=20, ha="right")
     axes.set_yticklabels([plain(row) for row in rows], fontsize=8)

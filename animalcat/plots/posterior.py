@@ -10,12 +10,13 @@ from typing import Any, Final
 import numpy as np
 from matplotlib.figure import Figure
 
+from animalcat.layouts.explaining.wording import Scale
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.inference.summary import HDI_SHARE, hdi
 from animalcat.layouts.model.nodes import Latent
-from animalcat.plots.readings import Reading, read_axis, readings
+from animalcat.plots.readings import Reading, read_axis, reading_of, readings
 from animalcat.plots.style import (
     INK,
     MAIN,
@@ -28,7 +29,6 @@ from animalcat.plots.style import (
     new_figure,
     panels,
     plain,
-    plain_unit,
     tidy,
     with_unit,
 )
@@ -40,32 +40,33 @@ _PARTICLES: Final = 1000
 """Particles with which a course is told again."""
 
 
-def forest(profile: Mapping[str, Any]) -> Figure:
+def forest(profile: Mapping[str, Any], scales: Mapping[str, Scale] | None = None) -> Figure:
     """Draw the interval of every node on the range of its prior.
 
     Each node has an axis of its own, because their units differ.
 
     Args:
         profile: A profile, as JSON.
+        scales: How nodes are read, by name; of others the unit alone is said.
     """
     nodes: Mapping[str, Mapping[str, Any]] = profile["nodes"]
     share = float(profile.get("hdi_share", HDI_SHARE))
     figure = new_figure(7.0, 0.75 + 0.72 * len(nodes))
     for k, (name, node) in enumerate(nodes.items()):
         axes: Any = figure.add_subplot(len(nodes), 1, k + 1)
-        factor, unit = plain_unit(str(node.get("unit") or ""))
-        low, high = (factor * end for end in _range(node))
-        start, stop = (factor * end for end in node["hdi"])
-        mean = factor * node["mean"]
+        reading = reading_of(name, node, scales)
+        low, high = _range(node)
+        start, stop = node["hdi"]
+        mean = node["mean"]
         axes.axhline(0.0, color=PRIOR, lw=1.5, zorder=1)
-        middle, spread = factor * node["prior_mean"], factor * node["prior_sd"]
+        middle, spread = node["prior_mean"], node["prior_sd"]
         axes.plot([middle - spread, middle + spread], [0, 0], color=PRIOR, lw=9, zorder=2)
         axes.plot([start, stop], [0, 0], color=MAIN, lw=4, zorder=3, solid_capstyle="butt")
         axes.plot([mean], [0], "o", color=PAPER, mec=MAIN, mew=2, ms=7, zorder=4)
         axes.set(xlim=(low, high), ylim=(-1, 1), yticks=[])
         status = f"\n{node['status']}" if node.get("status") else ""
         axes.set_ylabel(
-            plain(with_unit(name, unit)) + plain_lines(status),
+            plain(with_unit(name, reading.scale.unit)) + plain_lines(status),
             rotation=0,
             ha="right",
             va="center",
@@ -75,13 +76,13 @@ def forest(profile: Mapping[str, Any]) -> Figure:
         axes.text(
             1.02,
             0.5,
-            f"{_short(mean, factor * node['sd'])}\n{_short(start, factor * node['sd'])} to "
-            f"{_short(stop, factor * node['sd'])}",
+            "\n".join(reading.scale.brief(mean, start, stop)),
             transform=axes.transAxes,
             va="center",
             fontsize=8.5,
             color=INK,
         )
+        read_axis(axes.xaxis, reading, (low, high))
         tidy(axes)
         axes.spines["left"].set_visible(False)
     title, labels = about(profile)
@@ -273,12 +274,6 @@ def _range(node: Mapping[str, Any]) -> tuple[float, float]:
 
 def _finite(end: float, instead: float) -> float:
     return end if np.isfinite(end) else instead
-
-
-def _short(value: float, sd: float) -> str:
-    digits = int(max(0, 1 - np.floor(np.log10(sd)))) if sd > 0 else 2
-    shown = f"{value:.{digits}f}".replace("-", "−")
-    return shown.removeprefix("−") if float(f"{value:.{digits}f}") == 0.0 else shown
 
 
 def density_of(values: Floats, places: Floats, ends: tuple[float, float]) -> Floats:

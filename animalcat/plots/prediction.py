@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 from scipy.special import betaincinv, stdtrit
 
 from animalcat.layouts.checking.scores import murphy, reliability_curve
@@ -440,11 +441,13 @@ def _bins(values: Floats) -> list[tuple[float, Any]]:
 
 
 def _interval(outcomes: Floats, *, scores: bool) -> tuple[float, float]:
-    """The 90 % interval of a mean: of scores by Student's t, of successes by Jeffreys."""
+    """The 90 % interval of a mean: of scores by Student's t, of successes by Jeffreys.
+
+    Scores that are all equal do not say how far scores scatter, nor does one alone. They are then
+    taken for shares of success, which scatter more than any scores of this mean.
+    """
     count, passed = len(outcomes), float(outcomes.sum())
-    if scores:
-        if count < 2:
-            return passed, passed  # one score does not say how far scores scatter
+    if scores and np.ptp(outcomes) > 0.0:
         half = float(stdtrit(count - 1, 0.95)) * float(outcomes.std(ddof=1)) / np.sqrt(count)
         return max(0.0, passed / count - half), min(1.0, passed / count + half)
     low = 0.0 if passed == 0 else float(betaincinv(passed + 0.5, count - passed + 0.5, 0.05))
@@ -465,4 +468,6 @@ def _point(axes: Any, at: float, outcomes: Floats, *, scores: bool) -> None:
         ha="center",
         fontsize=7,
         color=SOFT,
+        zorder=6,
+        path_effects=[withStroke(linewidth=2.5, foreground=PAPER)],  # on a band
     )

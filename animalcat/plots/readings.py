@@ -7,13 +7,13 @@ half of the time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
-from animalcat.layouts.explaining.wording import Scale, scale_of
+from animalcat.layouts.explaining.wording import Scale, plain_scale, scale_of
 from animalcat.layouts.model.spec import Layout
 from animalcat.plots.style import Floats, plain, with_unit
 
@@ -76,6 +76,14 @@ def readings(layout: Layout, features: Floats | None = None) -> list[Reading]:
     return [
         Reading(node.name, scale_of(layout, k, features)) for k, node in enumerate(layout.latents)
     ]
+
+
+def reading_of(
+    name: str, node: Mapping[str, Any], scales: Mapping[str, Scale] | None = None
+) -> Reading:
+    """How a node of a profile is read; where no scale is known, by its unit alone."""
+    known = (scales or {}).get(name)
+    return Reading(name, known or plain_scale(str(node.get("unit") or "")))
 
 
 def read_axis(axis: Any, reading: Reading, ends: Sequence[float]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -34,13 +33,6 @@ AGENTS: Final = ("#0b6e99", "#d17a00", "#1b8a5a", "#b0457b", "#6a5acd", "#7a7a2a
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
 FORMATS: Final = (".svg", ".png", ".pdf")
 """Endings of the files that can be written."""
-_MULTIPLE: Final = re.compile(r"(\d+(?:\.\d+)?) (\w+)")
-
-
-def plain_unit(unit: str) -> tuple[float, str]:
-    """Split a unit that is a multiple into the factor and the unit: "10 m" is 10 and "m"."""
-    found = _MULTIPLE.fullmatch(unit)
-    return (float(found[1]), found[2]) if found else (1.0, "" if unit == "1" else unit)
 
 
 def with_unit(name: str, unit: str) -> str:

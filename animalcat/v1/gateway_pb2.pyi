@@ -86,6 +86,12 @@ class EvaluateResponse(_message.Message):
     EPISODE_END_FIELD_NUMBER: _builtins.int
     SESSION_END_FIELD_NUMBER: _builtins.int
     ERROR_FIELD_NUMBER: _builtins.int
+    NUMBER_FIELD_NUMBER: _builtins.int
+    number: _builtins.int
+    """Where the agent has a lease: number of an episode_start, ask or episode_end, from 1, over all
+    streams of the lease. A frame that is sent again has the same number and the same bytes. 0 in
+    all other frames, and at a direct address.
+    """
     @_builtins.property
     def welcome(self) -> Global___Welcome:
         """Answers hello."""
@@ -119,10 +125,11 @@ class EvaluateResponse(_message.Message):
         episode_end: Global___EpisodeEnd | None = ...,
         session_end: Global___SessionEnd | None = ...,
         error: _types_pb2.Error | None = ...,
+        number: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["ask", b"ask", "episode_end", b"episode_end", "episode_start", b"episode_start", "error", b"error", "frame", b"frame", "session_end", b"session_end", "welcome", b"welcome"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["ask", b"ask", "episode_end", b"episode_end", "episode_start", b"episode_start", "error", b"error", "frame", b"frame", "session_end", b"session_end", "welcome", b"welcome"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ask", b"ask", "episode_end", b"episode_end", "episode_start", b"episode_start", "error", b"error", "frame", b"frame", "number", b"number", "session_end", b"session_end", "welcome", b"welcome"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_frame: _TypeAlias = _typing.Literal["welcome", "episode_start", "ask", "episode_end", "session_end", "error"]  # noqa: Y015
     _WhichOneofArgType_frame: _TypeAlias = _typing.Literal["frame", b"frame"]  # noqa: Y015
@@ -143,6 +150,8 @@ class Hello(_message.Message):
     OBSERVATION_SPEC_FIELD_NUMBER: _builtins.int
     PROTOCOL_FIELD_NUMBER: _builtins.int
     LEASE_FIELD_NUMBER: _builtins.int
+    RETURNS_FIELD_NUMBER: _builtins.int
+    SEEN_FIELD_NUMBER: _builtins.int
     session: _builtins.str
     """Resource name "sessions/{session}", or empty where the server has exactly one session that
     waits for an agent.
@@ -163,7 +172,16 @@ class Hello(_message.Message):
     """
     lease: _builtins.bytes
     """The lease of an earlier welcome, by which the same process comes back after its connection broke;
-    empty otherwise. Servers of this version take no notice.
+    empty otherwise.
+    """
+    returns: _builtins.bool
+    """True: this client can come back by a lease, and gets one. Its connection then breaks without
+    voiding the episode at once, so it has to send leave (or withdraw) where it does not want to come
+    back.
+    """
+    seen: _builtins.int
+    """With a lease: the highest number of the frames that have come to this process; 0 for none. What
+    came after it is sent again; if nothing did, the question that waits for an answer is.
     """
     @_builtins.property
     def observation_spec(self) -> _types_pb2.ObservationSpec:
@@ -179,10 +197,12 @@ class Hello(_message.Message):
         observation_spec: _types_pb2.ObservationSpec | None = ...,
         protocol: _builtins.int = ...,
         lease: _builtins.bytes = ...,
+        returns: _builtins.bool = ...,
+        seen: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_observation_spec", b"_observation_spec", "observation_spec", b"observation_spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_observation_spec", b"_observation_spec", "agent", b"agent", "client_version", b"client_version", "instance", b"instance", "lease", b"lease", "observation_spec", b"observation_spec", "protocol", b"protocol", "session", b"session"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_observation_spec", b"_observation_spec", "agent", b"agent", "client_version", b"client_version", "instance", b"instance", "lease", b"lease", "observation_spec", b"observation_spec", "protocol", b"protocol", "returns", b"returns", "seen", b"seen", "session", b"session"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__observation_spec: _TypeAlias = _typing.Literal["observation_spec"]  # noqa: Y015
     _WhichOneofArgType__observation_spec: _TypeAlias = _typing.Literal["_observation_spec", b"_observation_spec"]  # noqa: Y015
@@ -205,6 +225,7 @@ class Welcome(_message.Message):
     PROTOCOL_FIELD_NUMBER: _builtins.int
     SERVER_VERSION_FIELD_NUMBER: _builtins.int
     LEASE_FIELD_NUMBER: _builtins.int
+    LEASE_SECONDS_FIELD_NUMBER: _builtins.int
     session: _builtins.str
     """Resource name "sessions/{session}"."""
     max_episodes: _builtins.int
@@ -220,8 +241,12 @@ class Welcome(_message.Message):
     server_version: _builtins.str
     """Version of the server, for people."""
     lease: _builtins.bytes
-    """Shown again in the hello of whoever comes back; a secret of this process. Servers of this version
-    never set it.
+    """Shown again in the hello of whoever comes back; a secret of this process. Empty where the session
+    gives no leases, or the hello did not ask for one.
+    """
+    lease_seconds: _builtins.float
+    """Seconds for which the agent's episode and place are kept after its connection broke; 0 without a
+    lease. The time for the action that is due goes on meanwhile.
     """
     @_builtins.property
     def observation_spec(self) -> _types_pb2.ObservationSpec:
@@ -239,10 +264,11 @@ class Welcome(_message.Message):
         protocol: _builtins.int = ...,
         server_version: _builtins.str = ...,
         lease: _builtins.bytes = ...,
+        lease_seconds: _builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["observation_spec", b"observation_spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["action_timeout_seconds", b"action_timeout_seconds", "episodes_done", b"episodes_done", "lease", b"lease", "max_episodes", b"max_episodes", "observation_spec", b"observation_spec", "protocol", b"protocol", "server_version", b"server_version", "session", b"session", "slots", b"slots"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action_timeout_seconds", b"action_timeout_seconds", "episodes_done", b"episodes_done", "lease", b"lease", "lease_seconds", b"lease_seconds", "max_episodes", b"max_episodes", "observation_spec", b"observation_spec", "protocol", b"protocol", "server_version", b"server_version", "session", b"session", "slots", b"slots"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

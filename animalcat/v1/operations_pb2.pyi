@@ -384,3 +384,114 @@ class CancelOperationResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CancelOperationResponse: _TypeAlias = CancelOperationResponse  # noqa: Y015
+
+@_typing.final
+class GetPlacementRequest(_message.Message):
+    """Asks where simulators are."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetPlacementRequest: _TypeAlias = GetPlacementRequest  # noqa: Y015
+
+@_typing.final
+class PlacedWorker(_message.Message):
+    """A simulator."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_FIELD_NUMBER: _builtins.int
+    NODE_FIELD_NUMBER: _builtins.int
+    session: _builtins.str
+    """Resource name "sessions/{session}" of the session that it plays; empty: none for now."""
+    node: _builtins.str
+    """Name or address of its machine."""
+    def __init__(
+        self,
+        *,
+        session: _builtins.str = ...,
+        node: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["node", b"node", "session", b"session"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PlacedWorker: _TypeAlias = PlacedWorker  # noqa: Y015
+
+@_typing.final
+class WaitingSession(_message.Message):
+    """A session that waits."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_FIELD_NUMBER: _builtins.int
+    WAITS_FOR_FIELD_NUMBER: _builtins.int
+    session: _builtins.str
+    """Resource name "sessions/{session}"."""
+    waits_for: _builtins.str
+    """For what, in words."""
+    def __init__(
+        self,
+        *,
+        session: _builtins.str = ...,
+        waits_for: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["session", b"session", "waits_for", b"waits_for"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WaitingSession: _TypeAlias = WaitingSession  # noqa: Y015
+
+@_typing.final
+class GetPlacementResponse(_message.Message):
+    """Where simulators are, and who waits."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ENGINE_FIELD_NUMBER: _builtins.int
+    WORKERS_FIELD_NUMBER: _builtins.int
+    MAX_WORKERS_FIELD_NUMBER: _builtins.int
+    CAMPAIGN_WORKERS_FIELD_NUMBER: _builtins.int
+    BACKLOG_FIELD_NUMBER: _builtins.int
+    engine: _builtins.str
+    """Who starts simulators and fits: "local" or "ray"."""
+    max_workers: _builtins.int
+    """Most simulators at once; 0: no limit, or in a cluster as many as have room."""
+    campaign_workers: _builtins.int
+    """Most simulators of one campaign at once; 0: no limit."""
+    @_builtins.property
+    def workers(self) -> _containers.RepeatedCompositeFieldContainer[Global___PlacedWorker]:
+        """All simulators that run."""
+
+    @_builtins.property
+    def backlog(self) -> _containers.RepeatedCompositeFieldContainer[Global___WaitingSession]:
+        """Sessions that wait, at most 1,000, those made last first."""
+
+    def __init__(
+        self,
+        *,
+        engine: _builtins.str = ...,
+        workers: _abc.Iterable[Global___PlacedWorker] | None = ...,
+        max_workers: _builtins.int = ...,
+        campaign_workers: _builtins.int = ...,
+        backlog: _abc.Iterable[Global___WaitingSession] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["backlog", b"backlog", "campaign_workers", b"campaign_workers", "engine", b"engine", "max_workers", b"max_workers", "workers", b"workers"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetPlacementResponse: _TypeAlias = GetPlacementResponse  # noqa: Y015

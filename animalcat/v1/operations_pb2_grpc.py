@@ -56,6 +56,11 @@ class OperationsStub:
                 request_serializer=animalcat_dot_v1_dot_operations__pb2.CancelOperationRequest.SerializeToString,
                 response_deserializer=animalcat_dot_v1_dot_operations__pb2.CancelOperationResponse.FromString,
                 _registered_method=True)
+        self.GetPlacement = channel.unary_unary(
+                '/animalcat.v1.Operations/GetPlacement',
+                request_serializer=animalcat_dot_v1_dot_operations__pb2.GetPlacementRequest.SerializeToString,
+                response_deserializer=animalcat_dot_v1_dot_operations__pb2.GetPlacementResponse.FromString,
+                _registered_method=True)
 
 
 class OperationsServicer:
@@ -92,6 +97,13 @@ class OperationsServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetPlacement(self, request, context):
+        """Who starts simulators, where they are, and which sessions wait for what.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_OperationsServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -114,6 +126,11 @@ def add_OperationsServicer_to_server(servicer, server):
                     servicer.CancelOperation,
                     request_deserializer=animalcat_dot_v1_dot_operations__pb2.CancelOperationRequest.FromString,
                     response_serializer=animalcat_dot_v1_dot_operations__pb2.CancelOperationResponse.SerializeToString,
+            ),
+            'GetPlacement': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetPlacement,
+                    request_deserializer=animalcat_dot_v1_dot_operations__pb2.GetPlacementRequest.FromString,
+                    response_serializer=animalcat_dot_v1_dot_operations__pb2.GetPlacementResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -226,6 +243,33 @@ class Operations:
             '/animalcat.v1.Operations/CancelOperation',
             animalcat_dot_v1_dot_operations__pb2.CancelOperationRequest.SerializeToString,
             animalcat_dot_v1_dot_operations__pb2.CancelOperationResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetPlacement(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/animalcat.v1.Operations/GetPlacement',
+            animalcat_dot_v1_dot_operations__pb2.GetPlacementRequest.SerializeToString,
+            animalcat_dot_v1_dot_operations__pb2.GetPlacementResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -1295,6 +1295,7 @@ class SessionSpec(_message.Message):
     FRESH_FIELD_NUMBER: _builtins.int
     TWINS_OF_FIELD_NUMBER: _builtins.int
     AGAINST_FIELD_NUMBER: _builtins.int
+    LEASE_SECONDS_FIELD_NUMBER: _builtins.int
     agent: _builtins.str
     """Name of the agent, for example "builtin:braitenberg" or "path.py:Class"."""
     battery: _builtins.str
@@ -1333,6 +1334,10 @@ class SessionSpec(_message.Message):
     twins_of: _builtins.str
     """What the twins are drawn for: the campaign, whose sessions share them; empty: the session alone.
     Set by the service.
+    """
+    lease_seconds: _builtins.float
+    """Seconds for which an agent whose connection broke may come back to the step that it left, 0 to
+    3600; 0: its episode is void at once. 30 if not set.
     """
     @_builtins.property
     def policy(self) -> Global___SelectionPolicy:
@@ -1375,10 +1380,11 @@ class SessionSpec(_message.Message):
         fresh: _builtins.bool | None = ...,
         twins_of: _builtins.str = ...,
         against: Global___Opponent | None = ...,
+        lease_seconds: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_record_pixels", b"_record_pixels", "_rules", b"_rules", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "certify", b"certify", "fresh", b"fresh", "observation_spec", b"observation_spec", "policy", b"policy", "record_pixels", b"record_pixels", "rules", b"rules", "seed", b"seed", "slots", b"slots", "stop", b"stop"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_lease_seconds", b"_lease_seconds", "_record_pixels", b"_record_pixels", "_rules", b"_rules", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "certify", b"certify", "fresh", b"fresh", "lease_seconds", b"lease_seconds", "observation_spec", b"observation_spec", "policy", b"policy", "record_pixels", b"record_pixels", "rules", b"rules", "seed", b"seed", "slots", b"slots", "stop", b"stop"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_record_pixels", b"_record_pixels", "_rules", b"_rules", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "agent", b"agent", "backend", b"backend", "battery", b"battery", "battery_digest", b"battery_digest", "certify", b"certify", "fresh", b"fresh", "layout", b"layout", "layout_definition", b"layout_definition", "layout_digest", b"layout_digest", "layout_variant", b"layout_variant", "observation_spec", b"observation_spec", "policy", b"policy", "record_pixels", b"record_pixels", "rules", b"rules", "seed", b"seed", "slots", b"slots", "stop", b"stop", "twins_of", b"twins_of"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds", "_certify", b"_certify", "_fresh", b"_fresh", "_lease_seconds", b"_lease_seconds", "_record_pixels", b"_record_pixels", "_rules", b"_rules", "_seed", b"_seed", "_slots", b"_slots", "action_timeout_seconds", b"action_timeout_seconds", "against", b"against", "agent", b"agent", "backend", b"backend", "battery", b"battery", "battery_digest", b"battery_digest", "certify", b"certify", "fresh", b"fresh", "layout", b"layout", "layout_definition", b"layout_definition", "layout_digest", b"layout_digest", "layout_variant", b"layout_variant", "lease_seconds", b"lease_seconds", "observation_spec", b"observation_spec", "policy", b"policy", "record_pixels", b"record_pixels", "rules", b"rules", "seed", b"seed", "slots", b"slots", "stop", b"stop", "twins_of", b"twins_of"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__action_timeout_seconds: _TypeAlias = _typing.Literal["action_timeout_seconds"]  # noqa: Y015
     _WhichOneofArgType__action_timeout_seconds: _TypeAlias = _typing.Literal["_action_timeout_seconds", b"_action_timeout_seconds"]  # noqa: Y015
@@ -1386,6 +1392,8 @@ class SessionSpec(_message.Message):
     _WhichOneofArgType__certify: _TypeAlias = _typing.Literal["_certify", b"_certify"]  # noqa: Y015
     _WhichOneofReturnType__fresh: _TypeAlias = _typing.Literal["fresh"]  # noqa: Y015
     _WhichOneofArgType__fresh: _TypeAlias = _typing.Literal["_fresh", b"_fresh"]  # noqa: Y015
+    _WhichOneofReturnType__lease_seconds: _TypeAlias = _typing.Literal["lease_seconds"]  # noqa: Y015
+    _WhichOneofArgType__lease_seconds: _TypeAlias = _typing.Literal["_lease_seconds", b"_lease_seconds"]  # noqa: Y015
     _WhichOneofReturnType__record_pixels: _TypeAlias = _typing.Literal["record_pixels"]  # noqa: Y015
     _WhichOneofArgType__record_pixels: _TypeAlias = _typing.Literal["_record_pixels", b"_record_pixels"]  # noqa: Y015
     _WhichOneofReturnType__rules: _TypeAlias = _typing.Literal["rules"]  # noqa: Y015
@@ -1400,6 +1408,8 @@ class SessionSpec(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__certify) -> _WhichOneofReturnType__certify | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__fresh) -> _WhichOneofReturnType__fresh | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__lease_seconds) -> _WhichOneofReturnType__lease_seconds | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__record_pixels) -> _WhichOneofReturnType__record_pixels | None: ...
     @_typing.overload
@@ -1479,6 +1489,8 @@ class CapabilityStatus(_message.Message):
     EPISODES_NEEDED_FIELD_NUMBER: _builtins.int
     BEST_SD_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
+    VALUE_FIELD_NUMBER: _builtins.int
+    INTERVAL_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Name as the layout has it."""
     mean: _builtins.float
@@ -1497,6 +1509,12 @@ class CapabilityStatus(_message.Message):
     """
     limit: _builtins.str
     """In words, where the target cannot be reached with this battery; else empty."""
+    value: _builtins.str
+    """The mean as people read it, "21 m": where it can be, in the unit of the demand that success half
+    of the time is read by. Empty if an older version stored it.
+    """
+    interval: _builtins.str
+    """About 90 % interval in the same unit, "17 to 25 m"; empty with `value`."""
     def __init__(
         self,
         *,
@@ -1508,10 +1526,12 @@ class CapabilityStatus(_message.Message):
         episodes_needed: _builtins.int | None = ...,
         best_sd: _builtins.float | None = ...,
         limit: _builtins.str = ...,
+        value: _builtins.str = ...,
+        interval: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_best_sd", b"_best_sd", "_episodes_needed", b"_episodes_needed", "best_sd", b"best_sd", "episodes_needed", b"episodes_needed"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_best_sd", b"_best_sd", "_episodes_needed", b"_episodes_needed", "best_sd", b"best_sd", "episodes_needed", b"episodes_needed", "limit", b"limit", "mean", b"mean", "name", b"name", "sd", b"sd", "status", b"status", "unit", b"unit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_best_sd", b"_best_sd", "_episodes_needed", b"_episodes_needed", "best_sd", b"best_sd", "episodes_needed", b"episodes_needed", "interval", b"interval", "limit", b"limit", "mean", b"mean", "name", b"name", "sd", b"sd", "status", b"status", "unit", b"unit", "value", b"value"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__best_sd: _TypeAlias = _typing.Literal["best_sd"]  # noqa: Y015
     _WhichOneofArgType__best_sd: _TypeAlias = _typing.Literal["_best_sd", b"_best_sd"]  # noqa: Y015
@@ -1542,6 +1562,7 @@ class Session(_message.Message):
     ALLOWED_FIELD_NUMBER: _builtins.int
     CREATOR_FIELD_NUMBER: _builtins.int
     PAUSED_FIELD_NUMBER: _builtins.int
+    WAITS_FOR_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Resource name "sessions/{session}"."""
     state: Global___SessionState.ValueType
@@ -1566,6 +1587,10 @@ class Session(_message.Message):
     """
     paused: _builtins.bool
     """True: no further episode begins until it is resumed."""
+    waits_for: _builtins.str
+    """What it waits for before its next episode can begin, in words: an agent, a simulator, its turn
+    in its campaign, a person; empty: for nothing, or it is over.
+    """
     @_builtins.property
     def spec(self) -> Global___SessionSpec:
         """What it was made with."""
@@ -1593,10 +1618,11 @@ class Session(_message.Message):
         allowed: _builtins.int | None = ...,
         creator: _builtins.str = ...,
         paused: _builtins.bool = ...,
+        waits_for: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_allowed", b"_allowed", "allowed", b"allowed", "create_time", b"create_time", "spec", b"spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_allowed", b"_allowed", "allowed", b"allowed", "capabilities", b"capabilities", "create_time", b"create_time", "creator", b"creator", "episodes", b"episodes", "misfit", b"misfit", "name", b"name", "paused", b"paused", "reason", b"reason", "spec", b"spec", "state", b"state", "successes", b"successes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_allowed", b"_allowed", "allowed", b"allowed", "capabilities", b"capabilities", "create_time", b"create_time", "creator", b"creator", "episodes", b"episodes", "misfit", b"misfit", "name", b"name", "paused", b"paused", "reason", b"reason", "spec", b"spec", "state", b"state", "successes", b"successes", "waits_for", b"waits_for"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__allowed: _TypeAlias = _typing.Literal["allowed"]  # noqa: Y015
     _WhichOneofArgType__allowed: _TypeAlias = _typing.Literal["_allowed", b"_allowed"]  # noqa: Y015

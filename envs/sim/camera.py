@@ -103,16 +103,21 @@ def _codes() -> Bytes:
 def _encode(light: Floats, codes: Bytes, grayscale: bool) -> Bytes:
     """Linear light as codes, or as the rounded mean of the three."""
     n = len(light)
-    out = np.empty((n, n, 1 if grayscale else 3), np.uint8)
+    values = light.reshape(light.size)
+    # In steps of their own, so that several values are worked out at once.
+    places = np.empty(len(values), np.uint16)
+    for i in range(len(values)):
+        value = min(max(values[i], 0.0), 1.0)
+        places[i] = np.uint16(np.int32(value * 65535.0 + 0.5))
+    coded = np.empty(len(values), np.uint8)
+    for i in range(len(values)):
+        coded[i] = codes[places[i]]
+    if not grayscale:
+        return coded.reshape(n, n, 3)
+    mean = np.empty((n, n, 1), np.uint8)
     for row in range(n):
         for column in range(n):
-            total = 0
-            for channel in range(3):
-                value = min(max(light[row, column, channel], 0.0), 1.0)
-                code = codes[int(value * 65535.0 + 0.5)]
-                total += code
-                if not grayscale:
-                    out[row, column, channel] = code
-            if grayscale:
-                out[row, column, 0] = (total + 1) // 3
-    return out
+            first = 3 * (row * n + column)
+            total = int(coded[first]) + int(coded[first + 1]) + int(coded[first + 2])
+            mean[row, column, 0] = (total + 1) // 3
+    return mean

@@ -13,7 +13,14 @@ import numpy.typing as npt
 from numba import njit
 
 from animalcat.envs.sim.looks import ITSELF
-from animalcat.envs.sim.sight import NEAR, meet_box, meet_shell, meet_sphere, screen_bounds
+from animalcat.envs.sim.sight import (
+    NEAR,
+    cross_slab,
+    meet_shell,
+    meet_sphere,
+    meet_within,
+    screen_bounds,
+)
 
 if TYPE_CHECKING:
     from animalcat.envs.sim.looks import Pieces
@@ -197,9 +204,12 @@ def _draw(
         _shade(style, own, m, nx, ny, nz, faces[face])
 
     curved = np.empty(3, np.float32)
+    upright = right_y == 0.0
     for row in range(top, bottom + 1):
         v = (n / 2 - row - 0.5) / focal
         bx, by, bz = ahead_x + v * m[1, 0], ahead_y + v * m[1, 1], ahead_z + v * m[1, 2]
+        # Of what stands upright, all rays of a row cross the height alike.
+        low, high = cross_slab(oy, by, hy)
         for column in range(left, right + 1):
             u = (column + 0.5 - n / 2) / focal
             dx, dy, dz = bx + u * right_x, by + u * right_y, bz + u * right_z
@@ -208,7 +218,11 @@ def _draw(
             elif shape == _SHELL:
                 t, face = meet_shell(ox, oy, oz, dx, dy, dz, hx, hy, hz)
             else:
-                t, face = meet_box(ox, oy, oz, dx, dy, dz, hx, hy, hz, shape == _WEDGE)
+                if not upright:
+                    low, high = cross_slab(oy, dy, hy)
+                t, face = meet_within(
+                    ox, oy, oz, dx, dy, dz, hx, hy, hz, low, high, shape == _WEDGE
+                )
             if not NEAR < t < depth[row, column]:
                 continue
             if face >= 0:

@@ -91,6 +91,15 @@ def meet_sphere(
 
 
 @njit(cache=True, error_model="numpy")
+def cross_slab(o: float, d: float, h: float) -> tuple[float, float]:
+    """Where a ray from o at speed d enters and leaves what lies between -h and h."""
+    # A ray along a slab is within it all the way, or never: far from here it enters and leaves.
+    d = d if d != 0.0 else _PARALLEL
+    sign = 1.0 if d > 0.0 else -1.0
+    return (-sign * h - o) / d, (sign * h - o) / d
+
+
+@njit(cache=True, error_model="numpy")
 def meet_box(
     ox: float,
     oy: float,
@@ -104,23 +113,34 @@ def meet_box(
     wedge: bool,
 ) -> tuple[float, int]:
     """Where a ray enters a box or a wedge, and by which face: -x +x -y +y -z +z, slope."""
-    enter, leave, face = -inf, inf, 0
-    # A ray along a slab is within it all the way, or never: far from here it enters and leaves.
-    dx = dx if dx != 0.0 else _PARALLEL
-    dy = dy if dy != 0.0 else _PARALLEL
-    dz = dz if dz != 0.0 else _PARALLEL
-    sign = 1.0 if dx > 0.0 else -1.0
-    enter, leave = (-sign * hx - ox) / dx, (sign * hx - ox) / dx
-    face = 0 if dx > 0.0 else 1
-    sign = 1.0 if dy > 0.0 else -1.0
-    near, far = (-sign * hy - oy) / dy, (sign * hy - oy) / dy
+    low, high = cross_slab(oy, dy, hy)
+    return meet_within(ox, oy, oz, dx, dy, dz, hx, hy, hz, low, high, wedge)
+
+
+@njit(cache=True, error_model="numpy")
+def meet_within(
+    ox: float,
+    oy: float,
+    oz: float,
+    dx: float,
+    dy: float,
+    dz: float,
+    hx: float,
+    hy: float,
+    hz: float,
+    low: float,
+    high: float,
+    wedge: bool,
+) -> tuple[float, int]:
+    """`meet_box` where a ray passes between bottom and top from `low` to `high` (`cross_slab`)."""
+    enter, leave = cross_slab(ox, dx, hx)
+    face = 1 if dx < 0.0 else 0
+    if low > enter:
+        enter, face = low, 3 if dy < 0.0 else 2
+    leave = min(leave, high)
+    near, far = cross_slab(oz, dz, hz)
     if near > enter:
-        enter, face = near, 2 if dy > 0.0 else 3
-    leave = min(leave, far)
-    sign = 1.0 if dz > 0.0 else -1.0
-    near, far = (-sign * hz - oz) / dz, (sign * hz - oz) / dz
-    if near > enter:
-        enter, face = near, 4 if dz > 0.0 else 5
+        enter, face = near, 5 if dz < 0.0 else 4
     leave = min(leave, far)
     if wedge:
         above, rate = hz * oy + hy * oz, hz * dy + hy * dz

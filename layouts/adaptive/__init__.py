@@ -6,7 +6,7 @@ instance would tell, `selectors` turn that into probabilities, `policy` combines
 `peers` records the alternatives to a choice. `outcomes` weights what was told, with repeats
 weighted by `retest`. `stopping` gives the verdict, and `bound` how much a battery can tell at most.
 `strata` divides instances, `alarm` notices agents that the layout does not describe, `hindsight`
-confirms it, and `widening` extends the layout for them. `battery_rate` says what share of
-the battery the agent would pass, whatever the layout is worth. `campaign` shares episodes among
-several agents, and `paired` tells two of them apart.
+confirms it, and `widening` extends the layout for them. `campaign` shares episodes among
+several agents, and `paired` tells two of them apart. `battery_rate` bounds the success rate of the
+whole battery.
 """

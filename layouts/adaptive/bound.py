@@ -17,6 +17,7 @@ from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.likelihood import LEAST_SIZE, trials_of
 from animalcat.layouts.model.priors import Prior
 from animalcat.layouts.model.spec import Beta, Layout
+from animalcat.layouts.model.units import plain_unit
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -67,8 +68,10 @@ class InformationBound:
         """
         if not self.target or self.best <= self.target:
             return ""
-        unit = "" if self.unit == "1" else f" (unit: {self.unit})"
-        return f"cannot be reached with this battery: at best SD {self.best:.2g}{unit}"
+        factor, name = plain_unit(self.unit)
+        unit = f" (unit: {name})" if "(" in name else f" {name}".rstrip()
+        best = f"{factor * self.best:.2g}{unit}"
+        return f"cannot be reached with this battery: at best SD {best}"
 
 
 def information_bounds(bank: Bank, rule: StoppingRule, plays: int = 1) -> list[InformationBound]:

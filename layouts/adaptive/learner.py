@@ -40,7 +40,7 @@ RULES: Final = 2
 """Version of the decision rules. Under one version, the same questions and answers in the same
 order give the same choices. It grows when a change to selection, posterior, alarm or stopping
 changes any choice. Version 2 watches known features, pairs of them and time as well, and shrinks
-the share of random draws where the layout does well."""
+the share of random draws where the layout does well; until it is released it may still change."""
 _KNOWN_RULES: Final = (1, 2)
 """Versions of the decision rules that this code can follow."""
 

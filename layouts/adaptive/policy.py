@@ -102,7 +102,7 @@ class Chooser:
         self.policy = policy or Policy()
         self.gains = GainEstimator(bank)
         self._selected = 1.0, _selector_of(self.policy, bank)
-        self._fallback = stratified_random()
+        self._fallback = _fallback_of(self.policy, bank)
 
     def choose(
         self,
@@ -121,7 +121,7 @@ class Chooser:
             history: What was played and what is being played.
             episode: Number of the episode to come; it keys the randomness.
             distrust: Whether the layout is contradicted. What instances would tell is then unknown,
-                so the choice is stratified random.
+                so the choice is stratified random, after what the policy lists.
             doubt: How far the layout is in doubt, from 0 to 1. It is a factor of the share of
                 random draws; with 0 choices are `_SHARPER` times as sharp.
             bettor: What stakes on the success rate of the whole battery; None: nothing is staked.
@@ -270,6 +270,16 @@ class Chooser:
             rows = rows[np.argpartition(-total[rows], count - 1)[:count]]
         best = rows[np.argsort(-total[rows], kind="stable")]
         return tuple((self.bank.names[int(row)], float(total[row])) for row in best)
+
+
+def _fallback_of(policy: Policy, bank: Bank) -> Selector:
+    """Build what chooses while the layout is contradicted: at random, but for what is listed.
+
+    A list stays as it is, since agents are compared on it in its order.
+    """
+    if policy.name == "listed":
+        return _selector_of(policy, bank)
+    return _selector_of(Policy(name="stratified", order=policy.order), bank)
 
 
 def _selector_of(policy: Policy, bank: Bank) -> Selector:

@@ -232,7 +232,7 @@ def judge(
     def judged(model: PopulationModel) -> list[tuple[str, float]]:
         folds = min(FOLDS, len(table.agents) // 2)
         if folds < 2:
-            return []
+            return [("held_out", 0.0)]
         scored: list[Scored] = []
         for split, fold, test in parts(len(table.agents), seed, 1, folds):
             try:

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from animalcat.layouts.explaining.wording import Scale
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.inference.summary import HDI_SHARE, hdi
 from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.reporting.profile import NodeWords
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -131,6 +133,22 @@ def node_differences(first: Posterior, second: Posterior, seed: int = 0) -> list
         )
         for i, (node, unit) in enumerate(zip(first.nodes, first.units, strict=True))
     ]
+
+
+def difference_words(
+    first: Posterior, second: Posterior, node: str, scale: Scale, seed: int = 0
+) -> NodeWords:
+    """Say how two agents differ in one node, in the unit in which it is read.
+
+    Args:
+        first: One agent.
+        second: The other, whose value is taken from that of the first.
+        node: The node.
+        scale: How its values are read.
+        seed: Seed of the pairing of draws.
+    """
+    i = _place(first, node)
+    return scale.difference(_paired(first, seed, 0)[:, i], _paired(second, seed, 1)[:, i])
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,15 +17,13 @@ import numpy.typing as npt
 from animalcat.layouts.checking.predict import HeldOut
 from animalcat.layouts.checking.scores import INTERVAL_SHARE, Estimate, bootstrap, r2
 from animalcat.layouts.model.instances import Instances
-from animalcat.layouts.reporting.profile import Profile
+from animalcat.layouts.reporting.profile import NOT_READ, Profile
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Verdict: TypeAlias = Literal["kept", "constant", "duplicate", "no demand"]
 
 LEAST_R2: Final = 0.25
 """Least R2 on held-out outcomes of a profile that is read (Tesic et al. 2025)."""
-NOT_READ: Final = "not to be read"
-"""Status of the capabilities of a profile that predicts too little."""
 _EQUAL: Final = 1e-9
 """Demands whose correlation is within this of 1 or -1 are duplicates."""
 

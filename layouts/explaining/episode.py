@@ -17,9 +17,10 @@ import numpy.typing as npt
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.information import told_apart
 from animalcat.layouts.explaining.limits import best_value, expected, thinned
-from animalcat.layouts.explaining.wording import Scale, figure, percent, plain_unit, scale_of
+from animalcat.layouts.explaining.wording import Scale, figure, percent, scale_of
 from animalcat.layouts.model.nodes import Latent
 from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.model.units import plain_unit
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 

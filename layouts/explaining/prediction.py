@@ -118,18 +118,22 @@ def predicts(layout: Layout, forecasts: Sequence[Forecast], draws: Floats) -> Pr
         _rival(LOGISTIC, ours[scored], _regressions(features, y, scored), y[scored]),
     ]
     first = made[0]
-    standing = first.standing
-    if standing == "worse" and hindsight <= _MATTERS:
-        standing = "cannot be told"
+    overruled = first.standing == "worse" and hindsight <= _MATTERS
+    standing = "cannot be told" if overruled else first.standing
     made = [replace(first, standing=standing), *made[1:]]
-    return Prediction(
-        standing, len(scored), hindsight, tuple(made), _text(standing, len(scored), first)
-    )
+    text = _text(standing, len(scored), first, overruled)
+    return Prediction(standing, len(scored), hindsight, tuple(made), text)
 
 
-def _text(standing: Standing, draws: int, average: Rival) -> str:
+def _text(standing: Standing, draws: int, average: Rival, overruled: bool) -> str:
     score = f"Brier score {average.brier:.2f} against {average.rival_brier:.2f}"
     on = f"on {draws} random draw{'s' * (draws != 1)}"
+    if overruled:
+        return (
+            f"Whether the layout predicts this agent better than {AVERAGE} cannot be told: one "
+            f"step ahead it did worse ({score} {on}, e-value {average.e_worse:.3g}), but now that "
+            "it knows all outcomes it describes them about as well."
+        )
     if standing == "cannot be told":
         return (
             f"Whether the layout predicts this agent better than {AVERAGE} cannot be told: "

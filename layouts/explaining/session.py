@@ -10,14 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.adaptive.learner import Learner
-from animalcat.layouts.checking.screening import NOT_READ
 from animalcat.layouts.explaining.episode import Explanation, explain
 from animalcat.layouts.explaining.kinds import Played
 from animalcat.layouts.explaining.limits import thinned
 from animalcat.layouts.explaining.prediction import Prediction, predicts
 from animalcat.layouts.explaining.verdict import DRAWS, Verdict, verdict
 from animalcat.layouts.explaining.wording import scale_of, words_of
-from animalcat.layouts.reporting.profile import Profile
+from animalcat.layouts.reporting.profile import NOT_READ, Profile
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 

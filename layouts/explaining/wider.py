@@ -37,7 +37,8 @@ def wider_prior(node: Latent) -> Prior | None:
     """The prior of a capability, twice as wide.
 
     A range that starts at 0 ends twice as far; another one grows at both ends. The shape of the
-    distribution over its range stays.
+    distribution over its range stays. A population of agents scatters twice as far, in z-space,
+    about the same centre.
 
     Returns:
         None for biases and robustness, and for shares and chances, which have no more beyond
@@ -50,6 +51,8 @@ def wider_prior(node: Latent) -> Prior | None:
         return Normal(prior.mean, 2.0 * prior.sd)
     if isinstance(prior, HalfNormal):
         return HalfNormal(2.0 * prior.scale)
+    if isinstance(prior, MovedBeta):
+        return replace(prior, scale=2.0 * prior.scale)
     if prior.low == 0.0:
         return replace(prior, high=2.0 * prior.high)
     half = prior.span / 2.0

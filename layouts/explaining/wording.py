@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.inference.evaluator import Evaluator
-from animalcat.layouts.inference.summary import NodeSummary
+from animalcat.layouts.inference.summary import NodeSummary, hdi
 from animalcat.layouts.model.nodes import Latent
 from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.model.units import plain_unit
 from animalcat.layouts.reporting.profile import NodeWords
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -36,7 +37,9 @@ here are named by what they are."""
 WIDER: Final = "with a prior twice as wide"
 """Begins the words on what a wider prior would say."""
 _STEPS: Final = 400
-_MULTIPLE: Final = re.compile(r"([0-9.]+) (\S.*)")
+_SAME: Final = 0.01
+"""By what share of its range a demand may differ and still count as the same."""
+_MINUS: Final = re.compile(r"(?<!\w)-(?=\d)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +77,9 @@ class Scale:
         if self.full(node):
             hardest = self.fill(figure(self.convert(node.mean), 0.0))
             return f"{hardest}, as hard as it gets, more than half of the time"
+        if self.margin and self.beyond(node.mean):
+            easiest = self.fill(figure(self.convert(node.mean), 0.0))
+            return f"{easiest}, as easy as it gets, less than half of the time"
         return f"{self.fill(self.value(node.mean, *node.hdi))}{self.rate}"
 
     def value(self, value: float, low: float, high: float) -> str:
@@ -89,13 +95,44 @@ class Scale:
             finer: How many times as exact as usual its ends are.
         """
         width = self.width(low, high) / finer
-        first, last = (figure(end, width) for end in sorted(map(self.convert, (low, high))))
+        first, last = (self._end(end, width) for end in sorted((low, high), key=self.convert))
         return _with(last if first == last else f"{first} to {last}", self.unit)
 
     def quantity(self, value: float, low: float, high: float) -> str:
         """A value of the node and its interval, in this unit; its ends are those of the demand."""
-        interval, said = self.interval(low, high), _with(self.value(value, low, high), self.unit)
-        return f"{said} or beyond" if interval == said else f"{said} ({interval})"
+        interval = self.interval(low, high)
+        said = _with(self._end(value, self.width(low, high)), self.unit)
+        return said if interval == said else f"{said} ({interval})"
+
+    def beyond(self, value: float) -> str:
+        """Where a value of the node lies past what any instance asks for: "over", "under" or ""."""
+        shown = self.convert(value)
+        if shown == self.high:
+            return "over"
+        return "under" if shown == self.low and self.low > 0.0 else ""
+
+    def _end(self, value: float, width: float) -> str:
+        return _with(self.beyond(value), figure(self.convert(value), width))
+
+    def brief(self, mean: float, low: float, high: float) -> NodeWords:
+        """An estimate and its interval as a table has room for them: "21 m" and "17 to 25 m"."""
+        value = _with(self._end(mean, self.width(low, high)), self.unit)
+        return NodeWords(_minus(value), _minus(self.interval(low, high)))
+
+    def difference(self, first: Floats, second: Floats) -> NodeWords:
+        """How far one agent is from another in this unit: "+6 m" and "+2 to +10 m".
+
+        Args:
+            first: Draws of the node for one agent.
+            second: As many for the other.
+        """
+        apart = np.array([*map(self.convert, first)]) - [*map(self.convert, second)]
+        low, high = hdi(apart, np.full(len(apart), 1.0 / len(apart)))
+        width = (high - low) / 3.3
+        mean, low, high = (_signed(figure(one, width)) for one in (float(apart.mean()), low, high))
+        return NodeWords(
+            _minus(_with(mean, self.unit)), _minus(_with(f"{low} to {high}", self.unit))
+        )
 
     def width(self, low: float, high: float) -> float:
         """The standard deviation, in this unit, of a 90 % interval between two values."""
@@ -114,7 +151,7 @@ class Scale:
 
     def fill(self, value: str) -> str:
         """Put a value into the phrase, with its unit."""
-        return self.phrase.format(_with(value, self.unit))
+        return self.phrase.replace("{}", _with(value, self.unit))
 
     @property
     def rate(self) -> str:
@@ -126,8 +163,8 @@ def scale_of(layout: Layout, index: int, features: Floats | None = None) -> Scal
     """Find how the values of one node are read.
 
     A capability with a margin is read in the unit of the feature that asks most for it, if its
-    demand can be turned round; the other features are at their lowest, or else as in the middle of
-    the given instances.
+    demand can be turned round; the other features are at their lowest. Where nothing is asked then,
+    they are as in the middle of the given instances, if they do not change what the feature asks.
 
     Args:
         layout: The layout.
@@ -161,7 +198,13 @@ def words_of(node: NodeSummary, scale: Scale, side: str | None, bound: float | N
     else:
         estimate = _with(scale.value(node.mean, *node.hdi), scale.unit)
     interval = scale.interval(*node.hdi)
-    return NodeWords(estimate.replace("-", "−"), interval.replace("-", "−"))
+    return NodeWords(_minus(estimate), _minus(interval))
+
+
+def plain_scale(unit: str) -> Scale:
+    """How values are read where nothing but their unit is known; "10 m" is read in metres."""
+    factor, name = plain_unit(unit)
+    return Scale("{}", name, lambda value: factor * value)
 
 
 def is_share(node: Latent) -> bool:
@@ -172,14 +215,6 @@ def is_share(node: Latent) -> bool:
 def described(node: Latent) -> str:
     """What a node is, in a few words: the beginning of its explanation."""
     return re.split(r"[;:]|, in units", node.about)[0].strip()
-
-
-def plain_unit(unit: str) -> tuple[float, str]:
-    """Split a unit that is a multiple into the factor and the unit: "10 m" is 10 and "m"."""
-    found = _MULTIPLE.fullmatch(unit)
-    if found and not found[2].startswith(("lg", "ln", "log")):
-        return float(found[1]), found[2]
-    return 1.0, "" if unit == "1" else unit
 
 
 def figure(value: float, width: float) -> str:
@@ -197,8 +232,16 @@ def percent(share: float) -> str:
     return f"{100.0 * share:.0f} %"
 
 
+def _minus(text: str) -> str:
+    return _MINUS.sub("−", text)
+
+
+def _signed(number: str) -> str:
+    return number if number.startswith("-") or number == "0" else f"+{number}"
+
+
 def _with(value: str, unit: str) -> str:
-    return f"{value} {unit}".rstrip()
+    return f"{value} {unit}".strip()
 
 
 def _by_feature(layout: Layout, index: int, features: Floats | None) -> Scale | None:
@@ -212,7 +255,38 @@ def _by_feature(layout: Layout, index: int, features: Floats | None) -> Scale | 
         return None
     feature, values, demand = found
     pure = _demands_along(layout, index, lowest, feature)
-    return _read_by(layout, feature, values, demand if pure is None else pure)
+    base, demand = (typical, demand) if pure is None else (lowest, pure)
+    # What is 0 at its lowest is absent there, and the reading is that of the plain case.
+    others = [j for j in range(len(lowest)) if j != feature and (pure is None or lowest[j] != 0.0)]
+    if _mixed(layout, index, base, features, feature, demand, others):
+        return None
+    return _read_by(layout, feature, values, demand)
+
+
+def _mixed(
+    layout: Layout,
+    index: int,
+    base: Floats,
+    features: Floats | None,
+    k: int,
+    demand: Floats,
+    others: Sequence[int],
+) -> bool:
+    """Whether other features change what one feature asks of a capability, wherever it asks."""
+    some = np.array([[f.low, f.high] for f in layout.features]).T
+    if features is not None and len(features):
+        some = np.array([np.nanmin(features, axis=0), np.nanmax(features, axis=0)])
+    slack = _SAME * float(np.ptp(demand))
+    for j in others:
+        for value in some[:, j]:
+            if layout.features[j].name in layout.gates or not math.isfinite(value):
+                continue
+            row = base.copy()
+            row[j] = value
+            other = _demands_along(layout, index, row, k)
+            if other is not None and float(np.abs(other - demand).max()) > slack:
+                return True
+    return False
 
 
 def _opened(layout: Layout, row: Floats) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final, cast
@@ -92,18 +93,22 @@ def is_file(name: str | Path) -> bool:
 def _read(name: str | Path) -> Mapping[str, Any]:
     try:
         if is_file(name):
-            text = Path(name).read_text(encoding="utf-8")
-        elif name in LAYOUTS:
-            text = text_of(str(name))
-        else:
-            raise SpecificationError(
-                f"layout {name!r} is unknown; valid: {', '.join(LAYOUTS)}, or a file NAME.yaml"
-            )
-        return as_mapping(_parse(text), str(name))
+            return as_mapping(_parse(Path(name).read_text(encoding="utf-8")), str(name))
+        if name in LAYOUTS:
+            return _shipped(str(name))
+        raise SpecificationError(
+            f"layout {name!r} is unknown; valid: {', '.join(LAYOUTS)}, or a file NAME.yaml"
+        )
     except OSError as error:
         raise SpecificationError(f"{name}: cannot be read: {error.strerror}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise SpecificationError(f"{name}: is not YAML: {error}") from None
+
+
+@cache
+def _shipped(name: str) -> Mapping[str, Any]:
+    """What the text of a shipped layout says; read once for all of its variants."""
+    return as_mapping(_parse(text_of(name)), name)
 
 
 def check_depth(text: str) -> None:
@@ -129,7 +134,7 @@ def check_depth(text: str) -> None:
 
 
 def _parse(text: str) -> Any:
-    """What YAML text says, by the quick parser: a list of layouts reads each of them."""
+    """What YAML text says, by the quick parser."""
     check_depth(text)
     return yaml.load(text, Loader=yaml.CSafeLoader)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import MISSING, fields
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
@@ -42,7 +43,7 @@ def decode(cls: type[T], data: object, where: str) -> T:
         SpecificationError: A key is unknown or missing, or a value does not fit.
     """
     mapping = as_mapping(data, where)
-    hints = get_type_hints(cls)
+    hints = _hints(cls)
     known = {f.name: f for f in fields(cast("Any", cls))}
     check_choices(mapping, known, f"{where}: key")
     needed = [
@@ -59,6 +60,12 @@ def decode(cls: type[T], data: object, where: str) -> T:
         return cls(**values)
     except ValueError as error:
         raise SpecificationError(f"{where}: {error}") from None
+
+
+@cache
+def _hints(cls: type) -> Mapping[str, Any]:
+    """Types of a dataclass's fields; to find them takes longer than to read its values."""
+    return get_type_hints(cls)
 
 
 def as_mapping(data: object, where: str) -> Mapping[str, object]:

@@ -18,6 +18,10 @@ VERSION: Final = 1
 """Version of the JSON; readers refuse newer ones."""
 
 
+NOT_READ: Final = "not to be read"
+"""Status of the capabilities of a profile that predicts too little."""
+
+
 class NodeWords(NamedTuple):
     """A node's estimate as every reader sees it, on pages and in terminals.
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import multiprocessing
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -26,6 +24,7 @@ from animalcat.layouts.simulation.synthetic import (
     synthetic_agents,
     with_tasks,
 )
+from animalcat.processes import process_pool
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -115,9 +114,8 @@ def regenerations(
         done: Called after each agent.
     """
     tasks = [(layout, seed, r, number) for r in range(count) for number in numbers]
-    context = multiprocessing.get_context("spawn")
     scores: list[AgentScore] = []
-    with ProcessPoolExecutor(processes, context) as pool:
+    with process_pool(processes) as pool:
         for score in pool.map(_one, tasks):
             scores.append(score)
             if done is not None:

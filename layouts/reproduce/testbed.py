@@ -8,9 +8,7 @@ predictions rest on what the layout says about demands that were not yet met tog
 from __future__ import annotations
 
 import math
-import multiprocessing
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Final, TypeAlias
@@ -34,6 +32,7 @@ from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.randomness import rng
 from animalcat.layouts.model.instances import Instances, OutcomeTable
 from animalcat.layouts.model.spec import Layout
+from animalcat.processes import process_pool
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -302,7 +301,7 @@ def work_out(
             if done is not None:
                 done()
         return found
-    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+    with process_pool(processes) as pool:
         for one in pool.map(score_entrant, tasks):
             found.append(one)
             if done is not None:

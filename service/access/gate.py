@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 
 REVIEW_SECONDS: Final = 1.0
 """How often it is looked whether the token of an open stream is still good."""
+TOKEN_ENDED: Final = "the token was revoked or has expired meanwhile"
+"""Why a stream is ended whose caller's token is no longer good; also what its task is told."""
 _BEARER: Final = "Bearer "
 _TICKET_QUOTA: Final = Quota(calls_per_second=50.0, streams=64)
 """What a ticket may ask for: one stream for each slot of a session."""
@@ -233,12 +235,12 @@ class Gate:
                 if work.done():
                     return work.result()
                 if not self._still_good(caller):
-                    raise ServiceError(
-                        Code.BAD_TOKEN, "the token was revoked or has expired meanwhile"
-                    )
+                    work.cancel(TOKEN_ENDED)
+                    raise ServiceError(Code.BAD_TOKEN, TOKEN_ENDED)
         finally:
             if not work.done():
-                work.cancel()
+                if not work.cancelling():
+                    work.cancel()
                 await asyncio.wait({work})
 
     def _still_good(self, caller: Caller) -> bool:

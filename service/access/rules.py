@@ -85,6 +85,7 @@ _TABLE: Final[Mapping[str, Mapping[str, Rule]]] = {
         "ListOperations": _READ,
         "WatchOperation": _READ,
         "CancelOperation": _CHANGE,
+        "GetPlacement": _READ,
     },
     # Whether the server is well is no secret: load balancers and containers ask without a token.
     "grpc.health.v1.Health": {"Check": _EVERYONE, "Watch": _EVERYONE, "List": _EVERYONE},

@@ -119,6 +119,10 @@ class Battery:
         return (self.folder / instance.arena).read_text("utf-8")
 
 
+BATTERIES: Final = "batteries"
+"""Folder of the batteries within a data directory, each under its digest."""
+
+
 def import_files(
     files: Iterable[ArenaFile],
     seed: int,

@@ -5,9 +5,7 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
-from multiprocessing import get_context
 from typing import Final, NamedTuple, TypeVar
 from zlib import crc32
 
@@ -18,6 +16,7 @@ from animalcat.arena_configs.model import STEPS_PER_UNIT, Arena, ArenaError
 from animalcat.arena_configs.origin import Origin
 from animalcat.arena_configs.placement import fix, place
 from animalcat.arena_configs.writer import to_yaml
+from animalcat.processes import process_pool
 from animalcat.service.batteries.estimate import Tick
 from animalcat.service.batteries.instance import Instance
 from animalcat.service.batteries.naming import Kind
@@ -223,8 +222,7 @@ def _examined(jobs: Sequence[_Job], processes: int) -> Generator[Reading]:
     if processes <= 1 or len(jobs) < MANY:
         yield from map(_examine, jobs)
         return
-    # Threads of numerical libraries may hold locks that a fork would copy.
-    pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
+    pool = process_pool(processes)
     try:
         yield from pool.map(_examine, jobs, chunksize=CHUNK)
     finally:

@@ -6,6 +6,7 @@ import logging
 import os
 import secrets
 import socket
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -14,13 +15,16 @@ from animalcat.service.cluster.hosts import Node, look
 from animalcat.service.versions import changed_versions
 
 PROOF: Final = "cluster-proof"
-"""File of the data directory by which a node shows that it sees that directory."""
+"""Beginning of the name of a file in the data directory, by which a node shows that it sees that
+directory. Servers may share one, so the name goes on at random."""
 _STORE_BYTES: Final = 100 * 1024 * 1024
 """Size of Ray's object store where we start Ray: messages are small, so hardly any is used."""
 _ANSWER_SECONDS: Final = 5.0
 """How long a cluster may take to accept a connection."""
 _LOOK_SECONDS: Final = 60.0
 """How long a node may take to say what there is on it."""
+_MOST_FOLDER_BYTES: Final = 32
+"""Longest folder of temporary files below which Ray's sockets have paths that the system takes."""
 _TO_START: Final = (
     "start one with `ray start --head`, and join this machine to it with "
     "`ray start --address HOST:6379`; without --address the server starts a Ray of its own"
@@ -41,7 +45,7 @@ class Connection:
         self.address = str(ray.util.get_node_ip_address())
         self._versions = versions
         self.secret = secrets.token_hex(16)
-        self.proof = str(home / PROOF)
+        self.proof = str(home / f"{PROOF}-{secrets.token_hex(4)}")
         Path(self.proof).write_text(self.secret)
 
     def refusal(self, node: Node) -> str:
@@ -66,7 +70,12 @@ class Connection:
 
 
 def join(
-    address: str, home: Path, versions: Mapping[str, str], cpus: float, memory: int
+    address: str,
+    home: Path,
+    versions: Mapping[str, str],
+    cpus: float,
+    memory: int,
+    fit_memory: int,
 ) -> Connection:
     """Join a cluster and look at its nodes. To be called in a thread that is not the main one.
 
@@ -80,6 +89,7 @@ def join(
         versions: Versions of the server's software.
         cpus: What a worker needs of a node's CPUs.
         memory: What it needs of its memory, in bytes.
+        fit_memory: What a fit needs of the memory of that node or another, in bytes.
 
     Raises:
         ClusterError: The cluster cannot be used.
@@ -87,7 +97,7 @@ def join(
     ray = attach(address)
     connection = Connection(ray, home, versions)
     try:
-        check_room(ray.nodes(), cpus, memory)
+        check_room(ray.nodes(), cpus, memory, fit_memory)
         _look_at_nodes(connection)
     except BaseException:
         connection.close()
@@ -123,30 +133,39 @@ def attach(address: str) -> Any:
                 address="local",
                 include_dashboard=False,
                 object_store_memory=_STORE_BYTES,
+                _temp_dir=_short_folder(),
                 log_to_driver=False,
                 logging_level=logging.ERROR,
             )
     except (RuntimeError, ConnectionError, ValueError, OSError) as error:
+        ray.shutdown()  # what it has begun to join would be in the way of the next try
         raise ClusterError(_why(address, str(error))) from error
     return ray
 
 
-def check_room(nodes: list[dict[str, Any]], cpus: float, memory: int) -> None:
-    """Check that one worker has room on one of the nodes.
+def check_room(nodes: list[dict[str, Any]], cpus: float, memory: int, fit_memory: int) -> None:
+    """Check that one worker and one fit have room at the same time, each on one of the nodes.
 
     Raises:
-        ClusterError: It has not.
+        ClusterError: They have not.
     """
     rooms = [node.get("Resources", {}) for node in nodes if node.get("Alive")]
-    if any(r.get("CPU", 0.0) >= cpus and r.get("memory", 0.0) >= memory for r in rooms):
+    able = [r for r in rooms if r.get("CPU", 0.0) >= cpus and r.get("memory", 0.0) >= memory]
+    if any(
+        other.get("memory", 0.0) >= fit_memory + (memory if other is one else 0)
+        for one in able
+        for other in rooms
+    ):
         return
     listed = "; ".join(
         f"{r.get('CPU', 0.0):g} CPUs and {r.get('memory', 0.0) / 2**20:.0f} MiB" for r in rooms
     )
+    worker = f"one worker, which needs {cpus:g} CPUs and {memory / 2**20:.0f} MiB"
+    fit = f" and beside it for one fit, which needs {fit_memory / 2**20:.0f} MiB" if able else ""
     raise ClusterError(
-        f"no node has room for one worker, which needs {cpus:g} CPUs and {memory / 2**20:.0f} MiB; "
-        f"there are {len(rooms)} nodes: {listed}. Add a node, or say with --worker-cpus and "
-        "--worker-memory that a worker needs less"
+        f"no node has room for {worker}{fit}; there are {len(rooms)} nodes: {listed}. Add a node, "
+        "or say with --worker-cpus and --worker-memory that a worker needs less"
+        + (", or with ANIMALCAT_FIT_MEMORY_BYTES that a fit does" if able else "")
     )
 
 
@@ -161,6 +180,12 @@ def _imported() -> Any:
             "pip install 'animalcat[server,ray]'"
         ) from error
     return ray
+
+
+def _short_folder() -> str | None:
+    """Where a Ray of our own keeps its sockets, whose paths may have 107 bytes; None: as usual."""
+    usual = os.environ.get("RAY_TMPDIR") or tempfile.gettempdir()
+    return None if len(os.fsencode(usual)) <= _MOST_FOLDER_BYTES else "/tmp/ray"
 
 
 def _check_answers(address: str) -> None:
@@ -180,7 +205,7 @@ def _why(address: str, text: str) -> str:
     if "ersion mismatch" in said:
         return f"the cluster at {address} has another Ray or Python than the server: {said}"
     if address:
-        return f"the server cannot join the Ray cluster {address}: {said}; {_TO_START}"
+        return f"the Ray cluster {address} cannot be joined: {said}; {_TO_START}"
     return f"Ray does not start on this machine: {said}"
 
 

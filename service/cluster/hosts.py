@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 from animalcat.arena_configs.model import ArenaError
 from animalcat.envs.messages import spec_from_json
 from animalcat.envs.patience import Patience
+from animalcat.envs.starting import Spawn
 from animalcat.envs.worker_client import WorkerClient, WorkerFault
 from animalcat.layouts.inference.fit import FitError, FitInterruptedError, FitRequest
 from animalcat.layouts.inference.fitter import Fitter
@@ -69,7 +70,7 @@ class SimulatorHost:
     ) -> None:
         _set_threads(threads)
         self._worker = WorkerClient(
-            backend, spec_from_json(spec), command=COMMAND, patience=patience
+            backend, spec_from_json(spec), starter=Spawn(COMMAND), patience=patience
         )
 
     async def look(self, proof: str, secret: str) -> Node:

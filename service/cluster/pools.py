@@ -6,11 +6,10 @@ import asyncio
 import ipaddress
 import logging
 import os
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from animalcat.arena_configs.model import ArenaError
 from animalcat.envs.messages import spec_to_json
@@ -24,9 +23,17 @@ from animalcat.service.cluster.connect import Connection, join
 from animalcat.service.cluster.hosts import THREADS, FitHost, Node, SimulatorHost
 from animalcat.service.host.settings import Settings
 from animalcat.service.session.direct import UNIX
-from animalcat.service.session.workers import Placement, Workers
+from animalcat.service.session.room import Room
+from animalcat.service.session.workers import Lent, Workers
 
 log = logging.getLogger(__name__)
+
+WAIT_SECONDS: Final = 10.0
+"""How long one waits for a place before another that rests gives way, and then the next one."""
+_TRIES: Final = 3
+"""How often a worker is started before it is a fault that its nodes are lost."""
+_ABREAST: Final = 8
+"""Most workers that wait for Ray at once: it has an order of its own, and we have turns."""
 
 
 class Needs(NamedTuple):
@@ -42,118 +49,87 @@ class Needs(NamedTuple):
 
 
 class RayWorkers(Workers):
-    """Lends workers of a cluster.
+    """Lends workers of a cluster."""
 
-    Attributes:
-        placed: Number of workers that have a place.
-        waiting: Number of those that wait for one.
-    """
+    engine = "ray"
 
     def __init__(
         self,
         connection: Connection,
         needs: Needs,
-        most: int,
+        room: Room,
         networks: str,
         allowed_builds: Sequence[Path],
         patience: Patience,
+        wait_seconds: float = WAIT_SECONDS,
     ) -> None:
         """Describe the pool; nothing is started.
 
         Args:
             connection: The cluster.
             needs: What a worker needs.
-            most: Most workers at once; 0 for as many as have room.
+            room: How many there may be.
             networks: Networks in which frames may go to agents without encryption.
             allowed_builds: Unity builds that sessions may name.
             patience: Time limits for workers.
+            wait_seconds: As `WAIT_SECONDS`.
         """
-        super().__init__(allowed_builds, patience)
+        super().__init__(allowed_builds, patience, room)
         self.connection = connection
         self.patience = patience
-        self._needs = needs
+        self.needs = needs
+        self._wait_seconds = wait_seconds
         self._networks = parse_networks(networks)
-        self._most = most
-        # A semaphore hands out its places in the order in which they were asked for.
-        self._room = asyncio.Semaphore(most) if most else None
-        self._placed: dict[RayWorker, str] = {}
-        self.waiting = 0
 
     def make(self, backend: str, spec: ObservationSpec) -> Worker:
         """Describe a worker; its actor is made when it is opened."""
         return RayWorker(self, backend, spec)
 
-    def placement(self) -> Placement:
-        """How many workers run where, and how many wait."""
-        return Placement("ray", dict(Counter(self._placed.values())), self.waiting, self._most)
-
-    async def place(self, worker: RayWorker) -> tuple[Any, Node, Mapping[str, str]]:
-        """Find a place for a worker, and start it there; waits until there is one.
-
-        Raises:
-            WorkerFault: It cannot be started there.
-        """
-        ray = self.connection.ray
-        # None of the idle ones is of use to this one, and they hold room.
-        idle, self._idle = self._idle, []
-        await asyncio.gather(*(one.close() for one in idle))
-        self.waiting += 1
-        if self.short:
-            # An agent may wait for the outcome of this one, and rest in its place meanwhile.
-            resting = [one for one in self._placed if one.resting]
-            for one in resting[:1]:
-                one.drop()
-        actor: Any = None
-        try:
-            if self._room is not None:
-                await self._room.acquire()
-            try:
-                actor = (
-                    ray.remote(SimulatorHost)
-                    .options(
-                        num_cpus=self._needs.cpus,
-                        memory=self._needs.memory,
-                        max_restarts=0,
-                        scheduling_strategy="SPREAD",
-                    )
-                    .remote(
-                        worker.backend,
-                        spec_to_json(worker.spec),
-                        self.patience,
-                        os.environ.get(THREADS),
-                    )
-                )
-                node = await self._look(actor)
-                versions = _result(worker.backend, await actor.open.remote())
-            except BaseException as error:
-                if actor is not None:
-                    ray.kill(actor)
-                if self._room is not None:
-                    self._room.release()
-                if isinstance(error, ray.exceptions.RayError):
-                    raise WorkerFault(f"worker ({worker.backend}): {_said(error)}") from error
-                raise
-        finally:
-            self.waiting -= 1
-        self._placed[worker] = node.address
-        return actor, node, versions
+    def machine(self, worker: Worker) -> str:
+        """Address of the node on which a worker is."""
+        return worker.node if isinstance(worker, RayWorker) else ""
 
     @property
-    def short(self) -> bool:
-        """Whether somebody waits and there is no room."""
-        if not self.waiting:
-            return False
-        if self._room is not None and self._room.locked():
-            return True
-        free = self.connection.ray.available_resources()
-        return free.get("CPU", 0.0) < self._needs.cpus or (
-            free.get("memory", 0.0) < self._needs.memory
-        )
+    def pressed(self) -> bool:
+        """Whether one that has a place here waits for its place on the cluster."""
+        return self.room.coming > 0
 
-    def left(self, worker: RayWorker) -> None:
-        """Take back the place of a worker that is gone."""
-        if self._placed.pop(worker, None) is not None and self._room is not None:
-            self._room.release()
+    @property
+    def scarce(self) -> str:
+        """What another worker would wait for on the cluster, as far as can be told at once.
+
+        What is free is known of all nodes together, and may be too little on each.
+        """
+        free = self.connection.ray.available_resources()
+        cpus, memory = self.needs
+        if free.get("CPU", 0.0) >= cpus and free.get("memory", 0.0) >= memory:
+            return ""
+        return f"{cpus:g} CPUs and {memory >> 20} MiB of one node of the cluster"
+
+    async def open(self, worker: Worker, lent: Lent) -> None:
+        """Open a worker; the longer that takes, the more others that rest give way."""
+        with self.making_room():
+            await super().open(worker, lent)
+
+    @contextmanager
+    def making_room(self, needed: Callable[[], bool] = lambda: True) -> Generator[None]:
+        """Have workers that rest give way, one after another, for as long as this takes.
+
+        Args:
+            needed: Whether another has to.
+        """
+
+        async def make_room() -> None:
+            while True:
+                await asyncio.sleep(self._wait_seconds)
+                if needed():
+                    await self.give_way()
+
+        making = asyncio.create_task(make_room())
+        try:
+            yield
+        finally:
+            making.cancel()
 
     def place_for(self, place: str, node: str) -> str:
         """Where a worker on a node may listen for an agent for which `place` was meant."""
@@ -166,35 +142,25 @@ class RayWorkers(Workers):
         """Whether an address is in a network in which frames may go without encryption."""
         return within(address, self._networks)
 
-    async def _look(self, actor: Any) -> Node:
-        """Wait until the actor has a place, and ask what there is.
-
-        Raises:
-            WorkerFault: The node cannot play for this server.
-        """
-        connection = self.connection
-        node = Node(*await actor.look.remote(connection.proof, connection.secret))
-        if why := connection.refusal(node):
-            raise WorkerFault(why)
-        return node
-
 
 class RayWorker:
     """A worker on a node of the cluster; it keeps the contract of `Worker`.
 
     After a `WorkerFault` its actor is gone, and the next `open` or `load` makes another, wherever
     there is room.
+
+    Attributes:
+        node: Address of its node; empty before it is open.
     """
 
     def __init__(self, pool: RayWorkers, backend: str, spec: ObservationSpec) -> None:
         self.backend = backend
         self.spec = spec
         self.versions: Mapping[str, str] = {}
+        self.node = ""
         self._pool = pool
         self._ray = pool.connection.ray
         self._actor: Any = None
-        self._node = ""
-        self.resting = False
 
     @property
     def running(self) -> bool:
@@ -202,11 +168,45 @@ class RayWorker:
         return self._actor is not None
 
     async def open(self) -> None:
-        """Find a place for it unless it has one; waits until there is room."""
-        self.resting = False
-        if self._actor is None:
-            self._actor, node, self.versions = await self._pool.place(self)
-            self._node = node.address
+        """Start its actor unless it has one; waits until a node has room.
+
+        A node may be lost meanwhile; then it is tried again elsewhere.
+
+        Raises:
+            WorkerFault: It cannot be started.
+        """
+        for tries_left in reversed(range(_TRIES)):
+            if self._actor is not None:
+                return
+            try:
+                await self._start()
+            except self._ray.exceptions.RayError as error:
+                if not tries_left:
+                    raise WorkerFault(f"worker ({self.backend}): {_said(error)}") from error
+                log.warning("a worker is lost while it starts: %s", _said(error))
+
+    async def _start(self) -> None:
+        cpus, memory = self._pool.needs
+        actor = (
+            self._ray.remote(SimulatorHost)
+            .options(num_cpus=cpus, memory=memory, max_restarts=0, scheduling_strategy="SPREAD")
+            .remote(
+                self.backend,
+                spec_to_json(self.spec),
+                self._pool.patience,
+                os.environ.get(THREADS),
+            )
+        )
+        connection = self._pool.connection
+        try:
+            node = Node(*await actor.look.remote(connection.proof, connection.secret))
+            if why := connection.refusal(node):
+                raise WorkerFault(why)
+            self.versions = _result(self.backend, await actor.open.remote())
+        except BaseException:
+            self._ray.kill(actor)
+            raise
+        self._actor, self.node = actor, node.address
 
     async def load(self, arena_yaml: str, seed: int) -> Step:
         """Start an episode; see `Worker`."""
@@ -219,7 +219,7 @@ class RayWorker:
 
     def place_for(self, place: str) -> str:
         """Where it may listen for an agent; see `Worker`."""
-        return self._pool.place_for(place, self._node)
+        return self._pool.place_for(place, self.node)
 
     async def offer(self, terms: bytes) -> str:
         """Let the agent come to the node; see `Worker`."""
@@ -235,25 +235,23 @@ class RayWorker:
             self._actor.recall.remote()
 
     def rest(self) -> None:
-        """Give way where another waits for room; the next `open` finds a place again."""
-        self.resting = True
-        if self._pool.short:
-            self.drop()
+        """Do nothing: whoever lends it takes it away where another needs the room."""
 
     def drop(self) -> None:
         """End it at once."""
         actor, self._actor = self._actor, None
         if actor is not None:
             self._ray.kill(actor)
-            self._pool.left(self)
 
     async def close(self) -> None:
         """End it; it may be called twice."""
         if self._actor is not None:
-            with suppress(self._ray.exceptions.RayError, TimeoutError):
-                async with asyncio.timeout(2 * CLOSE_SECONDS):
-                    await self._actor.close.remote()
-            self.drop()
+            try:
+                with suppress(self._ray.exceptions.RayError, TimeoutError):
+                    async with asyncio.timeout(2 * CLOSE_SECONDS):
+                        await self._actor.close.remote()
+            finally:
+                self.drop()
 
     async def _ask(self, method: str, *arguments: Any) -> Any:
         if self._actor is None:
@@ -264,7 +262,7 @@ class RayWorker:
             raise
         except self._ray.exceptions.RayError as error:
             self.drop()
-            raise WorkerFault(f"worker ({self.backend}) on {self._node}: {_said(error)}") from error
+            raise WorkerFault(f"worker ({self.backend}) on {self.node}: {_said(error)}") from error
         except BaseException:  # also cancelled: its answer would be taken for the next one
             self.drop()
             raise
@@ -273,29 +271,34 @@ class RayWorker:
 class RayFits:
     """Fits on a cluster; it keeps the contract of `Fits`.
 
-    A fit goes to the host that has least to do. A host declares memory and no CPUs: fits give way
-    to episodes on their node, and a session that waits for one must not wait for the end of others.
+    What is asked goes to a host that has nothing to do, in the order in which it was asked. Where
+    none has, another host is made, and whichever is free first takes it: the new one may wait long
+    for a place. A host declares memory and no CPUs: fits give way to episodes on their node, and a
+    session that waits for one must not wait for the end of others.
     """
 
-    def __init__(self, connection: Connection, memory: int, most: int, patience: Patience) -> None:
+    def __init__(self, workers: RayWorkers, memory: int, most: int, patience: Patience) -> None:
         """Make the first host, so that workers cannot take its room.
 
         Args:
-            connection: The cluster.
+            workers: The workers of the same cluster, which give way to the only host.
             memory: Bytes that a fit needs.
             most: Most hosts.
             patience: How long a fit may take.
         """
-        self._connection = connection
-        self._ray = connection.ray
+        self._connection = workers.connection
+        self._ray = workers.connection.ray
+        self._workers = workers
         self._memory = memory
         self._most = most
         self._patience = patience
-        self._hosts: dict[Any, int] = {}
+        self._hosts: dict[Any, asyncio.Task[None]] = {}
+        self._free = asyncio.Queue[Any]()
+        self._waiting = 0
         self._add()
 
     async def start(self, *layouts: Layout, weighted: bool = False) -> None:
-        """Compile layouts in the background, on the host that has least to do."""
+        """Compile layouts in the background, on a host that has nothing else to do."""
         for layout in layouts:
             await self._ask("start", layout, weighted)
 
@@ -305,48 +308,70 @@ class RayFits:
 
     async def close(self) -> None:
         """End all hosts, and leave the cluster: fits are the last that a server ends."""
+        self._most = 0  # none is made any more
         for host in list(self._hosts):
             self._drop(host)
         await asyncio.to_thread(self._connection.close)
 
     async def _ask(self, method: str, *arguments: Any) -> Any:
-        host = self._idlest()
-        self._hosts[host] += 1
+        host = await self._take()
         try:
             kind, value = await getattr(host, method).remote(*arguments)
         except self._ray.exceptions.RayError as error:
             self._drop(host)
             raise FitInterruptedError(f"the host of the fit was lost: {_said(error)}") from error
-        except asyncio.CancelledError:
-            if self._hosts.get(host) == 1 and method == "fit":
-                self._drop(host)  # nobody else waits for it, and it would compute for nothing
+        except BaseException:
+            if method == "fit":  # cancelled, and it would compute for nothing
+                self._drop(host)
+            else:
+                self._free.put_nowait(host)
             raise
-        finally:
-            if host in self._hosts:
-                self._hosts[host] -= 1
+        self._free.put_nowait(host)
         if kind == "interrupted":
             raise FitInterruptedError(value)
         if kind == "unfit":
             raise FitError(value)
         return value
 
-    def _idlest(self) -> Any:
-        if not self._hosts or (min(self._hosts.values()) and len(self._hosts) < self._most):
-            return self._add()
-        return min(self._hosts, key=lambda host: self._hosts[host])
+    async def _take(self) -> Any:
+        """Wait until a host is free."""
+        if self._free.empty() and len(self._hosts) < self._most:
+            self._add()
+        self._waiting += 1
+        try:
+            return await self._free.get()
+        finally:
+            self._waiting -= 1
 
-    def _add(self) -> Any:
+    def _add(self) -> None:
         host = (
             self._ray.remote(FitHost)
             .options(num_cpus=0, memory=self._memory, max_restarts=0)
             .remote(self._patience, os.environ.get(THREADS))
         )
-        self._hosts[host] = 0
-        return host
+        self._hosts[host] = asyncio.create_task(self._come(host))
+
+    async def _come(self, host: Any) -> None:
+        """Wait until a host has its place, or is lost: whoever asks it then hears of that."""
+        with (
+            self._workers.making_room(self._is_needed),
+            suppress(self._ray.exceptions.RayError),
+        ):
+            await host.__ray_ready__.remote()
+        self._free.put_nowait(host)
+
+    def _is_needed(self) -> bool:
+        """Whether somebody waits for a host and none has a place."""
+        return self._waiting > 0 and not any(come.done() for come in self._hosts.values())
 
     def _drop(self, host: Any) -> None:
-        if self._hosts.pop(host, None) is not None:
-            self._ray.kill(host)
+        come = self._hosts.pop(host, None)
+        if come is None:
+            return
+        come.cancel()
+        self._ray.kill(host)
+        if self._waiting and len(self._hosts) < self._most:
+            self._add()
 
 
 class Engine(NamedTuple):
@@ -374,16 +399,18 @@ async def engine(settings: Settings, home: Path, versions: Mapping[str, str]) ->
     """
     needs = Needs(settings.worker_cpus, settings.worker_memory_bytes)
     home.mkdir(parents=True, exist_ok=True)
-    connection = await asyncio.to_thread(join, settings.ray_address, home, versions, *needs)
-    fits = RayFits(connection, settings.fit_memory_bytes, settings.max_fits, settings.fit_patience)
+    connection = await asyncio.to_thread(
+        join, settings.ray_address, home, versions, *needs, settings.fit_memory_bytes
+    )
     workers = RayWorkers(
         connection,
         needs,
-        settings.max_workers,
+        Room(settings.max_workers, settings.campaign_workers, _ABREAST),
         settings.direct_networks,
         settings.allowed_builds,
         settings.worker_patience,
     )
+    fits = RayFits(workers, settings.fit_memory_bytes, settings.max_fits, settings.fit_patience)
     return Engine(workers, fits)
 
 

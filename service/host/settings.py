@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ipaddress
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings.exceptions import SettingsError as SourceError
 
 from animalcat.envs.patience import Patience
+from animalcat.errors import AnimalcatError
+from animalcat.networks import parse_networks
 
 WORKER_BYTES: Final = 512 * 1024 * 1024
 FIT_BYTES: Final = 1024 * 1024 * 1024
@@ -17,10 +20,34 @@ FIT_BYTES: Final = 1024 * 1024 * 1024
 2026: 372 MiB resident (180 of it shared with nobody) and 690 MiB (440)."""
 
 
-class Settings(BaseSettings):
-    """The settings that a server is started with."""
+PREFIX: Final = "ANIMALCAT_"
+"""Beginning of the variables of the environment that are settings."""
 
-    model_config = SettingsConfigDict(env_prefix="ANIMALCAT_", frozen=True, extra="ignore")
+
+class SettingsError(AnimalcatError):
+    """A setting has a value that will not do; the message names it."""
+
+
+class Settings(BaseSettings):
+    """The settings that a server is started with.
+
+    Raises:
+        SettingsError: A value will not do.
+    """
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore")
+
+    if not TYPE_CHECKING:  # where types are checked, the fields say what it takes
+
+        def __init__(self, **given: Any) -> None:
+            try:
+                super().__init__(**given)
+            except ValidationError as error:
+                raise SettingsError("; ".join(map(_wrong, error.errors()))) from error
+            except SourceError as error:
+                raise SettingsError(
+                    f'{error}: {error.__cause__}; give JSON, such as ["a"]'
+                ) from error
 
     home: Path = Path(".animalcat")
     """Data directory, which holds sessions, batteries and recordings."""
@@ -65,8 +92,15 @@ class Settings(BaseSettings):
     store: str = ""
     """URL of a PostgreSQL database that several servers may share; empty for SQLite in `home`.
 
-    Servers that share a database share `home` as well, for batteries and recordings.
+    Servers that share a database share `home` as well, or else `artefacts`.
     """
+    artefacts: str = ""
+    """URL for batteries, recordings and draws, as fsspec knows them, for example s3://BUCKET/NAME.
+
+    Empty for `home`.
+    """
+    cache_bytes: int = Field(default=2 * 1024**3, ge=0)
+    """Most bytes of copies in `home` of recordings and draws that are at that URL."""
     claim_seconds: float = Field(default=15.0, ge=0.3)
     """Seconds after which another server of the same store may take over a dead one's sessions."""
     drain_seconds: float = Field(default=30.0, ge=0.0)
@@ -79,6 +113,11 @@ class Settings(BaseSettings):
     Otherwise the server relays everything.
     """
 
+    fork_workers: bool = True
+    """Whether simulators are forks of one warm process, and so share its memory (Linux).
+
+    Otherwise each is started by itself.
+    """
     worker_quiet_seconds: float = Field(default=30.0, gt=0)
     """Seconds after which a worker that neither answers nor works counts as hanging, a fault."""
     worker_cpu_seconds: float = Field(default=300.0, gt=0)
@@ -96,7 +135,9 @@ class Settings(BaseSettings):
     ray_address: str = ""
     """HOST:PORT of the cluster's head, or "auto"; empty for a Ray of the server's own."""
     max_workers: int = Field(default=0, ge=0)
-    """Most workers of a cluster at once; 0 for as many as have room. Other agents wait."""
+    """Most workers at once; 0 for no limit, or in a cluster as many as have room. Others wait."""
+    campaign_workers: int = Field(default=0, ge=0)
+    """Most workers of one campaign at once; 0 for no limit."""
     worker_cpus: float = Field(default=0.25, gt=0)
     """CPUs of a node that a worker is counted with."""
     worker_memory_bytes: int = Field(default=WORKER_BYTES, ge=1)
@@ -108,6 +149,19 @@ class Settings(BaseSettings):
     direct_networks: str = ""
     """Networks, for example "10.0.0.0/8", in which frames may go between the workers of a cluster
     and agents without encryption. Agents need the same variable."""
+
+    @field_validator("direct_networks")
+    @classmethod
+    def _are_networks(cls, value: str) -> str:
+        parse_networks(value)
+        return value
+
+    @field_validator("metrics")
+    @classmethod
+    def _is_port(cls, value: str) -> str:
+        if value:
+            _host_and_port(value)
+        return value
 
     @property
     def worker_patience(self) -> Patience:
@@ -121,15 +175,8 @@ class Settings(BaseSettings):
 
     @property
     def metrics_at(self) -> tuple[str, int]:
-        """Host and port at which to offer measurements.
-
-        Raises:
-            ValueError: The setting is neither a port nor a host and a port.
-        """
-        host, _, port = self.metrics.rpartition(":")
-        if not port.isdecimal() or int(port) > 65535:
-            raise ValueError(f"{self.metrics!r} is no port; give for example 9464 or 0.0.0.0:9464")
-        return host.strip("[]") or "127.0.0.1", int(port)
+        """Host and port at which to offer measurements."""
+        return _host_and_port(self.metrics)
 
     @property
     def tls(self) -> bool:
@@ -146,6 +193,29 @@ class Settings(BaseSettings):
         """Host and port in gRPC's notation."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
+
+
+def _host_and_port(text: str) -> tuple[str, int]:
+    """Parse a port, or a host and a port.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    host, _, port = text.rpartition(":")
+    if not (port.isdecimal() and port.isascii()) or int(port) > 65535:
+        raise ValueError(
+            f"{PREFIX}METRICS={text}: this is no port; give for example 9464 or 0.0.0.0:9464"
+        )
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def _wrong(error: Any) -> str:
+    """What pydantic says of one setting, with its variable."""
+    cause = error.get("ctx", {}).get("error")
+    if cause is not None:  # of a validator of ours, which names the variable
+        return str(cause)
+    name = PREFIX + str(error["loc"][0]).upper()
+    return f"{name}={error['input']}: {error['msg'][0].lower()}{error['msg'][1:]}"
 
 
 class ExposureError(ValueError):

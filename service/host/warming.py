@@ -12,41 +12,13 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from animalcat.arena_configs.loader import load_text
-from animalcat.envs.backends import make_environment
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
+from animalcat.envs.warming import play_briefly
 from animalcat.layouts.adaptive.bank import Bank
 from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.library import LAYOUTS, load_layout
 from animalcat.layouts.model.spec import Layout
 
-ARENA: Final = """!ArenaConfig
-arenas:
-  0: !Arena
-    timeLimit: 100
-    items:
-    - !Item
-      name: Agent
-      positions: [!Vector3 {x: 20, y: 0, z: 5}]
-      rotations: [0]
-    - !Item
-      name: GoodGoalBounce
-      positions: [!Vector3 {x: 20, y: 0, z: 25}]
-    - !Item
-      name: Wall
-      positions: [!Vector3 {x: 10, y: 0, z: 20}]
-    - !Item
-      name: CylinderTunnel
-      positions: [!Vector3 {x: 30, y: 0, z: 20}]
-    - !Item
-      name: SignPosterboard
-      positions: [!Vector3 {x: 20, y: 0, z: 32}]
-      symbolNames: ["left-arrow"]
-    - !Item
-      name: SpawnerTree
-      positions: [!Vector3 {x: 12, y: 0, z: 32}]
-"""
-"""An arena with bodies of every shape that sensors distinguish, and a picture."""
 EPISODES: Final = 12
 
 
@@ -71,17 +43,6 @@ def parts() -> Iterator[Part]:
     for name in LAYOUTS:
         layout = load_layout(name)
         yield Part(f"layout {name}", lambda layout=layout: measure(layout))
-
-
-def play_briefly(spec: ObservationSpec) -> None:
-    """Play a few steps in an arena."""
-    environment = make_environment("sim", spec)
-    try:
-        environment.load(load_text(ARENA, "warm").config.first, 0)
-        for action in (3, 4, 5):
-            environment.step(action)
-    finally:
-        environment.close()
 
 
 def measure(layout: Layout) -> None:

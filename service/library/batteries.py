@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +19,7 @@ from animalcat.arena_configs.batteries import (
 from animalcat.arena_configs.families import FAMILIES
 from animalcat.arena_configs.model import ArenaError
 from animalcat.service.batteries.battery import (
+    BATTERIES,
     ArenaFile,
     Battery,
     Tick,
@@ -35,6 +34,7 @@ from animalcat.service.batteries.recipes import build_recipe, recipe_readings
 from animalcat.service.batteries.spool import Spool
 from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.model import BatteryRecord
+from animalcat.service.storage.artefacts import Artefacts
 from animalcat.service.storage.base import SessionStore
 
 FAMILY_SIZE: Final = 450
@@ -50,9 +50,10 @@ MAX_INSTANCES: Final = 100_000
 class BatteryLibrary:
     """The batteries of a server: their content on disk, and their names in the store."""
 
-    def __init__(self, store: SessionStore, folder: Path) -> None:
+    def __init__(self, store: SessionStore, files: Artefacts) -> None:
         self._store = store
-        self._folder = folder
+        self._files = files
+        self._folder = files.folder / BATTERIES
         self._building = asyncio.Lock()
 
     async def find(self, battery: str) -> BatteryRecord:
@@ -100,8 +101,7 @@ class BatteryLibrary:
                 raise unknown(Code.UNKNOWN_BATTERY, "battery", battery, known)
             last = await asyncio.to_thread(self._store.delete_battery, battery)
             if last:
-                with suppress(FileNotFoundError):
-                    await asyncio.to_thread(shutil.rmtree, self._folder / record.digest)
+                await asyncio.to_thread(self._files.remove, f"{BATTERIES}/{record.digest}")
 
     async def build(
         self, battery: str, family: str, n: int, seed: int, tick: Tick = silent
@@ -210,6 +210,7 @@ class BatteryLibrary:
             len(made.instances),
             made.problems,
         )
+        await asyncio.to_thread(self._files.put_folder, f"{BATTERIES}/{made.digest}")
         await asyncio.to_thread(self._store.put_battery, record)
         return record
 

@@ -128,7 +128,7 @@ class Comparison:
         )
         figures = (
             f"the success rates differ by {found.difference:+.2f}, 95 % interval {found.low:+.2f} "
-            f"to {found.high:+.2f}; e-value {found.e_value:.3g}"
+            f"to {found.high:+.2f} if that is the same on every arena; e-value {found.e_value:.3g}"
         )
         verdict = "told apart from" if found.apart else "cannot be told from"
         return f"{verdict} {other}: {counts} ({figures})"

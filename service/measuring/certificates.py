@@ -21,6 +21,7 @@ from animalcat.layouts.model.spec import Layout
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.measuring.measurement import CERTIFICATE_DELAY, OneAtATime, is_checkpoint
 from animalcat.service.model import Session, StoredCertificate
+from animalcat.service.storage.artefacts import Artefacts
 from animalcat.service.storage.base import SessionStore
 
 log = logging.getLogger(__name__)
@@ -70,14 +71,14 @@ class Certifier:
         think: OneAtATime,
         store: SessionStore,
         fitter: Fits,
-        data: Path,
+        files: Artefacts,
     ) -> None:
         self._session = session
         self._learner = learner
         self._think = think
         self._store = store
         self._fitter = fitter
-        self._data = data
+        self._files = files
         self._stored: dict[int, StoredCertificate] = {}
         self._asked: dict[int, tuple[list[NodeSummary], Data]] = {}
         self._fits: dict[int, asyncio.Task[Checked]] = {}
@@ -160,9 +161,9 @@ class Certifier:
             draws = ""
             if checked.draws is not None:
                 draws = f"{CERTIFICATES}/{self._session.id}/{n}.npz"
-                await asyncio.to_thread(
-                    _save, self._data / draws, self._learner.layout, checked.draws
-                )
+                path = self._files.folder / draws
+                await asyncio.to_thread(_save, path, self._learner.layout, checked.draws)
+                await asyncio.to_thread(self._files.put, draws)
             certificate = StoredCertificate(n, checked.passed, checked.result, draws)
             await asyncio.to_thread(self._store.put_certificate, self._session.id, certificate)
             self._stored[n] = certificate
@@ -170,7 +171,7 @@ class Certifier:
         draws = self._stored[n].draws
         if draws:
             # Read them back even if they were just written: the same path as after a restart.
-            loaded = await asyncio.to_thread(_load, self._data / draws)
+            loaded = await asyncio.to_thread(lambda: _load(self._files.fetch(draws)))
             await self._think(self._learner.reseed, loaded, n)
 
 

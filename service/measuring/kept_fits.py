@@ -6,7 +6,6 @@ import io
 import os
 from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Final
 
 from animalcat.layouts.inference import messages
@@ -14,32 +13,31 @@ from animalcat.layouts.inference.fit import FitData, FitResult
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.measuring.certificates import CERTIFICATES
+from animalcat.service.storage.artefacts import Artefacts, ArtefactsError
 
 VERSION: Final = 1
 """Version of the files; a file of another version is left alone."""
 _DATA: Final = ("features", "outcomes", "weights")
 
 
-def kept_fit_path(data: Path, session: str) -> Path:
-    """Return where the last fit of a session is kept; it is deleted with its certificates.
-
-    Args:
-        data: The data directory.
-        session: Id of the session.
-    """
-    return data / CERTIFICATES / session / "profile.fit"
+def kept_fit_key(session: str) -> str:
+    """Return where the last fit of a session is kept; it is deleted with its certificates."""
+    return f"{CERTIFICATES}/{session}/profile.fit"
 
 
-def keep_fit(path: Path, fitted: FitResult) -> None:
+def keep_fit(files: Artefacts, session: str, fitted: FitResult) -> None:
     """Write a fit durably, either completely or not at all.
 
     Args:
-        path: Where to.
+        files: Keeps it.
+        session: Id of its session.
         fitted: The fit, with the data that it was fitted to.
 
     Raises:
         OSError: It cannot be written.
+        ArtefactsError: It cannot be stored.
     """
+    path = files.folder / kept_fit_key(session)
     assert fitted.data is not None, "a fit is kept with its data"
     message: dict[str, Any] = {
         "version": VERSION,
@@ -64,13 +62,15 @@ def keep_fit(path: Path, fitted: FitResult) -> None:
     except OSError:
         temporary.unlink(missing_ok=True)
         raise
+    files.put(kept_fit_key(session))
 
 
-def load_fit(path: Path, layout: Layout) -> FitResult | None:
+def load_fit(files: Artefacts, session: str, layout: Layout) -> FitResult | None:
     """Read a fit that was kept.
 
     Args:
-        path: Where it is.
+        files: Keeps it.
+        session: Id of its session.
         layout: The layout of its session.
 
     Returns:
@@ -78,8 +78,9 @@ def load_fit(path: Path, layout: Layout) -> FitResult | None:
         another layout. It can then be made again.
     """
     try:
+        path = files.fetch(kept_fit_key(session))
         read = messages.read(io.BytesIO(path.read_bytes()).read)
-    except (OSError, messages.MessageError):
+    except (OSError, ArtefactsError, messages.MessageError):
         return None
     if read is None:
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Final, ParamSpec, TypeVar
 
 import numpy as np
@@ -14,7 +15,10 @@ from animalcat.layouts.adaptive.bound import InformationBound
 from animalcat.layouts.adaptive.learner import Learner, RulesError
 from animalcat.layouts.adaptive.policy import RANDOM
 from animalcat.layouts.adaptive.stopping import Verdict
+from animalcat.layouts.explaining.wording import Scale, scale_of
+from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.reporting.profile import Profile
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.instance import Instance
 from animalcat.service.batteries.naming import joined_groups
@@ -241,6 +245,18 @@ class Measurement:
 
     def capabilities(self, verdict: Verdict) -> tuple[CapabilityStatus, ...]:
         """Return how well each capability is known."""
+        return self._statuses(self.learner.summary(), verdict.status, verdict.episodes_needed)
+
+    def exported(self, profile: Profile) -> tuple[CapabilityStatus, ...]:
+        """Return how well each capability is known by a profile."""
+        return self._statuses(profile.nodes, profile.status, {})
+
+    def _statuses(
+        self,
+        nodes: Sequence[NodeSummary],
+        status: Mapping[str, str],
+        needed: Mapping[str, int | None],
+    ) -> tuple[CapabilityStatus, ...]:
         return self.with_reach(
             [
                 CapabilityStatus(
@@ -248,13 +264,23 @@ class Measurement:
                     node.mean,
                     node.sd,
                     node.unit,
-                    verdict.status[node.name],
-                    verdict.episodes_needed[node.name],
+                    status[node.name],
+                    needed.get(node.name),
+                    value=words.estimate,
+                    interval=words.interval,
                 )
-                for node in self.learner.summary()
-                if node.name in verdict.status
+                for node in nodes
+                if node.name in status
+                for words in [self._scales[node.name].brief(node.mean, *node.hdi)]
             ]
         )
+
+    @cached_property
+    def _scales(self) -> dict[str, Scale]:
+        """How the values of capabilities are read, by what the battery asks for."""
+        layout, bank = self.learner.layout, self.learner.bank
+        asked = bank.features[~bank.offered]
+        return {layout.latent_names[k]: scale_of(layout, k, asked) for k in layout.capabilities}
 
 
 def _outside(layout: Layout, instances: Sequence[Instance]) -> dict[str, list[float]]:

@@ -25,6 +25,7 @@ from animalcat.service.measuring.coverage import covered_features
 from animalcat.service.measuring.gate import through_gate
 from animalcat.service.measuring.generation import played_instance
 from animalcat.service.measuring.measurement import CERTIFICATE_DELAY, Measurement
+from animalcat.service.measuring.voids import voids_by_demand, voids_to_dict
 from animalcat.service.model import (
     CapabilityStatus,
     Decision,
@@ -118,6 +119,7 @@ def exported_profile(
     about["coverage"] = measurement.coverage.to_dict()
     about.update(_calibration(measurement))
     about["paradigms"] = paradigm_counts(measurement, attempts)
+    about["voids_by_demand"] = _voids(measurement, attempts)
     about["certificates"] = [
         {"n": n, "counted_at": n + CERTIFICATE_DELAY, **certificate.result}
         for n, certificate in sorted(certificates.items())
@@ -143,7 +145,7 @@ def exported_profile(
     content = {**profile.to_dict(), "verdict": made.to_dict(), "battery_rate": rate}
     if second is not None:
         content["second_reading"] = second.to_dict()
-    return Report(content, measurement.with_reach(_capabilities(profile)))
+    return Report(content, measurement.exported(profile))
 
 
 def live_profile(
@@ -165,13 +167,19 @@ def live_profile(
     about["coverage"] = measurement.coverage.to_dict()
     about.update(_calibration(measurement))
     about["paradigms"] = paradigm_counts(measurement, attempts)
+    about["voids_by_demand"] = _voids(measurement, attempts)
     profile = Profile.of_live(measurement.learner.posterior, status, about)
     profile, made = verdict_of(
         measurement.learner, profile, irrelevant=irrelevant(measurement.learner)
     )
     rate = measurement.learner.battery_rate.to_dict()
     content = {**profile.to_dict(), "verdict": made.to_dict(), "battery_rate": rate}
-    return Report(content, measurement.with_reach(_capabilities(profile)))
+    return Report(content, measurement.exported(profile))
+
+
+def _voids(measurement: Measurement, attempts: Sequence[Episode]) -> dict[str, Any]:
+    layout, covered = measurement.learner.layout, measurement.coverage.features
+    return voids_to_dict(voids_by_demand(layout, covered, attempts))
 
 
 def _calibration(measurement: Measurement) -> dict[str, Any]:
@@ -438,11 +446,3 @@ def _played_with(attempts: Sequence[Episode]) -> list[dict[str, Any]]:
 
 def _seconds(attempts: Sequence[Episode]) -> float:
     return sum(episode.seconds for episode in attempts)
-
-
-def _capabilities(profile: Profile) -> tuple[CapabilityStatus, ...]:
-    return tuple(
-        CapabilityStatus(node.name, node.mean, node.sd, node.unit, profile.status[node.name])
-        for node in profile.nodes
-        if node.name in profile.status
-    )

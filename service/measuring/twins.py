@@ -38,7 +38,7 @@ NEAR: Final = 3.0
 """By how many times what may differ the demands of a family's arena may be off, before a variation
 is taken in its place."""
 
-_STRATA: Final = 100
+STRATA: Final = 100
 """Most strata of recipes' entries that are kept."""
 AnyStratum: TypeAlias = Stratum | PolarStratum
 _strata: dict[tuple[str, str, str, str], AnyStratum] = {}
@@ -227,11 +227,9 @@ class Twins:
         entry = None if origin is None else self._battery.entries.get(origin.entry)
         if origin is not None and entry is not None:
             key = self._battery.digest, entry.name, origin.paradigm, origin.control
-            if key not in _strata:
-                for oldest in list(_strata)[: len(_strata) + 1 - _STRATA]:
-                    _strata.pop(oldest, None)  # another thread may have been quicker
-                _strata[key] = _stratum(entry.family, origin.paradigm, origin.control)
-            return _strata[key]
+            return kept_stratum(
+                key, lambda: _stratum(entry.family, origin.paradigm, origin.control)
+            )
         source = source_of(instance)
         return source and stratum_of(source.family, source.paradigm, source.control)
 
@@ -270,6 +268,23 @@ class Twins:
     def _codes(self) -> frozenset[str]:
         """The layout's features that are codes or counts."""
         return codes(self._layout, [one.features for one in self._battery.instances])
+
+
+def kept_stratum(key: tuple[str, str, str, str], make: Callable[[], AnyStratum]) -> AnyStratum:
+    """Return the stratum of a recipe's entry, made unless it is among the last that were.
+
+    Several threads may ask at once, and drop what another has just kept.
+
+    Args:
+        key: Battery, entry, paradigm and control.
+        make: Makes the stratum.
+    """
+    found = _strata.get(key)
+    if found is None:
+        for oldest in list(_strata)[: max(0, len(_strata) + 1 - STRATA)]:
+            _strata.pop(oldest, None)
+        found = _strata[key] = make()
+    return found
 
 
 def codes(layout: Layout, rows: Sequence[Mapping[str, float]]) -> frozenset[str]:

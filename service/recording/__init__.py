@@ -1,10 +1,11 @@
 """Recordings of episodes: one mcap file per attempt, written during play, read and verified.
 
-`writer` and `reader` share the form of the file (`channels`) and its check sums (`sums`). `verify`
-plays a recorded episode again, and `against` on another backend. `film` draws one, and `video`
-writes what was drawn; `pixels` are what both draw with. `scene` tells one step by step,
-`rerun_file` and `foxglove_file` write that for viewers, and `about` has the words that all of them
-show. `minari_data` makes datasets of many.
+`writer` and `reader` share the form of the file (`channels`) and its check sums (`sums`). `live` is
+the file while the episode plays, `encoding` what a step is in it, and `compact` what becomes of it
+at the end. `verify` plays a recorded episode again, and `against` on another backend. `film` draws
+one, and `video` writes what was drawn; `pixels` are what both draw with. `scene` tells one step by
+step, `rerun_file` and `foxglove_file` write that for viewers, and `about` has the words that all of
+them show. `minari_data` makes datasets of many.
 """
 
 from animalcat.service.recording.reader import Recording, RecordingError, read_episode
@@ -17,7 +18,7 @@ from animalcat.service.recording.verify import (
     stage,
     verify,
 )
-from animalcat.service.recording.writer import EpisodeRecorder, compact
+from animalcat.service.recording.writer import EpisodeRecorder
 
 __all__ = [
     "Comparison",
@@ -27,7 +28,6 @@ __all__ = [
     "RecordingError",
     "Verification",
     "camera_images",
-    "compact",
     "other_motion",
     "read_episode",
     "stage",

@@ -20,7 +20,7 @@ NANOSECONDS_PER_PHYSICS_STEP: Final = round(PHYSICS_STEP * 1e9)
 
 
 class Channel(Enum):
-    """A channel: its topic, and the wire message that it carries."""
+    """A channel: its topic, the wire message that it carries, and its number in the file."""
 
     HEADER = ("header", results_pb2.EpisodeHeader)
     STEP = ("step", results_pb2.RecordedStep)
@@ -29,6 +29,7 @@ class Channel(Enum):
     def __init__(self, topic: str, message: type[Message]) -> None:
         self.topic = topic
         self.message = message
+        self.number = len(type(self).__members__) + 1
 
     @property
     def schema_name(self) -> str:

@@ -17,8 +17,8 @@ from animalcat.envs.backends import make_environment
 from animalcat.envs.replay import replay
 from animalcat.envs.sim import rules
 from animalcat.envs.types import CameraSpec, EndedBy, Environment, ObservationSpec, Step
+from animalcat.service.recording.encoding import recorded_step
 from animalcat.service.recording.reader import Recording
-from animalcat.service.recording.writer import recorded_step
 from animalcat.service.versions import LOOKS, MOTION, ChangedVersion, changed_versions, versions
 from animalcat.v1 import results_pb2, types_pb2
 from animalcat.wire import ended_by_from_proto, spec_from_proto

@@ -3,38 +3,23 @@
 from __future__ import annotations
 
 import os
-import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from functools import cache, lru_cache
-from hashlib import blake2b
-from io import BytesIO, FileIO
+from functools import cache
+from io import BytesIO
 from pathlib import Path
-from typing import IO, Final, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-from mcap.opcode import Opcode
-from mcap.writer import CompressionType, Writer
+from mcap.writer import Writer
 
 from animalcat.envs.types import EndedBy, Step
 from animalcat.service.model import Note
-from animalcat.service.recording.channels import LIBRARY, Channel, log_time
-from animalcat.service.recording.reader import Log, LogMessage, read_episode, whole_length
+from animalcat.service.recording.channels import LIBRARY, Channel
+from animalcat.service.recording.compact import compacted
+from animalcat.service.recording.encoding import OPCODE, message, step_message
+from animalcat.service.recording.live import LiveFile
+from animalcat.service.recording.reader import read_episode, whole_length
 from animalcat.v1 import results_pb2, types_pb2
-from animalcat.wire import ended_by_from_proto, ended_by_to_proto, observation_to_proto
-
-CHUNK_BYTES: Final = 64 * 1024
-"""Bytes of a compact recording's chunks before compression."""
-
-_MESSAGE: Final = struct.Struct("<BQHIQQ")
-"""Beginning of an mcap message: opcode, length of the rest, channel, sequence, both times."""
-_OPCODE: Final = int(Opcode.MESSAGE)
-_SCALAR: Final = struct.Struct("<Bf")
-"""A field of protobuf that holds a float32: tag and value."""
-_VECTORS: Final = struct.Struct("2s12s2s12s")
-"""Velocity and position in protobuf: each a tag with a length, and three float32."""
-_FLOAT: Final = np.dtype(np.float32)
+from animalcat.wire import ended_by_from_proto, ended_by_to_proto
 
 
 class Unfinished(NamedTuple):
@@ -61,9 +46,9 @@ class EpisodeRecorder:
     """Records one attempt at one episode in one file; not safe across threads.
 
     During play the file at `path` grows by one complete message per step. The operating system has
-    it before `step` returns, so killing the process loses nothing recorded. `finish` replaces the
-    file by a compressed form of the same messages in one atomic rename. The bytes depend on the
-    messages alone.
+    it before `step` returns, so killing the process loses nothing recorded; a power cut may.
+    `finish` replaces the file by a compressed form of the same messages, durably and in one atomic
+    rename. The bytes depend on the messages alone.
     """
 
     def __init__(self, path: Path, header: results_pb2.EpisodeHeader) -> None:
@@ -79,8 +64,9 @@ class EpisodeRecorder:
         path.parent.mkdir(parents=True, exist_ok=True)
         period = header.observation_spec.decision_period
         begun = Unfinished(str(path), header.pixels, period, 0, 0.0, 0)
-        self._begin(begun, FileIO(path, "w"))
-        self._file.write(_preamble())
+        self._begin(begun, LiveFile(path, anew=True))
+        preamble = _preamble()
+        self._file.add(preamble[0], preamble[1:])
         self._add(Channel.HEADER, header.SerializeToString(deterministic=True))
 
     @classmethod
@@ -91,10 +77,10 @@ class EpisodeRecorder:
             OSError: The file cannot be written.
         """
         self = cls.__new__(cls)
-        self._begin(unfinished, FileIO(unfinished.path, "a"))
+        self._begin(unfinished, LiveFile(Path(unfinished.path), anew=False))
         return self
 
-    def _begin(self, unfinished: Unfinished, file: FileIO) -> None:
+    def _begin(self, unfinished: Unfinished, file: LiveFile) -> None:
         self.path = Path(unfinished.path)
         self._pixels = unfinished.pixels
         self._period = unfinished.period
@@ -103,9 +89,13 @@ class EpisodeRecorder:
         self._ended_by = EndedBy(unfinished.ended_by) if unfinished.ended_by else None
         self._file = file
 
-    @property
-    def unfinished(self) -> Unfinished:
-        """Where the recording stands, for `resume` or `go_on` in another process."""
+    def hand_over(self) -> Unfinished:
+        """Close the file as it is, for another process to go on with it by `resume`.
+
+        Returns:
+            Where the recording stands. This recorder only goes on by `go_on`.
+        """
+        self.close()
         ended_by = int(self._ended_by or 0)
         return Unfinished(
             str(self.path), self._pixels, self._period, self._next, self._return, ended_by
@@ -118,12 +108,17 @@ class EpisodeRecorder:
             OSError: The file cannot be written.
         """
         self.close()
-        self._begin(unfinished, FileIO(unfinished.path, "a"))
+        self._begin(unfinished, LiveFile(Path(unfinished.path), anew=False))
 
     @property
     def steps(self) -> int:
         """Number of decisions recorded so far."""
         return max(0, self._next - 1)
+
+    @property
+    def episode_return(self) -> float:
+        """Sum of the rewards recorded so far."""
+        return self._return
 
     def step(self, step: Step, action: int | None, notes: Sequence[Note] = ()) -> None:
         """Record the result of `load` (action None) or of the next decision.
@@ -133,11 +128,13 @@ class EpisodeRecorder:
             action: The action that led to it, 0 to 8.
             notes: The agent's notes since the previous step.
         """
-        data = step_bytes(self._next, step, action, pixels=self._pixels, notes=notes)
+        made = step_message(
+            self._next, self._period, step, action, pixels=self._pixels, notes=notes
+        )
+        self._file.add(OPCODE, made)
         self._next += 1
         self._return += step.reward
         self._ended_by = step.ended_by
-        self._add(Channel.STEP, data)
 
     def finish(
         self, outcome: int, outcomes: Mapping[str, float] | None = None
@@ -159,8 +156,9 @@ class EpisodeRecorder:
             outcomes=outcomes,
         )
         self._add(Channel.FOOTER, footer.SerializeToString(deterministic=True))
+        content = self._file.content()
         self.close()
-        compact(self.path)
+        _replace(self.path, compacted(content))
         return footer
 
     def close(self) -> None:
@@ -168,14 +166,7 @@ class EpisodeRecorder:
         self._file.close()
 
     def _add(self, channel: Channel, data: bytes) -> None:
-        number = self.steps
-        time = log_time(number, self._period)
-        length = _MESSAGE.size - 9 + len(data)
-        about = (_channel_ids()[channel], number, time, time)
-        record = _MESSAGE.pack(_OPCODE, length, *about) + data
-        # Nothing is kept back in a buffer, so the operating system has the step when this returns.
-        while (written := self._file.write(record)) < len(record):
-            record = record[written:]  # of a disk that is full, the next attempt says so
+        self._file.add(OPCODE, message(channel, self.steps, self._period, data))
 
 
 def left_behind(path: Path) -> Unfinished:
@@ -201,20 +192,15 @@ def left_behind(path: Path) -> Unfinished:
     )
 
 
-def compact(path: Path) -> None:
-    """Rewrite a recording in compressed form: durably, and either completely or not at all.
+def _replace(path: Path, content: bytes) -> None:
+    """Give a file another content: durably, and either completely or not at all.
 
     Raises:
-        DamageError: The file is damaged or not a recording; it stays as it was.
-        OSError: The file cannot be written, for example because the disk is full; it stays as it
-            was.
+        OSError: It cannot be written, for example because the disk is full; it stays as it was.
     """
     temporary = path.with_suffix(".tmp")
     with temporary.open("wb") as file:
-        log = _Log(file, chunked=True)
-        for message in Log(path.read_bytes()).messages():
-            log.add(message)
-        log.end()
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
     temporary.replace(path)
@@ -225,148 +211,16 @@ def compact(path: Path) -> None:
         os.close(folder)
 
 
-def recorded_step(
-    number: int, step: Step, action: int | None, *, pixels: bool, notes: Sequence[Note] = ()
-) -> results_pb2.RecordedStep:
-    """Return the recorded form of a step.
-
-    Args:
-        number: Number of decisions taken so far.
-        step: The step that the environment returned.
-        action: The action that led to it; None at number 0.
-        pixels: Whether to keep the camera's image; its digest is always kept.
-        notes: The agent's notes since the previous step.
-    """
-    seen = step.observation
-    if seen.state is not None:
-        # The state follows from arena, seed and actions, and would outweigh all the rest.
-        seen = seen._replace(state=None)
-    message = results_pb2.RecordedStep(
-        step=number,
-        action=action,  # pyright: ignore[reportArgumentType]  None: not set
-        reward=step.reward,
-        observation=observation_to_proto(seen, camera=pixels),
-        camera_digest=camera_digest(step),
-    )
-    if step.ended_by is not None:
-        message.ended_by = ended_by_to_proto(step.ended_by)
-    if notes:
-        message.notes.extend(types_pb2.Note(**asdict(note)) for note in notes)
-    return message
-
-
-def step_bytes(
-    number: int, step: Step, action: int | None, *, pixels: bool, notes: Sequence[Note] = ()
-) -> bytes:
-    """Return what `recorded_step` serialises to, in half the time.
-
-    This is the one message that is written while an agent waits, so it is put together here field
-    by field, in the order of their numbers, as protobuf does.
-
-    Args:
-        number: As for `recorded_step`, as are all others.
-        step: The step.
-        action: The action.
-        pixels: Whether to keep the image.
-        notes: The notes.
-    """
-    seen = step.observation
-    rays, camera = seen.rays, seen.camera
-    perceived = b"" if camera is None or not pixels else _field(0x0A, camera.tobytes())
-    if rays is not None:
-        perceived += _field(0x12, rays.tobytes())
-    if seen.health:
-        perceived += _SCALAR.pack(0x1D, seen.health)
-    perceived += _VECTORS.pack(
-        b"\x22\x0c", _vector(seen.velocity), b"\x2a\x0c", _vector(seen.position)
-    )
-    data = b"\x08" + _varint(number) if number else b""
-    if action is not None:
-        data += b"\x10" + _varint(action)
-    if step.reward:
-        data += _SCALAR.pack(0x1D, step.reward)
-    data += _begun(0x22, len(perceived)) + perceived
-    if step.ended_by is not None:
-        data += b"\x28" + _varint(ended_by_to_proto(step.ended_by))
-    if camera is not None:
-        data += _field(0x3A, camera_digest(step))
-    if notes:  # parts of a message that follow each other are one message
-        told = (types_pb2.Note(**asdict(note)) for note in notes)
-        data += results_pb2.RecordedStep(notes=told).SerializeToString(deterministic=True)
-    return data
-
-
-def _vector(numbers: npt.NDArray[np.float32]) -> bytes:
-    """Three numbers, also of a backend that gives them with more digits."""
-    if numbers.dtype is not _FLOAT:
-        numbers = numbers.astype(np.float32)
-    return numbers.tobytes()
-
-
-def _field(tag: int, content: bytes) -> bytes:
-    """A field of bytes, which protobuf leaves out where they are none."""
-    return _begun(tag, len(content)) + content if content else b""
-
-
-@lru_cache(maxsize=1024)
-def _begun(tag: int, length: int) -> bytes:
-    return bytes((tag,)) + _varint(length)
-
-
-def _varint(number: int) -> bytes:
-    """A whole number as protobuf writes it: seven bits a byte, the lowest first."""
-    if number < 0x80:
-        return bytes((number,))
-    return bytes((number & 0x7F | 0x80,)) + _varint(number >> 7)
-
-
-def camera_digest(step: Step) -> bytes:
-    """Return the BLAKE2b digest (16 bytes) of a step's camera image; empty without a camera."""
-    image = step.observation.camera
-    return b"" if image is None else blake2b(image.tobytes(), digest_size=16).digest()
-
-
-class _Log:
-    """The recording's channels in one mcap file."""
-
-    def __init__(self, file: IO[bytes], *, chunked: bool) -> None:
-        self._writer = Writer(
-            file,
-            CHUNK_BYTES,
-            compression=CompressionType.ZSTD,
-            use_chunking=chunked,
-            enable_data_crcs=chunked,  # only the form with chunks has an end to keep the sum in
-        )
-        self._writer.start(profile="", library=LIBRARY)
-        self.ids = {channel: self._register(channel) for channel in Channel}
-
-    def add(self, message: LogMessage) -> None:
-        self._writer.add_message(
-            self.ids[message.channel],
-            message.log_time,
-            message.data,
-            publish_time=message.log_time,
-            sequence=message.sequence,
-        )
-
-    def end(self) -> None:
-        self._writer.finish()
-
-    def _register(self, channel: Channel) -> int:
-        schema = self._writer.register_schema(channel.schema_name, "protobuf", channel.schema())
-        return self._writer.register_channel(channel.topic, "protobuf", schema)
-
-
 @cache
 def _preamble() -> bytes:
-    """What a recording begins with during play: mcap's header, the schemas and the channels."""
+    """What a recording begins with: mcap's header, the schemas and the channels."""
     file = BytesIO()
+    writer = Writer(file, use_chunking=False)
+    writer.start(profile="", library=LIBRARY)
+    for channel in Channel:
+        schema = writer.register_schema(channel.schema_name, "protobuf", channel.schema())
+        number = writer.register_channel(channel.topic, "protobuf", schema)
+        assert number == channel.number
     # The writer keeps the schemas back until the first message, which is cut off again.
-    _Log(file, chunked=False).add(LogMessage(Channel.HEADER, 0, 0, b""))
-    return file.getvalue()[: -_MESSAGE.size]
-
-
-@cache
-def _channel_ids() -> dict[Channel, int]:
-    """The number of each channel in a file."""
-    return _Log(BytesIO(), chunked=False).ids
+    writer.add_message(Channel.HEADER.number, 0, b"", 0)
+    return file.getvalue()[: -len(message(Channel.HEADER, 0, 0, b"")) - 1]

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from animalcat.layouts.library import LAYOUTS, load_layout
 from animalcat.layouts.model.spec import Layout
+from animalcat.layouts.model.units import plain_unit
 from animalcat.service.batteries.battery import Battery
 from animalcat.service.batteries.separation import (
     ALIKE,
@@ -29,7 +30,7 @@ from animalcat.service.reporting.additions import (
     Addition,
     additions,
 )
-from animalcat.service.reporting.charts import number, plain_unit, quantity, signed
+from animalcat.service.reporting.charts import number, quantity, signed
 from animalcat.service.reporting.correlations import (
     CLOSE,
     SAME,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from html import escape
 from typing import Final
 
+from animalcat.layouts.model.units import plain_unit
 from animalcat.service.reporting.demands import Floats
 from animalcat.service.reporting.precision import WIDTH, NodePrecision
 from animalcat.service.reporting.spread import Spread
@@ -39,12 +39,6 @@ def quantity(value: float | None, unit: str) -> str:
 def signed(value: float) -> str:
     """A correlation with two decimals and a true minus."""
     return f"{value:.2f}".replace("-", "−")
-
-
-def plain_unit(unit: str) -> tuple[float, str]:
-    """Split a unit that is a multiple into the factor and the unit: "10 m" is 10 and "m"."""
-    found = _MULTIPLE.fullmatch(unit)
-    return (float(found[1]), found[2]) if found else (1.0, "" if unit == "1" else unit)
 
 
 def histogram(spread: Spread) -> str:
@@ -160,7 +154,6 @@ def precision_bar(node: NodePrecision) -> str:
     )
 
 
-_MULTIPLE: Final = re.compile(r"(\d+(?:\.\d+)?) (\w+)")
 _SIDE: Final = f"width='{_CELL - 1}' height='{_CELL - 1}'"
 
 

@@ -10,10 +10,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from animalcat.layouts.checking.compare import NodeDifference, Posterior, node_differences, ranking
-from animalcat.layouts.explaining.wording import Scale, figure, percent, scale_of
+from animalcat.layouts.checking.compare import (
+    Posterior,
+    difference_words,
+    node_differences,
+    ranking,
+)
+from animalcat.layouts.explaining.wording import Scale, percent, scale_of
 from animalcat.plots.results import Results
-from animalcat.plots.style import plain_unit
 from animalcat.service.reporting.session_report import (
     NodeRow,
     node_rows,
@@ -283,7 +287,6 @@ class DifferenceRow:
     """How two agents differ in one node, in words."""
 
     node: str
-    unit: str
     agent: str
     than: str
     by: str
@@ -314,19 +317,11 @@ def rank_rows(known: Compared) -> list[RankRow]:
 def difference_rows(known: Compared) -> list[DifferenceRow]:
     """How every two agents differ by every node."""
     found = [
-        _difference(one, first.name, second.name)
+        DifferenceRow(
+            one.node, first.name, second.name, words.estimate, words.interval, percent(one.more)
+        )
         for first, second in combinations(known.posteriors, 2)
         for one in node_differences(first, second)
+        for words in [difference_words(first, second, one.node, known.scales[one.node])]
     ]
     return sorted(found, key=lambda row: known.nodes.index(row.node))
-
-
-def _difference(one: NodeDifference, agent: str, than: str) -> DifferenceRow:
-    factor, unit = plain_unit(one.unit)
-    low, high = (factor * end for end in one.hdi)
-    width = (high - low) / 3.3
-    sign = "+" if one.mean > 0 else ""
-    words = [f"{sign}{figure(factor * one.mean, width)}"]
-    words.append(f"{figure(low, width)} to {figure(high, width)}")
-    by, interval = (word.replace("-", "−") for word in words)
-    return DifferenceRow(one.node, unit, agent, than, by, interval, percent(one.more))

@@ -45,11 +45,14 @@ def comparison_page(
     names = ", ".join(known.results)
     profiles, tables = known.profiles, {name: one.table for name, one in known.results.items()}
     wide = [
-        drawn.of(lambda: plots.heat(profiles), f"Table of means and SDs of {names} by node."),
+        drawn.of(
+            lambda: plots.heat(profiles, known.scales),
+            f"Table of means and SDs of {names} by node.",
+        ),
     ]
     success = [
         drawn.of(
-            lambda: plots.population(profiles),
+            lambda: plots.population(profiles, scales=known.scales),
             f"{names} by two capabilities, with intervals; size is noise, shade the share passed.",
         ),
         drawn.of(
@@ -80,6 +83,7 @@ def comparison_page(
             missing=missing,
             ranks=rank_rows(known),
             rows=difference_rows(known),
+            falling=[node for node in known.nodes if not known.scales[node].rising],
         )
     )
 

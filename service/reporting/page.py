@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 from markupsafe import Markup
 
+from animalcat.layouts.model.units import plain_unit
 from animalcat.service.reporting import charts
 from animalcat.service.reporting.additions import Addition, words
 from animalcat.service.reporting.battery_report import RULES, BatteryReport, summary
@@ -124,11 +125,11 @@ def _of_node(value: float, node: NodePrecision) -> str:
 
 def _scaled(value: float, node: NodePrecision) -> str:
     """A value of a node in its plain unit, which stands elsewhere."""
-    return charts.number(value * charts.plain_unit(node.unit)[0])
+    return charts.number(value * plain_unit(node.unit)[0])
 
 
 def _unit(node: NodePrecision) -> str:
-    return charts.plain_unit(node.unit)[1]
+    return plain_unit(node.unit)[1]
 
 
 def _drawn(chart: Callable[[Any], str]) -> Callable[[Any], Markup]:

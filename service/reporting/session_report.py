@@ -483,6 +483,9 @@ def _uncounted(about: Row) -> str:
     ]
     if about.get("failures_by_default"):
         parts.append(f"{about['failures_by_default']} counted as failures by default")
+    voids: Row = about.get("voids_by_demand") or {}
+    if words := voids.get("words"):
+        parts.append(str(words))
     return ", ".join(parts)
 
 

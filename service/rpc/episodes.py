@@ -16,7 +16,7 @@ from animalcat.service.person import recordings
 from animalcat.service.recording import RecordingError, read_episode
 from animalcat.service.rpc import paging
 from animalcat.service.session.engines import Engines
-from animalcat.service.session.play import recording_path
+from animalcat.service.session.play import recording_key
 from animalcat.service.storage.listing import EpisodeFilter
 from animalcat.v1 import results_pb2, results_pb2_grpc, sessions_pb2
 
@@ -80,9 +80,9 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
         episodes = await self._episodes(session)
         if attempt is None:
             attempt = max((e.attempt for e in episodes if e.episode == number), default=0)
-        path = recording_path(self._engines.parts.data, session, number, attempt)
+        key, files = recording_key(session, number, attempt), self._engines.parts.files
         try:
-            recording = await asyncio.to_thread(read_episode, path)
+            recording = await asyncio.to_thread(lambda: read_episode(files.fetch(key)))
         except FileNotFoundError:
             raise ServiceError(
                 Code.UNKNOWN_EPISODE,
@@ -96,7 +96,7 @@ class Episodes(results_pb2_grpc.EpisodesServicer):
         if recording.footer is not None:
             await context.write(results_pb2.StreamEpisodeResponse(footer=recording.footer))
         if recording.damage:
-            raise ServiceError(Code.RECORDING_DAMAGED, f"{path} is damaged: {recording.damage}")
+            raise ServiceError(Code.RECORDING_DAMAGED, f"{key} is damaged: {recording.damage}")
 
     async def _episodes(self, session: str) -> list[sessions_pb2.EpisodeSummary]:
         """Return the episodes of a session in the store, or else of one that a person played.

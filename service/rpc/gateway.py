@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import math
-from asyncio import Future
-from collections.abc import Coroutine
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn
 from urllib.parse import unquote
 
 import grpc
 
 from animalcat import names
-from animalcat.envs.types import EndedBy, ObservationSpec, Step
+from animalcat.envs.types import ObservationSpec
 from animalcat.networks import parse_networks, within
-from animalcat.protocol import PROTOCOL, refusal, version
+from animalcat.protocol import refusal
 from animalcat.service.access.callers import present
-from animalcat.service.access.gate import Gate
+from animalcat.service.access.gate import TOKEN_ENDED, Gate
 from animalcat.service.errors import Code, ServiceError, public
-from animalcat.service.model import Cause, Note, Session
+from animalcat.service.host.limits import AGENT_RETRY_SECONDS
+from animalcat.service.model import Cause, Session
+from animalcat.service.rpc.agent_link import GrpcLink, Stream
+from animalcat.service.rpc.leases import Leases, Seat
 from animalcat.service.session.engines import Engines
-from animalcat.service.session.link import AgentLeftError, AgentLink, EpisodeOpening, Offer
-from animalcat.service.session.turns import MAX_BAD_FRAMES, FrameError, Turns
+from animalcat.service.session.link import AgentLeftError
+from animalcat.service.session.turns import MAX_BAD_FRAMES
 from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, sessions_pb2, types_pb2
-from animalcat.wire import observation_to_proto, spec_from_proto, spec_to_proto
-
-Stream: TypeAlias = grpc.aio.ServicerContext[
-    gateway_pb2.EvaluateRequest, gateway_pb2.EvaluateResponse
-]
+from animalcat.wire import spec_from_proto, spec_to_proto
 
 ANYWHERE: Final = "0.0.0.0"
 """Stands for the address of whichever machine the worker is on."""
@@ -72,6 +68,8 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
         direct: bool = True,
         folder: str = "",
         networks: str = "",
+        most_agents: int = 0,
+        leases: Leases | None = None,
     ) -> None:
         """Serve the sessions of these engines.
 
@@ -82,12 +80,16 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
                 them.
             folder: Where unix sockets may be for agents that came by one; empty for nowhere.
             networks: Networks whose agents may play with workers of other machines.
+            most_agents: Most agents at once, with those that may come back; 0 for no limit.
+            leases: Where agents are known again; None for new ones.
         """
         self._engines = engines
         self._gate = gate
         self._direct = direct
         self._folder = folder
         self._networks = parse_networks(networks)
+        self._most_agents = most_agents
+        self._leases = leases or Leases()
 
     # The stub of the generated code knows generators only; gRPC takes coroutines as well.
     async def Evaluate(  # noqa: N802  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -99,22 +101,42 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
             hello = await _read_hello(stream)
             session_id = await self._session_of(hello)
             await self._gate.check_session(present.get(), session_id)
-            engine = await self._engines.get(session_id)
-            _check_hello(hello, engine.session)
-            timeout = engine.session.spec.action_timeout_seconds
-            link = GrpcLink(stream, hello.instance, timeout, self._direct_place(stream))
-            playing = await engine.admit(link)
-            try:
-                session = await asyncio.shield(playing)
-            except asyncio.CancelledError:  # the agent has gone; the engine's task ends by itself
-                link.interrupt(Cause.AGENT_LEFT)
-                raise
-            await stream.write(_session_end(session))
+            if hello.lease:
+                seat = await self._return(stream, session_id, hello)
+            else:
+                seat = await self._admit(stream, session_id, hello)
+            await _carry(stream, seat)
         except AgentLeftError as left:
             if left.cause in _CAUSES:
                 await _fail(stream, _CAUSES[left.cause])
         except Exception as error:  # noqa: BLE001 - becomes a frame and a status
             await _fail(stream, error)
+
+    async def _admit(self, stream: Stream, session_id: str, hello: gateway_pb2.Hello) -> Seat:
+        """Let an agent play that comes anew."""
+        engine = await self._engines.get(session_id)
+        _check_hello(hello, engine.session)
+        if self._most_agents and self._engines.agents >= self._most_agents:
+            raise ServiceError(
+                Code.BUSY,
+                f"{self._most_agents} agents play or may come back, which is all that this server "
+                "takes at once",
+                retry_seconds=AGENT_RETRY_SECONDS,
+            )
+        spec = engine.session.spec
+        lease = self._leases.make(spec.lease_seconds) if hello.returns else None
+        place = self._direct_place(stream)
+        link = GrpcLink(stream, hello.instance, spec.action_timeout_seconds, place, lease)
+        seat = Seat(session_id, link, await engine.admit(link))
+        self._leases.keep(seat)
+        return seat
+
+    async def _return(self, stream: Stream, session_id: str, hello: gateway_pb2.Hello) -> Seat:
+        """Let an agent go on whose connection broke."""
+        seat = self._leases.find(session_id, hello.lease, hello.instance)
+        session = await self._engines.session(session_id)
+        await seat.link.come_back(stream, session, hello.seen, self._direct_place(stream))
+        return seat
 
     def _direct_place(self, stream: Stream) -> str:
         """Return where a worker may listen for the agent; empty if it may not.
@@ -152,175 +174,17 @@ class Gateway(gateway_pb2_grpc.AgentGatewayServicer):
         return waiting[0]
 
 
-class GrpcLink(AgentLink):
-    """The link to an agent at the other end of a gRPC stream."""
-
-    def __init__(
-        self, stream: Stream, process: str, timeout: float, direct_place: str = ""
-    ) -> None:
-        self.process = process
-        self.direct_place = direct_place
-        self.timeout = timeout
-        self._stream = stream
-        self._turns = Turns()
-        self._reading: asyncio.Task[Any] | None = None
-        self._cause: Cause | None = None
-        self._waiting: asyncio.Task[Any] | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._deadline = math.inf
-        self._loop = asyncio.get_running_loop()
-
-    async def welcome(self, session: Session) -> None:
-        """Tell the agent what it may know before the first episode."""
-        await self._write(_welcome(session))
-
-    async def begin(self, opening: EpisodeOpening, first: Step, offer: Offer | None) -> None:
-        """Open an episode, send its first observation, and say where it may be played."""
-        frame = gateway_pb2.EvaluateResponse(
-            episode_start=gateway_pb2.EpisodeStart(
-                episode=opening.number,
-                time_budget_steps=opening.time_budget_steps,
-                observation=observation_to_proto(first.observation),
-                agent_seed=opening.agent_seed,
-                direct=offer and gateway_pb2.Direct(address=offer.address, ticket=offer.ticket),
-            )
-        )
-        try:
-            await self._ask(frame)
-        except AgentLeftError as left:
-            if left.cause is Cause.AGENT_LEFT:  # and so has not seen the observation
-                raise AgentLeftError(Cause.WITHDREW) from None
-            raise
-
-    async def ask(self, done: int, reward: float, step: Step) -> None:
-        """Send an observation that asks for an action."""
-        await self._ask(
-            gateway_pb2.EvaluateResponse(
-                ask=gateway_pb2.Ask(
-                    step=done, reward=reward, observation=observation_to_proto(step.observation)
-                )
-            )
-        )
-
-    async def actions(self, done: int) -> bytes:
-        """Wait for the answer to the latest observation, and refuse bad frames meanwhile."""
-        if self._deadline == math.inf:  # the agent has played elsewhere, and goes on here
-            self._arm()
-        while True:
-            frame = await self._read()
-            try:
-                actions = self._turns.read(frame, done)
-            except FrameError as error:
-                await self._write(self._turns.refuse(error))
-                continue
-            except AgentLeftError:
-                self._disarm()
-                raise
-            if actions is not None:
-                self._disarm()
-                return actions
-
-    async def while_elsewhere(self, playing: Future[Any]) -> None:
-        """Wait until the agent has played elsewhere, or says something here."""
-        self._disarm()  # who plays with it looks at the clock
-        if self._reading is None:
-            self._reading = asyncio.ensure_future(self._stream.read())
-            self._reading.add_done_callback(lambda task: task.cancelled() or task.exception())
-        await self._wait(
-            asyncio.wait((self._reading, playing), return_when=asyncio.FIRST_COMPLETED)
-        )
-
-    def take_notes(self) -> list[Note]:
-        """Return the notes that the agent has made since the last call."""
-        return self._turns.take_notes()
-
-    async def end(self, number: int, done: int, reward: float, last: Step | None) -> None:
-        """Tell the agent that an episode is over."""
-        end = gateway_pb2.EpisodeEnd(episode=number, step=done, reward=reward, fault=last is None)
-        if last is not None:
-            end.observation.CopyFrom(observation_to_proto(last.observation))
-            end.truncated = last.ended_by is EndedBy.TIME_LIMIT
-        await self._write(gateway_pb2.EvaluateResponse(episode_end=end))
-
-    async def idle(self, until: Coroutine[Any, Any, object]) -> None:
-        """Wait until `until` has ended, while nothing is asked of the agent."""
-        await self._wait(until)
-
-    def interrupt(self, cause: Cause) -> None:
-        """End the link: the present call, or else the next, raises `AgentLeftError`."""
-        if self._cause is None:
-            self._cause = cause
-            if self._timer is not None:
-                self._timer.cancel()
-            if self._waiting is not None:
-                self._waiting.cancel()
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether `interrupt` was called."""
-        return self._cause is not None
-
-    async def _ask(self, frame: gateway_pb2.EvaluateResponse) -> None:
-        self._arm()
-        await self._write(frame)
-
-    def _arm(self) -> None:
-        """Give the agent its time for an action from now on."""
-        self._deadline = self._loop.time() + self.timeout
-        if self._timer is None:
-            self._timer = self._loop.call_at(self._deadline, self._look_at_deadline)
-
-    def _look_at_deadline(self) -> None:
-        """Interrupt if the deadline has passed, else look again later: one timer serves all."""
-        self._timer = None
-        if self._loop.time() >= self._deadline:
-            self.interrupt(Cause.ACTION_TIMEOUT)
-        elif self._deadline < math.inf:
-            self._timer = self._loop.call_at(self._deadline, self._look_at_deadline)
-
-    def _disarm(self) -> None:
-        self._deadline = math.inf
-
-    async def _read(self) -> gateway_pb2.EvaluateRequest:
-        if self._reading is None:
-            frame = await self._wait(self._stream.read())
-        else:
-            # gRPC cannot take up a read that was given up, so this one goes on until it is done.
-            await self._wait(asyncio.wait((self._reading,)))
-            reading, self._reading = self._reading, None
-            frame = await self._wait(reading)
-        if frame is grpc.aio.EOF:
-            self._disarm()
-            raise AgentLeftError(Cause.AGENT_LEFT)
-        return frame
-
-    async def _write(self, frame: gateway_pb2.EvaluateResponse) -> None:
-        await self._wait(self._stream.write(frame))
-
-    async def _wait(self, call: Any) -> Any:
-        """Await a call of the stream; only here may `interrupt` cancel the engine's task."""
-        if self._cause is not None:
-            if asyncio.iscoroutine(call):
-                call.close()
-            raise AgentLeftError(self._cause)
-        task = self._waiting = asyncio.current_task()
-        assert task is not None
-        try:
-            return await call
-        except asyncio.CancelledError:
-            self._disarm()
-            if self._cause is not None:
-                task.uncancel()
-                raise AgentLeftError(self._cause) from None
-            if task.cancelling():
-                raise
-            # gRPC reports in this way that the other side is gone.
-            raise AgentLeftError(Cause.AGENT_LEFT) from None
-        except grpc.aio.BaseError:
-            self._disarm()
-            raise AgentLeftError(Cause.AGENT_LEFT) from None
-        finally:
-            self._waiting = None
+async def _carry(stream: Stream, seat: Seat) -> None:
+    """Wait while an agent plays over a stream, and tell it the session's end."""
+    try:
+        await seat.link.until_ended(stream, seat.playing)
+    except asyncio.CancelledError as gone:  # the engine's task ends by itself, or waits
+        if TOKEN_ENDED in gone.args:
+            seat.link.interrupt(Cause.AGENT_LEFT)
+        seat.link.lose(stream)
+        raise
+    if seat.playing.done():
+        await stream.write(_session_end(seat.playing.result()))
 
 
 async def _fail(stream: Stream, error: Exception) -> NoReturn:
@@ -387,21 +251,6 @@ def _described(spec: ObservationSpec) -> str:
     )
     state = "the arena's true state (privileged)" if spec.privileged else "no state"
     return f"{camera}, {rays}, {state}, decision period {spec.decision_period}"
-
-
-def _welcome(session: Session) -> gateway_pb2.EvaluateResponse:
-    return gateway_pb2.EvaluateResponse(
-        welcome=gateway_pb2.Welcome(
-            session=names.session_name(session.id),
-            observation_spec=spec_to_proto(session.spec.observation_spec),
-            max_episodes=session.spec.stop.max_episodes,
-            episodes_done=session.episodes,
-            slots=1,
-            action_timeout_seconds=session.spec.action_timeout_seconds,
-            protocol=PROTOCOL,
-            server_version=version(),
-        )
-    )
 
 
 def _session_end(session: Session) -> gateway_pb2.EvaluateResponse:

@@ -1,21 +1,28 @@
-"""Serves calls on long-running operations: get, list, watch and cancel them."""
+"""Serves calls on what the server does: long-running operations, and where simulators are."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from animalcat import names
 from animalcat.service.converters import operation_to_proto
+from animalcat.service.model import SessionState
 from animalcat.service.operations import Operations
 from animalcat.service.rpc.paging import paged
 from animalcat.service.rpc.requests import Requests
+from animalcat.service.session.engines import Engines
+from animalcat.service.storage.listing import Page, SessionFilter
 from animalcat.v1 import operations_pb2, operations_pb2_grpc
+
+MOST_WAITING: Final = 1000
+"""Most sessions of which a call tells for what they wait."""
 
 
 class OperationCalls(operations_pb2_grpc.OperationsServicer):
     """Servicer of long-running operations."""
 
-    def __init__(self, operations: Operations, requests: Requests) -> None:
+    def __init__(self, engines: Engines, operations: Operations, requests: Requests) -> None:
+        self._engines = engines
         self._operations = operations
         self._requests = requests
 
@@ -61,3 +68,29 @@ class OperationCalls(operations_pb2_grpc.OperationsServicer):
         await self._requests.once(request, cancel)
         found = self._operations.get(operation)
         return operations_pb2.CancelOperationResponse(operation=operation_to_proto(found))
+
+    async def GetPlacement(  # noqa: N802
+        self, request: operations_pb2.GetPlacementRequest, context: Any
+    ) -> operations_pb2.GetPlacementResponse:
+        """Return who starts simulators, where they are, and which sessions wait for what."""
+        going_on = SessionFilter(states=(SessionState.WAITING, SessionState.RUNNING))
+        sessions = await self._engines.sessions(going_on, Page(MOST_WAITING))
+        placement = self._engines.parts.workers.placement()
+        return operations_pb2.GetPlacementResponse(
+            engine=placement.engine,
+            workers=[
+                operations_pb2.PlacedWorker(
+                    session=names.session_name(session) if session else "", node=node
+                )
+                for session, node in placement.workers
+            ],
+            max_workers=placement.most,
+            campaign_workers=placement.quota,
+            backlog=[
+                operations_pb2.WaitingSession(
+                    session=names.session_name(session.id), waits_for=session.waits_for
+                )
+                for session in sessions
+                if session.waits_for
+            ],
+        )

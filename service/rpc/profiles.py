@@ -11,7 +11,7 @@ from animalcat.layouts.inference.fit import FitResult
 from animalcat.outcomes import outcomes_bytes, outcomes_frame
 from animalcat.service.errors import Code, ServiceError
 from animalcat.service.library.layouts import layout_of
-from animalcat.service.measuring.kept_fits import kept_fit_path, load_fit
+from animalcat.service.measuring.kept_fits import load_fit
 from animalcat.service.measuring.report import (
     labels,
     outcome_rows,
@@ -99,8 +99,7 @@ class Profiles(results_pb2_grpc.ProfilesServicer):
         if stored.state is SessionState.FINISHED:
             parts = self._engines.parts
             layout = await asyncio.to_thread(layout_of, stored.spec, parts.store)
-            path = kept_fit_path(parts.data, session)
-            kept = await asyncio.to_thread(load_fit, path, layout)
+            kept = await asyncio.to_thread(load_fit, parts.files, session, layout)
             if kept is not None:
                 return kept
         engine = await self._engines.get(session)

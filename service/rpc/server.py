@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -45,7 +45,9 @@ from animalcat.service.rpc.sessions import Sessions
 from animalcat.service.session.engines import Engines
 from animalcat.service.session.events import EventBus
 from animalcat.service.session.parts import Parts
+from animalcat.service.session.room import Room
 from animalcat.service.session.workers import Workers
+from animalcat.service.storage.artefacts import artefacts_for
 from animalcat.service.storage.base import SessionStore
 from animalcat.service.storage.listing import SessionFilter
 from animalcat.service.storage.sql import SqlStore
@@ -137,23 +139,30 @@ async def create_server(
         DirectoryInUseError: Another server uses the directory.
         PortInUseError: The server cannot listen at its address.
         StoreTooNewError: A newer version wrote the directory.
+        ArtefactsUrlError: Batteries and recordings cannot be kept where the settings say.
         ClusterError: The Ray cluster of the settings cannot be used.
     """
     check_exposure(settings.host, credentials=settings.tls)
     check_tls(settings)
     # Servers that share a database share the directory; the claims of sessions keep them apart.
     lock = None if settings.store else DirectoryLock(settings.home)
+    opened = AsyncExitStack()
     try:
         name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
         store = await asyncio.to_thread(_open_store, settings, name)
+        opened.push_async_callback(asyncio.to_thread, store.close)
         claims = store.claims(settings.claim_seconds) if settings.store else None
         if not settings.store:
             await asyncio.to_thread(_nobody_plays, store)
         here = versions()
         workers, fits = await _engine(settings, here)
+        opened.push_async_callback(fits.close)
         # Nodes of a cluster know the directory by its absolute path.
         home = settings.home if settings.engine == "local" else settings.home.absolute()
-        parts = Parts(store, home, workers, fitter or fits, EventBus(), here, claims=claims)
+        files = await asyncio.to_thread(
+            artefacts_for, home, settings.artefacts, settings.cache_bytes
+        )
+        parts = Parts(store, home, files, workers, fitter or fits, EventBus(), here, claims=claims)
         engines = Engines(parts)
         conductors = Conductors(engines)
         operations = await asyncio.to_thread(
@@ -180,6 +189,7 @@ async def create_server(
                 direct=settings.direct,
                 folder=str(local.folder),
                 networks=settings.direct_networks if settings.engine == "ray" else "",
+                most_agents=settings.max_agents,
             )
             checks = await _add_services(
                 doors, settings, engines, conductors, operations, gateway, calls, clock
@@ -216,18 +226,21 @@ async def create_server(
             await engines.close()
             await asyncio.gather(*(door.stop(GRACE_SECONDS) for door in doors))
             local.close()
-            await fits.close()
-            await asyncio.to_thread(store.close)
     finally:
-        if lock is not None:
-            lock.release()
+        try:
+            await opened.aclose()
+        finally:
+            if lock is not None:
+                lock.release()
 
 
 async def _engine(settings: Settings, here: Mapping[str, str]) -> tuple[Workers, Fits]:
     """What starts simulators and fits."""
     if settings.engine == "local":
         fits = Fitter(settings.fit_patience.outlast)
-        return Workers(settings.allowed_builds, settings.worker_patience), fits
+        room = Room(settings.max_workers, settings.campaign_workers)
+        patience, forked = settings.worker_patience, settings.fork_workers
+        return Workers(settings.allowed_builds, patience, room, forked=forked), fits
     from animalcat.service.cluster.pools import engine
 
     return await engine(settings, settings.home.absolute(), here)
@@ -374,7 +387,7 @@ async def _add_services(
 ) -> Any:
     """Add the same servicers to each server, and return the one that tells their health."""
     requests = await asyncio.to_thread(Requests, _own_folder(settings) / "requests.jsonl")
-    library = BatteryLibrary(engines.parts.store, engines.battery_folder)
+    library = BatteryLibrary(engines.parts.store, engines.parts.files)
     sessions = Sessions(engines, library, requests, clock)
     servicers: list[tuple[Callable[[Any, grpc.aio.Server], None], Any]] = [
         (gateway_pb2_grpc.add_AgentGatewayServicer_to_server, gateway),
@@ -393,7 +406,7 @@ async def _add_services(
         (results_pb2_grpc.add_EpisodesServicer_to_server, Episodes(engines)),
         (
             operations_pb2_grpc.add_OperationsServicer_to_server,
-            OperationCalls(operations, requests),
+            OperationCalls(engines, operations, requests),
         ),
     ]
     # The type stubs of the health package lack its asyncio half.

@@ -176,7 +176,7 @@ class Sessions(sessions_pb2_grpc.SessionsServicer):
         session = names.parse_session(request.name)
         await self._engines.session(session)
         parts = self._engines.parts
-        found = await asyncio.to_thread(look, parts.store, parts.data, session)
+        found = await asyncio.to_thread(look, parts.store, parts.files, session)
         return sessions_pb2.VerifySessionResponse(
             problems=found.problems, links=found.links, head=found.head, uncovered=found.uncovered
         )

@@ -37,12 +37,19 @@ class Seats:
         return bool(self._tasks)
 
     @property
+    def left(self) -> bool:
+        """Whether there are agents, and the connections of all broke."""
+        return self.taken and all(seat.away for seat in self._tasks)
+
+    @property
     def number(self) -> int:
         """Number of agents that are seated."""
         return len(self._tasks)
 
     async def admit(self, link: AgentLink, run: Run) -> asyncio.Task[Session]:
         """Seat an agent, after waiting for one that is leaving if all seats are taken.
+
+        The place of an agent whose connection broke is taken from it, although it might come back.
 
         Args:
             link: The agent.
@@ -58,6 +65,9 @@ class Seats:
         slots = session.spec.slots
         while len(self._tasks) >= slots:
             leaving = [task for seat, task in self._tasks.items() if seat.interrupted]
+            if not leaving and (gone := next((s for s in self._tasks if s.away), None)):
+                gone.interrupt(Cause.AGENT_LEFT)  # whoever comes anew is another process
+                continue
             if not leaving:
                 who = "an agent plays" if slots == 1 else f"{slots} agents play"
                 raise ServiceError(

@@ -85,6 +85,7 @@ class Played(NamedTuple):
         fault: What the backend failed with; empty if it did not.
         disk: Number, text and file of the error that the recording met; empty if it met none.
         reward: Reward since the observation that the agent was shown last.
+        waited: Seconds that the agent has had to answer that observation.
         recording: Where the recording stands.
         trace: For every decision its reward and the agent's x and z, one after another.
         last: The latest step.
@@ -94,13 +95,14 @@ class Played(NamedTuple):
     fault: str
     disk: tuple[int, str, str] | tuple[()]
     reward: float
+    waited: float
     recording: Unfinished
     trace: array[float]
     last: Step
 
     def pack(self) -> bytes:
         """Return it as bytes."""
-        told = json.dumps(self[:5]).encode()
+        told = json.dumps(self[:6]).encode()
         trace = self.trace.tobytes()
         return _NUMBERS.pack(len(told), len(trace)) + told + trace + pack_steps([self.last])
 
@@ -113,11 +115,12 @@ class Played(NamedTuple):
         """
         told, length = _NUMBERS.unpack_from(data)
         middle = _NUMBERS.size + told
-        left, fault, disk, reward, recording = json.loads(data[_NUMBERS.size : middle])
+        left, fault, disk, reward, waited, recording = json.loads(data[_NUMBERS.size : middle])
         trace = array("d")
         trace.frombytes(data[middle : middle + length])
         (last,) = unpack_steps(data[middle + length :], spec)
-        return cls(left, fault, tuple(disk), reward, Unfinished(*recording), trace, last)
+        where = Unfinished(*recording)
+        return cls(left, fault, tuple(disk), reward, waited, where, trace, last)
 
 
 class Direct:
@@ -152,6 +155,7 @@ class _Table:
         self._pulse = pulse
         self._reward = 0.0
         self._done = 0
+        self._asked = time.monotonic()
         self._trace = array("d")
         self._turns = Turns()
 
@@ -177,9 +181,9 @@ class _Table:
             fault = f"{type(error).__name__}: {error}"
         recording = self._terms.recording
         if recorder is not None:
-            recorder.close()
-            recording = recorder.unfinished
-        return Played(left, fault, disk, self._reward, recording, self._trace, self._last)
+            recording = recorder.hand_over()
+        waited = time.monotonic() - self._asked
+        return Played(left, fault, disk, self._reward, waited, recording, self._trace, self._last)
 
     def _admit(self, connection: socket.socket, deadline: float) -> _Agent:
         """Tell the server where the agent may come, and wait for it."""
@@ -247,7 +251,8 @@ class _Table:
         return gateway_pb2.EvaluateResponse(ask=ask)
 
     def _deadline(self) -> float:
-        return time.monotonic() + self._terms.timeout
+        self._asked = time.monotonic()
+        return self._asked + self._terms.timeout
 
 
 class _GoneError(Exception):

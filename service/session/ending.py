@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from animalcat.layouts.inference.fit import FitError, FitResult
-from animalcat.service.measuring.kept_fits import kept_fit_path, load_fit
+from animalcat.service.measuring.kept_fits import load_fit
 from animalcat.service.measuring.report import Report
 from animalcat.service.model import Cause, Session, SessionState
 from animalcat.service.session.final_fits import FinalFits
@@ -70,8 +70,7 @@ class Ending:
         evidence, session = self._schedule.evidence, self._record.session
         learner = evidence.measurement.learner
         if session.state is SessionState.FINISHED:
-            path = kept_fit_path(self._parts.data, session.id)
-            kept = await asyncio.to_thread(load_fit, path, learner.layout)
+            kept = await asyncio.to_thread(load_fit, self._parts.files, session.id, learner.layout)
             try:
                 return kept or await self._fits.profile(learner)
             except FitError as error:

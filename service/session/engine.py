@@ -19,6 +19,7 @@ from animalcat.service.session.parts import Parts
 from animalcat.service.session.play import play_attempt
 from animalcat.service.session.record import SessionRecord
 from animalcat.service.session.scheduling import NothingToPlayError, Schedule
+from animalcat.service.session.workers import Guest
 
 log = logging.getLogger(__name__)
 
@@ -53,8 +54,13 @@ class SessionEngine:
         return self._seats.taken
 
     @property
+    def left(self) -> bool:
+        """Whether the connections of all its agents broke, and they may come back."""
+        return self._seats.left
+
+    @property
     def agents(self) -> int:
-        """Number of agents that are connected."""
+        """Number of agents that are connected, or may come back."""
         return self._seats.number
 
     async def admit(self, link: AgentLink) -> asyncio.Task[Session]:
@@ -181,7 +187,8 @@ class SessionEngine:
 
     async def _seat(self, link: AgentLink) -> Session:
         spec = self.session.spec
-        worker = await self._parts.workers.take(spec.backend, spec.observation_spec)
+        guest = Guest(self.session.id, self._record.wait_for)
+        worker = await self._parts.workers.take(spec.backend, spec.observation_spec, guest)
         async with self._seats.present(when_empty=self._schedule.mend):
             try:
                 return await self._play(link, worker)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import shutil
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from animalcat.service.batteries.battery import Battery, load
+from animalcat.service.batteries.battery import BATTERIES, Battery, load
 from animalcat.service.errors import Code, ServiceError, unknown
 from animalcat.service.measuring.certificates import CERTIFICATES
 from animalcat.service.model import Episode, Session, SessionState
@@ -41,7 +39,7 @@ class Engines:
     @property
     def battery_folder(self) -> Path:
         """The folder that holds batteries, each under its digest."""
-        return self.parts.data / "batteries"
+        return self.parts.data / BATTERIES
 
     @property
     def agents(self) -> int:
@@ -192,13 +190,13 @@ class Engines:
 
     def _remove_files(self, session: str) -> None:
         for kind in (RECORDINGS, CERTIFICATES):
-            with suppress(FileNotFoundError):
-                shutil.rmtree(self.parts.data / kind / session)
+            self.parts.files.remove(f"{kind}/{session}")
 
     async def waiting(self) -> list[str]:
-        """Return the ids of the sessions that wait for an agent."""
+        """Return the ids of the sessions that wait for an agent, or for its return."""
         waiting = SessionFilter(states=(SessionState.WAITING,))
-        return [s.id for s in await self.sessions(waiting)]
+        left = [s for s, e in self._engines.items() if e.left]
+        return [*(s.id for s in await self.sessions(waiting)), *left]
 
     async def allow(self, episodes: Mapping[str, int]) -> None:
         """Set the total number of episodes that may begin in each session, for all or for none.
@@ -217,8 +215,12 @@ class Engines:
     async def battery(self, digest: str) -> Battery:
         """Return the battery with this digest; once read, it is kept in memory."""
         if digest not in self._batteries:
-            self._batteries[digest] = await asyncio.to_thread(load, digest, self.battery_folder)
+            self._batteries[digest] = await asyncio.to_thread(self._load_battery, digest)
         return self._batteries[digest]
+
+    def _load_battery(self, digest: str) -> Battery:
+        self.parts.files.fetch_folder(f"{BATTERIES}/{digest}")
+        return load(digest, self.battery_folder)
 
     async def drain(self) -> None:
         """Begin no more episodes, and wait until those that are played are over and stored."""

@@ -21,9 +21,9 @@ from animalcat.service.measuring.report import (
     live_profile,
 )
 from animalcat.service.model import Cause, Decision, Episode, Outcome, Session, StoredCertificate
-from animalcat.service.session.intact import recording_digest
 from animalcat.service.session.ledger import Ledger
 from animalcat.service.session.parts import Parts
+from animalcat.service.session.play import recording_key
 from animalcat.service.session.record import Progress, SessionRecord
 from animalcat.service.storage.base import readable
 
@@ -74,7 +74,7 @@ class Evidence:
         self._versions = parts.versions
         self._reach: asyncio.Task[None] | None = None
         self._certifier = Certifier(
-            session, measurement.learner, self._think, parts.store, parts.fitter, parts.data
+            session, measurement.learner, self._think, parts.store, parts.fitter, parts.files
         )
 
     @classmethod
@@ -247,6 +247,12 @@ class Evidence:
 
 
 def finish(parts: Parts, episode: Episode) -> None:
-    """Store how an attempt ended, with the digest of its recording."""
-    recording = recording_digest(parts.data, episode.session, episode.number, episode.attempt)
-    parts.store.finish_episode(episode, recording)
+    """Store an attempt's recording, then how it ended, with the recording's digest.
+
+    Raises:
+        ArtefactsError: The recording cannot be stored; the attempt stays open.
+    """
+    recording = recording_key(episode.session, episode.number, episode.attempt)
+    digest = parts.files.digest(recording)
+    parts.files.put(recording)
+    parts.store.finish_episode(episode, digest)

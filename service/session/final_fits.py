@@ -10,10 +10,11 @@ from animalcat.layouts.adaptive.learner import Data, Learner
 from animalcat.layouts.inference.fit import FitError, FitRequest, FitResult
 from animalcat.layouts.model.spec import Layout
 from animalcat.service.measuring.certificates import fit_again, fit_seed
-from animalcat.service.measuring.kept_fits import keep_fit, kept_fit_path
+from animalcat.service.measuring.kept_fits import keep_fit
 from animalcat.service.measuring.report import SecondReading
 from animalcat.service.model import Session
 from animalcat.service.session.parts import Parts
+from animalcat.service.storage.artefacts import ArtefactsError
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +25,7 @@ class FinalFits:
     def __init__(self, session: Session, parts: Parts) -> None:
         self._id, self._spec = session.id, session.spec
         self._fitter = parts.fitter
-        self._data = parts.data
+        self._files = parts.files
         self._warming: dict[str, asyncio.Task[None]] = {}
         self._fitting: asyncio.Task[FitResult] | None = None
 
@@ -44,8 +45,8 @@ class FinalFits:
         if fitted.data is not None:
             fitted = replace(fitted, data=fitted.data._replace(episodes=told))
         try:
-            await asyncio.to_thread(keep_fit, kept_fit_path(self._data, self._id), fitted)
-        except OSError as error:  # an export can make the fit again
+            await asyncio.to_thread(keep_fit, self._files, self._id, fitted)
+        except (OSError, ArtefactsError) as error:  # an export can make the fit again
             log.warning("session %s: the draws of its fit are not kept: %s", self._id, error)
         return fitted
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from hashlib import file_digest
-from pathlib import Path
 from typing import NamedTuple
 
-from animalcat.service.session.play import recording_path
+from animalcat.service.session.play import recording_key
+from animalcat.service.storage.artefacts import Artefacts
 from animalcat.service.storage.base import SessionStore
 from animalcat.service.storage.chain import BEGINNING, make_link
 
@@ -27,21 +26,12 @@ class Intact(NamedTuple):
     uncovered: int
 
 
-def recording_digest(data: Path, session: str, number: int, attempt: int) -> str:
-    """Return the SHA-256 of an attempt's recording; empty if there is none."""
-    try:
-        with recording_path(data, session, number, attempt).open("rb") as file:
-            return file_digest(file, "sha256").hexdigest()
-    except FileNotFoundError:
-        return ""
-
-
-def look(store: SessionStore, data: Path, session: str) -> Intact:
+def look(store: SessionStore, files: Artefacts, session: str) -> Intact:
     """Compare a session with its chain.
 
     Args:
         store: Keeps its records.
-        data: The data directory, which has its recordings.
+        files: Keeps its recordings.
         session: Its id.
     """
     links, now = store.chain(session)
@@ -62,7 +52,7 @@ def look(store: SessionStore, data: Path, session: str) -> Intact:
             problems.append(f"the record of {_named(what)} was changed")
         if link.recording:
             number, attempt = (int(part) for part in what.split("-"))
-            found = recording_digest(data, session, number, attempt)
+            found = files.digest(recording_key(session, number, attempt))
             if not found:
                 problems.append(f"the recording of {_named(what)} is gone")
             elif found != link.recording:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from asyncio import Future
 from collections.abc import Coroutine
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from animalcat.envs.types import Step
 from animalcat.service.model import Cause, Note, Session
+
+T = TypeVar("T")
 
 
 class AgentLeftError(Exception):
@@ -50,9 +52,10 @@ class Offer(NamedTuple):
 
 
 class AgentLink(ABC):
-    """One connection of an agent. Every method may raise `AgentLeftError`.
+    """The connection of an agent. Every method may raise `AgentLeftError`.
 
-    The engine is interrupted only inside these calls.
+    The engine is interrupted only inside these calls. A connection that breaks interrupts nothing
+    as long as the agent may come back over another: what is told meanwhile is told then.
 
     Attributes:
         process: Id that is unique to the agent's process.
@@ -64,6 +67,11 @@ class AgentLink(ABC):
     process: str
     direct_place: str
     timeout: float
+
+    @property
+    @abstractmethod
+    def away(self) -> bool:
+        """Whether the connection broke, and the agent may still come back over another."""
 
     @abstractmethod
     async def welcome(self, session: Session) -> None:
@@ -81,20 +89,21 @@ class AgentLink(ABC):
 
     @abstractmethod
     async def while_elsewhere(self, playing: Future[Any]) -> None:
-        """Wait until the agent has played elsewhere, or says something here.
+        """Wait until the agent has played elsewhere, or says something here, or comes back here.
 
         Args:
             playing: Is done when the agent has played elsewhere.
         """
 
     @abstractmethod
-    async def ask(self, done: int, reward: float, step: Step) -> None:
+    async def ask(self, done: int, reward: float, step: Step, waited: float = 0.0) -> None:
         """Send an observation that asks for an action.
 
         Args:
             done: Number of decisions taken so far.
             reward: Reward since the previous observation.
             step: The latest step.
+            waited: Seconds that the agent has had for this action elsewhere.
         """
 
     @abstractmethod
@@ -124,8 +133,8 @@ class AgentLink(ABC):
         """
 
     @abstractmethod
-    async def idle(self, until: Coroutine[Any, Any, object]) -> None:
-        """Wait until `until` has ended, while nothing is asked of the agent."""
+    async def idle(self, until: Coroutine[Any, Any, T]) -> T:
+        """Wait until `until` has ended, while nothing is asked of the agent; returns its result."""
 
     @abstractmethod
     def interrupt(self, cause: Cause) -> None:

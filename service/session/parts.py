@@ -10,6 +10,7 @@ from pathlib import Path
 from animalcat.layouts.inference.fitter import Fits
 from animalcat.service.session.events import EventBus
 from animalcat.service.session.workers import Workers
+from animalcat.service.storage.artefacts import Artefacts
 from animalcat.service.storage.base import SessionStore
 from animalcat.service.storage.claims import Claims
 
@@ -21,6 +22,7 @@ class Parts:
     Attributes:
         store: Keeps the records.
         data: The data directory.
+        files: Keeps batteries, recordings and draws.
         workers: Lends what plays arenas.
         fitter: Runs NUTS.
         bus: Tells watchers of changes.
@@ -31,6 +33,7 @@ class Parts:
 
     store: SessionStore
     data: Path
+    files: Artefacts
     workers: Workers
     fitter: Fits
     bus: EventBus

@@ -200,8 +200,8 @@ async def _play(
     arena_yaml: str,
     seed: int,
 ) -> None:
-    await link.idle(worker.open())  # where it was lost or gave way, it may have to wait for room
-    step = await worker.load(arena_yaml, seed)
+    # Where the worker was lost or gave way, this may have to wait for room.
+    step = await link.idle(worker.load(arena_yaml, seed))
     played.last = step
     recorder.step(step, None)
     place = worker.place_for(link.direct_place)
@@ -227,8 +227,12 @@ async def _offer(
         Whether the episode is over; if not, the agent goes on over its link.
     """
     ticket = secrets.token_bytes(TICKET_BYTES)
-    terms = Terms(ticket.hex(), link.timeout, recorder.unfinished, place)
-    address = await worker.offer(terms.to_json())
+    terms = Terms(ticket.hex(), link.timeout, recorder.hand_over(), place)
+    try:
+        address = await worker.offer(terms.to_json())
+    except WorkerFault:
+        recorder.go_on(terms.recording)
+        raise
     playing = asyncio.ensure_future(worker.played(link.timeout))
     left: AgentLeftError | None = None
     try:
@@ -243,7 +247,7 @@ async def _offer(
         end = Played.unpack(await playing, worker.spec)
     except WorkerFault:
         recorder.go_on(await asyncio.to_thread(left_behind, recorder.path))
-        played.steps, played.episode_return = recorder.steps, recorder.unfinished.episode_return
+        played.steps, played.episode_return = recorder.steps, recorder.episode_return
         raise
     recorder.go_on(end.recording)
     if end.disk:
@@ -261,9 +265,9 @@ async def _offer(
         if played.steps and left.cause is Cause.WITHDREW:
             left = AgentLeftError(Cause.AGENT_LEFT)  # it broke while the episode began
         raise left
-    if played.steps:
+    if played.steps or end.left == GONE:
         assert played.last is not None
-        await link.ask(played.steps, played.reward, played.last)
+        await link.ask(played.steps, played.reward, played.last, end.waited)
     return False
 
 
@@ -294,6 +298,11 @@ async def _relay(
                 return
 
 
+def recording_key(session: str, number: int, attempt: int) -> str:
+    """Return the path of an attempt's recording within a data directory."""
+    return f"{RECORDINGS}/{session}/{number}-{attempt}.mcap"
+
+
 def recording_path(data: Path, session: str, number: int, attempt: int) -> Path:
     """Return the path of an attempt's recording in a data directory."""
-    return data / RECORDINGS / session / f"{number}-{attempt}.mcap"
+    return data / recording_key(session, number, attempt)

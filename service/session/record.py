@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -11,6 +12,8 @@ from animalcat.service.measuring.report import Report
 from animalcat.service.model import CapabilityStatus, Episode, Session, SessionState
 from animalcat.service.session.events import Event, EventBus
 from animalcat.service.storage.base import SessionStore
+
+log = logging.getLogger(__name__)
 
 
 class Progress(NamedTuple):
@@ -77,6 +80,13 @@ class SessionRecord:
         self.check_goes_on()
         stored = await asyncio.to_thread(self._store.pause, self.session.id, paused)
         self.session = replace(self.session, paused=stored.paused)
+        self.tell(None)
+
+    def wait_for(self, what: str) -> None:
+        """Show and announce what an agent of the session waits for; empty: for nothing."""
+        if what:
+            log.info("session %s waits for %s", self.session.id, what)
+        self.session = replace(self.session, hindrance=what)
         self.tell(None)
 
     def show(self, progress: Progress) -> None:

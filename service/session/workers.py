@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from animalcat.envs.backends import AUTOMATIC, unity_build
 from animalcat.envs.patience import Patience
-from animalcat.envs.types import ObservationSpec
-from animalcat.envs.worker_client import Worker, WorkerClient
+from animalcat.envs.starting import Fork, Spawn
+from animalcat.envs.types import ObservationSpec, Step
+from animalcat.envs.worker_client import Worker, WorkerClient, WorkerFault
 from animalcat.service.errors import Code, ServiceError
+from animalcat.service.session.room import Room
 
 KEPT: Final = 2
 """Number of idle workers that are kept, because starting one takes seconds."""
+REST_SECONDS: Final = 1.0
+"""How long a worker at which nothing was played yet may rest before it gives way."""
+LOOK_SECONDS: Final = 1.0
+"""How often one that takes long to open is asked what it waits for."""
 COMMAND: Final = (sys.executable, "-P", "-m", "animalcat.service.session.direct")
 """The program of a worker: one that agents may play with directly."""
 
@@ -26,15 +33,27 @@ class Placement(NamedTuple):
 
     Attributes:
         engine: Who starts them: "local" or "ray".
-        placed: Number of workers by the address of their machine.
-        waiting: Number of workers that wait for room.
+        workers: For each worker the session that it plays, empty if none, and its machine.
         most: Most workers at once; 0 for no limit of their own.
+        quota: Most workers of one campaign; 0 for no limit.
     """
 
     engine: str
-    placed: Mapping[str, int]
-    waiting: int
+    workers: tuple[tuple[str, str], ...]
     most: int
+    quota: int
+
+
+class Guest(NamedTuple):
+    """For whom a worker is lent.
+
+    Attributes:
+        session: Id of the session.
+        tell: Is called with what it waits for when it has to wait, and with "" when it does not.
+    """
+
+    session: str
+    tell: Callable[[str], None]
 
 
 class Workers:
@@ -44,19 +63,35 @@ class Workers:
     sessions outlive the server and a data directory may come from anywhere.
     """
 
+    engine = "local"
+    """Who starts workers."""
+
     def __init__(
-        self, allowed_builds: Sequence[Path] = (), patience: Patience | None = None
+        self,
+        allowed_builds: Sequence[Path] = (),
+        patience: Patience = Patience(),
+        room: Room | None = None,
+        *,
+        forked: bool = True,
     ) -> None:
         """Create the pool without starting any worker.
 
         Args:
             allowed_builds: Paths of the Unity builds that sessions may name.
-            patience: Time limits for workers; None for the default of `WorkerClient`.
+            patience: Time limits for workers.
+            room: How many there may be; None for no limit.
+            forked: Whether simulators share memory as forks of one process, where the system can
+                do that.
         """
+        self.room = room or Room()
         self._allowed_builds = tuple(allowed_builds)
         self._patience = patience
+        self._spawn = Spawn(COMMAND)
+        forks = forked and Fork.works_here()
+        self._starter = Fork(COMMAND, patience) if forks else self._spawn
         self._idle: list[Worker] = []
-        self._lent = 0
+        self._lent: list[Lent] = []
+        self._groups: dict[str, str] = {}
 
     def check(self, backend: str) -> None:
         """Check that a backend exists and that this server may run it.
@@ -82,48 +117,268 @@ class Workers:
                 f"build that {AUTOMATIC} stands for: animalcat unity setup --build {build}",
             )
 
-    async def take(self, backend: str, spec: ObservationSpec) -> Worker:
+    def group(self, campaign: str, sessions: Sequence[str]) -> None:
+        """Let sessions share the turns and the quota of their campaign."""
+        self._groups.update(dict.fromkeys(sessions, campaign))
+
+    async def take(self, backend: str, spec: ObservationSpec, guest: Guest) -> Lent:
         """Lend a worker for a backend; its process starts at its first load at the latest.
 
         Args:
             backend: Name of the backend.
             spec: The observations that the worker is to make.
+            guest: For whom.
 
         Raises:
             ServiceError: The backend does not exist, or this server may not run it.
         """
         await asyncio.to_thread(self.check, backend)
-        for worker in self._idle:
-            if (worker.backend, worker.spec) == (backend, spec):
-                self._idle.remove(worker)
-                self._lent += 1
-                return worker
-        self._lent += 1
-        return self.make(backend, spec)
+        lent = Lent(self, backend, spec, guest, self._groups.get(guest.session, guest.session))
+        self._lent.append(lent)
+        return lent
 
     def make(self, backend: str, spec: ObservationSpec) -> Worker:
         """Describe a worker; nothing is started."""
-        return WorkerClient(backend, spec, command=COMMAND, patience=self._patience)
+        starter = self._starter if backend == "sim" else self._spawn
+        return WorkerClient(backend, spec, starter=starter, patience=self._patience)
+
+    def machine(self, worker: Worker) -> str:
+        """Name or address of the machine on which a worker is."""
+        return socket.gethostname()
 
     def placement(self) -> Placement:
-        """How many workers run where, and how many wait."""
-        return Placement("local", {"this machine": self._lent + len(self._idle)}, 0, 0)
+        """Where workers are, and whose."""
+        lent = [(one.guest.session, one.worker) for one in self._lent if one.worker is not None]
+        placed = [*lent, *(("", worker) for worker in self._idle)]
+        return Placement(
+            self.engine,
+            tuple((session, self.machine(worker)) for session, worker in placed if worker.running),
+            self.room.most,
+            self.room.quota,
+        )
 
-    async def give_back(self, worker: Worker) -> None:
+    @property
+    def scarce(self) -> str:
+        """What another worker would wait for although it had a place here; empty if for nothing."""
+        return ""
+
+    @property
+    def pressed(self) -> bool:
+        """Whether one that has a place here may wait for its engine to have room."""
+        return False
+
+    async def place(self, lent: Lent) -> Worker:
+        """Wait for a place and return a worker for it, which may have to be opened yet.
+
+        Raises:
+            WorkerFault: It cannot be started.
+        """
+        if why := self.room.hindrance(lent.group) or self.scarce:
+            # An agent may wait for the outcome of this one, and rest in its place meanwhile.
+            resting = self._resting(lent.group if self.room.at_quota(lent.group) else None)
+            if resting is not None:
+                self.give_up(resting)
+            lent.tell(why)
+        try:
+            await self.room.enter(lent.group)
+            try:
+                worker = await self._found(lent.backend, lent.spec)
+                await self.open(worker, lent)
+            except BaseException:
+                self.room.leave(lent.group, arrived=False)
+                raise
+            self.room.arrive()
+        finally:
+            lent.tell("")
+        return worker
+
+    async def open(self, worker: Worker, lent: Lent) -> None:
+        """Open a worker, and look meanwhile what it waits for."""
+        opening = asyncio.ensure_future(worker.open())
+        try:
+            while not (await asyncio.wait([opening], timeout=LOOK_SECONDS))[0]:
+                lent.tell(self.scarce)
+        finally:
+            opening.cancel()
+            await asyncio.gather(opening, return_exceptions=True)
+        opening.result()
+
+    async def _found(self, backend: str, spec: ObservationSpec) -> Worker:
+        """Return an idle worker, else a new one."""
+        for worker in self._idle:
+            if (worker.backend, worker.spec) == (backend, spec):
+                self._idle.remove(worker)
+                return worker
+        if self.room.most or self.engine != "local":
+            # None of the idle ones is of use to this one, and they hold room.
+            await self._end_idle(0)
+        return self.make(backend, spec)
+
+    def _resting(self, group: str | None = None) -> Lent | None:
+        """Return one of a group, or of the one that holds most, at which nothing is played."""
+        resting = [
+            one
+            for one in self._lent
+            if one.resting and one.worker is not None and group in (None, one.group)
+        ]
+        return max(resting, key=lambda one: self.room.held(one.group), default=None)
+
+    def rested(self, lent: Lent) -> None:
+        """Have a worker at which nothing is played give way if another needs the room."""
+        if self.room.waited_for or (self.pressed and self.scarce):
+            self.give_up(lent)
+
+    async def give_way(self) -> None:
+        """End one worker at which nothing is played, if there is any."""
+        resting = self._resting()
+        if self._idle:
+            await self._idle.pop(0).close()
+        elif resting is not None:
+            self.give_up(resting)
+
+    def give_up(self, lent: Lent) -> None:
+        """Take the place of a worker; it is kept for whoever has the place next, if that can be."""
+        worker, lent.worker = lent.worker, None
+        if worker is None:
+            return
+        if self.pressed:  # the other waits for the end of a worker, and not for this one
+            worker.drop()
+        elif worker.running:
+            self._idle.append(worker)
+        self.room.leave(lent.group)
+
+    async def give_back(self, lent: Lent) -> None:
         """Keep a worker for the next session, or end it.
 
         A worker that drives Unity builds is always ended: it holds one or two of them, about a
         gigabyte of memory.
         """
-        self._lent -= 1
-        if worker.backend.startswith("unity:"):
-            await worker.close()
-        elif worker.running:
-            self._idle.append(worker)
-        while len(self._idle) > KEPT:
-            await self._idle.pop(0).close()
+        self._lent.remove(lent)
+        worker, lent.worker = lent.worker, None
+        if worker is None:
+            return
+        try:
+            if worker.backend.startswith("unity:") or self.pressed:
+                await worker.close()
+            elif worker.running:
+                self._idle.append(worker)
+        finally:
+            self.room.leave(lent.group)
+        await self._end_idle(KEPT)
 
     async def close(self) -> None:
-        """End all idle workers."""
-        idle, self._idle = self._idle, []
-        await asyncio.gather(*(worker.close() for worker in idle))
+        """End all idle workers, and what helps to start others."""
+        await self._end_idle(0)
+        await self._starter.close()
+
+    async def _end_idle(self, kept: int) -> None:
+        end = len(self._idle) - kept
+        old, self._idle = (self._idle[:end], self._idle[end:]) if end > 0 else ([], self._idle)
+        await asyncio.gather(*(worker.close() for worker in old))
+
+
+class Lent:
+    """A worker as a session has it: while nothing is played, it may give its place to another.
+
+    It keeps the contract of `Worker`.
+
+    Attributes:
+        backend: Name of the backend.
+        spec: Specification of its observations.
+        versions: Versions of software outside this installation that plays, known once it is open.
+        guest: For whom it is lent.
+        group: The campaign of the session, or the session itself.
+        worker: What plays; None while it has no place.
+        resting: Whether nothing is played until the next `open`.
+    """
+
+    def __init__(
+        self, pool: Workers, backend: str, spec: ObservationSpec, guest: Guest, group: str
+    ) -> None:
+        self.backend = backend
+        self.spec = spec
+        self.versions: Mapping[str, str] = {}
+        self.guest = guest
+        self.group = group
+        self.worker: Worker | None = None
+        self.resting = False
+        self._pool = pool
+        self._told = ""
+        self._unused = True
+
+    def tell(self, why: str) -> None:
+        """Say what it waits for, unless that was said already; empty: for nothing."""
+        if why != self._told:
+            self._told = why
+            self.guest.tell(why)
+
+    @property
+    def running(self) -> bool:
+        """Whether there is something that has not failed."""
+        return self.worker is not None and self.worker.running
+
+    async def open(self) -> None:
+        """Wait for a place unless it has one, and until it can play."""
+        self.resting = False
+        self._unused = self._unused or self.worker is None
+        if self.worker is not None and not self.worker.running:  # it was lost, with its place
+            self._pool.give_up(self)
+        if self.worker is None:
+            self.worker = await self._pool.place(self)
+        await self.worker.open()
+        self.versions = self.worker.versions
+
+    async def load(self, arena_yaml: str, seed: int) -> Step:
+        """Start an episode; see `Worker`."""
+        await self.open()
+        self._unused = False
+        return await self._there.load(arena_yaml, seed)
+
+    async def step(self, actions: bytes) -> list[Step]:
+        """Take decisions; see `Worker`."""
+        return await self._there.step(actions)
+
+    def place_for(self, place: str) -> str:
+        """Where it may listen for an agent; see `Worker`."""
+        return self._there.place_for(place)
+
+    async def offer(self, terms: bytes) -> str:
+        """Let the agent come to it; see `Worker`."""
+        return await self._there.offer(terms)
+
+    async def played(self, waits: float) -> bytes:
+        """Wait until the agent has played; see `Worker`."""
+        return await self._there.played(waits)
+
+    def recall(self) -> None:
+        """Take the agent off; see `Worker`."""
+        if self.worker is not None:
+            self.worker.recall()
+
+    def rest(self) -> None:
+        """Give way where another waits for room; the next `open` finds a place again."""
+        self.resting = True
+        if self._unused:  # who has just come is about to begin an episode, if it may
+            asyncio.get_running_loop().call_later(REST_SECONDS, self._rested)
+        else:
+            self._rested()
+
+    def _rested(self) -> None:
+        if self.resting:
+            self._pool.rested(self)
+
+    def drop(self) -> None:
+        """End it at once, because it has failed; its place is kept for the next."""
+        if self.worker is not None:
+            self.worker.drop()
+
+    async def close(self) -> None:
+        """End it; see `Worker`."""
+        if self.worker is not None:
+            await self.worker.close()
+
+    @property
+    def _there(self) -> Worker:
+        if self.worker is None:
+            raise WorkerFault("no worker is running; load an arena first")
+        return self.worker

@@ -130,7 +130,7 @@ class OpponentRecord(Record):
 class SessionSpecRecord(Record):
     """Stored form of `SessionSpec`."""
 
-    version: Literal[4] = 4
+    version: Literal[5] = 5
     agent: str
     battery: str
     battery_digest: str
@@ -150,6 +150,7 @@ class SessionSpecRecord(Record):
     fresh: bool
     twins_of: str
     against: OpponentRecord | None
+    lease_seconds: float
 
     def value(self) -> SessionSpec:
         """Return the domain value."""
@@ -177,7 +178,7 @@ class AllocationRecord(Record):
 class CampaignSpecRecord(Record):
     """Stored form of `CampaignSpec`."""
 
-    version: Literal[4] = 4
+    version: Literal[5] = 5
     agents: tuple[str, ...]
     session: SessionSpecRecord
     allocation: AllocationRecord
@@ -289,6 +290,8 @@ class CapabilityRecord(Record):
     episodes_needed: Count | None
     best_sd: float | None
     limit: str
+    value: str = ""
+    interval: str = ""
 
 
 class CapabilitiesRecord(Record):
@@ -336,6 +339,11 @@ def _spec_from_3(old: Values) -> Values:
     return {"against": None, **old}
 
 
+def _spec_from_4(old: Values) -> Values:
+    # There were no leases. One changes no decision and no outcome, so old sessions get it too.
+    return {"lease_seconds": 30.0, **old}
+
+
 def _campaign_from_1(old: Values) -> Values:
     return {**old, "session": {**_spec_from_1(_within(old, "session")), "version": 2}}
 
@@ -346,6 +354,10 @@ def _campaign_from_2(old: Values) -> Values:
 
 def _campaign_from_3(old: Values) -> Values:
     return {**old, "session": {**_spec_from_3(_within(old, "session")), "version": 4}}
+
+
+def _campaign_from_4(old: Values) -> Values:
+    return {**old, "session": {**_spec_from_4(_within(old, "session")), "version": 5}}
 
 
 def _decision_from_1(old: Values) -> Values:
@@ -432,9 +444,12 @@ class _Kind(Generic[R]):
             ) from error
 
 
-_SPEC: Final = _Kind(SessionSpecRecord, {1: _spec_from_1, 2: _spec_from_2, 3: _spec_from_3})
+_SPEC: Final = _Kind(
+    SessionSpecRecord, {1: _spec_from_1, 2: _spec_from_2, 3: _spec_from_3, 4: _spec_from_4}
+)
 _CAMPAIGN: Final = _Kind(
-    CampaignSpecRecord, {1: _campaign_from_1, 2: _campaign_from_2, 3: _campaign_from_3}
+    CampaignSpecRecord,
+    {1: _campaign_from_1, 2: _campaign_from_2, 3: _campaign_from_3, 4: _campaign_from_4},
 )
 _DECISION: Final = _Kind(
     DecisionRecord, {1: _decision_from_1, 2: _decision_from_2, 3: _decision_from_3}

@@ -11,8 +11,10 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
+import animalcat
 from animalcat.arena_configs.model import Arena
 from animalcat.cli.episode.commands import app
+from animalcat.cli.session.commands import app as sessions
 from animalcat.envs.backends import make_environment
 from animalcat.envs.replay import replay
 from animalcat.envs.testing import start, thing
@@ -177,3 +179,45 @@ def test_what_is_not_there_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert message in done.stderr
         assert done.stderr.count("\n") == 1
     assert episode("replay", "s", "4").exit_code == 0
+
+
+def test_a_session_is_held_and_an_outcome_taken_back(
+    server: Server, client: animalcat.Client, make_session: MakeSession
+) -> None:
+    """`session pause` and `session invalidate`; an agent that left is counted by demand."""
+    session = make_session(max_episodes=20, agent="held")
+
+    class Leaves:
+        played = 0
+
+        def reset(self, info: object) -> None:
+            self.played += 1
+
+        def act(self, observation: object) -> int:
+            if self.played > 1:
+                raise LookupError("lost my map")
+            return 3
+
+    with pytest.raises(LookupError):
+        client.evaluate(Leaves(), session)
+
+    def runs(*words: str) -> str:
+        done = CliRunner().invoke(sessions, [*words, "--server", server.address])
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    runs("pause", session.id)
+    assert client.get_session(session).paused
+    shown = json.loads(runs("show", session.id, "--json"))
+    assert shown["paused"]
+    for demand in shown["voids_by_demand"]:
+        assert demand["voids_below"] + demand["voids_from"] == 1
+        assert demand["attempts_below"] + demand["attempts_from"] == 2
+    assert "Attempts that the agent voided, by demand: " in runs("show", session.id)
+    told = runs("invalidate", f"{session.id}/0", "--reason", "the light went out")
+    assert told == f"{session.id}/0-0 no longer counts: the light went out\n"
+    assert client.get_session(session).episodes == 0
+    assert [e.invalid for e in client.episodes(session)] == ["the light went out", ""]
+    wrong = CliRunner().invoke(sessions, ["invalidate", "x", "--reason", "y"])
+    assert wrong.exit_code != 0
+    assert "is no episode" in wrong.output

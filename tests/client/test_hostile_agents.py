@@ -45,7 +45,7 @@ def cheat(
         monkeypatch.setenv("HOSTILE_HOME", str(server.home))
         monkeypatch.setenv("HOSTILE_PORT", server.address.rpartition(":")[2])
         monkeypatch.setenv("HOSTILE_OTHER", other.id)
-        session = make_session(agent=name, **fields)
+        session = make_session(agent=name, **{"lease_seconds": 1.0, **fields})
         output = ""
         for _ in range(times):
             process = AgentProcess(client, session, f"{AGENTS}:{name}")
@@ -188,3 +188,11 @@ def test_an_agent_does_not_inherit_what_is_for_people(monkeypatch: pytest.Monkey
     kept = environment(ANIMALCAT_TOKEN="ticket")
     assert [name for name in kept if name.startswith("ANIMALCAT_") and kept[name] == "x"] == []
     assert (kept["ANIMALCAT_TOKEN"], kept["OPENAI_API_KEY"]) == ("ticket", "x")
+
+
+def test_an_agent_has_no_key_to_the_storage_of_recordings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ANIMALCAT_ARTEFACTS", raising=False)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
+    assert "AWS_SECRET_ACCESS_KEY" in environment()  # it may be for the agent's own model
+    monkeypatch.setenv("ANIMALCAT_ARTEFACTS", "s3://bucket")
+    assert not {"AWS_SECRET_ACCESS_KEY", "ANIMALCAT_ARTEFACTS"} & environment().keys()

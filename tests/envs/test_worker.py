@@ -22,6 +22,7 @@ from animalcat.arena_configs.model import ArenaError
 from animalcat.envs.backends import make_environment
 from animalcat.envs.messages import pack_steps, spec_from_json, spec_to_json, unpack_steps
 from animalcat.envs.patience import Patience
+from animalcat.envs.starting import Spawn
 from animalcat.envs.types import (
     CameraSpec,
     EndedBy,
@@ -117,7 +118,7 @@ def test_specifications_travel_as_json(spec: ObservationSpec) -> None:
 
 @pytest.fixture
 async def point() -> AsyncIterator[WorkerClient]:
-    worker = WorkerClient("point", BOTH, command=COMMAND)
+    worker = WorkerClient("point", BOTH, starter=Spawn(COMMAND))
     yield worker
     await worker.close()
 
@@ -128,7 +129,7 @@ async def test_a_worker_is_told_what_it_needs_and_no_secret(
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     monkeypatch.setenv("ANIMALCAT_SESSION", "mine")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    worker = WorkerClient("point", BOTH, command=COMMAND)
+    worker = WorkerClient("point", BOTH, starter=Spawn(COMMAND))
     await worker.open()
     told = psutil.Process(worker.pid).environ()
     await worker.close()
@@ -155,7 +156,7 @@ async def test_steps_stop_at_the_end_of_the_episode(point: WorkerClient) -> None
 
 async def test_answers_longer_than_any_buffer_arrive_whole() -> None:
     spec = ObservationSpec(CameraSpec(512), None)
-    worker = WorkerClient("point", spec, command=COMMAND)
+    worker = WorkerClient("point", spec, starter=Spawn(COMMAND))
     await worker.load(ARENA, 1)
     steps = await worker.step(bytes(3))
     await worker.close()
@@ -192,7 +193,7 @@ async def test_actions_out_of_range_reach_no_worker(point: WorkerClient) -> None
 async def test_a_failed_worker_is_a_fault_and_the_next_load_has_a_new_one(
     action: int, message: str
 ) -> None:
-    worker = WorkerClient("point", BOTH, command=COMMAND, patience=Patience(0.5))
+    worker = WorkerClient("point", BOTH, starter=Spawn(COMMAND), patience=Patience(0.5))
     await worker.load(ARENA, 0)
     pid = worker.pid
     with pytest.raises(WorkerFault, match=message):
@@ -207,7 +208,7 @@ async def test_a_failed_worker_is_a_fault_and_the_next_load_has_a_new_one(
 
 @pytest.mark.slow
 async def test_a_worker_that_works_is_waited_for_to_a_limit_of_its_work() -> None:
-    worker = WorkerClient("point", BOTH, command=COMMAND, patience=Patience(0.5, 5.0))
+    worker = WorkerClient("point", BOTH, starter=Spawn(COMMAND), patience=Patience(0.5, 5.0))
     await worker.load(ARENA, 0)
     (step,) = await worker.step(bytes([point_worker.WORK]))
     assert step.phase is Phase.MID
@@ -246,18 +247,19 @@ async def test_a_cancelled_request_does_not_answer_the_next_one(point: WorkerCli
 
 async def test_a_backend_that_cannot_start_says_why() -> None:
     with pytest.raises(WorkerFault, match="no backend 'unheard'"):
-        await WorkerClient("unheard", BOTH, command=COMMAND).open()
+        await WorkerClient("unheard", BOTH, starter=Spawn(COMMAND)).open()
     with pytest.raises(WorkerFault, match="could not be started"):
-        await WorkerClient("point", BOTH, command=("/no/such/python",)).open()
+        await WorkerClient("point", BOTH, starter=Spawn(("/no/such/python",))).open()
 
 
 async def test_a_worker_ends_with_its_parent() -> None:
     program = (
         "import asyncio, sys, os\n"
         "from animalcat.envs.worker_client import WorkerClient\n"
+        "from animalcat.envs.starting import Spawn\n"
         "from animalcat.envs.types import ObservationSpec\n"
         "async def main():\n"
-        "    w = WorkerClient('point', ObservationSpec(), command=sys.argv[1:])\n"
+        "    w = WorkerClient('point', ObservationSpec(), starter=Spawn(sys.argv[1:]))\n"
         "    await w.open(); print(w.pid, flush=True); os.kill(os.getpid(), 9)\n"
         "asyncio.run(main())\n"
     )

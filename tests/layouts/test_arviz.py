@@ -19,7 +19,8 @@ from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.spec import Layout
-from animalcat.service.measuring.kept_fits import keep_fit, load_fit
+from animalcat.service.measuring.kept_fits import keep_fit, kept_fit_key, load_fit
+from animalcat.service.storage.artefacts import Artefacts
 
 Floats = npt.NDArray[np.float64]
 GROUPS = {
@@ -104,10 +105,11 @@ def test_resampled_draws_have_the_mean_of_the_particles(fitted: FitResult) -> No
 
 
 def test_a_fit_is_kept_and_what_is_damaged_is_not_read(fitted: FitResult, tmp_path: Path) -> None:
-    path = tmp_path / "s" / "profile.fit"
-    assert load_fit(path, fitted.layout) is None
-    keep_fit(path, fitted)
-    again = load_fit(path, fitted.layout)
+    files = Artefacts(tmp_path)
+    path = tmp_path / kept_fit_key("s")
+    assert load_fit(files, "s", fitted.layout) is None
+    keep_fit(files, "s", fitted)
+    again = load_fit(files, "s", fitted.layout)
     assert again is not None
     assert again.data is not None
     assert fitted.data is not None
@@ -115,6 +117,6 @@ def test_a_fit_is_kept_and_what_is_damaged_is_not_read(fitted: FitResult, tmp_pa
     np.testing.assert_array_equal(again.data.features, fitted.data.features)
     assert (again.data.episodes, again.nodes) == (fitted.data.episodes, fitted.nodes)
     assert set(again.statistics) == {"energy", "diverging"}
-    assert load_fit(path, load_layout("object-permanence")) is None
+    assert load_fit(files, "s", load_layout("object-permanence")) is None
     path.write_bytes(path.read_bytes()[:-9])
-    assert load_fit(path, fitted.layout) is None
+    assert load_fit(files, "s", fitted.layout) is None

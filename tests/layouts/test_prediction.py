@@ -32,7 +32,12 @@ PRIOR = np.stack(
 
 
 def compared(
-    seed: int, predicted: float, truth: float, random: bool = True, episodes: int = 100
+    seed: int,
+    predicted: float,
+    truth: float,
+    random: bool = True,
+    episodes: int = 100,
+    draws: Floats | None = None,
 ) -> Prediction:
     """The layout predicts one value; success has another rate."""
     g = np.random.default_rng(seed)
@@ -47,7 +52,7 @@ def compared(
         )
         for _ in range(episodes)
     ]
-    return predicts(LAYOUT, forecasts, PRIOR)
+    return predicts(LAYOUT, forecasts, PRIOR if draws is None else draws)
 
 
 def test_true_predictions_are_hardly_ever_called_worse() -> None:
@@ -139,7 +144,7 @@ def test_priors_twice_as_wide() -> None:
     assert wider_prior(ability) is not None
 
 
-def test_a_moved_prior_is_refitted_with_a_wider_range() -> None:
+def test_a_moved_prior_is_refitted_as_a_population_that_scatters_twice_as_far() -> None:
     layout = load_layout("one-capability", "success")
     prior = layout.latents[0].prior
     assert isinstance(prior, ScaledBeta)
@@ -155,6 +160,22 @@ def test_a_moved_prior_is_refitted_with_a_wider_range() -> None:
     wide = profile.wider[moved.name]
     assert wide.how == "refitted"
     assert wide.sd > profile.nodes[0].sd
+    assert wider_prior(moved) == MovedBeta(prior.low, prior.high, 0.3, 1.2)
+    assert abs(wide.mean - profile.nodes[0].mean) < profile.nodes[0].sd
+
+
+def test_who_was_unknown_at_first_but_is_described_well_is_said_so() -> None:
+    """One step ahead it was predicted badly, by draws of the agent as it is known now well."""
+    able = PRIOR.copy()
+    for k, node in enumerate(LAYOUT.latents):
+        if node.kind == "capability":
+            able[:, k] = node.prior.high
+    able[:, LAYOUT.latent_names.index("noiseLevel")] = 0.4
+    found = compared(1, 0.3, 0.8, draws=able)
+    assert found.rivals[0].e_worse > LEVEL
+    assert (found.standing, found.rivals[0].standing) == ("cannot be told", "cannot be told")
+    assert "one step ahead it did worse" in found.text
+    assert "20 is wanted" not in found.text
 
 
 def test_a_wider_prior_lifts_what_is_bounded_from_one_side_only() -> None:

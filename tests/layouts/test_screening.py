@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from animalcat.layouts.checking.predict import HeldOut
-from animalcat.layouts.checking.screening import NOT_READ, gated, predictive_power, screen_demands
+from animalcat.layouts.checking.screening import gated, predictive_power, screen_demands
 from animalcat.layouts.inference.fit import FitRequest, fit
 from animalcat.layouts.model.instances import Instances
 from animalcat.layouts.model.spec import Layout
-from animalcat.layouts.reporting.profile import Profile
+from animalcat.layouts.reporting.profile import NOT_READ, Profile
 
 REAL = (
     "prosocial_newcomers",

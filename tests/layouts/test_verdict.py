@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import resources
 from typing import TypeAlias
 
@@ -19,11 +20,18 @@ from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.layouts.explaining.kinds import KINDS
 from animalcat.layouts.explaining.session import verdict_of
 from animalcat.layouts.explaining.verdict import Verdict
-from animalcat.layouts.explaining.wording import figure, plain_unit, scale_of
+from animalcat.layouts.explaining.wording import (
+    Scale,
+    figure,
+    plain_scale,
+    scale_of,
+    words_of,
+)
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.library import load_layout
 from animalcat.layouts.model.instances import Instances
-from animalcat.layouts.reporting.profile import Profile
+from animalcat.layouts.model.units import plain_unit
+from animalcat.layouts.reporting.profile import NodeWords, Profile
 from animalcat.layouts.reproduce.verdicts import drawn_agents, paper_agents, score_kinds
 from animalcat.layouts.simulation.synthetic import synthetic_agents
 
@@ -164,6 +172,41 @@ def test_values_are_read_in_the_unit_of_the_feature() -> None:
     assert figure(-0.0001, 0.1) == "0"
 
 
+def read(scale: Scale, mean: float, low: float, high: float) -> NodeWords:
+    return words_of(
+        NodeSummary("n", "capability", "1", mean, 0.1, (low, high), 500.0), scale, None, None
+    )
+
+
+def test_values_beyond_what_any_arena_asks_for_are_marked() -> None:
+    far = scale_of(load_layout("aaio", "metres-15"), 0)  # goals lie 0 to 60 m away
+    assert read(far, 2.6, 1.6, 4.8).interval == "24 to over 60 m"
+    assert read(far, 4.8, 4.3, 5.2).interval == "over 60 m"
+    assert far.quantity(2.0, 1.9999, 2.0001) == "30.0 m"
+    small = scale_of(load_layout("object-permanence"), 2)  # goals of 0.4 to 5 m, and 0 is 5.2 m
+    assert read(small, 3.0, 1.8, 5.4).interval == "under 0.4 to 3.2 m"
+    places = scale_of(load_layout("object-permanence"), 0)  # one hiding place at least
+    none = read(places, 0.5, 0.0, 1.0)
+    assert none.estimate.endswith("as easy as it gets, less than half of the time")
+    assert none.interval == "under 1"
+
+
+def test_a_demand_of_two_features_that_both_matter_keeps_its_own_unit() -> None:
+    layout = load_layout("navigation-speed", "reward")
+    speed = layout.latent_names.index("speed")
+    rows = np.array([[10.0, 20.0], [40.0, 60.0], [20.0, 5.0]])
+    assert scale_of(layout, speed, rows).unit == "m/s"
+    assert scale_of(layout, speed).unit == "m/s"
+    assert scale_of(layout, layout.latent_names.index("navigationAbility"), rows).unit == "m"
+
+
+def test_words_of_a_layout_are_taken_as_they_are() -> None:
+    layout = load_layout("one-capability", "success")
+    about = "share {of} steps in a T-maze, side-by-side"
+    layout = replace(layout, features=(replace(layout.features[0], about=about),))
+    assert about in read(scale_of(layout, 0), 5.0, 3.0, 7.0).estimate
+
+
 def test_kinds_of_known_agents_are_found() -> None:
     layout = load_layout("object-permanence")
     known = paper_agents(synthetic_agents())
@@ -174,3 +217,19 @@ def test_kinds_of_known_agents_are_found() -> None:
     again, other = drawn_agents(5, 12), drawn_agents(6, 12)
     assert [one.about for one in again] == [one.about for one in drawn_agents(5, 12)]
     assert [one.about for one in again] != [one.about for one in other]
+
+
+def test_a_table_says_estimates_and_differences_in_metres() -> None:
+    layout = load_layout("aaio", "scaled")
+    far, small = scale_of(layout, 0), scale_of(layout, 1)
+    assert far.brief(2.1, 1.7, 2.5).estimate == "21 m"
+    assert far.brief(2.1, 1.7, 2.5).interval == "17 to 25 m"
+    near, further = np.full(400, 1.0), np.linspace(2.0, 3.0, 400)
+    told = far.difference(near, further)
+    assert told.estimate == "\u221215 m"
+    assert told.interval.startswith("\u2212")
+    assert far.difference(further, near).estimate == "+15 m"
+    # Whoever has more of it sees smaller goals.
+    assert not small.rising
+    assert small.difference(np.full(400, 1.5), np.linspace(0.2, 0.4, 400)).estimate[0] == "\u2212"
+    assert plain_scale("10 m").brief(0.21, 0.17, 0.25).estimate == "2.1 m"

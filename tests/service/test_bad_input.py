@@ -5,15 +5,21 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import grpc
-import psutil
 import pytest
 
+from animalcat.benchmarks.kill import workers_of
+from animalcat.envs.patience import Patience
+from animalcat.envs.starting import Spawn
+from animalcat.envs.types import ObservationSpec
+from animalcat.envs.worker_client import WorkerClient
 from animalcat.v1 import gateway_pb2, results_pb2, sessions_pb2, types_pb2
+from animalcat.wire import spec_to_proto
 
 from .conftest import OperationError
 
@@ -286,9 +292,8 @@ class TestBackend:
             await stream.receive("episode_start")
             await stream.send(act(0, 0))
             await stream.receive("ask")
-            for child in psutil.Process().children():
-                if "animalcat.service.session.direct" in child.cmdline():
-                    os.kill(child.pid, signal.SIGKILL)
+            for worker in workers_of(os.getpid()):
+                os.kill(worker, signal.SIGKILL)
             await stream.send(act(1, 0))
             assert (await stream.receive("episode_end")).fault
             assert (await stream.receive("episode_start")).episode == 0
@@ -481,3 +486,26 @@ class TestRequests:
         assert found[:2] == (grpc.StatusCode.INTERNAL, "INTERNAL")
         assert str(tmp_path) not in found[2]
         assert "battery.json" in caplog.text
+
+
+async def test_a_cancel_does_not_wait_for_a_worker_that_starts(
+    service: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The program sleeps, so a cancel that waited for it would not return."""
+    never = Spawn((sys.executable, "-c", "import time; time.sleep(600)"))
+    made: list[WorkerClient] = []
+
+    def make(backend: str, spec: ObservationSpec) -> WorkerClient:
+        made.append(WorkerClient(backend, spec, starter=never, patience=Patience(600.0)))
+        return made[-1]
+
+    monkeypatch.setattr(service.running.engines.parts.workers, "make", make)
+    shown = spec_to_proto(ObservationSpec(decision_period=7))  # no idle worker shows that
+    session = await service.create(1, agent="waits", observation_spec=shown)
+    async with service.agent(session, agent="waits"):
+        while not (made and made[0].running):
+            await asyncio.sleep(0.05)
+        request = sessions_pb2.CancelSessionRequest(name=session)
+        ended = (await service.sessions.CancelSession(request)).session
+    assert ended.state == sessions_pb2.SESSION_STATE_CANCELLED
+    assert not made[0].running

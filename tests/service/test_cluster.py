@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import importlib
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import grpc
 import numpy as np
-import psutil
 import pytest
 from typer.testing import CliRunner
 
@@ -18,18 +19,21 @@ from animalcat import names
 from animalcat.cli.main import build
 from animalcat.cli.shared.output import UNREACHABLE
 from animalcat.client.async_client import aconnect
-from animalcat.client.direct import _is_reachable  # pyright: ignore[reportPrivateUsage]
+from animalcat.client.direct import (
+    DirectError,
+    _is_reachable,  # pyright: ignore[reportPrivateUsage]
+)
 from animalcat.envs.agents.base import EpisodeInfo
 from animalcat.envs.types import Observation
 from animalcat.service.cluster.connect import ClusterError, check_room, join
-from animalcat.service.host.settings import WORKER_BYTES, Settings
+from animalcat.service.host.settings import FIT_BYTES, WORKER_BYTES, Settings
 from animalcat.service.rpc.server import create_server
 from animalcat.service.versions import versions
-from animalcat.v1 import results_pb2, types_pb2
+from animalcat.v1 import operations_pb2, results_pb2, types_pb2
+from tests.service import clusters
 from tests.service.conftest import NOW, Service, walk
 
 EPISODES = 8  # and the last fit
-ROOM = {"memory": 4 << 30, "object_store_memory": 80 << 20}
 
 
 class Walker:
@@ -52,7 +56,7 @@ class Walker:
 
 
 @asynccontextmanager
-async def serving(data: Path, **settings: Any) -> AsyncIterator[Service]:
+async def serving(data: Path, **settings: Any) -> AsyncGenerator[Service]:
     wanted = Settings(home=data, port=0, **settings)
     async with (
         create_server(wanted, lambda: NOW) as running,
@@ -88,67 +92,86 @@ async def measured(service: Service, agent: Walker) -> dict[str, Any]:
     }
 
 
-def simulates(node: Any) -> bool:
-    """Whether a worker's process is on a node."""
-    (raylet,) = node.all_processes["raylet"]
-    children = psutil.Process(raylet.process.pid).children(recursive=True)
-    return any("animalcat.service.session.direct" in child.cmdline() for child in children)
-
-
-@pytest.fixture
-def cluster() -> Iterator[Any]:
-    """A cluster whose head plays nothing, and makes fits."""
-    from ray.cluster_utils import Cluster
-
-    made = Cluster(
-        initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False, **ROOM}
-    )
-    try:
-        yield made
-    finally:
-        made.shutdown()
+async def soon(condition: Callable[[], Awaitable[bool]]) -> None:
+    while not await condition():
+        await asyncio.sleep(0.05)
 
 
 @pytest.mark.cluster
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(600)
 @pytest.mark.asyncio(loop_scope="session")
-async def test_a_lost_node_costs_a_repeated_episode_and_no_result(
-    tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
+async def test_nodes_are_lost_and_no_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """One while its worker starts, one in mid-episode; and then there is none, until one comes."""
     async with serving(tmp_path / "local") as service:
         local = await measured(service, Walker())
-    assert not local["faults"]
-
-    with pytest.raises(ClusterError, match="no node has room for one worker"):
-        async with serving(tmp_path / "none", engine="ray", ray_address=cluster.address):
-            pass
-
-    nodes = [cluster.add_node(num_cpus=1, **ROOM) for _ in range(2)]
-
-    def strike() -> None:
-        (doomed,) = filter(simulates, nodes)
-        cluster.remove_node(doomed, allow_graceful=False)
-
-    data = tmp_path / "cluster"
-    async with serving(data, engine="ray", ray_address=cluster.address, max_workers=1) as service:
-        placement = service.running.engines.parts.workers.placement
-        assert placement() == ("ray", {}, 0, 1)
-        remote = await measured(service, Walker(strike))
-        assert (sum(placement().placed.values()), placement().waiting) == (1, 0)
+    with clusters.running() as cluster:
+        remote = await measured_on(cluster, tmp_path / "cluster")
+        await refused(cluster, tmp_path, monkeypatch)
+    assert not local.pop("faults")
     (fault,) = remote.pop("faults")
     assert fault.startswith("backend: worker (sim) on ")
-    assert not local.pop("faults")
     assert len(remote["recordings"]) == EPISODES - 1
     (repeated,) = local["recordings"].keys() - remote["recordings"].keys()
     del local["recordings"][repeated]
     assert remote == local
 
-    import ray
 
+async def measured_on(cluster: Any, data: Path) -> dict[str, Any]:
+    nodes = [clusters.add(cluster) for _ in range(2)]
+    lost: list[Any] = []
+
+    def lose() -> None:
+        (doomed,) = filter(clusters.simulates, (node for node in nodes if node not in lost))
+        clusters.lose(cluster, doomed)
+        lost.append(doomed)
+
+    async def starts() -> bool:
+        return any(map(clusters.simulates, nodes))
+
+    async with serving(
+        data, engine="ray", ray_address=cluster.address, max_workers=1, worker_cpus=1.0
+    ) as service:
+
+        async def placed() -> operations_pb2.GetPlacementResponse:
+            return await service.operations.GetPlacement(operations_pb2.GetPlacementRequest())
+
+        async def out_of_room() -> bool:
+            found = {one.waits_for for one in (await placed()).backlog}
+            return "1 CPUs and 512 MiB of one node of the cluster" in found
+
+        async def send_for_help() -> None:
+            await soon(starts)
+            await asyncio.to_thread(lose)
+            await soon(out_of_room)  # since the second one is lost as well
+            clusters.add(cluster)  # Ray does that in the main thread only
+
+        assert (await placed()).engine == "ray"
+        async with asyncio.TaskGroup() as both:
+            both.create_task(send_for_help())
+            measuring = both.create_task(measured(service, Walker(lose)))
+        remote = measuring.result()
+        found = await placed()
+        assert [one.session for one in found.workers] == [""]
+        assert (found.max_workers, list(found.backlog)) == (1, [])
+    assert len(lost) == 2
+    return remote
+
+
+async def refused(cluster: Any, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is wrong with a cluster is said before anything is played."""
+    ray = importlib.import_module("ray")
+
+    async def start(**settings: Any) -> None:
+        async with serving(home / "none", engine="ray", ray_address=cluster.address, **settings):
+            pass
+
+    with pytest.raises(ClusterError, match="no node has room for one worker"):
+        await start(worker_cpus=2.0)
     monkeypatch.setattr(ray, "__version__", "1.0.0")
     with pytest.raises(ClusterError, match="has another Ray or Python than the server"):
-        async with serving(tmp_path / "other", engine="ray", ray_address=cluster.address):
-            pass
+        await start()
 
 
 def test_a_cluster_that_is_not_there(tmp_path: Path) -> None:
@@ -165,7 +188,7 @@ def test_an_address_or_an_installation_that_will_not_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def joined(address: str) -> None:
-        join(address, tmp_path, versions(), 0.25, WORKER_BYTES)
+        join(address, tmp_path, versions(), 0.25, WORKER_BYTES, FIT_BYTES)
 
     for address, said in (("ray://head:10001", "ray start"), ("head", "is no address")):
         with pytest.raises(ClusterError, match=said):
@@ -179,8 +202,8 @@ def test_room_is_that_of_one_node() -> None:
     half = {"Alive": True, "Resources": {"CPU": 4.0, "memory": float(100 << 20)}}
     gone = {"Alive": False, "Resources": {"CPU": 4.0, "memory": float(8 << 30)}}
     with pytest.raises(ClusterError, match="4 CPUs and 100 MiB"):
-        check_room([half, gone], 1.0, WORKER_BYTES)
-    check_room([half, {**gone, "Alive": True}], 1.0, WORKER_BYTES)
+        check_room([half, gone], 1.0, WORKER_BYTES, FIT_BYTES)
+    check_room([half, {**gone, "Alive": True}], 1.0, WORKER_BYTES, FIT_BYTES)
 
 
 def test_an_agent_speaks_openly_in_networks_that_it_was_told_alone(
@@ -192,5 +215,6 @@ def test_an_agent_speaks_openly_in_networks_that_it_was_told_alone(
     assert _is_reachable("10.1.2.3")
     assert not _is_reachable("192.168.8.1")
     monkeypatch.setenv("ANIMALCAT_DIRECT_NETWORKS", "10.0.0.1/8")
-    with pytest.raises(ValueError, match="has host bits set"):
+    assert _is_reachable("127.0.0.1")
+    with pytest.raises(DirectError, match="has host bits set"):
         _is_reachable("10.1.2.3")

@@ -51,10 +51,10 @@ def test_agents_are_ranked_by_their_draws(both: dict[str, Results]) -> None:
     assert rows[0].first == f"{100 * less:.0f} %"
     (row,) = (row for row in difference_rows(known) if row.node == "navigationAbility")
     # In metres, though the layout's unit is ten of them.
-    assert row.unit == "m"
-    assert float(row.by.replace("−", "-")) == pytest.approx(
-        10 * (draws[0].mean() - draws[1].mean()), abs=1
-    )
+    value, unit = row.by.replace("−", "-").split()
+    assert unit == "m"
+    assert row.interval.endswith(" m")
+    assert float(value) == pytest.approx(10 * (draws[0].mean() - draws[1].mean()), abs=1)
 
 
 @pytest.mark.parametrize(

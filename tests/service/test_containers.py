@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from animalcat.service.access.certificates import fingerprint
+from tests import postgres
 from tests.service.test_restart import Server
 
 DOCKER = Path(__file__).resolve().parents[2] / "docker"
@@ -21,8 +23,39 @@ def test_compose_files_name_what_is_there() -> None:
     for service in base["services"].values():
         assert (DOCKER / service["build"]["context"] / service["build"]["dockerfile"]).is_file()
     assert set(over["services"]) - set(base["services"]) == {"postgres"}
+    # Else a container that is made anew would not know what it was asked before.
+    assert base["services"]["service"]["hostname"] == "service"
     words = (DOCKER / "README.md").read_text().split()
     assert {"docker/compose.yaml", "docker/compose.postgres.yaml"} <= set(words)
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("service")
+def test_commands_beside_a_server_with_postgresql(tmp_path: Path) -> None:
+    """They are those of the README, without the container around them."""
+    lines = (DOCKER / "README.md").read_text().splitlines()
+    variables, listing = [line for line in lines if "ANIMALCAT_TOKEN=" in line][-2:]
+    assert variables == "export ANIMALCAT_CA=sha256:... ANIMALCAT_TOKEN=acat_..."
+    (making,) = [line for line in lines if "--role operator" in line]
+
+    def run(line: str, **more: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", *line[line.index("animalcat ") :].split()]
+        asked = os.environ | {"ANIMALCAT_HOME": str(tmp_path)} | more
+        return subprocess.run(command, env=asked, capture_output=True, text=True, check=True)
+
+    with postgres.running() as database, postgres.schema(database) as url:
+        own = {"ANIMALCAT_SELF_SIGNED": "true", "ANIMALCAT_HOST": "0.0.0.0"}
+        server = Server(tmp_path, ANIMALCAT_STORE=url, **own)
+        try:
+            shown = {
+                "ANIMALCAT_CA": fingerprint(tmp_path / "access" / "server.pem"),
+                "ANIMALCAT_TOKEN": run(making).stdout.strip(),
+            }
+            port = server.address.rpartition(":")[2]
+            assert "50051" in listing
+            run(listing.replace("50051", port), ANIMALCAT_STORE=url, **shown)
+        finally:
+            server.stop(9)
 
 
 @pytest.mark.slow

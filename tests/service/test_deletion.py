@@ -28,7 +28,7 @@ async def test_a_deleted_session_leaves_no_files(
 ) -> None:
     async with start(tmp_path) as service:
         engines = service.running.engines
-        library = BatteryLibrary(engines.parts.store, engines.battery_folder)
+        library = BatteryLibrary(engines.parts.store, engines.parts.files)
         session = await service.create(4, certify=False)
         name = names.parse_session(session)
         async with service.agent(session) as stream:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
+import signal
 import socket
 import tempfile
 from collections.abc import AsyncIterator, Callable
@@ -13,11 +15,11 @@ from typing import Any
 
 import grpc
 import numpy as np
-import psutil
 import pytest
 
 from animalcat import names
 from animalcat.arena_configs.loader import load_text
+from animalcat.benchmarks.kill import workers_of
 from animalcat.client.async_client import aconnect
 from animalcat.client.direct import DirectError, DirectPlay
 from animalcat.envs.agents.base import EpisodeInfo
@@ -308,10 +310,9 @@ async def test_a_worker_that_dies_is_a_fault_with_a_whole_recording(service: Ser
     async with directly(service, session, agent="direct:dies") as (stream, direct):
         for step in range(3):
             assert await turn(direct, step, 3) is not None
-        for child in psutil.Process().children():
-            with suppress(psutil.Error):  # it may have ended meanwhile
-                if "animalcat.service.session.direct" in child.cmdline():
-                    child.kill()
+        for worker in workers_of(os.getpid()):
+            with suppress(ProcessLookupError):  # it may have ended meanwhile
+                os.kill(worker, signal.SIGKILL)
         assert await direct.receive() is None
         assert (await stream.receive("episode_end")).fault
         assert (await stream.receive("episode_start")).episode == 0
@@ -330,7 +331,7 @@ async def test_a_worker_that_hangs_beside_its_agent_is_given_up(
 ) -> None:
     """It may be quiet while it waits for its agent, and not longer."""
     settings = Settings(home=tmp_path, port=0, worker_quiet_seconds=0.5)
-    before = {child.pid for child in psutil.Process().children()}
+    before = workers_of(os.getpid())
     async with (
         create_server(settings, lambda: NOW, fitter) as running,
         grpc.aio.insecure_channel(running.address) as channel,
@@ -340,12 +341,9 @@ async def test_a_worker_that_hangs_beside_its_agent_is_given_up(
         async with directly(service, session, agent="direct:hangs") as (stream, direct):
             await asyncio.sleep(1.0)
             assert await turn(direct, 0, 3) is not None
-            for child in psutil.Process().children():
-                if (
-                    child.pid not in before
-                    and "animalcat.service.session.direct" in child.cmdline()
-                ):
-                    child.suspend()
+            for worker in workers_of(os.getpid()):
+                if worker not in before:
+                    os.kill(worker, signal.SIGSTOP)
             direct.send(action(1, *[0] * 100))
             assert (await stream.receive("episode_end")).fault
             (first, *_) = await service.list_episodes(session)
@@ -369,7 +367,7 @@ class Table:
         self.server, theirs = socket.socketpair()
         self.pulse = Pulse()
         self.spec = spec
-        terms = Terms("ab" * 32, timeout, self.recorder.unfinished, f"unix:{self.folder}")
+        terms = Terms("ab" * 32, timeout, self.recorder.hand_over(), f"unix:{self.folder}")
         work = asyncio.to_thread(
             Direct(self.pulse), theirs, self.environment, first, terms.to_json()
         )

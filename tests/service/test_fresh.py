@@ -190,6 +190,28 @@ def test_the_nearest_is_called_the_nearest() -> None:
     )
 
 
+def test_strata_of_recipes_are_kept_up_to_a_number(
+    small_pools: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(twins, "_strata", {})
+    stratum = twins.stratum_of("navigation", "open-front")
+    made: list[int] = []
+
+    def ask(number: int) -> None:
+        def make() -> twins.AnyStratum:
+            made.append(number)
+            return stratum
+
+        twins.kept_stratum(("battery", str(number), "open-front", ""), make)
+
+    for number in (*range(twins.STRATA), *range(twins.STRATA)):
+        ask(number)
+    assert made == list(range(twins.STRATA))
+    for number in (twins.STRATA, 1, 0):  # the oldest makes room
+        ask(number)
+    assert made[twins.STRATA :] == [twins.STRATA, 0]
+
+
 async def play(service: Any, session: str, episodes: int) -> list[sessions_pb2.EpisodeSummary]:
     """Play some episodes and leave; those that count, without what may differ."""
     async with service.agent(session) as stream:
@@ -227,7 +249,7 @@ async def test_a_fresh_session_plays_keeps_and_replays_its_twins(
         assert episode.instance.startswith(f"{made.offer}.")
         told = sessions_pb2.EpisodeSummary(name=f"{session}/episodes/{episode.episode}-0")
         told.MergeFrom(episode)
-        assert f"a variation of {made.offer}" in why(episode_from_proto(told))
+        assert f"a variation of {made.offer}" in why(episode_from_proto(told), {})
         path = next((tmp_path / "whole").rglob(f"{session.split('/')[1]}/{episode.episode}-0.mcap"))
         recording = read_episode(path)
         assert recording.header.arena_yaml == made.arena_yaml

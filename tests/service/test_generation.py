@@ -197,7 +197,7 @@ async def test_a_session_makes_plays_and_keeps_arenas(
         assert episode.instance in table
         told = sessions_pb2.EpisodeSummary(name=f"{session}/episodes/{episode.episode}-0")
         told.MergeFrom(episode)
-        text = why(episode_from_proto(told))
+        text = why(episode_from_proto(told), {})
         assert "generated because the best of the battery would tell" in text
         assert "made for XPos" in text
         path = next((tmp_path / "whole").rglob(f"{episode.episode}-0.mcap"))

@@ -16,6 +16,7 @@ import pytest
 
 from animalcat.client.async_client import aconnect
 from animalcat.service.session.intact import Intact, look
+from animalcat.service.storage.artefacts import Artefacts
 from animalcat.service.storage.sql import SqlStore
 from tests.service.conftest import walk
 
@@ -40,7 +41,7 @@ CHANGES = {
 def verified(data: Path, session: str) -> Intact:
     store = SqlStore.in_directory(data)
     try:
-        return look(store, data, session)
+        return look(store, Artefacts(data), session)
     finally:
         store.close()
 

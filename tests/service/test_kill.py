@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -30,6 +33,33 @@ def test_a_point_meets_its_moment() -> None:
     assert point.meets("step", 3, 2)
     assert not point.meets("step", 4, 2)
     assert not point.meets("acted", 3, 2)
+
+
+def test_a_blow_that_meets_nobody_does_not_count(tmp_path: Path) -> None:
+    points = [Point(target, "kill", "start", 3) for target in ("worker", "agent", "server")]
+    stage = kill.Stage(tmp_path, points, "", relayed=False)
+    assert stage.answer({"moment": "start", "episode": 3, "step": 0}) == "go"
+    assert stage.struck == []
+
+
+def test_what_was_started_ends_also_when_the_game_breaks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = kill.Stage(tmp_path, (), "", relayed=False)
+    started: list[subprocess.Popen[bytes]] = []
+
+    def breaks(session: str) -> bool:
+        for name in ("server", "agent"):
+            stage._keep(name, [sys.executable, "-c", "import time; time.sleep(600)"])  # pyright: ignore[reportPrivateUsage]
+        started.extend(stage._processes.values())  # pyright: ignore[reportPrivateUsage]
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(stage, "_created", lambda: "session")
+    monkeypatch.setattr(stage, "_over", breaks)
+    with pytest.raises(RuntimeError, match="broken"):
+        stage.play()
+    assert len(started) == 2
+    assert None not in [process.poll() for process in started]
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from animalcat.cli.main import build
-from animalcat.cli.session.live import LiveSession, sparkline
+from animalcat.cli.session.live import LiveSession, estimate_of, sparkline
 from animalcat.client.converters import episode_from_proto, session_from_proto
 from animalcat.client.values import Capability, Episode, SessionEvent
 from animalcat.v1 import sessions_pb2, types_pb2
@@ -36,7 +36,10 @@ SESSION = session_from_proto(PROTO)
 
 
 def capability(mean: float, limit: str = "") -> Capability:
-    return Capability("sight [red]", mean, 0.5, "m", "measuring", 7, None, limit)
+    value, interval = f"{10 * mean:.0f} m", f"{10 * mean - 8:.0f} to {10 * mean + 8:.0f} m"
+    return Capability(
+        "sight [red]", mean, 0.5, "10 m", "measuring", 7, None, limit, value, interval
+    )
 
 
 def episode(number: int, outcome: types_pb2.Outcome.ValueType = OPEN) -> Episode:
@@ -80,6 +83,18 @@ def test_an_outcome_that_is_both_known_and_told_is_one_dot() -> None:
     assert file.getvalue().count("○") == 1
 
 
+def test_dots_are_in_the_order_of_episodes() -> None:
+    """An episode may be told before those that were there when the command began are known."""
+    file = io.StringIO()
+    console = Console(file=file, width=120, force_terminal=True, markup=False, emoji=False)
+    shown = LiveSession(SESSION, console)
+    shown.tell(SessionEvent(SESSION, episode(2, FAILED)))
+    shown.know([episode(0, PASSED), episode(1, PASSED), episode(2, FAILED)])
+    file.truncate(0)
+    console.print(shown._table())  # pyright: ignore[reportPrivateUsage]
+    assert [dot for dot in file.getvalue() if dot in "●○"] == ["●", "●", "○"]
+
+
 def test_a_sparkline_shows_the_course() -> None:
     assert sparkline([]) == ""
     assert sparkline([2.0, 2.0]) == "▄▄"
@@ -100,11 +115,18 @@ def test_the_table_has_estimate_interval_course_and_what_is_played(width: int) -
     console.print(shown._table())  # pyright: ignore[reportPrivateUsage]
     table = file.getvalue()
     assert "6 of at most 20 episodes, 5 passed, 14 left, about 7 needed" in " ".join(table.split())
-    for part in ("sight [red]", "6.00", "5.18 to 6.82", "▁▂▄▅▇█", "measuring"):
+    for part in ("sight [red]", "60 m", "52 to 68 m", "▁▂▄▅▇█", "measuring"):
         assert part in table
-    assert ("unit" in table) == (width > 100)
+    assert "10 m" not in table.replace("sight", "")
+    assert ("needs" in table) == (width > 100)
     assert "playing: arena-[/b]6 (episode 6, informative)" in table
     assert "the layout does not describe the agent in the dark" in table
+
+
+def test_an_older_server_says_no_words_and_its_numbers_have_their_unit() -> None:
+    old = replace(capability(2.0), value="", interval="")
+    assert estimate_of(old) == ("2.00 (unit: 10 m)", "1.18 to 2.82")
+    assert estimate_of(replace(old, unit="1"))[0] == "2.00"
 
 
 def test_a_pipe_gets_a_line_at_each_tenth(capsys: pytest.CaptureFixture[str]) -> None:
@@ -115,7 +137,8 @@ def test_a_pipe_gets_a_line_at_each_tenth(capsys: pytest.CaptureFixture[str]) ->
     lines = said.splitlines()
     assert "too dark to see" in lines[0]
     assert lines[1:] == [
-        f"{done} of 20 episodes: sight [red] {done:.2f} ± 0.50" for done in (2, 4, 6)
+        f"{done} of 20 episodes: sight [red] {10 * done} m ({10 * done - 8} to {10 * done + 8} m)"
+        for done in (2, 4, 6)
     ]
 
 

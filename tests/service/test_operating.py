@@ -19,9 +19,12 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from animalcat.layouts.inference.fitter import Fitter
+from animalcat.service.host.lock import DirectoryLock
 from animalcat.service.host.settings import Settings
 from animalcat.service.logs import JsonFormatter, about
+from animalcat.service.rpc import server
 from animalcat.service.rpc.server import SERVICES, create_server
+from animalcat.service.session.workers import Workers
 from animalcat.v1 import gateway_pb2, types_pb2
 from tests.service.conftest import NOW, Service, action, walk
 
@@ -99,6 +102,24 @@ async def test_a_log_line_says_what_it_is_about() -> None:
     assert "session" not in json.loads(JsonFormatter().format(record))
 
 
+async def test_a_server_that_cannot_start_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fitter, missing = Fitter(), tmp_path / "missing.pem"
+
+    async def engine(*_: Any) -> tuple[Workers, Fitter]:
+        await fitter.start()
+        return Workers(), fitter
+
+    monkeypatch.setattr(server, "_engine", engine)
+    settings = Settings(home=tmp_path, port=0, tls_certificate=missing, tls_key=missing)
+    with pytest.raises(FileNotFoundError):
+        async with create_server(settings, lambda: NOW):
+            pass
+    assert fitter.pid is None
+    DirectoryLock(tmp_path).release()
+
+
 @pytest.mark.asyncio(loop_scope="session")
 async def test_draining_lets_an_episode_end_and_begins_none(
     start: Callable[[Path], Any], tmp_path: Path
@@ -151,6 +172,7 @@ def test_status_counts_and_sigterm_ends(tmp_path: Path) -> None:
     assert set(found["services"].values()) == {"serving"}
     assert {f"animalcat.v1.{name}" for name in found["services"]} == set(SERVICES)
     assert (found["sessions"], found["operations"]) == ({}, 0)
+    assert (found["engine"], found["workers"], found["backlog"]) == ("local", [], [])
     server.send_signal(signal.SIGTERM)
     _, printed = server.communicate(timeout=60)
     assert server.returncode == 0

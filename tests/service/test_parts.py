@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import os
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -28,7 +30,7 @@ from animalcat.service.batteries.battery import (
 from animalcat.service.batteries.naming import paradigm_of
 from animalcat.service.errors import CATALOGUE, Code, ServiceError, public, unknown
 from animalcat.service.host.lock import DirectoryInUseError, DirectoryLock, running_server
-from animalcat.service.host.settings import ExposureError, Settings, check_exposure
+from animalcat.service.host.settings import ExposureError, Settings, SettingsError, check_exposure
 from animalcat.service.measuring.certificates import fit_seed
 from animalcat.service.measuring.measurement import Measurement, is_checkpoint
 from animalcat.service.model import (
@@ -195,6 +197,38 @@ class TestExposure:
         with pytest.raises(ExposureError, match="credentials"):
             check_exposure(host, credentials=False)
         check_exposure(host, credentials=True)
+
+    @pytest.mark.parametrize(
+        ("name", "value", "said"),
+        [
+            ("MAX_WORKERS", "x", "ANIMALCAT_MAX_WORKERS=x: input should be a valid integer"),
+            ("PORT", "-3", "ANIMALCAT_PORT=-3: input should be greater than or equal to 0"),
+            (
+                "DIRECT_NETWORKS",
+                "10.0.0.1/8",
+                "ANIMALCAT_DIRECT_NETWORKS=.*host bits set",
+            ),
+            ("METRICS", "0.0.0.0:x", "ANIMALCAT_METRICS=0.0.0.0:x: this is no port"),
+            ("HOST_NAMES", "here", "host_names.*give JSON"),
+        ],
+    )
+    def test_a_setting_that_will_not_do_is_named(
+        self, name: str, value: str, said: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv(f"ANIMALCAT_{name}", value)
+        with pytest.raises(SettingsError, match=said):
+            Settings()
+
+    @pytest.mark.parametrize("command", ["serve", "session list"])
+    def test_a_command_says_which_setting_will_not_do(
+        self, command: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("ANIMALCAT_MAX_WORKERS", "x")
+        done = subprocess.run(
+            [sys.executable, "-m", "animalcat", *command.split()], capture_output=True, text=True
+        )
+        assert done.returncode == 2
+        assert done.stderr.startswith("error: ANIMALCAT_MAX_WORKERS=x: input should be")
 
     def test_settings_come_from_the_environment(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("ANIMALCAT_HOME", "/somewhere")

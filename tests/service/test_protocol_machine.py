@@ -54,6 +54,8 @@ class Protocol(RuleBasedStateMachine):
     @initialize()
     def create(self) -> None:
         self.stream: Stream | None = None
+        self.lease, self.seen, self.kept = b"", 0, False
+        self.latest: Any = None
         self.number, self.step, self.bad = 0, 0, 0
         self.voids: dict[int, int] = {}
         self.ended: dict[int, str] = {}
@@ -63,16 +65,21 @@ class Protocol(RuleBasedStateMachine):
         return self.runner.run(asyncio.wait_for(wanted, 60))
 
     @precondition(lambda self: self.stream is None)
-    @rule(new=st.booleans())
-    def greet(self, new: bool) -> None:
-        """The same process or another one comes, and is given the first undecided episode."""
+    @rule(new=st.booleans(), returns=st.booleans())
+    def greet(self, new: bool, returns: bool) -> None:
+        """The same process or another one comes, and is given the first undecided episode.
+
+        Where the place of one was kept whose connection broke, its episode is now void.
+        """
         instance = f"process {len(self.voids) if new else 1}"
+        if self.kept:
+            self.left()
 
         async def comes() -> tuple[Stream, Any]:
             while True:
                 stub: Any = gateway_pb2_grpc.AgentGatewayStub(self.service.channel)
                 stream = Stream(stub.Evaluate())
-                await stream.send(hello(self.session, instance=instance))
+                await stream.send(hello(self.session, instance=instance, returns=returns))
                 frame = await stream.receive()
                 if not isinstance(frame, types_pb2.Error):
                     return stream, frame
@@ -82,7 +89,62 @@ class Protocol(RuleBasedStateMachine):
         self.stream, welcome = self.run(comes())
         assert welcome.session == self.session
         assert welcome.episodes_done == len(self.ended)
+        assert bool(welcome.lease) == returns
+        self.instance, self.lease, self.seen = instance, welcome.lease, 0
         self.begun()
+
+    @precondition(lambda self: self.kept)
+    @rule()
+    def come_back(self) -> None:
+        """The process whose connection broke is asked the same again."""
+        asked = self.latest
+        self.stream = self.run(self.comes_back(self.lease, self.instance, self.seen))
+        again = self.run(self.take())
+        if isinstance(asked, gateway_pb2.EpisodeStart):  # one goes on over the stream
+            asked.ClearField("direct")
+        assert again == asked
+        self.kept = False
+
+    @precondition(lambda self: self.kept)
+    @rule(what=st.sampled_from(["token", "process", "ahead", "behind"]))
+    def come_back_as_another(self, what: str) -> None:
+        """Whoever is not that process is refused, and changes nothing."""
+        lease, instance, seen = self.lease, self.instance, self.seen
+        if what == "token":
+            lease = lease[::-1]
+        elif what == "process":
+            instance += "'"
+        elif what == "ahead":
+            seen += 1
+        elif self.step and self.seen > 1:
+            seen -= 2
+        else:
+            return
+        with pytest.raises(AssertionError, match="LEASE_LOST"):
+            self.run(self.comes_back(lease, instance, seen))
+
+    async def comes_back(self, lease: bytes, instance: str, seen: int) -> Stream:
+        stub: Any = gateway_pb2_grpc.AgentGatewayStub(self.service.channel)
+        stream = Stream(stub.Evaluate())
+        await stream.send(hello(self.session, instance=instance, lease=lease, seen=seen))
+        welcome = await stream.receive("welcome")
+        assert welcome.episodes_done == len(self.ended)
+        return stream
+
+    async def take(self, kind: str = "") -> Any:
+        """The next frame; what its number is, is noted."""
+        assert self.stream is not None
+        frame = await self.stream.call.read()
+        assert frame is not grpc.aio.EOF, "the stream has ended"
+        found = frame.WhichOneof("frame")
+        assert kind in ("", found), f"{found} came instead of {kind}: {frame}"
+        asks = found in ("episode_start", "ask", "episode_end") and self.lease
+        assert (frame.number > 0) == bool(asks)
+        if asks:
+            assert frame.number in (self.seen, self.seen + 1)
+            self.seen = frame.number
+            self.latest = getattr(frame, found)
+        return getattr(frame, found)
 
     @precondition(lambda self: self.stream is None)
     @rule()
@@ -136,7 +198,7 @@ class Protocol(RuleBasedStateMachine):
     @precondition(lambda self: self.stream is not None)
     @rule(how=st.sampled_from(["cut", "leave", "half closed"]))
     def go(self, how: str) -> None:
-        """The open episode is void."""
+        """The open episode is void; with a lease only where one leaves for good."""
         assert self.stream is not None
         if how == "leave":
             leave = gateway_pb2.EvaluateRequest(leave=gateway_pb2.Leave())
@@ -147,7 +209,10 @@ class Protocol(RuleBasedStateMachine):
             assert self.run(self.closed(self.stream))
         else:
             self.stream.call.cancel()
-        self.left()
+        if self.lease and how != "leave":
+            self.stream, self.kept = None, True
+        else:
+            self.left()
 
     @precondition(lambda self: self.stream is not None)
     @rule()
@@ -171,14 +236,14 @@ class Protocol(RuleBasedStateMachine):
 
         async def asks(stream: Stream) -> Any:
             await stream.send(frame)
-            return await stream.receive()
+            return await self.take()
 
         return self.run(asks(self.stream))
 
     def begun(self) -> None:
         """The next frame begins the next episode."""
         assert self.stream is not None
-        start = self.run(self.stream.receive("episode_start"))
+        start = self.run(self.take("episode_start"))
         assert start.episode == self.number
         self.step = 0
 
@@ -188,7 +253,7 @@ class Protocol(RuleBasedStateMachine):
         if self.voids[self.number] == 2:
             self.ended[self.number] = "voided twice"
             self.number += 1
-        self.stream, self.step, self.bad = None, 0, 0
+        self.stream, self.step, self.bad, self.kept = None, 0, 0, False
 
     async def closed(self, stream: Stream) -> bool:
         try:

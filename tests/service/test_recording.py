@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from hypothesis import given, settings
@@ -36,13 +40,17 @@ from animalcat.service.recording import (
     read_episode,
     verify,
 )
-from animalcat.service.recording.channels import Channel
-from animalcat.service.recording.reader import Log
+from animalcat.service.recording.channels import LIBRARY, Channel
+from animalcat.service.recording.compact import CHUNK_BYTES, compacted
+from animalcat.service.recording.encoding import message, recorded_step, step_message
+from animalcat.service.recording.reader import Log, whole_length
+from animalcat.service.recording.sums import DamageError
 from animalcat.service.recording.verify import load_arena
-from animalcat.service.recording.writer import recorded_step, step_bytes
+from animalcat.service.recording.writer import left_behind
 from animalcat.service.versions import versions
 from animalcat.v1 import results_pb2, sessions_pb2, types_pb2
 from animalcat.wire import observation_from_proto, spec_from_proto, spec_to_proto
+from tests.disk import full_disk
 
 ARENA = """!ArenaConfig
 arenas:
@@ -66,7 +74,7 @@ ACTIONS = bytes([3, 3, 4, 5, 3, 0, 3, 3] * 12)
 
 @dataclass(frozen=True, repr=False)
 class Played:
-    """An episode that was recorded: its file, and the file's size after each step."""
+    """An episode that was recorded: its file, and the length of its records after each step."""
 
     path: Path
     sizes: list[int]
@@ -93,14 +101,14 @@ def play(path: Path, spec: ObservationSpec, *, pixels: bool = False) -> Played:
     recorder = EpisodeRecorder(path, head)
     sizes: list[int] = []
     recorder.step(environment.load(load_arena(head), head.seed), None)
-    sizes.append(path.stat().st_size)
+    sizes.append(whole_length(path.read_bytes()))
     for number, action in enumerate(ACTIONS):
         step = environment.step(action)
         recorder.step(step, action, [Note("half way")] if number == 6 else [])
-        sizes.append(path.stat().st_size)
+        sizes.append(whole_length(path.read_bytes()))
         if step.phase is Phase.LAST:
             break
-    live = path.read_bytes()
+    live = path.read_bytes()[: sizes[-1]]
     recorder.finish(types_pb2.OUTCOME_SUCCESS)
     environment.close()
     return Played(path, sizes, live)
@@ -308,6 +316,101 @@ def test_a_failed_compaction_loses_nothing(tmp_path: Path, monkeypatch: pytest.M
     assert verify(recording).difference is None
 
 
+def test_a_full_disk_is_an_error_and_leaves_what_was_recorded(tmp_path: Path) -> None:
+    path = tmp_path / "0-0.mcap"
+    recorder = EpisodeRecorder(path, header(ObservationSpec(rays=None)))
+    steps = episode_steps(3000)
+    recorder.step(next(steps), None)
+    with full_disk(200_000), pytest.raises(OSError, match=r"0-0\.mcap"):  # noqa: PT012
+        for step in steps:
+            recorder.step(step, 3)
+    recording = read_episode(path)
+    assert len(recording.steps) == recorder.steps + 1 > 100
+    assert recording.damage == ""
+    recorder.finish(types_pb2.OUTCOME_FAULT)
+    assert read_episode(path).complete
+    assert read_episode(path).steps == recording.steps
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from animalcat.service.recording import EpisodeRecorder
+from animalcat.v1 import results_pb2
+from tests.service.test_recording import episode_steps
+
+recorder = EpisodeRecorder(Path(sys.argv[1]), results_pb2.EpisodeHeader(name="killed"))
+for number, step in enumerate(episode_steps(10**9)):
+    recorder.step(step, 3 if number else None)
+    if number % 1000 == 0:
+        print(number, flush=True)
+"""
+
+
+def test_a_killed_process_loses_no_step(tmp_path: Path) -> None:
+    path = tmp_path / "0-0.mcap"
+    child = subprocess.Popen([sys.executable, "-c", KILLED, str(path)], stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    with child:
+        recorded = [int(child.stdout.readline()) for _ in range(20)][-1]
+        child.kill()
+        recorded = max(map(int, child.stdout), default=recorded)
+    recording = read_episode(path)
+    assert recording.damage == ""
+    assert recorded < len(recording.steps) <= recorded + 1001
+    left = left_behind(path)
+    assert (left.steps, path.stat().st_size) == (
+        len(recording.steps),
+        whole_length(path.read_bytes()),
+    )
+    recorder = EpisodeRecorder.resume(left)
+    recorder.finish(types_pb2.OUTCOME_FAULT)
+    again = read_episode(path)
+    assert again.complete
+    assert again.steps == recording.steps
+
+
+def test_what_is_left_to_another_process_goes_on(rays: Played, tmp_path: Path) -> None:
+    path = tmp_path / "0-0.mcap"
+    recorder = EpisodeRecorder(path, header(ObservationSpec(rays=None)))
+    steps = list(episode_steps(5))
+    recorder.step(steps[0], None)
+    other = EpisodeRecorder.resume(recorder.hand_over())
+    for step in steps[1:4]:
+        other.step(step, 3)
+    recorder.go_on(other.hand_over())
+    recorder.step(steps[4], 3)
+    footer = recorder.finish(types_pb2.OUTCOME_VOID)
+    assert footer.steps == recorder.steps == 4
+    assert footer.episode_return == recorder.episode_return == sum(step.reward for step in steps)
+    assert [step.step for step in read_episode(path).steps] == list(range(5))
+
+
+def test_the_compact_form_is_what_the_library_writes(tmp_path: Path) -> None:
+    path = tmp_path / "0-0.mcap"
+    recorder = EpisodeRecorder(path, header(ObservationSpec(rays=None)))
+    for number, step in enumerate(episode_steps(3000)):
+        recorder.step(step, 3 if number else None)
+    recorder.hand_over()
+    live = path.read_bytes()
+    by_library = BytesIO()
+    writer = Writer(by_library, CHUNK_BYTES, enable_data_crcs=True)
+    writer.start(library=LIBRARY)
+    for channel in Channel:
+        schema = writer.register_schema(channel.schema_name, "protobuf", channel.schema())
+        writer.register_channel(channel.topic, "protobuf", schema)
+    for one in Log(live).messages():
+        writer.add_message(one.channel.number, one.log_time, one.data, one.log_time, one.sequence)
+    writer.finish()
+    assert compacted(live) == by_library.getvalue()
+
+
+@pytest.mark.parametrize("cut", [1, 20, 30, 200])
+def test_what_is_not_whole_is_not_compacted(cut: int, rays: Played) -> None:
+    with pytest.raises(DamageError, match="whole record"):
+        compacted(rays.live[:-cut])
+
+
 def test_an_abandoned_recording_stays_as_it_is(tmp_path: Path) -> None:
     recorder = EpisodeRecorder(tmp_path / "0-0.mcap", header(RAYS))
     recorder.close()
@@ -335,7 +438,7 @@ def test_other_tools_can_read_it(rays: Played) -> None:
     assert len(times) == len(rays.sizes)
 
 
-def decode(name: str, schema: bytes, data: bytes):
+def decode(name: str, schema: bytes, data: bytes) -> Any:
     """Decode by the schema in the file alone, as a viewer does."""
     pool = descriptor_pool.DescriptorPool()
     for file in descriptor_pb2.FileDescriptorSet.FromString(schema).file:
@@ -501,9 +604,10 @@ def test_a_step_is_put_together_as_protobuf_does_it(
     number: int, pixels: bool, sensors: str
 ) -> None:
     rng = np.random.default_rng(number)
+    velocity = rng.normal(size=3)
     seen = Observation(
         health=float(number % 2) * 50.3,
-        velocity=rng.normal(size=3).astype(np.float32 if pixels else np.float64),
+        velocity=cast("npt.NDArray[np.float32]", velocity.astype("f4") if pixels else velocity),
         position=rng.normal(size=3).astype(np.float32),
         rays=rng.normal(size=70).astype(np.float32) if sensors in ("rays", "both") else None,
         camera=rng.integers(256, size=(8, 8, 3)).astype(np.uint8)
@@ -513,9 +617,9 @@ def test_a_step_is_put_together_as_protobuf_does_it(
     notes = [Note("là", tokens_in=3, cost=0.5, currency="EUR")] if number > 1 else []
     step = Step(Phase.MID, float(number % 3) - 1.0, EndedBy.DEATH if number > 127 else None, seen)
     action = number % 9 if number else None
-    message = recorded_step(number, step, action, pixels=pixels, notes=notes)
-    made = step_bytes(number, step, action, pixels=pixels, notes=notes)
-    assert made == message.SerializeToString(deterministic=True)
+    whole = recorded_step(number, step, action, pixels=pixels, notes=notes)
+    made = step_message(number, 3, step, action, pixels=pixels, notes=notes)
+    assert made == message(Channel.STEP, number, 3, whole.SerializeToString(deterministic=True))
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,12 @@ async def create(
 ) -> str:
     await service.import_files(files, "quick")
     return await service.create(
-        n, agent="builtin:random", battery="batteries/quick", slots=slots, **fields
+        n,
+        agent="builtin:random",
+        battery="batteries/quick",
+        slots=slots,
+        lease_seconds=1.0,  # an agent whose server was killed waits no longer for it
+        **fields,
     )
 
 

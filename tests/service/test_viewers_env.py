@@ -111,7 +111,7 @@ def test_inspect_opens_a_session(told: dict[str, Any], form: str) -> None:
     samples = found["samples"]
     assert [one["id"] for one in samples] == ["0-0", "1-0", "2-0", "3-0"]
     first, failed, void, _ = samples
-    assert first["input"] == "arena-0: rewardDistance [m] 4"
+    assert first["input"] == "arena-0: rewardDistance 4 m"
     assert first["scores"]["success"]["value"] == "C"
     assert "predicted with 25%" in first["scores"]["success"]["explanation"]
     assert first["messages"][1]["content"] == "step 2: a goal!"

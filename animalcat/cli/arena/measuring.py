@@ -7,10 +7,9 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +21,7 @@ from animalcat.arena_configs.loader import load_config
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.placement import place
 from animalcat.cli.arena.explaining import explanation
+from animalcat.processes import process_pool
 
 FEW: Final = 16
 """Files up to which one process is enough: others take a second to start."""
@@ -123,8 +123,7 @@ def _measured(
         for number in left:
             yield number, feature_rows(paths[number], plan)
         return
-    # Threads of numerical libraries may hold locks that a fork would copy.
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+    with process_pool(processes) as pool:
         jobs = {pool.submit(feature_rows, paths[number], plan): number for number in left}
         for job in as_completed(jobs):
             yield jobs[job], job.result()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +18,7 @@ from animalcat.cli.arena.files import arena_files
 from animalcat.cli.arena.options import AsJson, Paths
 from animalcat.cli.shared.output import FAILED, print_json, print_rows
 from animalcat.cli.shared.progress import progress
+from animalcat.processes import process_pool
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,7 @@ def _solved(
         for job in jobs:
             yield job, solve_file(*job)
         return
-    # Threads of numerical libraries may hold locks that a fork would copy.
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+    with process_pool(processes) as pool:
         waiting = {pool.submit(solve_file, *job): job for job in jobs}
         for done in as_completed(waiting):
             yield waiting[done], done.result()

@@ -8,7 +8,14 @@ from typing import Annotated, Literal
 import typer
 
 from animalcat.cli.shared.output import fail, print_rows
-from animalcat.cli.shared.remote import AsJson, Data, Server, client_for, episode_row
+from animalcat.cli.shared.remote import (
+    AsJson,
+    Data,
+    EpisodeArgument,
+    Server,
+    client_for,
+    episode_row,
+)
 
 Backend = Annotated[
     str,
@@ -58,13 +65,7 @@ def list_(
 
 @app.command()
 def explain(
-    episode: Annotated[
-        str,
-        typer.Argument(
-            metavar="SESSION/NUMBER[-ATTEMPT]",
-            help="The session's id and the number of the episode, as in mine-1a2b3c4d/7.",
-        ),
-    ],
+    episode: EpisodeArgument,
     server: Server = None,
     data: Data = None,
     as_json: AsJson = False,

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from animalcat import names
-from animalcat.cli.shared.output import console, fail, print_json, print_rows, status
-from animalcat.cli.shared.remote import client_for
+from animalcat.cli.shared.output import console, print_json, print_rows, status
+from animalcat.cli.shared.remote import client_for, parse_episode
 
 COLUMNS: Final = ("node", "demand", "margin", "interval", "unit", "decided", "without")
 """Columns of the table of what was asked for."""
@@ -25,15 +24,7 @@ def explain_one(episode: str, *, server: str | None, data: Path | None, as_json:
         data: The data directory.
         as_json: Whether to print JSON.
     """
-    parts = episode.split("/")
-    if len(parts) == 2:
-        parts = ["sessions", parts[0], "episodes", parts[1]]
-    try:
-        session, number, attempt = names.parse_episode("/".join(parts))
-    except names.BadNameError:
-        fail(
-            f"{episode!r} is no episode; give SESSION/NUMBER, as `animalcat episode list` shows it"
-        )
+    session, number, attempt = parse_episode(episode)
     with client_for(server, data) as client, status("explaining"):
         found = client.explain_episode(session, number, attempt)
     if as_json:

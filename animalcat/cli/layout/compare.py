@@ -19,12 +19,18 @@ from animalcat.cli.layout.outcomes import (
     warn_of_bad_fits,
 )
 from animalcat.cli.layout.show import Json, load
-from animalcat.cli.shared.agent_comparison import compare_agents, print_comparison
+from animalcat.cli.shared.agent_comparison import (
+    compare_agents,
+    layout_scales,
+    print_comparison,
+    scales_of,
+)
 from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.output import FAILED, fail, print_json, print_rows, wrote
 from animalcat.layouts.checking.compare import Posterior, plot_trajectory, trajectory
 from animalcat.layouts.checking.loo import compare_layouts, loo
 from animalcat.layouts.checking.walking import Start, walked
+from animalcat.layouts.explaining.wording import Scale
 from animalcat.layouts.inference.fit import FitResult
 from animalcat.layouts.model.instances import OutcomeTable
 
@@ -87,16 +93,17 @@ def command(
         fits = fit_layouts(chosen, outcomes, seed)
         bad = warn_of_bad_fits(fits)
         posteriors = [Posterior.of_fit(name, fitted) for name, fitted in fits[0].items()]
-        starts = Start.of_layout(chosen[0])
+        starts, scales = Start.of_layout(chosen[0]), layout_scales(chosen[0])
         report: Report = {"layouts": _layouts(fits, outcomes) if len(fits) > 1 else []}
     else:
-        read = [pair for path in profiles or () for pair in _read(path, walks=bool(steps))]
+        read = [one for path in profiles or () for one in _read(path, walks=bool(steps))]
         if not read:
             fail("nothing to compare: give profiles, or --table with --layout and --agent")
-        posteriors, starts = [posterior for posterior, _ in read], read[0][1]
+        posteriors = [posterior for posterior, _, _ in read]
+        _, starts, scales = read[0]
         report = {"layouts": []}
     try:
-        report |= compare_agents(posteriors, seed)
+        report |= compare_agents(posteriors, seed, scales=scales)
         paths = trajectory(posteriors, _numbers(steps)) if steps else []
         walks = walked(posteriors, _numbers(steps), starts) if steps else []
     except ValueError as error:
@@ -145,11 +152,14 @@ def _numbers(steps: str) -> list[float]:
         fail(f"--steps {steps!r}: numbers with commas between are wanted")
 
 
-def _read(path: Path, *, walks: bool) -> list[tuple[Posterior, dict[str, Start]]]:
+def _read(path: Path, *, walks: bool) -> list[tuple[Posterior, dict[str, Start], dict[str, Scale]]]:
     """Profiles of a file: one as exported, several as `layout fit -o` or a campaign has them."""
 
-    def taken(name: str, entry: dict[str, Any]) -> tuple[Posterior, dict[str, Start]]:
-        return Posterior.of_profile(name, entry), Start.of_profile(entry) if walks else {}
+    def taken(
+        name: str, entry: dict[str, Any]
+    ) -> tuple[Posterior, dict[str, Start], dict[str, Scale]]:
+        starts = Start.of_profile(entry) if walks else {}
+        return Posterior.of_profile(name, entry), starts, scales_of(entry)
 
     try:
         found = json.loads(path.read_text("utf-8"))

@@ -1,15 +1,16 @@
-"""`animalcat session`: run, create, list, show, watch, export, resume and cancel test sessions."""
+"""`animalcat session`: run, create, list, show, watch, export, hold and end test sessions."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
 from animalcat.cli.session.exporting import export
-from animalcat.cli.session.live import LiveSession
+from animalcat.cli.session.holding import invalidate, pause
+from animalcat.cli.session.live import COLUMNS, TREND, LiveSession, estimate_of
 from animalcat.cli.session.options import SPEC, Plan, takes_plan
 from animalcat.cli.session.plan import unreachable, why
 from animalcat.cli.session.reanalysis import reanalyse
@@ -40,13 +41,15 @@ from animalcat.client.values import Session, Verified
 from animalcat.errors import AnimalcatError
 
 app = typer.Typer(
-    help="Measure an agent, and list, show, watch, export, resume, cancel and re-analyse "
+    help="Measure an agent, and list, show, watch, export, pause, resume, cancel and re-analyse "
     "test sessions.",
     no_args_is_help=True,
 )
 app.command()(reanalyse)
 app.command()(watch)
 app.command()(export)
+app.command()(pause)
+app.command()(invalidate)
 
 
 @app.command()
@@ -139,10 +142,19 @@ def show(
 ) -> None:
     """Show how far a session is, and why it chose the last arenas."""
     with client_for(server, data) as client:
-        _show(client.get_session(session), as_json)
-        if last and not as_json:
-            for episode in client.episodes(session)[-last:]:
-                typer.echo(why(episode))
+        found, episodes = client.get_session(session), client.episodes(session)
+        voided: dict[str, Any] = {}
+        if any(one.outcome == "void" for one in episodes):
+            voided = client.profile(session)["provenance"].get("voids_by_demand") or {}
+        if as_json:
+            print_json({**session_row(found), "voids_by_demand": voided.get("demands", [])})
+            return
+        _show(found, as_json)
+        if voided.get("words"):
+            typer.echo(voided["words"])
+        units = {one.name: one.unit for one in found.capabilities}
+        for episode in episodes[-last:] if last else ():
+            typer.echo(why(episode, units))
 
 
 @app.command()
@@ -290,9 +302,18 @@ def _show(session: Session, as_json: bool) -> None:
     for key, value in row.items():
         if key != "capabilities" and value not in ("", None):
             typer.echo(f"{key:13} {value}")
-    rows = [{"capability": c["name"], "estimate": c["mean"], **c} for c in row["capabilities"]]
-    columns = ["capability", "estimate", "sd", "unit", "status", "episodes_needed", "best_sd"]
-    print_rows(rows, columns, as_json=False)
+    rows = [
+        {
+            "capability": c.name,
+            "estimate": value,
+            "about 90 %": interval,
+            "status": c.status or "",
+            "needs": c.episodes_needed,
+        }
+        for c in session.capabilities
+        for value, interval in [estimate_of(c)]
+    ]
+    print_rows(rows, [name for name in COLUMNS if name != TREND], as_json=False)
     for c in session.capabilities:
         if c.limit:
             typer.echo(unreachable(c))

@@ -11,10 +11,13 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from animalcat.client.values import Session
-from animalcat.outcomes import COLUMNS, read_outcomes
+from animalcat.outcomes import COLUMNS, feature_units, read_outcomes
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Form: TypeAlias = Literal["eval", "json"]
 
@@ -56,9 +59,11 @@ def inspect_log(
         raise ImportError(
             f"this needs the package inspect-ai. Install the extra: {INSTALL}"
         ) from None
-    rows = _rows(outcomes)
+    frame = read_outcomes(outcomes)
+    rows, units = _rows(frame), feature_units(frame)
     samples = [
-        _sample(log, row, remarks.get(_key(row), ()), seconds.get(_key(row), 0.0)) for row in rows
+        _sample(log, row, units, remarks.get(_key(row), ()), seconds.get(_key(row), 0.0))
+        for row in rows
     ]
     scored = [row for row in rows if row["outcome"] in _PASSED]
     spec, labels = session.spec, list(profile.get("labels", ()))
@@ -105,9 +110,8 @@ def inspect_log(
         return path.read_bytes()
 
 
-def _rows(outcomes: bytes) -> list[dict[str, Any]]:
+def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows of a table of outcomes, with numbers as numbers; an empty cell is None."""
-    frame = read_outcomes(outcomes)
     rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
     return [{str(name): value for name, value in row.items()} for row in rows]
 
@@ -116,12 +120,18 @@ def _key(row: Mapping[str, Any]) -> str:
     return f"{row['episode']}-{row['attempt']}"
 
 
-def _sample(log: Any, row: Mapping[str, Any], remarks: Sequence[str], seconds: float) -> Any:
+def _sample(
+    log: Any,
+    row: Mapping[str, Any],
+    units: Mapping[str, str],
+    remarks: Sequence[str],
+    seconds: float,
+) -> Any:
     model: Any = import_module("inspect_ai.model")
     scorer: Any = import_module("inspect_ai.scorer")
     outcome = row["outcome"]
-    asked = {k: v for k, v in row.items() if k not in COLUMNS and v is not None}
-    demands = ", ".join(f"{name} {value:.4g}" for name, value in asked.items() if value)
+    asked = {name: row[name] for name in units if row[name] is not None}
+    demands = ", ".join(_demand(name, asked[name], units[name]) for name in asked if asked[name])
     text = f"{row['instance']}: {demands}" if demands else str(row["instance"])
     messages = [
         model.ChatMessageUser(content=text),
@@ -158,6 +168,12 @@ def _sample(log: Any, row: Mapping[str, Any], remarks: Sequence[str], seconds: f
             "demands": asked,
         },
     )
+
+
+def _demand(column: str, value: float, unit: str) -> str:
+    """What was asked for: "rewardDistance 7.1 m" for 7.1 in the column "rewardDistance [m]"."""
+    name = column.removesuffix(f" [{unit}]")
+    return f"{name} {value:.4g} {unit}" if unit not in ("", "1") else f"{name} {value:.4g}"
 
 
 def _results(log: Any, name: str, metric: str, values: Sequence[float]) -> Any:

@@ -31,9 +31,11 @@ _TREND: Final = 16
 """Letters of a sparkline."""
 _LAST: Final = 24
 """Outcomes that are shown as dots."""
-COLUMNS: Final = ("capability", "estimate", "about 90 %", "unit", "so far", "status", "needs")
+COLUMNS: Final = ("capability", "estimate", "about 90 %", "so far", "status", "needs")
 """Columns of the table; "needs" is how many episodes more the target is expected to take."""
-_WIDE_ONLY: Final = ("unit", "needs")
+TREND: Final = "so far"
+"""The one of them that only a session has that is followed."""
+_WIDE_ONLY: Final = ("needs",)
 _WIDE: Final = 100
 """Letters of a terminal's line from which all columns are shown."""
 _BARS: Final = "▁▂▃▄▅▆▇█"
@@ -66,6 +68,15 @@ def episode_line(episode: Episode) -> str:
         f"episode {episode.number:3}  {episode.instance:20} {outcome:8} "
         f"return {episode.episode_return:7.3f} in {episode.steps} decisions{cause}"
     )
+
+
+def estimate_of(capability: Capability) -> tuple[str, str]:
+    """The estimate of a capability and its interval, about 90 %, as tables show them."""
+    if capability.value:
+        return capability.value, capability.interval
+    unit = "" if capability.unit == "1" else f" (unit: {capability.unit})"  # of an older server
+    low, high = (capability.mean + side * _Z90 * capability.sd for side in (-1.0, 1.0))
+    return f"{capability.mean:.2f}{unit}", f"{low:.2f} to {high:.2f}"
 
 
 class LiveSession:
@@ -123,7 +134,11 @@ class LiveSession:
                 self._say(f"note: {unreachable(capability)}")
         most = now.spec.stop.max_episodes or 1  # answers say it
         if self._lines.due(now.episodes, most):
-            known = "  ".join(f"{c.name} {c.mean:.2f} ± {c.sd:.2f}" for c in now.capabilities)
+            known = "  ".join(
+                f"{c.name} {value} ({interval})"
+                for c in now.capabilities
+                for value, interval in [estimate_of(c)]
+            )
             self._say(f"{now.episodes} of {most} episodes: {known}")
         self._remember(now)
         if event.episode is not None:
@@ -184,13 +199,15 @@ class LiveSession:
             words += f", about {max(needed)} needed"
         if session.paused:
             words += "; paused"
+        elif session.waits_for:
+            words += f"; waits for {session.waits_for}"
         head = Table.grid(padding=(0, 1))
         head.add_row(ProgressBar(total=most, completed=session.episodes, width=20), Text(words))
         parts: list[RenderableType] = [head]
         if session.capabilities:
             parts.append(self._capabilities(session.capabilities))
         dots = Text("last:    ")
-        for outcome in list(self._outcomes.values())[-_LAST:]:
+        for _, outcome in sorted(self._outcomes.items())[-_LAST:]:
             dots.append(*_DOTS.get(outcome, ("·", "dim")))
         parts.append(dots)
         parts.append(Text(f"playing: {self._played()}"))
@@ -206,12 +223,11 @@ class LiveSession:
                 justify = "right" if column in ("estimate", "about 90 %", "needs") else "left"
                 table.add_column(column, justify=justify, no_wrap=column != "status")
         for c in capabilities:
-            low, high = c.mean - _Z90 * c.sd, c.mean + _Z90 * c.sd
+            value, interval = estimate_of(c)
             cells = {
                 "capability": c.name,
-                "estimate": f"{c.mean:.2f}",
-                "about 90 %": f"{low:.2f} to {high:.2f}",
-                "unit": c.unit,
+                "estimate": value,
+                "about 90 %": interval,
                 "so far": sparkline(self._means.get(c.name, [])),
                 "status": c.status or "",
                 "needs": "" if c.episodes_needed is None else str(c.episodes_needed),

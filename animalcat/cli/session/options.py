@@ -171,6 +171,18 @@ ActionTimeout = Annotated[
         rich_help_panel=AGENT,
     ),
 ]
+Lease = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SECONDS",
+        min=0.0,
+        max=3600.0,
+        help="How long an agent whose connection broke may take to come back to the step that it "
+        "left; 0 voids its episode at once.",
+        show_default=f"{SPEC.lease_seconds:g}",
+        rich_help_panel=AGENT,
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +242,7 @@ def _plan(
     camera: Camera = None,
     decision_period: DecisionPeriod = None,
     action_timeout: ActionTimeout = None,
+    lease: Lease = None,
     slots: Annotated[
         int | None,
         typer.Option(
@@ -513,6 +526,7 @@ def _plan(
             camera, decision_period, privileged=privileged or is_privileged(agent)
         ),
         "action_timeout_seconds": action_timeout,
+        "lease_seconds": lease,
         "record_pixels": record_pixels,
         "certify": certify,
         "slots": slots,

@@ -8,6 +8,7 @@ from typing import Any, cast
 from animalcat.cli.shared.output import BAD_INPUT, fail
 from animalcat.client.values import Capability, Combine, Decision, Episode, PolicyName, StoppingRule
 from animalcat.layouts.adaptive.plan import PRESETS
+from animalcat.layouts.model.units import plain_unit
 from animalcat.words import COMBINES, POLICIES
 
 
@@ -55,11 +56,17 @@ def unreachable(capability: Capability) -> str:
     return f"{capability.name}: its target {capability.limit}"
 
 
-def why(episode: Episode) -> str:
-    """Why an episode's instance was chosen, in a line or two."""
+def why(episode: Episode, units: Mapping[str, str]) -> str:
+    """Why an episode's instance was chosen, in a line or two.
+
+    Args:
+        episode: The episode.
+        units: Unit of each capability.
+    """
     decision = episode.decision
     margins = [
-        f"{name} {abs(margin):.2g} {'above' if margin >= 0 else 'below'} the demand"
+        f"{name} {_distance(abs(margin), units.get(name, ''))} "
+        f"{'above' if margin >= 0 else 'below'} the demand"
         for name, margin in sorted(decision.margins.items())
     ]
     reason = decision.reason or ""
@@ -75,6 +82,12 @@ def why(episode: Episode) -> str:
         others = ", ".join(f"{a.instance} {a.score:.3g}" for a in decision.alternatives)
         lines.append(f"  instead: {others}")
     return "\n".join(lines)
+
+
+def _distance(value: float, unit: str) -> str:
+    factor, name = plain_unit(unit)
+    # A difference of logarithms has no words.
+    return f"{factor * value:.2g} {'' if '(' in name else name}".rstrip()
 
 
 def _because(decision: Decision) -> list[str]:

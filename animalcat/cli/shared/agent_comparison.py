@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import combinations
 from typing import Any
 
+import numpy as np
 import typer
 
 from animalcat.cli.shared.output import print_rows
-from animalcat.layouts.checking.compare import Posterior, node_differences, ranking
+from animalcat.layouts.checking.compare import (
+    Posterior,
+    difference_words,
+    node_differences,
+    ranking,
+)
+from animalcat.layouts.explaining.wording import Scale, plain_scale, scale_of
+from animalcat.layouts.inference.summary import hdi
+from animalcat.layouts.library import LAYOUTS, load_layout
+from animalcat.layouts.model.codec import SpecificationError
+from animalcat.layouts.model.spec import Layout
 
 
 def compare_agents(
-    posteriors: Sequence[Posterior], seed: int = 0, *, every_pair: bool = False
+    posteriors: Sequence[Posterior],
+    seed: int = 0,
+    *,
+    every_pair: bool = False,
+    scales: Mapping[str, Scale] | None = None,
 ) -> dict[str, Any]:
     """Ranks of agents by every node, and differences.
 
@@ -22,25 +37,61 @@ def compare_agents(
         posteriors: One an agent, one at least.
         seed: Seed of the pairing of draws.
         every_pair: Whether every two agents are compared; else the others with the first.
+        scales: How the values of nodes are read; of those that are not there the unit alone is
+            known.
 
     Raises:
         ValueError: The layouts differ.
     """
     first, *others = posteriors
+    agents = {posterior.name: posterior for posterior in posteriors}
+    units = dict(zip(first.nodes, first.units, strict=True))
+    read = {node: plain_scale(unit) for node, unit in units.items()} | dict(scales or {})
     pairs = list(combinations(posteriors, 2)) if every_pair else [(o, first) for o in others]
     return {
         "ranking": [
-            {"node": node, **asdict(entry)}
+            {"node": node, **asdict(entry), "words": _standing(agents[entry.name], node, read)}
             for node in (first.nodes if others else ())
             for entry in ranking(posteriors, node, seed)
         ],
         "differences": [
-            {"agent": agent.name, "than": other.name, **asdict(found)}
+            {
+                "agent": agent.name,
+                "than": other.name,
+                **asdict(found),
+                "words": {
+                    **difference_words(agent, other, found.node, read[found.node])._asdict(),
+                    "rising": read[found.node].rising,
+                },
+            }
             for agent, other in pairs
             for found in node_differences(agent, other, seed)
         ],
         "approximate": any(posterior.approximate for posterior in posteriors),
     }
+
+
+def scales_of(profile: Mapping[str, Any]) -> dict[str, Scale]:
+    """How the values of a profile's nodes are read; empty where its layout is not at hand."""
+    about = profile["layout"]
+    if about["name"] not in LAYOUTS:
+        return {}
+    try:
+        layout = load_layout(about["name"], about.get("variant") or "")
+    except SpecificationError:  # it had this variant once
+        return {}
+    return layout_scales(layout) if layout.digest == about["digest"] else {}
+
+
+def layout_scales(layout: Layout) -> dict[str, Scale]:
+    """How the values of a layout's nodes are read."""
+    return {name: scale_of(layout, k) for k, name in enumerate(layout.latent_names)}
+
+
+def _standing(agent: Posterior, node: str, read: Mapping[str, Scale]) -> dict[str, str]:
+    draws = agent.column(node)
+    ends = hdi(draws, np.full(len(draws), 1.0 / len(draws)))
+    return read[node].brief(float(draws.mean()), *ends)._asdict()
 
 
 def print_comparison(report: dict[str, Any], *, title: str) -> None:
@@ -55,7 +106,7 @@ def print_comparison(report: dict[str, Any], *, title: str) -> None:
             {
                 "node": row["node"],
                 "agent": row["name"],
-                "mean": f"{row['mean']:.3g}",
+                "estimate": row["words"]["estimate"],
                 "rank": f"{row['rank']:.1f}",
                 "90 %": "{} to {}".format(*row["interval"]),
                 "P(most)": f"{row['probabilities'][0]:.2f}",
@@ -70,13 +121,15 @@ def print_comparison(report: dict[str, Any], *, title: str) -> None:
                 "agent": row["agent"],
                 **({"than": row["than"]} if several else {}),
                 "node": row["node"],
-                "more by": f"{row['mean']:+.3g}",
-                "90 %": "{:+.3g} to {:+.3g}".format(*row["hdi"]),
-                "unit": row["unit"],
+                "differs by": row["words"]["estimate"],
+                "90 %": row["words"]["interval"],
                 "P(more)": f"{row['more']:.2f}",
             }
             for row in report["differences"]
         ]
         print_rows(rows, list(rows[0]), as_json=False, title=title)
+        words = {row["node"]: row["words"] for row in report["differences"]}
+        if falling := [node for node, said in words.items() if not said["rising"]]:
+            typer.echo(f"Of {', '.join(falling)}, a smaller value is more ability.")
     if report["approximate"]:
         typer.echo("Profiles hold no draws: each node was taken by its mean and sd, on its own.")

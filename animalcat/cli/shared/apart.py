@@ -25,8 +25,19 @@ from animalcat.folders import cache_folder, caches, sockets_folder
 
 _TRIAL_SECONDS: Final = 20.0
 """How long a trial may take on a busy machine."""
-_SECRETS: Final = ("TOKEN", "CERTIFICATE", "KEY", "HOME", "POSTGRES_URL", "DATABASE_URL", "STORE")
+_SECRETS: Final = (
+    "TOKEN",
+    "CERTIFICATE",
+    "KEY",
+    "HOME",
+    "POSTGRES_URL",
+    "DATABASE_URL",
+    "STORE",
+    "ARTEFACTS",
+)
 """Ends of `ANIMALCAT_...` variables that are nothing for an agent."""
+_STORAGES: Final = ("AWS_", "AZURE_", "GOOGLE_", "GCS_", "FSSPEC_")
+"""Beginnings of variables that tell how object storage is reached."""
 
 
 class Permission(StrEnum):
@@ -149,15 +160,18 @@ def apart(
 def environment(**changes: str) -> dict[str, str]:
     """Return the environment of an agent's process: without what is for people and servers.
 
+    Where recordings are in object storage, that goes for its credentials as well.
     What numba compiles for agents is kept away from what it compiles for others, who would run it.
 
     Args:
         changes: What is added.
     """
+    withheld = _STORAGES if "ANIMALCAT_ARTEFACTS" in os.environ else ()
     kept = {
         name: value
         for name, value in os.environ.items()
         if not (name.startswith("ANIMALCAT_") and name.endswith(_SECRETS))
+        and not name.startswith(withheld)
     }
     return {**kept, "NUMBA_CACHE_DIR": str(_compiled()), **changes}
 

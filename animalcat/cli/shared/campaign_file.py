@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -45,6 +46,33 @@ class CampaignFile(_Strict):
     certify: bool | None = None
     fresh: bool | None = None
     agents_run: AgentsRun = AgentsRun()
+
+
+BESIDE: Final = (
+    *("file", "camera", "decision_period", "backend", "against", "agent_may"),
+    *("engine", "address", "server", "data", "as_json"),
+)
+"""Parameters of `campaign run` that are given beside a file."""
+_PLURALS: Final = {"agent": "agents", "battery": "batteries", "layout": "layouts"}
+
+
+def check_options(given: Iterable[str], file: Path) -> None:
+    """End the command where it has an option of which only the file may speak.
+
+    Args:
+        given: Names of the parameters that the command line gives.
+        file: The file.
+    """
+    wrong: list[str] = []
+    for name in given:
+        if name in BESIDE:
+            continue
+        word = _PLURALS.get(name, name)
+        known = word in CampaignFile.model_fields
+        where = f"say it there as `{word}:`" if known else "no campaign of a file has it"
+        wrong.append(f"--{name.replace('_', '-')} ({where})")
+    if wrong:
+        fail(f"{file} says what is played, so leave out {', '.join(wrong)}")
 
 
 def read_campaign(path: Path) -> CampaignFile:

@@ -38,7 +38,7 @@ def show_comparison(known: Compared, *, as_json: bool) -> None:
         known: The agents side by side.
         as_json: Whether as JSON.
     """
-    found = compare_agents(known.posteriors, every_pair=True)
+    found = compare_agents(known.posteriors, every_pair=True, scales=known.scales)
     if as_json:
         print_json(known.to_dict() | found)
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from animalcat.cli.shared.output import fail, status, wrote
 from animalcat.cli.shared.remote import client_for
 from animalcat.client import Client
 from animalcat.layouts.checking.compare import Posterior
+from animalcat.plots.readings import readings
 from animalcat.plots.results import Results, read_results
 from animalcat.plots.style import FORMATS
 
@@ -51,12 +53,12 @@ def _draw(kind: str, results: Sequence[Results], demands: Sequence[str]) -> Any:
     names = agent_names(results)
     profiles = {name: one.profile for name, one in zip(names, results, strict=True)}
     tables = {name: one.table for name, one in zip(names, results, strict=True)}
+    scales = {one.name: one.scale for one in readings(results[0].fitted.layout)}
     if kind == "comparison":
-        return plots.comparison(
-            profiles, [Posterior.of_fit(n, r.fitted) for n, r in zip(names, results, strict=True)]
-        )
+        found = [Posterior.of_fit(n, r.fitted) for n, r in zip(names, results, strict=True)]
+        return plots.comparison(profiles, found, scales)
     if kind in ("population", "heat"):
-        return getattr(plots, kind)(profiles)
+        return getattr(plots, kind)(profiles, scales=scales)
     if kind in ("brier", "generality", "categories", "radar"):
         return getattr(plots, kind)(tables)
     if len(results) > 1:
@@ -64,7 +66,7 @@ def _draw(kind: str, results: Sequence[Results], demands: Sequence[str]) -> Any:
     (one,) = results
     match kind:
         case "forest":
-            return plots.forest(one.profile)
+            return plots.forest(one.profile, scales)
         case "grid":
             return plots.grid(one.fitted, demands, one.profile)
         case "reliability":
@@ -113,6 +115,8 @@ def _read(name: str, content: bytes) -> Results:
         return read_results(content)
     except ValueError as error:
         fail(f"{name}: {error}")
+    except OSError as error:  # it is opened as a copy in the folder for temporary files
+        fail(f"{name}: cannot be opened in {tempfile.gettempdir()}: {error.strerror}")
 
 
 def agent_names(results: Sequence[Results]) -> list[str]:

@@ -8,16 +8,20 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from animalcat.cli.shared.apart import environment
-from animalcat.cli.shared.output import UNREACHABLE, fail
+from animalcat.cli.shared.output import BAD_INPUT, FAILED, UNREACHABLE, fail
 from animalcat.client import Client
+from animalcat.client.credentials import CA, CERTIFICATE, KEY, TOKEN
 from animalcat.client.values import Session
 from animalcat.networks import VARIABLE
 
 _CLOSE_SECONDS: Final = 15.0
+_STARTS: Final = 20
+"""How often an agent is started again after its node was lost; each takes seconds."""
 NOTE: Final = "agents on Ray are not kept apart from the evaluator: run only what you trust"
 
 
@@ -35,9 +39,9 @@ class AgentHost:
             env=environment(**variables),
         )
 
-    def ended(self) -> bool:
-        """Whether it has."""
-        return self._process.poll() is not None
+    def ended(self) -> int | None:
+        """The code with which it has ended; None while it runs."""
+        return self._process.poll()
 
     def close(self) -> str:
         """End it; what it printed."""
@@ -97,15 +101,9 @@ class RayAgents:
         """Start an agent wherever there is room."""
         command = ["-m", "animalcat", "agent", "run", "--connect", client.address]
         command += ["--session", session.name, "--agent", reference, "--name", session.spec.agent]
-        variables = {"ANIMALCAT_TOKEN": client.get_ticket(session).text}
-        if VARIABLE in os.environ:
-            variables[VARIABLE] = os.environ[VARIABLE]
-        host = (
-            self.ray.remote(AgentHost)
-            .options(**self._needs, max_restarts=0)
-            .remote(command, os.getcwd(), variables)
-        )
-        return RayAgent(self.ray, host)
+        variables = passed(os.environ) | {TOKEN: client.get_ticket(session).text}
+        host = self.ray.remote(AgentHost).options(**self._needs, max_restarts=0)
+        return RayAgent(self.ray, partial(host.remote, command, os.getcwd(), variables))
 
     def close(self) -> None:
         """Leave the cluster."""
@@ -113,26 +111,45 @@ class RayAgents:
 
 
 class RayAgent:
-    """One agent on the cluster; it is used like an `AgentProcess`."""
+    """One agent on the cluster; it is used like an `AgentProcess`.
+
+    When its node is lost it is started again where there is room, and plays its episode again.
+    """
 
     note = NOTE
 
-    def __init__(self, ray: Any, host: Any) -> None:
+    def __init__(self, ray: Any, make: Callable[[], Any]) -> None:
+        """Start it.
+
+        Args:
+            ray: The module.
+            make: Makes its actor.
+        """
         self._ray = ray
-        self._host = host
-        self._asked = host.ended.remote()
+        self._make = make
+        self._host = make()
+        self._asked = self._host.ended.remote()
+        self._again = 0
         self._ended = False
         self._closed = False
         self._output = ""
 
     @property
     def ended(self) -> bool:
-        """Whether its process has ended, or its node is lost; False while it waits for room."""
+        """Whether its process has ended; False while it waits for room."""
         if not self._ended and self._ray.wait([self._asked], timeout=0)[0]:
             try:
-                self._ended = bool(self._ray.get(self._asked))
+                code, lost = self._ray.get(self._asked), False
             except self._ray.exceptions.RayError as error:
-                self._ended, self._output = True, str(error)
+                code, lost, self._output = FAILED, True, str(error)
+            # The server may not know yet that the one that was lost is gone, and refuse another.
+            refused = self._again > 0 and code == BAD_INPUT
+            if self._again < _STARTS and (lost or refused):
+                self._again += 1
+                self._ray.kill(self._host)
+                self._host = self._make()
+                code = None
+            self._ended = code is not None
             self._asked = None if self._ended else self._host.ended.remote()
         return self._ended
 
@@ -150,6 +167,11 @@ class RayAgent:
     def output(self) -> str:
         """The last lines that it printed."""
         return "\n".join(self._output.strip().splitlines()[-20:])
+
+
+def passed(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what an agent elsewhere needs of an environment, to reach the server as we do."""
+    return {name: environ[name] for name in (CA, CERTIFICATE, KEY, VARIABLE) if name in environ}
 
 
 def _on_this_machine(server: str) -> bool:

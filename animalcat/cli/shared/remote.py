@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from animalcat import names
 from animalcat.cli.shared.command_help import OUTPUT
 from animalcat.cli.shared.output import BAD_INPUT, UNREACHABLE, fail, status
 from animalcat.client import Client, connect
@@ -49,6 +50,13 @@ Data = Annotated[
 AsJson = Annotated[
     bool,
     typer.Option("--json", help="Print JSON instead of tables.", rich_help_panel=OUTPUT),
+]
+EpisodeArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="SESSION/NUMBER[-ATTEMPT]",
+        help="The session's id and the number of the episode, as in mine-1a2b3c4d/7.",
+    ),
 ]
 AllowBuild = Annotated[
     list[Path] | None,
@@ -129,6 +137,21 @@ def timestamp(time: datetime) -> str:
     return time.isoformat().replace("+00:00", "Z")
 
 
+def parse_episode(text: str) -> tuple[str, int, int | None]:
+    """The session, the number and the attempt of an episode; fails with a sentence if it is none.
+
+    Args:
+        text: SESSION/NUMBER[-ATTEMPT], or the whole resource name.
+    """
+    parts = text.split("/")
+    if len(parts) == 2:
+        parts = ["sessions", parts[0], "episodes", parts[1]]
+    try:
+        return names.parse_episode("/".join(parts))
+    except names.BadNameError:
+        fail(f"{text!r} is no episode; give SESSION/NUMBER, as `animalcat episode list` shows it")
+
+
 def session_row(session: Session) -> dict[str, Any]:
     """A session as lists and JSON show it."""
     seen = session.spec.observation_spec
@@ -148,6 +171,7 @@ def session_row(session: Session) -> dict[str, Any]:
         "reason": session.reason,
         "misfit": session.misfit,
         "paused": session.paused,
+        "waits_for": session.waits_for,
         "created": timestamp(session.created),
         "capabilities": [
             {**asdict(capability), "status": capability.status or ""}

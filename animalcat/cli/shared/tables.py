@@ -86,6 +86,12 @@ def left_out(profile: Mapping[str, Any]) -> str:
     )
 
 
+def voids(profile: Mapping[str, Any]) -> str:
+    """How many attempts the agent voided, by demand, in a sentence or two; empty if none."""
+    found: Mapping[str, Any] = profile["provenance"].get("voids_by_demand") or {}
+    return str(found.get("words", ""))
+
+
 def calibrated(profile: Mapping[str, Any]) -> str:
     """By which earlier agents the layout was calibrated, in a sentence or two; empty if none."""
     made = profile["provenance"].get("calibration")
@@ -126,6 +132,8 @@ def print_profile(profile: Mapping[str, Any], title: str, *, verdict: bool = Tru
         console().print(told, highlight=False)
     if gaps := left_out(profile):
         console().print(gaps, highlight=False)
+    if voided := voids(profile):
+        console().print(voided, highlight=False)
     again: Mapping[str, Any] | None = profile.get("second_reading")
     if again is not None and "failed" in again:
         console().print(f"Not {again['label']}: {again['failed']}.", highlight=False)

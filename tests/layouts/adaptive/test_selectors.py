@@ -91,6 +91,23 @@ def test_what_comes_first_under_any_policy(chooser: Chooser, posterior: LivePost
         Chooser(bank, Policy(order=("nobody",)))
 
 
+@pytest.mark.parametrize("name", ["variance", "listed"])
+def test_a_contradicted_layout_leaves_lists_as_they_are(
+    name: str, chooser: Chooser, posterior: LivePosterior
+) -> None:
+    order = ("7", "3", "9")
+    policy = Policy(name, order=order)  # pyright: ignore[reportArgumentType]
+    contradicted = Chooser(chooser.bank, policy)
+    played: list[int] = []
+    for number in range(len(order)):
+        choice = contradicted.choose(posterior, History(played), number, distrust=True)
+        assert choice is not None
+        played.append(choice.index)
+    assert [chooser.bank.names[row] for row in played] == list(order)
+    after = contradicted.choose(posterior, History(played), 3, distrust=True)
+    assert (after is None) == (name == "listed")
+
+
 def test_a_list_is_played_in_its_order_and_ends(chooser: Chooser, posterior: LivePosterior) -> None:
     listed = Chooser(chooser.bank, Policy("listed", order=("3", "3", "1"), exposures=2))
     played: list[int] = []

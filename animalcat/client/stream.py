@@ -1,0 +1,341 @@
+"""The stream of one agent process, which comes back where its connection breaks."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeAlias
+
+import grpc
+
+from animalcat.client.direct import DirectError, DirectPlay
+from animalcat.envs.agents.base import EpisodeInfo
+from animalcat.envs.types import Observation, ObservationSpec
+from animalcat.errors import AnimalcatError, is_broken, may_try_again
+from animalcat.protocol import PROTOCOL, server_refusal, version
+from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, types_pb2
+from animalcat.wire import observation_from_proto, spec_from_proto, spec_to_proto
+from animalcat.words import STATES, word
+
+FIRST_PAUSE: Final = 0.05
+"""Seconds between the first two attempts to come back; each pause is twice the one before."""
+LONGEST_PAUSE: Final = 2.0
+"""Most seconds between two attempts to come back."""
+LEAVE_SECONDS: Final = 2.0
+"""How long the service may take to notice that an agent leaves."""
+
+Call: TypeAlias = grpc.aio.StreamStreamCall[
+    gateway_pb2.EvaluateRequest, gateway_pb2.EvaluateResponse
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Welcome:
+    """What the service says before the first episode.
+
+    Attributes:
+        session: Resource name.
+        observation_spec: What observations hold.
+        max_episodes: Most episodes of the session.
+        episodes_done: Episodes that are over already.
+        slots: Episodes that play at once.
+        action_timeout_seconds: How long one action may take.
+        lease_seconds: How long one may take to come back after the connection broke; 0: one may
+            not.
+    """
+
+    session: str
+    observation_spec: ObservationSpec
+    max_episodes: int
+    episodes_done: int
+    slots: int
+    action_timeout_seconds: float
+    lease_seconds: float = 0.0
+
+
+class _Answer(NamedTuple):
+    """The latest answer in a slot, and over what it was sent."""
+
+    frame: gateway_pb2.EvaluateRequest
+    road: Call | DirectPlay
+
+
+class EvaluationStream:
+    """The stream of one agent process.
+
+    Where the service gives a lease, a connection that breaks is made again: the answer that was
+    lost is sent again, and whoever uses the stream notices nothing.
+    """
+
+    def __init__(self, channel: grpc.aio.Channel, process: str, *, returns: bool = False) -> None:
+        """Prepare a stream.
+
+        Args:
+            channel: To the server.
+            process: Unique to this process of the agent.
+            returns: Whether to come back where the connection breaks. One then has to `leave`.
+        """
+        self._stub = gateway_pb2_grpc.AgentGatewayStub(channel)
+        self._hello = gateway_pb2.Hello(
+            instance=process, client_version=version(), protocol=PROTOCOL, returns=returns
+        )
+        self._lease_seconds = 0.0
+        self._returning: asyncio.Task[None] | None = None
+        self._leaving = False
+        self._offer: gateway_pb2.Direct | None = None
+        self._direct: DirectPlay | None = None
+        self._takes_offers = True
+        self._answers: dict[int, _Answer] = {}
+
+    async def open(self, session: str, agent: str, spec: ObservationSpec | None) -> Welcome:
+        """Say hello.
+
+        Args:
+            session: Resource name; empty where exactly one session waits.
+            agent: Name of the agent.
+            spec: What the agent needs to see; None for whatever the session gives.
+
+        Raises:
+            AnimalcatError: The service refused.
+        """
+        self._hello.session, self._hello.agent = session, agent
+        if spec is not None:
+            self._hello.observation_spec.CopyFrom(spec_to_proto(spec))
+        self._call: Call = self._stub.Evaluate()
+        self._read_on()
+        await self._write(gateway_pb2.EvaluateRequest(hello=self._hello))
+        frame = await self.receive()
+        if frame.HasField("session_end"):
+            over = frame.session_end
+            raise AnimalcatError(
+                f"{over.session} is {word(over.state, STATES)} already", "SESSION_OVER"
+            )
+        if not frame.HasField("welcome"):
+            raise AnimalcatError(f"the server answered {frame.WhichOneof('frame')} to hello")
+        answer = frame.welcome
+        if wrong := server_refusal(answer.protocol, answer.server_version):
+            raise AnimalcatError(wrong, "CLIENT_REFUSED")
+        self.spec = spec_from_proto(answer.observation_spec)
+        self._hello.session, self._hello.lease = answer.session, answer.lease
+        self._lease_seconds = answer.lease_seconds if answer.lease else 0.0
+        return Welcome(
+            session=answer.session,
+            observation_spec=self.spec,
+            max_episodes=answer.max_episodes,
+            episodes_done=answer.episodes_done,
+            slots=answer.slots,
+            action_timeout_seconds=answer.action_timeout_seconds,
+            lease_seconds=self._lease_seconds,
+        )
+
+    async def receive(self) -> gateway_pb2.EvaluateResponse:
+        """The next frame, from the service or from the worker that plays an episode directly.
+
+        Raises:
+            AnimalcatError: The service reports an error, or closed the stream.
+        """
+        while True:
+            frame, road = await self._next()
+            if frame.HasField("error"):
+                raise AnimalcatError(frame.error.message, frame.error.code)
+            again = 0 < frame.number <= self._hello.seen
+            self._hello.seen = max(frame.number, self._hello.seen)
+            if frame.HasField("episode_start") and not again:
+                wanted = self._takes_offers and frame.episode_start.HasField("direct")
+                self._offer = frame.episode_start.direct if wanted else None
+                self._answers.pop(frame.episode_start.slot, None)
+            answer = self._answers.get(_slot(frame))
+            if answer is None or _asked(frame) != answer.frame.action.step:
+                return frame
+            if answer.road is not road:  # the answer was lost on a broken connection
+                await self._send(answer.frame)
+
+    async def act(self, slot: int, step: int, actions: bytes) -> None:
+        """Answer an observation.
+
+        Args:
+            slot: Slot of the observation.
+            step: Decisions taken before these.
+            actions: One byte an action.
+        """
+        taken = gateway_pb2.ActionList(actions=actions)
+        action = gateway_pb2.Action(slot=slot, step=step, list=taken)
+        frame = gateway_pb2.EvaluateRequest(action=action)
+        if self._offer is not None:
+            offer, self._offer = self._offer, None
+            try:
+                self._direct = await DirectPlay.open(offer)
+            except DirectError:  # ports are closed between here and there: the service relays
+                self._takes_offers = False
+        if self._direct is None:
+            await self._send(frame)
+        else:
+            self._answers[slot] = _Answer(frame, self._direct)
+            self._direct.send(frame)
+
+    def observation(self, message: types_pb2.Observation) -> Observation:
+        """An observation of this stream."""
+        return observation_from_proto(message, self.spec)
+
+    def episode_info(self, start: gateway_pb2.EpisodeStart) -> EpisodeInfo:
+        """What the agent may know of an episode; its time budget is in decisions."""
+        return EpisodeInfo(
+            episode=start.episode,
+            seed=start.agent_seed,
+            observation_spec=self.spec,
+            time_budget_steps=-(-start.time_budget_steps // self.spec.decision_period),
+        )
+
+    async def withdraw(self, seconds: float) -> None:
+        """Leave between episodes: one that was sent meanwhile is held against nobody.
+
+        Args:
+            seconds: How long the service may take to end the stream.
+        """
+        await self._say_last(gateway_pb2.EvaluateRequest(withdraw=gateway_pb2.Withdraw()), seconds)
+
+    async def leave(self, seconds: float = LEAVE_SECONDS) -> None:
+        """Leave for good, so that nobody waits for this process to come back; then `cancel`.
+
+        Args:
+            seconds: How long the service may take to end the stream.
+        """
+        try:
+            if self._lease_seconds:
+                await self._say_last(
+                    gateway_pb2.EvaluateRequest(leave=gateway_pb2.Leave()), seconds
+                )
+        finally:
+            self.cancel()
+
+    def cancel(self) -> None:
+        """Leave at once; does nothing to a stream that is over. With a lease, `leave` instead."""
+        self._leaving = True
+        if self._returning is not None:
+            self._returning.cancel()
+        if self._direct is not None:
+            self._direct.close()
+        self._call.cancel()
+
+    async def _say_last(self, frame: gateway_pb2.EvaluateRequest, seconds: float) -> None:
+        """Send a last frame, and wait until the service closes the stream."""
+        if self._leaving or (self._returning is not None and not self._returning.done()):
+            return
+        self._leaving = True
+        gone = (TimeoutError, AnimalcatError, asyncio.InvalidStateError, grpc.aio.AioRpcError)
+        with contextlib.suppress(*gone):
+            async with asyncio.timeout(seconds):
+                await self._call.write(frame)
+                while not (await self._next())[0].HasField("error"):
+                    pass
+
+    async def _next(self) -> tuple[gateway_pb2.EvaluateResponse, Call | DirectPlay]:
+        """The next frame, and over what it came."""
+        if self._direct is not None:
+            if (direct := await self._direct.receive()) is not None:
+                return direct, self._direct
+            self._direct = None  # what comes next comes over the stream
+        while True:
+            await self._returned()
+            call = self._call
+            # gRPC ends a call whose read is cancelled, and who is interrupted may want to withdraw.
+            try:
+                frame = await asyncio.shield(self._incoming)
+            except grpc.aio.AioRpcError as error:
+                if self._may_return(error):
+                    self._begin_return(error)
+                    continue
+                raise
+            if not isinstance(frame, gateway_pb2.EvaluateResponse):
+                raise AnimalcatError("the server closed the stream before the session's end")
+            if not frame.HasField("error"):
+                self._read_on()
+            return frame, call
+
+    def _read_on(self) -> None:
+        """Read ahead: once a write has failed, gRPC gives nothing but what was being read."""
+        self._incoming = asyncio.ensure_future(self._call.read())
+        self._incoming.add_done_callback(self._look)
+
+    def _look(self, reading: asyncio.Task[object]) -> None:
+        """Come back at once where the connection broke, while the agent thinks."""
+        error = None if reading.cancelled() else reading.exception()
+        if not isinstance(error, grpc.aio.AioRpcError) or self._direct is not None:
+            return
+        if self._may_return(error):
+            self._begin_return(error)
+
+    def _may_return(self, error: grpc.aio.AioRpcError) -> bool:
+        return self._lease_seconds > 0.0 and not self._leaving and is_broken(error)
+
+    def _begin_return(self, error: grpc.aio.AioRpcError) -> None:
+        if self._returning is None:
+            self._offer = None  # whoever comes back goes on over the stream
+            self._returning = asyncio.ensure_future(self._return(error))
+            self._returning.add_done_callback(lambda task: task.cancelled() or task.exception())
+
+    async def _returned(self) -> None:
+        """Wait until a connection that broke is made again."""
+        if self._returning is not None:
+            await asyncio.shield(self._returning)
+
+    async def _return(self, broke: grpc.aio.AioRpcError) -> None:
+        """Come back over another connection, as long as the lease holds.
+
+        Raises:
+            AnimalcatError: The service has given the place away.
+            grpc.aio.AioRpcError: `broke`, where it could not be reached in time.
+        """
+        loop = asyncio.get_running_loop()
+        end, pause = loop.time() + self._lease_seconds, FIRST_PAUSE
+        while True:
+            call: Call = self._stub.Evaluate()
+            try:
+                async with asyncio.timeout_at(end):
+                    await call.write(gateway_pb2.EvaluateRequest(hello=self._hello))
+                    frame = await call.read()
+                if isinstance(frame, gateway_pb2.EvaluateResponse) and frame.HasField("welcome"):
+                    self._call, self._returning = call, None
+                    self._read_on()
+                    return
+                if isinstance(frame, gateway_pb2.EvaluateResponse) and frame.HasField("error"):
+                    raise AnimalcatError(frame.error.message, frame.error.code)
+            except grpc.aio.AioRpcError as error:
+                if not (is_broken(error) or may_try_again(error)):
+                    raise
+            except asyncio.InvalidStateError:  # it broke between the two
+                pass
+            except TimeoutError:
+                raise broke from None
+            call.cancel()
+            if loop.time() + pause > end:
+                raise broke
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def _send(self, answer: gateway_pb2.EvaluateRequest) -> None:
+        await self._returned()
+        self._answers[answer.action.slot] = _Answer(answer, self._call)
+        await self._write(answer)
+
+    async def _write(self, frame: gateway_pb2.EvaluateRequest) -> None:
+        try:
+            await self._call.write(frame)
+        except (asyncio.InvalidStateError, grpc.aio.AioRpcError) as error:
+            if self._lease_seconds and not self._leaving:
+                return  # who reads next finds out why, and comes back if possible
+            # The service has closed the stream; what it said last is why.
+            await self.receive()
+            raise error
+
+
+def _slot(frame: gateway_pb2.EvaluateResponse) -> int:
+    return frame.episode_start.slot if frame.HasField("episode_start") else frame.ask.slot
+
+
+def _asked(frame: gateway_pb2.EvaluateResponse) -> int | None:
+    """The step whose action a frame asks for; None if it asks for none."""
+    if frame.HasField("episode_start"):
+        return 0
+    return frame.ask.step if frame.HasField("ask") else None

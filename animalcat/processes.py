@@ -1,0 +1,39 @@
+"""Makes pools of processes that end with the one that made them, however it ends."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context, parent_process
+from typing import Any
+
+
+def process_pool(
+    processes: int | None = None, begin: Callable[..., object] | None = None, *arguments: Any
+) -> ProcessPoolExecutor:
+    """Return a pool whose processes start afresh.
+
+    A fork would copy locks that threads of numerical libraries may hold. By itself a process of a
+    pool would wait for ever for work when the one that made it was killed.
+
+    Args:
+        processes: How many; None for as many as there are CPUs.
+        begin: Called in each process before its first task.
+        arguments: For `begin`.
+    """
+    return ProcessPoolExecutor(processes, get_context("spawn"), _begin, (begin, arguments))
+
+
+def _begin(begin: Callable[..., object] | None, arguments: tuple[Any, ...]) -> None:
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    if begin is not None:
+        begin(*arguments)
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    assert parent is not None, "only in processes of a pool"
+    parent.join()
+    os._exit(1)  # at once: nobody is there for what it has done

@@ -1,0 +1,124 @@
+"""Counts the attempts that agents voided by what their arenas demanded.
+
+A void does not count. If voids go with a demand, what counts is no fair sample of it: an agent
+that leaves where it is dark is measured where it is light.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from animalcat.layouts.model.calibration import EASINESS
+from animalcat.layouts.model.spec import Layout
+from animalcat.service.model import Episode, Outcome
+
+
+class Voids(NamedTuple):
+    """How many attempts were voided on one side of a demand and on the other.
+
+    The battery's arenas are split at the median of the demand, or above their least value where
+    that is the median, as with what is present or not.
+
+    Attributes:
+        demand: The demand, as the layout names it.
+        unit: Its unit; empty where it has none.
+        split: Where it is split, in the unit.
+        voids_below: Attempts below the split that were voided, the first void and the second.
+        attempts_below: Those and the attempts there that came to their end.
+        voids_from: Voided attempts from the split on.
+        attempts_from: All attempts from the split on.
+    """
+
+    demand: str
+    unit: str
+    split: float
+    voids_below: int
+    attempts_below: int
+    voids_from: int
+    attempts_from: int
+
+    @property
+    def words(self) -> str:
+        """The counts as a phrase."""
+        unit = f" {self.unit}" if self.unit else ""
+        return (
+            f"{self.voids_from} of {self.attempts_from} where {self.demand} is {self.split:.3g}"
+            f"{unit} or more, {self.voids_below} of {self.attempts_below} where it is less"
+        )
+
+
+def is_void(episode: Episode) -> bool:
+    """Return whether the agent ended an attempt, also for the second time, which counts."""
+    return episode.agents_void or (episode.outcome is Outcome.FAILURE and bool(episode.cause))
+
+
+def voids_by_demand(
+    layout: Layout, covered: Mapping[str, Sequence[float]], attempts: Sequence[Episode]
+) -> list[Voids]:
+    """Count the attempts of a session by every demand that varies in its battery.
+
+    Args:
+        layout: The layout, which says what the demands are.
+        covered: Features of the battery's instances by name, in the order of the layout's columns.
+        attempts: All attempts of the session.
+
+    Returns:
+        The demands, those first where the shares of voids differ most; empty without a void.
+    """
+    ended = [(is_void(e), _demands(e, layout, covered)) for e in attempts if _ended(e)]
+    if not any(void for void, _ in ended):
+        return []
+    found: list[Voids] = []
+    for column, feature in enumerate(layout.features):
+        values = [row[column] for row in covered.values() if math.isfinite(row[column])]
+        if feature.name == EASINESS or len(set(values)) < 2:
+            continue
+        split = statistics.median(values)
+        if split == min(values):
+            split = min(v for v in values if v > split)
+        sides = [[0, 0], [0, 0]]
+        for void, row in ended:
+            if column < len(row) and math.isfinite(row[column]):
+                side = sides[row[column] >= split]
+                side[0] += void
+                side[1] += 1
+        unit = "" if feature.unit == "1" else feature.unit
+        found.append(Voids(feature.name, unit, split, *sides[0], *sides[1]))
+    return sorted(found, key=lambda one: -_difference(one))
+
+
+def voids_to_dict(voids: Sequence[Voids]) -> dict[str, Any]:
+    """Return what the profile says of voids: words for the widest difference, and all counts."""
+    words = ""
+    if voids:
+        words = f"Attempts that the agent voided, by demand: {voids[0].words}"
+        if len(voids) > 1:
+            words += f"; {voids[1].words}"
+        words += ". Where voids go with a demand, what counts is no fair sample of it."
+    return {"words": words, "demands": [one._asdict() for one in voids]}
+
+
+def _ended(episode: Episode) -> bool:
+    return episode.counts or is_void(episode)
+
+
+def _demands(
+    episode: Episode, layout: Layout, covered: Mapping[str, Sequence[float]]
+) -> Sequence[float]:
+    made = episode.decision.made
+    if made is None:
+        return covered.get(episode.decision.instance, ())
+    return [made.instance.features.get(name, math.nan) for name in layout.feature_names]
+
+
+def _difference(voids: Voids) -> float:
+    """Return by how much the shares of voids differ; each is drawn towards a half by one attempt.
+
+    So one attempt on a side does not stand before ten.
+    """
+    below = (voids.voids_below + 0.5) / (voids.attempts_below + 1)
+    above = (voids.voids_from + 0.5) / (voids.attempts_from + 1)
+    return abs(above - below)

@@ -1,0 +1,152 @@
+"""A campaign on a cluster, all of whose parts are lost once: as if it had been played here."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from animalcat.service.model import Outcome
+from animalcat.service.session.play import recording_path
+from animalcat.service.storage.sql import SqlStore
+from tests.service import cluster_agents, clusters
+from tests.service.conftest import FILES
+from tests.service.test_restart import wait_for
+
+CAMPAIGN = """agents: [agents.py:Walks, agents.py:Turns]
+batteries: [arenas]
+layouts: [aaio]
+budget: 12
+common: 3
+block: 2
+seed: 3
+"""
+AGENTS_ON_RAY = "agents_run: {where: ray, cpus: 0.25}\n"
+
+
+def command(file: str, data: Path, *options: str) -> list[str]:
+    run = [sys.executable, "-m", "animalcat", "campaign", "run", file, "--data", str(data)]
+    return [*run, "--json", *options]
+
+
+def begun(folder: Path, file: str, data: Path, *options: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        command(file, data, *options), cwd=folder, stdout=subprocess.PIPE, start_new_session=True
+    )
+
+
+def shown(process: subprocess.Popen[bytes]) -> dict[str, Any]:
+    output, _ = process.communicate(timeout=280)
+    assert process.returncode == 0
+    (campaign,) = json.loads(output)["campaigns"]
+    told = ("campaign", "episodes", "reason", "ranking", "differences", "common")
+    return {key: campaign[key] for key in told}
+
+
+def measured(data: Path) -> dict[str, Any]:
+    """What the sessions left behind, but for attempts at which no agent is to blame."""
+    store = SqlStore.in_directory(data)
+    left: dict[str, Any] = {}
+    for session in store.sessions():
+        episodes = store.episodes(session.id)
+        counted = [e for e in episodes if e.outcome in (Outcome.SUCCESS, Outcome.FAILURE)]
+        profile = store.profile(session.id)
+        assert profile is not None
+        left[session.spec.agent] = {
+            "decisions": [(e.number, e.decision, e.outcome, e.episode_return) for e in counted],
+            # One that was repeated says so in its header.
+            "recordings": {
+                e.number: recording_path(data, session.id, e.number, e.attempt).read_bytes()
+                for e in counted
+                if not e.attempt
+            },
+            "profile": profile["nodes"],
+            "lost": [(e.number, e.outcome) for e in episodes if e not in counted],
+        }
+    store.close()
+    return left
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """End a command and the server that it started, without a word to either."""
+    for one in [*psutil.Process(process.pid).children(recursive=True), process]:
+        os.kill(one.pid, signal.SIGKILL)
+    process.communicate()
+
+
+def prepare(folder: Path) -> None:
+    """Write the agents, the arenas, and a campaign whose agents are here, or on Ray."""
+    (folder / "arenas").mkdir()
+    for name, content in FILES[:18]:
+        (folder / "arenas" / name).write_bytes(content)
+    shutil.copy(cluster_agents.__file__, folder / "agents.py")
+    (folder / "here.yaml").write_text(CAMPAIGN)
+    (folder / "there.yaml").write_text(CAMPAIGN + AGENTS_ON_RAY)
+
+
+@pytest.mark.cluster
+@pytest.mark.timeout(600)
+def test_what_stands_in_the_way_is_said_before_anything_is_played(tmp_path: Path) -> None:
+    prepare(tmp_path)
+    (tmp_path / "large.yaml").write_text(CAMPAIGN + AGENTS_ON_RAY.replace("0.25", "1000"))
+    nobody = ("--address", "127.0.0.1:9")
+
+    def refusal(file: str, *options: str) -> str:
+        run = command(file, tmp_path / "data", *options)
+        done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode != 0
+        return done.stderr
+
+    absent = "no Ray cluster answers at 127.0.0.1:9"
+    assert f"server did not start: {absent}" in refusal("here.yaml", "--engine", "ray", *nobody)
+    assert absent in refusal("there.yaml", *nobody)
+    assert "2 agents need 2000 CPUs at once" in refusal("large.yaml", "--engine", "ray")
+    with closing(SqlStore.in_directory(tmp_path / "data")) as store:
+        assert not store.campaigns()
+
+
+@pytest.mark.cluster
+@pytest.mark.timeout(900)
+def test_a_campaign_loses_its_driver_and_a_node_and_no_result(tmp_path: Path) -> None:
+    prepare(tmp_path)
+    local = shown(begun(tmp_path, "here.yaml", tmp_path / "local"))
+    expected = measured(tmp_path / "local")
+    assert sum(len(one["decisions"]) for one in expected.values()) == 12
+
+    data, held = tmp_path / "cluster", tmp_path / "held"
+    with clusters.running() as cluster:
+        nodes = [clusters.add(cluster) for _ in range(2)]
+        engine = ("--engine", "ray", "--address", cluster.address)
+
+        (tmp_path / "hold-1").touch()
+        first = begun(tmp_path, "there.yaml", data, *engine)
+        wait_for(held.exists)
+        kill(first)
+        (tmp_path / "hold-1").unlink()
+        held.unlink()
+
+        (tmp_path / "hold-2").touch()
+        second = begun(tmp_path, "there.yaml", data, *engine)
+        wait_for(held.exists)
+        clusters.lose(cluster, next(filter(clusters.simulates, nodes)))
+        (tmp_path / "hold-2").unlink()
+        assert shown(second) == local
+
+    found = measured(data)
+    assert sum(len(one.pop("lost")) for one in found.values()) >= 2
+    assert not any(one.pop("lost") for one in expected.values())
+    for agent, one in expected.items():
+        repeated = one["recordings"].keys() - found[agent]["recordings"].keys()
+        assert len(repeated) <= 2
+        for number in repeated:
+            del one["recordings"][number]
+    assert found == expected

@@ -1,0 +1,521 @@
+"""An agent whose connection breaks comes back to the very step that it left; nobody else does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import grpc
+import numpy as np
+import pytest
+
+from animalcat import names
+from animalcat.client.async_client import aconnect
+from animalcat.client.direct import DirectPlay
+from animalcat.client.remote_env import RemoteEnv
+from animalcat.envs.agents.base import EpisodeInfo
+from animalcat.envs.types import Observation
+from animalcat.errors import AnimalcatError
+from animalcat.layouts.inference.fitter import Fitter
+from animalcat.service.host.settings import Settings
+from animalcat.service.rpc.server import create_server
+from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, sessions_pb2, types_pb2
+from tests.service.conftest import NOW, Service, Stream, action, hello, walk
+from tests.service.cutting import Cutter, Way, cutting
+from tests.service.test_direct import files
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
+
+EPISODES = 3
+WAYS: list[Way] = ["now", "up", "down"]
+
+
+class Walker:
+    """A random walk; `breaks` is told of every decision before it is sent."""
+
+    def __init__(self, breaks: Callable[[int], None] = lambda decision: None) -> None:
+        self.decisions = 0
+        self._breaks = breaks
+
+    async def reset(self, info: EpisodeInfo) -> None:
+        self._rng = np.random.default_rng(info.seed)
+
+    async def act(self, observation: Observation) -> int:
+        chosen = walk(self._rng)
+        self._breaks(self.decisions)
+        self.decisions += 1
+        await asyncio.sleep(0)
+        return chosen
+
+
+@asynccontextmanager
+async def serving(data: Path, fitter: Fitter, **settings: Any) -> AsyncGenerator[Service]:
+    asked = Settings(home=data, port=0, **settings)
+    async with (
+        create_server(asked, lambda: NOW, fitter) as running,
+        grpc.aio.insecure_channel(running.address) as channel,
+    ):
+        yield Service(running, data, channel)
+
+
+async def stored(service: Service, session: str) -> list[sessions_pb2.EpisodeSummary]:
+    """What is stored of every attempt, but for the time that it took."""
+    episodes = await service.list_episodes(session)
+    for one in episodes:
+        one.ClearField("seconds")
+    return episodes
+
+
+@pytest.fixture(scope="module")
+def unbroken() -> dict[str, Any]:
+    """What is stored where nothing breaks; the first test that needs it fills it."""
+    return {}
+
+
+async def whole(unbroken: dict[str, Any], start: Any, folder: Path) -> tuple[Any, Any, int]:
+    if not unbroken:
+        async with start(folder) as service:
+            session = await service.create(EPISODES)
+            agent = Walker()
+            async with aconnect(service.running.address) as client:
+                await client.evaluate(agent, session)
+            unbroken["all"] = (
+                files(service, session),
+                await stored(service, session),
+                agent.decisions,
+            )
+    return unbroken["all"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("direct", [False, True], ids=["relayed", "direct"])
+async def test_breaks_at_every_step_leave_no_trace(
+    start: Any,
+    tmp_path: Path,
+    fitter: Fitter,
+    unbroken: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    way: Way,
+    direct: bool,
+) -> None:
+    """Recordings, decisions and outcomes are the same; the agent decides once for each step."""
+    recordings, episodes, decisions = await whole(unbroken, start, tmp_path / "whole")
+    workers: list[Cutter] = []
+
+    async with serving(tmp_path / "cut", fitter, direct=direct) as service:
+        session = await service.create(EPISODES)
+        async with AsyncExitStack() as stack:
+            cutter = await stack.enter_async_context(cutting(service.running.address))
+            original = DirectPlay.open
+
+            async def opening(offer: gateway_pb2.Direct) -> DirectPlay:
+                worker = await stack.enter_async_context(cutting(offer.address))
+                workers.append(worker)
+                there = gateway_pb2.Direct(address=worker.address, ticket=offer.ticket)
+                return await original(there)
+
+            monkeypatch.setattr(DirectPlay, "open", opening)
+
+            def breaks(decision: int) -> None:
+                # Directly: in its second decision of an episode the worker's connection breaks
+                # too, or alone, and the episode goes on over the stream.
+                for worker in workers:
+                    if decision % 3 != 1:
+                        worker.cut(way)
+                cutter.cut(way)
+
+            agent = Walker(breaks)
+            async with aconnect(cutter.address) as client:
+                summary = await client.evaluate(agent, session)
+        assert summary.counted == EPISODES
+        assert agent.decisions == decisions
+        assert cutter.cuts >= decisions / 2
+        assert (len(workers) > 0) == direct
+        assert files(service, session) == recordings
+        assert await stored(service, session) == episodes
+        request = sessions_pb2.VerifySessionRequest(name=session)
+        assert not (await service.sessions.VerifySession(request)).problems
+
+
+async def test_over_tls(
+    start: Any, tmp_path: Path, fitter: Fitter, unbroken: dict[str, Any]
+) -> None:
+    recordings, _, decisions = await whole(unbroken, start, tmp_path / "whole")
+    async with serving(tmp_path / "unused", fitter) as made:
+        session = await made.create(EPISODES)
+    settings = Settings(home=tmp_path / "unused", port=0, self_signed=True)
+    async with create_server(settings, lambda: NOW, fitter) as running:
+        async with cutting(running.address) as cutter:
+            ways = iter(WAYS * decisions)
+            agent = Walker(lambda decision: cutter.cut(next(ways)))
+            ca = settings.home / "access" / "server.pem"
+            async with aconnect(cutter.address, ca=ca) as client:
+                await client.evaluate(agent, session)
+                found = await client.get_session(session)
+        assert cutter.cuts >= decisions / 2
+        assert found.episodes == EPISODES
+        folder = settings.home / "recordings" / names.parse_session(session)
+        assert {p.name: p.read_bytes() for p in sorted(folder.glob("*.mcap"))} == recordings
+
+
+async def test_an_environment_notices_nothing(
+    start: Any, tmp_path: Path, unbroken: dict[str, Any]
+) -> None:
+    """Blocking code, whose event loop turns only while it waits."""
+    recordings, episodes, decisions = await whole(unbroken, start, tmp_path / "whole")
+    loop = asyncio.get_running_loop()
+    async with start(tmp_path / "env") as service:
+        session = await service.create(EPISODES)
+        async with cutting(service.running.address) as cutter:
+
+            def plays() -> int:
+                env, taken = RemoteEnv(cutter.address, session), 0
+                ways = iter(WAYS * decisions)
+                for _ in range(EPISODES):
+                    _, info = env.reset()
+                    rng, over = np.random.default_rng(info["agent_seed"]), False
+                    while not over:
+                        loop.call_soon_threadsafe(cutter.cut, next(ways))
+                        taken += 1
+                        _, _, ended, truncated, _ = env.step(walk(rng))
+                        over = ended or truncated
+                env.close()
+                return taken
+
+            assert await asyncio.to_thread(plays) == decisions
+            assert cutter.cuts >= decisions / 2
+        await service.settled(session, "FINISHED", asyncio.sleep)
+        assert files(service, session) == recordings
+        assert await stored(service, session) == episodes
+
+
+async def test_it_comes_back_when_the_way_is_open_again(start: Any, tmp_path: Path) -> None:
+    async with start(tmp_path) as service:
+        session = await service.create(1)
+        async with cutting(service.running.address) as cutter:
+
+            def breaks(decision: int) -> None:
+                if decision == 2:
+                    cutter.down = True
+                    cutter.cut()
+                    asyncio.get_running_loop().call_later(0.5, setattr, cutter, "down", False)
+
+            async with aconnect(cutter.address) as client:
+                summary = await client.evaluate(Walker(breaks), session)
+        assert summary.counted == 1
+        (only,) = await service.list_episodes(session)
+        assert only.outcome in (types_pb2.OUTCOME_SUCCESS, types_pb2.OUTCOME_FAILURE)
+
+
+async def test_a_way_that_stays_closed_is_an_error(tmp_path: Path, fitter: Fitter) -> None:
+    async with serving(tmp_path, fitter, direct=False) as service:
+        session = await service.create(1, lease_seconds=0.5)
+        async with cutting(service.running.address) as cutter:
+
+            def breaks(decision: int) -> None:
+                cutter.down = True
+                cutter.cut()
+
+            async with aconnect(cutter.address) as client:
+                with pytest.raises(AnimalcatError) as lost:
+                    await client.evaluate(Walker(breaks), session)
+        assert lost.value.code == "UNAVAILABLE"
+        await service.settled(session, "WAITING", asyncio.sleep)
+        assert [e.cause for e in await service.list_episodes(session)] == ["the agent left"]
+
+
+async def test_an_agent_that_fails_keeps_nobody_waiting(start: Any, tmp_path: Path) -> None:
+    """It leaves for good: its episode is void although its lease would hold for half a minute."""
+
+    def fails(decision: int) -> None:
+        if decision == 2:
+            raise RuntimeError("a bug")
+
+    async with start(tmp_path) as service:
+        session = await service.create(1, lease_seconds=3600.0)
+        async with aconnect(service.running.address) as client:
+            with pytest.raises(RuntimeError, match="a bug"):
+                await client.evaluate(Walker(fails), session)
+        await service.settled(session, "WAITING", asyncio.sleep)
+        assert [e.cause for e in await service.list_episodes(session)] == ["the agent left"]
+
+
+# What agents may do that write the protocol by hand.
+
+
+@asynccontextmanager
+async def stream_of(service: Service, session: str, **changes: Any) -> AsyncGenerator[Stream]:
+    """A stream after its hello; leaving the block cuts it."""
+    stub: Any = gateway_pb2_grpc.AgentGatewayStub(service.channel)
+    stream = Stream(stub.Evaluate())
+    await stream.send(hello(session, **changes))
+    try:
+        yield stream
+    finally:
+        stream.call.cancel()
+
+
+async def number(stream: Stream) -> tuple[gateway_pb2.EvaluateResponse, int]:
+    frame = await stream.call.read()
+    return frame, frame.number
+
+
+@asynccontextmanager
+async def left(
+    service: Service, session: str, steps: int = 2, **changes: Any
+) -> AsyncGenerator[tuple[bytes, gateway_pb2.EvaluateResponse]]:
+    """The lease and the last frame of an agent whose connection broke after some steps."""
+    async with stream_of(service, session, returns=True, **changes) as stream:
+        lease = (await stream.receive("welcome")).lease
+        frame = await stream.call.read()
+        for step in range(steps):
+            await stream.send(action(step, 3))
+            frame = await stream.call.read()
+    yield lease, frame
+
+
+async def refusal(service: Service, session: str, **changes: Any) -> str:
+    async with stream_of(service, session, **changes) as stream:
+        return (await stream.refused("LEASE_LOST")).message
+
+
+async def test_the_same_bytes_again(service: Service) -> None:
+    session = await service.create(1, agent="lease:bytes")
+    async with left(service, session, agent="lease:bytes") as (lease, last):
+        for _ in range(3):  # as often as the connection breaks
+            async with stream_of(
+                service, session, agent="lease:bytes", lease=lease, seen=last.number
+            ) as stream:
+                assert (await stream.receive("welcome")).lease == lease
+                assert (await stream.call.read()) == last
+        async with stream_of(
+            service, session, agent="lease:bytes", lease=lease, seen=last.number - 1
+        ) as stream:
+            await stream.receive("welcome")
+            assert (await stream.call.read()) == last
+            await stream.send(action(2, 3))
+            assert (await stream.receive("ask")).step == 3
+
+
+async def test_an_action_is_taken_once(service: Service) -> None:
+    """It was taken, and its answer was lost; another answer to that step is out of date."""
+    session = await service.create(1, agent="lease:once")
+    async with stream_of(service, session, agent="lease:once", returns=True) as stream:
+        lease = (await stream.receive("welcome")).lease
+        start = await stream.call.read()
+        await stream.send(action(0, 3))
+        await stream.call.read()
+    back = {"agent": "lease:once", "lease": lease, "seen": start.number}
+    async with stream_of(service, session, **back) as stream:
+        await stream.receive("welcome")
+        assert (await stream.receive("ask")).step == 1
+        await stream.send(action(0, 6))
+        assert (await stream.receive("error")).code == "ACTION_STALE"
+        await stream.send(action(1, 3))
+        assert (await stream.receive("ask")).step == 2
+
+
+async def test_nobody_else_comes_back_or_learns_anything(service: Service) -> None:
+    """Whatever is wrong with a lease, the answer is the same, and its owner can still return."""
+    session = await service.create(1, agent="lease:foreign")
+    other = await service.create(1, agent="lease:other")
+    hers: dict[str, Any] = {"agent": "lease:foreign"}
+    async with (
+        left(service, other, agent="lease:other", instance="process 2") as (theirs, _),
+        left(service, session, **hers) as (lease, last),
+    ):
+        told = {
+            await refusal(service, session, lease=b"x" * 32, seen=last.number, **hers),
+            await refusal(service, session, lease=b"x", **hers),
+            await refusal(service, session, lease=theirs, seen=last.number, **hers),
+            await refusal(service, session, lease=lease, seen=last.number + 1, **hers),
+            await refusal(service, session, lease=lease, seen=last.number - 2, **hers),
+            await refusal(
+                service, session, lease=lease, seen=last.number, instance="process 9", **hers
+            ),
+            await refusal(service, other, lease=lease, seen=last.number, agent="lease:other"),
+        }
+        assert len(told) == 1
+        async with stream_of(service, session, lease=lease, seen=last.number, **hers) as stream:
+            await stream.receive("welcome")
+            assert (await stream.call.read()) == last
+
+
+async def test_a_restarted_process_has_its_episode_voided(service: Service) -> None:
+    """And the lease of the process before it is worth nothing any more."""
+    session = await service.create(1, agent="lease:again")
+    async with left(service, session, agent="lease:again") as (lease, last):
+        async with stream_of(
+            service, session, agent="lease:again", instance="process 2", returns=True
+        ) as stream:
+            await stream.receive("welcome")
+            start = await stream.receive("episode_start")
+            assert start.episode == 0
+            late = {"agent": "lease:again", "lease": lease, "seen": last.number}
+            await refusal(service, session, **late)
+            await stream.send(action(0, 3))
+            assert (await stream.receive("ask")).step == 1
+        first, second = await service.list_episodes(session)
+    assert (first.outcome, first.cause) == (types_pb2.OUTCOME_VOID, "the agent left")
+    assert (second.episode, second.attempt) == (0, 1)
+
+
+async def test_a_restarted_process_need_not_name_its_session(start: Any, tmp_path: Path) -> None:
+    async with start(tmp_path) as service:
+        session = await service.create(1)
+        async with left(service, session), stream_of(service, "", instance="process 2") as stream:
+            assert (await stream.receive("welcome")).session == session
+
+
+async def test_a_lease_runs_out(service: Service) -> None:
+    session = await service.create(1, agent="lease:late", lease_seconds=0.2)
+    async with left(service, session, agent="lease:late") as (lease, last):
+        await service.settled(session, "WAITING", asyncio.sleep)
+        await refusal(service, session, agent="lease:late", lease=lease, seen=last.number)
+    (only,) = await service.list_episodes(session)
+    assert (only.outcome, only.cause) == (types_pb2.OUTCOME_VOID, "the agent left")
+
+
+@pytest.mark.parametrize("wants", [True, False])
+async def test_without_a_lease_a_break_voids_at_once(service: Service, wants: bool) -> None:
+    """Where the session gives none, or the client does not come back."""
+    agent = f"lease:none-{wants}"
+    seconds = 0.0 if wants else 3600.0
+    session = await service.create(1, agent=agent, lease_seconds=seconds)
+    async with stream_of(service, session, agent=agent, returns=wants) as stream:
+        welcome = await stream.receive("welcome")
+        assert (welcome.lease, welcome.lease_seconds) == (b"", 0.0)
+        start, first = await number(stream)
+        assert (start.WhichOneof("frame"), first) == ("episode_start", 0)
+        await stream.send(action(0, 3))
+        await stream.receive("ask")
+    await service.settled(session, "WAITING", asyncio.sleep)
+    assert [e.cause for e in await service.list_episodes(session)] == ["the agent left"]
+
+
+async def test_to_come_back_gives_no_time(service: Service) -> None:
+    """The clock of the action runs while the connection is broken, and over all returns."""
+    session = await service.create(1, agent="lease:slow", action_timeout_seconds=1.0)
+    async with left(service, session, agent="lease:slow") as (lease, last):
+        back = {"agent": "lease:slow", "lease": lease, "seen": last.number}
+        for _ in range(400):
+            await asyncio.sleep(0.1)
+            async with stream_of(service, session, **back) as stream:
+                frame = await stream.receive()
+                if isinstance(frame, types_pb2.Error):
+                    assert frame.code == "LEASE_LOST"
+                    break
+        else:
+            raise AssertionError("it may come back for ever")
+    (only,) = await service.list_episodes(session)
+    assert (only.outcome, only.cause) == (types_pb2.OUTCOME_VOID, "the agent did not act in time")
+
+
+async def test_to_leave_the_worker_gives_no_time(service: Service) -> None:
+    """Who thinks beside the worker and breaks that connection goes on with the same clock."""
+    session = await service.create(1, agent="lease:worker", action_timeout_seconds=3.0)
+    async with stream_of(service, session, agent="lease:worker", returns=True) as stream:
+        await stream.receive("welcome")
+        start = await stream.receive("episode_start")
+        direct = await DirectPlay.open(start.direct)
+        direct.send(action(0, 3))
+        assert await direct.receive() is not None
+        await asyncio.sleep(2.5)
+        direct.close()
+        assert (await stream.receive("ask")).step == 1
+        await asyncio.sleep(1.0)
+        await stream.refused("ACTION_TIMEOUT")
+
+
+async def test_to_come_back_forgives_no_bad_frames(service: Service) -> None:
+    session = await service.create(1, agent="lease:bad")
+    async with stream_of(service, session, agent="lease:bad", returns=True) as stream:
+        lease = (await stream.receive("welcome")).lease
+        start = await stream.call.read()
+        for _ in range(2):
+            await stream.send(action(7, 3))
+            assert not (await stream.receive("error")).fatal
+    back = {"agent": "lease:bad", "lease": lease, "seen": start.number}
+    async with stream_of(service, session, **back) as stream:
+        await stream.receive("welcome")
+        await stream.receive("episode_start")
+        await stream.send(action(7, 3))
+        await stream.refused("TOO_MANY_BAD_FRAMES")
+
+
+async def test_to_come_back_restarts_nothing(service: Service) -> None:
+    """After some steps the first observation is not to be had again."""
+    session = await service.create(1, agent="lease:restart")
+    async with left(service, session, steps=3, agent="lease:restart") as (lease, last):
+        for seen in range(last.number - 1):
+            await refusal(service, session, agent="lease:restart", lease=lease, seen=seen)
+    assert last.ask.step == 3
+
+
+async def test_one_process_has_one_stream(service: Service) -> None:
+    """It comes back although nobody has noticed that its connection broke: that one is given up."""
+    session = await service.create(1, agent="lease:twice")
+    async with stream_of(service, session, agent="lease:twice", returns=True) as first:
+        lease = (await first.receive("welcome")).lease
+        start = await first.call.read()
+        back = {"agent": "lease:twice", "lease": lease, "seen": start.number}
+        async with stream_of(service, session, **back) as second:
+            await second.receive("welcome")
+            assert (await second.call.read()).episode_start.observation == (
+                start.episode_start.observation
+            )
+            assert await first.call.read() is grpc.aio.EOF
+            await second.send(action(0, 3))
+            assert (await second.receive("ask")).step == 1
+
+
+async def test_what_was_noted_is_recorded_once(service: Service) -> None:
+    """Notes since the last question are sent again with the answer to it."""
+    from animalcat.service.recording import read_episode
+
+    session = await service.create(1, agent="lease:notes")
+    note = gateway_pb2.EvaluateRequest(note=types_pb2.Note(text="hm", tokens_in=7))
+    async with stream_of(service, session, agent="lease:notes", returns=True) as stream:
+        lease = (await stream.receive("welcome")).lease
+        start = await stream.call.read()
+        await stream.send(note)
+        await stream.send(action(5, 3))  # refused, and so the note has come
+        assert (await stream.receive("error")).code == "ACTION_STALE"
+    back = {"agent": "lease:notes", "lease": lease, "seen": start.number}
+    async with stream_of(service, session, **back) as stream:
+        await stream.receive("welcome")
+        await stream.receive("episode_start")
+        await stream.send(note)
+        await stream.send(action(0, 3))
+        await stream.receive("ask")
+        await stream.send(gateway_pb2.EvaluateRequest(leave=gateway_pb2.Leave()))
+        assert await stream.call.read() is grpc.aio.EOF
+        await service.settled(session, "WAITING", asyncio.sleep)
+    (path,) = (service.data / "recordings" / names.parse_session(session)).glob("*.mcap")
+    assert [n.text for n in read_episode(path).steps[1].notes] == ["hm"]
+
+
+async def test_a_place_that_is_kept_counts_as_taken(tmp_path: Path, fitter: Fitter) -> None:
+    """Agents cannot hold more simulators than the server lends by letting connections break."""
+    async with serving(tmp_path, fitter, max_agents=1) as service:
+        session = await service.create(1)
+        other = await service.create(1, agent="lease:more")
+        async with left(service, session) as (lease, last):
+            async with stream_of(service, other, agent="lease:more") as stream:
+                await stream.refused("BUSY")
+            async with stream_of(service, session, lease=lease, seen=last.number) as stream:
+                await stream.receive("welcome")
+                assert (await stream.call.read()) == last
+
+
+async def test_a_session_that_ended_meanwhile_is_told(service: Service) -> None:
+    session = await service.create(2, agent="lease:ended")
+    async with left(service, session, agent="lease:ended") as (lease, last):
+        cancel = sessions_pb2.CancelSessionRequest(name=session)
+        await service.sessions.CancelSession(cancel)
+        await refusal(service, session, agent="lease:ended", lease=lease, seen=last.number)
+    (only,) = await service.list_episodes(session)
+    assert only.cause == "the session was cancelled"
