@@ -260,10 +260,13 @@ async def drained(call: Any) -> None:
         pass
 
 
-async def test_a_revoked_token_ends_its_open_stream(callers: Callers) -> None:
-    token, text = callers.tokens.create(Role.AGENT, agent="tests:revoked")
-    session = await callers.operator.create(2, agent="tests:revoked")
-    async with callers.connected(text).agent(session, agent="tests:revoked") as stream:
+@pytest.mark.parametrize("returns", [False, True])
+async def test_a_revoked_token_ends_its_open_stream(callers: Callers, returns: bool) -> None:
+    """A lease does not keep the place of an agent that may no longer play."""
+    agent = f"tests:revoked-{returns}"
+    token, text = callers.tokens.create(Role.AGENT, agent=agent)
+    session = await callers.operator.create(2, agent=agent, lease_seconds=3600.0)
+    async with callers.connected(text).agent(session, agent=agent, returns=returns) as stream:
         await stream.receive("welcome")
         callers.tokens.revoke(token.id)
         with pytest.raises(grpc.aio.AioRpcError) as ended:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import os
+import signal
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -11,8 +14,11 @@ from typing import Any
 import grpc
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from animalcat import names
+from animalcat.benchmarks.kill import workers_of
 from animalcat.client.async_client import aconnect
 from animalcat.client.direct import DirectPlay
 from animalcat.client.remote_env import RemoteEnv
@@ -21,6 +27,7 @@ from animalcat.envs.types import Observation
 from animalcat.errors import AnimalcatError
 from animalcat.layouts.inference.fitter import Fitter
 from animalcat.service.host.settings import Settings
+from animalcat.service.recording import read_episode
 from animalcat.service.rpc.server import create_server
 from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, sessions_pb2, types_pb2
 from tests.service.conftest import NOW, Service, Stream, action, hello, walk
@@ -41,6 +48,7 @@ class Walker:
         self._breaks = breaks
 
     async def reset(self, info: EpisodeInfo) -> None:
+        self.seed = info.seed
         self._rng = np.random.default_rng(info.seed)
 
     async def act(self, observation: Observation) -> int:
@@ -52,8 +60,8 @@ class Walker:
 
 
 @asynccontextmanager
-async def serving(data: Path, fitter: Fitter, **settings: Any) -> AsyncGenerator[Service]:
-    asked = Settings(home=data, port=0, **settings)
+async def serving(data: Path, fitter: Fitter | None, **options: Any) -> AsyncGenerator[Service]:
+    asked = Settings(home=data, port=0, **options)
     async with (
         create_server(asked, lambda: NOW, fitter) as running,
         grpc.aio.insecure_channel(running.address) as channel,
@@ -146,18 +154,18 @@ async def test_over_tls(
     recordings, _, decisions = await whole(unbroken, start, tmp_path / "whole")
     async with serving(tmp_path / "unused", fitter) as made:
         session = await made.create(EPISODES)
-    settings = Settings(home=tmp_path / "unused", port=0, self_signed=True)
-    async with create_server(settings, lambda: NOW, fitter) as running:
+    secured = Settings(home=tmp_path / "unused", port=0, self_signed=True)
+    async with create_server(secured, lambda: NOW, fitter) as running:
         async with cutting(running.address) as cutter:
             ways = iter(WAYS * decisions)
             agent = Walker(lambda decision: cutter.cut(next(ways)))
-            ca = settings.home / "access" / "server.pem"
+            ca = secured.home / "access" / "server.pem"
             async with aconnect(cutter.address, ca=ca) as client:
                 await client.evaluate(agent, session)
                 found = await client.get_session(session)
         assert cutter.cuts >= decisions / 2
         assert found.episodes == EPISODES
-        folder = settings.home / "recordings" / names.parse_session(session)
+        folder = secured.home / "recordings" / names.parse_session(session)
         assert {p.name: p.read_bytes() for p in sorted(folder.glob("*.mcap"))} == recordings
 
 
@@ -474,8 +482,6 @@ async def test_one_process_has_one_stream(service: Service) -> None:
 
 async def test_what_was_noted_is_recorded_once(service: Service) -> None:
     """Notes since the last question are sent again with the answer to it."""
-    from animalcat.service.recording import read_episode
-
     session = await service.create(1, agent="lease:notes")
     note = gateway_pb2.EvaluateRequest(note=types_pb2.Note(text="hm", tokens_in=7))
     async with stream_of(service, session, agent="lease:notes", returns=True) as stream:
@@ -519,3 +525,63 @@ async def test_a_session_that_ended_meanwhile_is_told(service: Service) -> None:
         await refusal(service, session, agent="lease:ended", lease=lease, seen=last.number)
     (only,) = await service.list_episodes(session)
     assert only.cause == "the session was cancelled"
+
+
+async def test_a_worker_that_dies_meanwhile_is_a_fault(tmp_path: Path, fitter: Fitter) -> None:
+    """The agent comes back, hears of it, and is given the same arena again."""
+    before = set(workers_of(os.getpid()))
+    async with serving(tmp_path, fitter, direct=False) as service:
+        session = await service.create(1)
+        async with left(service, session) as (lease, last):
+            (worker,) = set(workers_of(os.getpid())) - before
+            os.kill(worker, signal.SIGKILL)
+            async with stream_of(service, session, lease=lease, seen=last.number) as stream:
+                await stream.receive("welcome")
+                assert (await stream.call.read()) == last
+                await stream.send(action(2, 3))
+                assert (await stream.receive("episode_end")).fault
+                start = await stream.receive("episode_start")
+                assert start.episode == 0
+        first, _ = await service.list_episodes(session)
+        assert (first.outcome, first.steps) == (types_pb2.OUTCOME_FAULT, 2)
+
+
+@pytest.mark.timeout(1200)  # the first session's fit is compiled anew
+def test_breaks_at_any_steps_leave_no_trace(tmp_path: Path) -> None:
+    """Any kinds of breaks, several at a step too: what is stored is what was decided."""
+    numbers = itertools.count()
+    kinds = st.lists(st.lists(st.sampled_from(WAYS), max_size=3), max_size=8)
+
+    async def plays(service: Service, breaks: list[list[Way]]) -> None:
+        agent = f"any:{next(numbers)}"
+        session = await service.create(1, agent=agent)
+        async with cutting(service.running.address) as cutter:
+
+            def cut(decision: int) -> None:
+                for way in breaks[decision] if decision < len(breaks) else ():
+                    cutter.cut(way)
+
+            walker = Walker(cut)
+            async with aconnect(cutter.address) as client:
+                (played,) = (await client.evaluate(walker, session)).episodes
+        (only,) = await service.list_episodes(session)
+        assert only.steps == played.steps == walker.decisions
+        folder = service.data / "recordings" / names.parse_session(session)
+        (path,) = folder.glob("*.mcap")
+        actions = [step.action for step in read_episode(path).steps[1:]]
+        rng = np.random.default_rng(walker.seed)
+        assert actions == [walk(rng) for _ in actions]
+
+    with asyncio.Runner() as runner:
+        stack = AsyncExitStack()
+        service = runner.run(stack.enter_async_context(serving(tmp_path, None, direct=False)))
+
+        @settings(max_examples=10, deadline=None, derandomize=True)
+        @given(breaks=kinds)
+        def try_all(breaks: list[list[Way]]) -> None:
+            runner.run(asyncio.wait_for(plays(service, breaks), 600))
+
+        try:
+            try_all()
+        finally:
+            runner.run(stack.aclose())
