@@ -167,15 +167,20 @@ class _Agent:
                     self.steps += 1
                     self.episodes += 1
                     if self.episodes % EPISODES == 0:
-                        await self._cancel()
-                case _:
-                    self.leave()
-                    while not await self.sit():
-                        await asyncio.sleep(1.0)
+                        await self._change()
+                case other:
+                    raise RuntimeError(f"the server sent {other} in the middle of a session")
 
-    async def _cancel(self) -> None:
+    async def _change(self) -> None:
+        """Cancel the session, and begin another one."""
+        assert self._stream is not None, "sit first"
         sessions: Any = sessions_pb2_grpc.SessionsStub(self._channel)
         await sessions.CancelSession(sessions_pb2.CancelSessionRequest(name=self._session))
+        while not (await self._stream.receive()).HasField("session_end"):
+            pass  # an episode had begun meanwhile
+        self.leave()
+        while not await self.sit():
+            await asyncio.sleep(1.0)
 
     def leave(self) -> None:
         """End the stream."""

@@ -21,7 +21,13 @@ from animalcat.layouts.explaining.kinds import (
 from animalcat.layouts.explaining.limits import Costs, as_shares, costs, thinned
 from animalcat.layouts.explaining.notes import notes
 from animalcat.layouts.explaining.prediction import Prediction
-from animalcat.layouts.explaining.wording import Scale, figure, is_share, percent, scale_of
+from animalcat.layouts.explaining.wording import (
+    Scale,
+    is_share,
+    percent,
+    plain_scale,
+    scale_of,
+)
 from animalcat.layouts.inference.evaluator import Evaluator
 from animalcat.layouts.inference.summary import NodeSummary
 from animalcat.layouts.model.spec import Layout
@@ -249,9 +255,8 @@ def _others(layout: Layout, nodes: Sequence[NodeSummary], draws: Floats) -> list
 
 
 def _value(node: NodeSummary) -> str:
-    unit = "" if node.unit == "1" else f" {node.unit}"
-    low, high = (figure(end, node.sd) for end in node.hdi)
-    return f"{node.name} {figure(node.mean, node.sd)}{unit} (90 %: {low} to {high}{unit})"
+    value, interval = plain_scale(node.unit).brief(node.mean, *node.hdi)
+    return f"{node.name} {value} (90 %: {interval})"
 
 
 def _fails(cost: Costs) -> Fails:

@@ -86,7 +86,8 @@ def _parts(live: bytes, start: int, place: int) -> Iterator[_Part]:
     """
     unpack, opcode_of_message, before = _MESSAGE.unpack_from, int(Opcode.MESSAGE), _RECORD.size
     index: dict[int, list[int]] = {}
-    while place < len(live):
+    size, full = len(live), start + CHUNK_BYTES
+    while place < size:
         opcode, length, channel, _, time = unpack(live, place)
         if opcode != opcode_of_message:
             raise DamageError(f"there is a record of kind {opcode} among the messages")
@@ -94,10 +95,10 @@ def _parts(live: bytes, start: int, place: int) -> Iterator[_Part]:
             index[channel] = []
         index[channel] += (time, place - start)
         place += before + length
-        if place - start > CHUNK_BYTES:
+        if place > full:
             yield _Part(live[start:place], index)
-            start, index = place, {}
-    if place > len(live):
+            start, index, full = place, {}, place + CHUNK_BYTES
+    if place > size:
         raise DamageError("the file does not end with a whole record")
     if index:
         yield _Part(live[start:], index)

@@ -82,7 +82,6 @@ def step_message(
     decision_period: int,
     step: Step,
     action: int | None,
-    *,
     pixels: bool,
     notes: Sequence[Note] = (),
 ) -> bytes:

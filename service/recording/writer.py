@@ -128,11 +128,10 @@ class EpisodeRecorder:
             action: The action that led to it, 0 to 8.
             notes: The agent's notes since the previous step.
         """
-        made = step_message(
-            self._next, self._period, step, action, pixels=self._pixels, notes=notes
-        )
+        number = self._next
+        made = step_message(number, self._period, step, action, self._pixels, notes)
         self._file.add(OPCODE, made)
-        self._next += 1
+        self._next = number + 1
         self._return += step.reward
         self._ended_by = step.ended_by
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -97,7 +98,11 @@ class SqlStore(SessionStore):
         # JSON is read as text, so that `records` can say what is wrong with it.
         self._engine = _engine(url, json_deserializer=_text)
         self._reader = self._engine.execution_options(animalcat_reads=True)
+        self._line: AbstractContextManager[Any] = nullcontext()
         if self._engine.dialect.name == "sqlite":
+            # Whoever waits for SQLite's own lock looks for it every 0.1 s, and may find it taken by
+            # one that has just come for as long as there are any. So those of this process line up.
+            self._line = threading.Lock()
             event.listen(self._engine, "connect", _configure_sqlite)
             event.listen(self._engine, "begin", _begin)
         else:
@@ -128,13 +133,19 @@ class SqlStore(SessionStore):
         return Claims(self._engine, self._owner, seconds)
 
     @contextmanager
+    def _changing(self) -> Generator[Connection]:
+        """A transaction that writes; those of this process have it one after another."""
+        with self._line, self._engine.begin() as db:
+            yield db
+
+    @contextmanager
     def _writing(self, session: str) -> Generator[Connection]:
         """A transaction that writes records of a session.
 
         Raises:
             NotOwnerError: Another server owns the session.
         """
-        with self._engine.begin() as db:
+        with self._changing() as db:
             if self._owner:
                 check_owner(db, session, self._owner)
             yield db
@@ -147,7 +158,7 @@ class SqlStore(SessionStore):
             "instances": battery.instances,
             "problems": list(battery.problems),
         }
-        with self._engine.begin() as db:
+        with self._changing() as db:
             changed = db.execute(update(table).where(table.c.id == battery.id).values(values))
             if not changed.rowcount:
                 db.execute(insert(table).values(id=battery.id, **values))
@@ -169,7 +180,7 @@ class SqlStore(SessionStore):
     def delete_battery(self, battery: str) -> bool:
         """Delete a battery; see the base class."""
         table, sessions, campaigns = schema.batteries, schema.sessions, schema.campaigns
-        with self._engine.begin() as db:
+        with self._changing() as db:
             digest = db.scalar(select(table.c.digest).where(table.c.id == battery))
             if digest is None:
                 raise KeyError(f"no battery {battery}")
@@ -187,7 +198,7 @@ class SqlStore(SessionStore):
     def put_layout(self, layout: LayoutRecord) -> None:
         """Store a layout; one with the same digest stays as it is."""
         table = schema.layouts
-        with self._engine.begin() as db:
+        with self._changing() as db:
             if db.scalar(select(table.c.digest).where(table.c.digest == layout.digest)) is None:
                 db.execute(insert(table).values(asdict(layout)))
 
@@ -215,7 +226,7 @@ class SqlStore(SessionStore):
     ) -> Session:
         """Store a new session; see the base class."""
         table = schema.sessions
-        with self._engine.begin() as db:
+        with self._changing() as db:
             if request_id:
                 row = db.execute(
                     _session_query().where(table.c.request_id == request_id)
@@ -313,7 +324,7 @@ class SqlStore(SessionStore):
     def allow(self, episodes: Mapping[str, int]) -> None:
         """Change how many episodes may begin for now; see the base class."""
         table = schema.sessions
-        with self._engine.begin() as db:
+        with self._changing() as db:
             for session, allowed in episodes.items():
                 if self._owner:
                     check_owner(db, session, self._owner)
@@ -324,7 +335,7 @@ class SqlStore(SessionStore):
     def create_campaign(self, campaign: Campaign) -> Campaign:
         """Store a campaign; see the base class."""
         table = schema.campaigns
-        with self._engine.begin() as db:
+        with self._changing() as db:
             row = db.execute(select(table).where(table.c.id == campaign.id)).one_or_none()
             if row is not None:
                 return _campaign(row)
@@ -366,7 +377,7 @@ class SqlStore(SessionStore):
     def delete_campaign(self, campaign: str) -> None:
         """Delete a campaign but keep its sessions; see the base class."""
         table, sessions = schema.campaigns, schema.sessions
-        with self._engine.begin() as db:
+        with self._changing() as db:
             row = db.execute(select(table).where(table.c.id == campaign)).one_or_none()
             if row is None:
                 raise KeyError(f"no campaign {campaign}")
@@ -384,7 +395,7 @@ class SqlStore(SessionStore):
     def end_campaign(self, campaign: str, reason: str) -> Campaign:
         """Store why a campaign hands out no more episodes; see the base class."""
         table = schema.campaigns
-        with self._engine.begin() as db:
+        with self._changing() as db:
             going_on = (table.c.id == campaign) & (table.c.reason == "")
             db.execute(update(table).where(going_on).values(reason=reason))
             row = db.execute(select(table).where(table.c.id == campaign)).one_or_none()

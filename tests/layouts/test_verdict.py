@@ -19,7 +19,10 @@ from animalcat.layouts.adaptive.learner import Learner
 from animalcat.layouts.adaptive.plan import StoppingRule
 from animalcat.layouts.explaining.kinds import KINDS
 from animalcat.layouts.explaining.session import verdict_of
-from animalcat.layouts.explaining.verdict import Verdict
+from animalcat.layouts.explaining.verdict import (
+    Verdict,
+    _value,  # pyright: ignore[reportPrivateUsage]
+)
 from animalcat.layouts.explaining.wording import (
     Scale,
     figure,
@@ -233,3 +236,9 @@ def test_a_table_says_estimates_and_differences_in_metres() -> None:
     assert not small.rising
     assert small.difference(np.full(400, 1.5), np.linspace(0.2, 0.4, 400)).estimate[0] == "\u2212"
     assert plain_scale("10 m").brief(0.21, 0.17, 0.25).estimate == "2.1 m"
+
+
+def test_a_bias_is_said_in_metres() -> None:
+    node = NodeSummary("rightLeftBias", "bias", "15 m", -3.5, 0.6, (-4.5, -2.6), 500.0)
+    said = _value(node)
+    assert said == "rightLeftBias \u221252 m (90 %: \u221268 to \u221239 m)"

@@ -10,29 +10,38 @@ from typing import Any
 import psutil
 import pytest
 
-ROOM = {"memory": 4 << 30, "object_store_memory": 80 << 20}
-"""What a node says that it has, in bytes."""
+MEMORY = 4 << 30
+STORE = 80 << 20
+"""What a node says that it has, in bytes: memory, and how much of it for Ray's objects."""
+TRIES = 3
+"""How often a node is started: Ray gives one 30 s to do so, which a busy machine may take."""
 
 
 @contextmanager
 def running() -> Generator[Any]:
-    """A cluster whose head plays nothing, and makes fits."""
+    """A cluster without nodes; the first that is added is its head."""
     from ray.cluster_utils import Cluster
 
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(dir="/tmp") as folder:
         patch.setenv("RAY_TMPDIR", folder)  # short, as paths of sockets must be
-        made = Cluster(
-            initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False, **ROOM}
-        )
+        made = Cluster()
         try:
             yield made
         finally:
             made.shutdown()
 
 
-def add(cluster: Any, cpus: float = 1) -> Any:
+def add(cluster: Any, cpus: float = 1, memory: int = MEMORY) -> Any:
     """A node more."""
-    return cluster.add_node(num_cpus=cpus, **ROOM)
+    for tries_left in reversed(range(TRIES)):
+        try:
+            return cluster.add_node(
+                num_cpus=cpus, memory=memory, object_store_memory=STORE, include_dashboard=False
+            )
+        except Exception as error:
+            if not tries_left or "timed out during startup" not in str(error):
+                raise
+    raise AssertionError("the last try returns or raises")
 
 
 def processes(node: Any) -> list[psutil.Process]:
@@ -43,7 +52,11 @@ def processes(node: Any) -> list[psutil.Process]:
 
 def simulates(node: Any) -> bool:
     """Whether a worker's process is on a node."""
-    return any("animalcat.service.session.direct" in child.cmdline() for child in processes(node))
+    for process in processes(node):
+        with suppress(psutil.NoSuchProcess):  # it may end while it is looked at
+            if "animalcat.service.session.direct" in process.cmdline():
+                return True
+    return False
 
 
 def lose(cluster: Any, node: Any) -> None:

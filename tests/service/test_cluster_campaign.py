@@ -124,6 +124,7 @@ def test_a_campaign_loses_its_driver_and_a_node_and_no_result(tmp_path: Path) ->
 
     data, held = tmp_path / "cluster", tmp_path / "held"
     with clusters.running() as cluster:
+        clusters.add(cluster, cpus=0)  # the head plays nothing, and makes fits
         nodes = [clusters.add(cluster) for _ in range(2)]
         engine = ("--engine", "ray", "--address", cluster.address)
 

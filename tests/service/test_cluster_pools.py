@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -21,6 +20,7 @@ from animalcat.service.cluster.pools import Needs, RayFits, RayWorkers
 from animalcat.service.session.room import Room
 from animalcat.service.session.workers import Guest, Lent
 from animalcat.service.versions import versions
+from tests.service import clusters
 
 MIB = 1 << 20
 WORKER = Needs(0.25, 512 * MIB)
@@ -32,25 +32,14 @@ LIMIT = 240
 @pytest.fixture
 def cluster() -> Iterator[Callable[..., str]]:
     """Makes a cluster of nodes, each given by its CPUs and MiB, and returns its address."""
-    from ray.cluster_utils import Cluster
+    with clusters.running() as cluster:
 
-    made: list[Any] = []
+        def make(*nodes: tuple[float, int]) -> str:
+            for cpus, memory in nodes:
+                clusters.add(cluster, cpus, memory * MIB)
+            return str(cluster.address)
 
-    def make(*nodes: tuple[float, int]) -> str:
-        cluster: Any = Cluster()
-        made.append(cluster)
-        for cpus, memory in nodes:
-            room = {"memory": memory * MIB, "object_store_memory": 80 * MIB}
-            cluster.add_node(num_cpus=cpus, include_dashboard=False, **room)
-        return str(cluster.address)
-
-    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        patch.setenv("RAY_TMPDIR", folder)  # short, as paths of sockets must be
-        try:
-            yield make
-        finally:
-            for one in made:
-                one.shutdown()
+        yield make
 
 
 @asynccontextmanager

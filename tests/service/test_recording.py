@@ -618,7 +618,7 @@ def test_a_step_is_put_together_as_protobuf_does_it(
     step = Step(Phase.MID, float(number % 3) - 1.0, EndedBy.DEATH if number > 127 else None, seen)
     action = number % 9 if number else None
     whole = recorded_step(number, step, action, pixels=pixels, notes=notes)
-    made = step_message(number, 3, step, action, pixels=pixels, notes=notes)
+    made = step_message(number, 3, step, action, pixels, notes)
     assert made == message(Channel.STEP, number, 3, whole.SerializeToString(deterministic=True))
 
 

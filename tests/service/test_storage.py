@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from animalcat.service.model import SessionState
+from animalcat.service.storage import sql
 from animalcat.service.storage.base import SessionStore
 from animalcat.service.storage.claims import NotOwnerError
 from animalcat.service.storage.migrate import StoreUnreachableError
@@ -124,6 +126,31 @@ def test_what_was_written_is_there_after_reopening(tmp_path: Path) -> None:
     again = SqlStore.in_directory(tmp_path)
     assert again.episodes(session) == [finished(attempt(session, 0))]
     again.close()
+    store.close()
+
+
+def test_writers_of_one_server_line_up_and_wait_for_no_lock_of_sqlite(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here SQLite waits for nobody, so two that wrote at once would be an error."""
+    configure = sql._configure_sqlite  # pyright: ignore[reportPrivateUsage]
+
+    def impatient(connection: Any, entry: Any) -> None:
+        configure(connection, entry)
+        connection.execute("PRAGMA busy_timeout=0")
+
+    monkeypatch.setattr(sql, "_configure_sqlite", impatient)
+    store = SqlStore.in_directory(tmp_path)
+    sessions = [store.create_session(f"s{k}", SPEC, NOW).id for k in range(8)]
+
+    def write(session: str) -> None:
+        for number in range(10):
+            store.open_episode(attempt(session, number))
+            store.finish_episode(finished(attempt(session, number)))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, sessions))
+    assert all(len(store.episodes(session)) == 10 for session in sessions)
     store.close()
 
 
