@@ -111,9 +111,9 @@ class BatteryRate:
             return f"{about}: cannot be told, since {self.why}."
         played = f"{self.played} of {self.instances} arenas played"
         if self.low == self.high:
-            return f"{about}: {_shown(self.value)} ({played})."
-        interval = f"[{_shown(self.low)}, {_shown(self.high)}], {100 * self.share:g} %"
-        return f"{about}: {_shown(self.value)} {interval} ({played})."
+            return f"{about}: {100 * self.value:.0f} % ({played})."
+        interval = f"{100 * self.share:g} %: {100 * self.low:.0f} to {100 * self.high:.0f} %"
+        return f"{about}: {100 * self.value:.0f} % ({interval}; {played})."
 
 
 def totals(size: int) -> Ints:
@@ -289,7 +289,3 @@ def _distinct(pairs: Floats) -> tuple[Floats, Ints, Floats]:
 
 def _rounded(logs: Floats) -> tuple[float, ...]:
     return tuple((np.floor(np.maximum(logs, _LEAST) * _DIGITS) / _DIGITS).tolist())
-
-
-def _shown(rate: float) -> str:
-    return f"{rate:.2f}".removeprefix("0")

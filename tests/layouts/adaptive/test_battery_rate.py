@@ -83,7 +83,7 @@ def test_a_battery_that_was_played_whole_has_its_rate(policy: Policy) -> None:
         widths.append(found.high - found.low)
     rate = sum(map(passes, range(30))) / 30
     assert (found.value, found.low, found.high) == (rate, rate, rate)
-    assert found.words == "Success rate of the whole battery: .67 (30 of 30 arenas played)."
+    assert found.words == "Success rate of the whole battery: 67 % (30 of 30 arenas played)."
     assert widths == sorted(widths, reverse=True)
 
 
