@@ -554,7 +554,9 @@ def outcome_words(rows: Sequence[Row]) -> str:
     if count["fault"]:
         words += f"; {count['fault']} attempts ended in a fault and do not count"
     if count["void"]:
-        words += f"; {count['void']} attempts were voided and do not count"
+        voids = count["void"]
+        were = "attempt was voided and does" if voids == 1 else "attempts were voided and do"
+        words += f"; {voids} {were} not count"
     if count["invalid"]:
         words += f"; {count['invalid']} attempts were declared invalid and do not count"
     return words

@@ -97,7 +97,7 @@ def test_the_page_says_what_was_found_and_how(page: str, known: Results) -> None
     assert seen.open == []
     about = known.profile["provenance"]
     for words in (
-        f"{about['successes']} of {about['episodes']} episodes passed; 1 attempts were voided",
+        f"{about['successes']} of {about['episodes']} episodes passed; 1 attempt was voided",
         "sees goals down to",
         "m across half of the time",
         "unit: 1.9 lg(5 m/d)",
@@ -183,7 +183,7 @@ def test_attempts_that_do_not_count_are_counted_apart() -> None:
     rows = [{"outcome": "success"}] * 16 + [{"outcome": "void"}, {"outcome": "fault"}]
     said = outcome_words(rows)
     assert said.startswith("16 of 16 episodes passed")
-    assert "1 attempts were voided" in said
+    assert "1 attempt was voided" in said
     assert "1 attempts ended in a fault" in said
 
 

@@ -29,7 +29,7 @@ from animalcat.service.session.turns import MAX_BAD_FRAMES
 from animalcat.v1 import gateway_pb2, gateway_pb2_grpc, sessions_pb2, types_pb2
 from tests.service.conftest import NOW, Service, Stream, action, hello
 
-WAYS = 10
+WAYS = 40
 """Ways that are tried without the profile."""
 EPISODES = 60
 """More than a way can play, so that no session comes to its last fit."""
@@ -65,7 +65,7 @@ class Protocol(RuleBasedStateMachine):
         return self.runner.run(asyncio.wait_for(wanted, 60))
 
     @precondition(lambda self: self.stream is None)
-    @rule(new=st.booleans(), returns=st.booleans())
+    @rule(new=st.booleans(), returns=st.sampled_from([True, True, False]))
     def greet(self, new: bool, returns: bool) -> None:
         """The same process or another one comes, and is given the first undecided episode.
 
@@ -104,6 +104,17 @@ class Protocol(RuleBasedStateMachine):
             asked.ClearField("direct")
         assert again == asked
         self.kept = False
+
+    @precondition(lambda self: self.stream is not None and self.lease)
+    @rule(noticed=st.booleans(), wrong=st.sampled_from(["", "token", "process", "ahead"]))
+    def break_and_come_back(self, noticed: bool, wrong: str) -> None:
+        """Also over a second stream, while the first one seems well."""
+        assert self.stream is not None
+        if noticed:
+            self.stream.call.cancel()
+        if wrong:
+            self.come_back_as_another(wrong)
+        self.come_back()
 
     @precondition(lambda self: self.kept)
     @rule(what=st.sampled_from(["token", "process", "ahead", "behind"]))

@@ -40,12 +40,14 @@ from .conftest import NOW, Service, action, walk
 
 
 @pytest.mark.asyncio(loop_scope="session")
-async def test_a_full_disk_is_named_and_play_goes_on_when_it_is_not_full(service: Service) -> None:
+async def test_a_full_disk_is_named_and_play_goes_on_when_it_is_not_full(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(file: int, offset: int, length: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
     session = await service.create(3, agent="tests:full")
-    folder = service.data / "recordings" / session.partition("/")[2]
-    folder.mkdir(parents=True)
-    full = folder / "0-0.mcap"
-    full.symlink_to("/dev/full")
+    monkeypatch.setattr(os, "posix_fallocate", full)  # by which a recording takes its room
     async with service.agent(session, agent="tests:full") as stream:
         await stream.receive("welcome")
         error = await stream.receive()
@@ -60,7 +62,7 @@ async def test_a_full_disk_is_named_and_play_goes_on_when_it_is_not_full(service
         told = dict(status.value.trailing_metadata() or ())
         assert float(told["animalcat-retry-seconds"]) > 0
     await service.settled(session, "WAITING", asyncio.sleep)
-    full.unlink()
+    monkeypatch.undo()
     async with service.agent(session, agent="tests:full") as stream:
         await stream.receive("welcome")
         assert (await stream.episode(walk)).episode == 0
