@@ -305,6 +305,7 @@ class Lent:
         self._pool = pool
         self._told = ""
         self._unused = True
+        self._later: asyncio.TimerHandle | None = None
 
     def tell(self, why: str) -> None:
         """Say what it waits for, unless that was said already; empty: for nothing."""
@@ -320,6 +321,8 @@ class Lent:
     async def open(self) -> None:
         """Wait for a place unless it has one, and until it can play."""
         self.resting = False
+        if self._later is not None:
+            self._later.cancel()
         self._unused = self._unused or self.worker is None
         if self.worker is not None and not self.worker.running:  # it was lost, with its place
             self._pool.give_up(self)
@@ -357,15 +360,14 @@ class Lent:
 
     def rest(self) -> None:
         """Give way where another waits for room; the next `open` finds a place again."""
-        self.resting = True
         if self._unused:  # who has just come is about to begin an episode, if it may
-            asyncio.get_running_loop().call_later(REST_SECONDS, self._rested)
+            self._later = asyncio.get_running_loop().call_later(REST_SECONDS, self._rest)
         else:
-            self._rested()
+            self._rest()
 
-    def _rested(self) -> None:
-        if self.resting:
-            self._pool.rested(self)
+    def _rest(self) -> None:
+        self.resting = True
+        self._pool.rested(self)
 
     def drop(self) -> None:
         """End it at once, because it has failed; its place is kept for the next."""
