@@ -9,9 +9,9 @@ from enum import IntEnum, StrEnum
 from typing import Any, Final
 
 from animalcat.envs.types import EndedBy, ObservationSpec
-from animalcat.layouts.adaptive.battery_rate import Wager
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import Allocation, Policy, StoppingRule
+from animalcat.layouts.adaptive.wager import Wager
 from animalcat.service.batteries.instance import Instance
 
 

@@ -8,5 +8,5 @@ weighted by `retest`. `stopping` gives the verdict, and `bound` how much a batte
 `strata` divides instances, `alarm` notices agents that the layout does not describe, `hindsight`
 confirms it, and `widening` extends the layout for them. `campaign` shares episodes among
 several agents, and `paired` tells two of them apart. `battery_rate` bounds the success rate of the
-whole battery.
+whole battery, by the `wager` on each choice.
 """

@@ -15,18 +15,14 @@ import numpy.typing as npt
 from animalcat.layouts.adaptive import widening
 from animalcat.layouts.adaptive.alarm import MOST, Alarm, Seen, Suspect, log_factors
 from animalcat.layouts.adaptive.bank import Bank, History
-from animalcat.layouts.adaptive.battery_rate import (
-    BatteryRate,
-    RateBettor,
-    Wager,
-    battery_rate,
-)
+from animalcat.layouts.adaptive.battery_rate import BatteryRate, RateBettor, battery_rate
 from animalcat.layouts.adaptive.bound import InformationBound, information_bounds
 from animalcat.layouts.adaptive.outcomes import Outcome, WeightedOutcomes
 from animalcat.layouts.adaptive.plan import Policy, StoppingRule
 from animalcat.layouts.adaptive.policy import RANDOM, Choice, Chooser
 from animalcat.layouts.adaptive.retest import UNKNOWN, DeterminismPrior
 from animalcat.layouts.adaptive.stopping import Stopper, Verdict
+from animalcat.layouts.adaptive.wager import Wager
 from animalcat.layouts.inference import messages
 from animalcat.layouts.inference.live import LivePosterior, TellError
 from animalcat.layouts.inference.summary import NodeSummary

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from animalcat.layouts.adaptive.bank import Bank, History
-from animalcat.layouts.adaptive.battery_rate import RateBettor, Wager
+from animalcat.layouts.adaptive.battery_rate import RateBettor
 from animalcat.layouts.adaptive.information import ExpectedGains, GainEstimator
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import MOST_SHARPNESS, Policy
@@ -37,6 +37,7 @@ from animalcat.layouts.adaptive.selectors import (
     propensities,
     stratified_random,
 )
+from animalcat.layouts.adaptive.wager import Wager
 from animalcat.layouts.inference.live import LivePosterior
 from animalcat.layouts.inference.randomness import rng
 

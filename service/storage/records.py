@@ -24,9 +24,9 @@ from animalcat import names
 from animalcat.arena_configs.origin import Origin
 from animalcat.arena_configs.outcome import MarkedPlace
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
-from animalcat.layouts.adaptive.battery_rate import Wager
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import Allocation, Name, Policy, StoppingRule
+from animalcat.layouts.adaptive.wager import Wager
 from animalcat.service.batteries.instance import Instance
 from animalcat.service.model import (
     CampaignSpec,

@@ -159,6 +159,9 @@ async def attempt(service: Service, method: str) -> str:
         else:
             await call
     except grpc.aio.AioRpcError as error:
+        if "execute_batch" in (error.debug_error_string() or ""):
+            # It was refused while the client still wrote, and gRPC then forgets the refusal.
+            return await attempt(service, method)
         return str(dict(error.trailing_metadata() or ())["animalcat-code"])
     finally:
         call.cancel()
