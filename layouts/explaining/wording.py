@@ -95,13 +95,13 @@ class Scale:
             finer: How many times as exact as usual its ends are.
         """
         width = self.width(low, high) / finer
-        first, last = (self._end(end, width) for end in sorted((low, high), key=self.convert))
+        first, last = (self.end(end, width) for end in sorted((low, high), key=self.convert))
         return _with(last if first == last else f"{first} to {last}", self.unit)
 
     def quantity(self, value: float, low: float, high: float) -> str:
         """A value of the node and its interval, in this unit; its ends are those of the demand."""
         interval = self.interval(low, high)
-        said = _with(self._end(value, self.width(low, high)), self.unit)
+        said = _with(self.end(value, self.width(low, high)), self.unit)
         return said if interval == said else f"{said} ({interval})"
 
     def beyond(self, value: float) -> str:
@@ -111,12 +111,18 @@ class Scale:
             return "over"
         return "under" if shown == self.low and self.low > 0.0 else ""
 
-    def _end(self, value: float, width: float) -> str:
+    def end(self, value: float, width: float) -> str:
+        """A value of the node as the end of a range; without the unit.
+
+        Args:
+            value: The value.
+            width: Standard deviation, in this unit, that its digits are to show.
+        """
         return _with(self.beyond(value), figure(self.convert(value), width))
 
     def brief(self, mean: float, low: float, high: float) -> NodeWords:
         """An estimate and its interval as a table has room for them: "21 m" and "17 to 25 m"."""
-        value = _with(self._end(mean, self.width(low, high)), self.unit)
+        value = _with(self.end(mean, self.width(low, high)), self.unit)
         return NodeWords(_minus(value), _minus(self.interval(low, high)))
 
     def difference(self, first: Floats, second: Floats) -> NodeWords:

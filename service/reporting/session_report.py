@@ -197,7 +197,7 @@ def _bar(node: Row, latent: Latent, scale: Scale, before: tuple[float, float]) -
         "prior": [x(before[0]), x(before[1])],
         "hdi": [x(low), max(x(high), x(low) + 1.0)],
         "mean": x(node["mean"]),
-        "ends": [_quantity(end, width, scale.unit) for end in ends],
+        "ends": [_minus(f"{scale.end(at, width)} {scale.unit}".rstrip()) for at in (start, stop)],
     }
 
 
