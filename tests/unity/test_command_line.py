@@ -89,4 +89,5 @@ def test_a_log_that_nobody_asks_for_is_in_the_cache(
     text = (tmp_path / "cache" / "animalcat" / f"Player-{port}.log").read_text()
     assert "mlagents-envs 1.0.0, seed 5" in text
     # The client stops its server while it still says so, and sometimes comes first.
-    assert "the client closed its environment" in text or "closing its environment" in text
+    cut = "the client went without closing its environment (unavailable)"
+    assert "the client closed its environment" in text or cut in text
