@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from animalcat.cli.campaign import passed_in
+from animalcat.cli.campaign_tables import passed_in
 from animalcat.cli.main import build
 from animalcat.cli.shared.campaign_file import AgentsRun, read_campaign
 from animalcat.cli.shared.ray_agents import passed
@@ -95,7 +95,11 @@ def test_an_option_that_would_be_without_effect_is_refused(
 
 
 def episode(
-    number: int, instance: str, outcome: types_pb2.Outcome.ValueType, of: str = ""
+    number: int,
+    instance: str,
+    outcome: types_pb2.Outcome.ValueType,
+    of: str = "",
+    invalid: str = "",
 ) -> Episode:
     made = sessions_pb2.MadeInstance(offer=of, made_as=sessions_pb2.MADE_AS_TWIN) if of else None
     return episode_from_proto(
@@ -104,6 +108,7 @@ def episode(
             episode=number,
             instance=instance,
             outcome=outcome,
+            invalid=invalid,
             decision=sessions_pb2.Decision(reason=sessions_pb2.REASON_LISTED, made=made),
         )
     )
@@ -114,6 +119,7 @@ def test_agents_are_paired_on_the_arenas_of_the_battery_also_by_their_twins() ->
         episode(0, "b.0f", types_pb2.OUTCOME_SUCCESS, of="b"),
         episode(1, "a", types_pb2.OUTCOME_FAILURE),
         episode(2, "c", types_pb2.OUTCOME_FAULT),
+        episode(3, "d", types_pb2.OUTCOME_SUCCESS, invalid="the lamp was off"),
     ]
     assert passed_in(("a", "b", "c", "d"), played) == [False, True, None, None]
 

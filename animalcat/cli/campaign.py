@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from animalcat.cli.campaign_tables import campaign_json, campaign_row, in_common, show_campaign
 from animalcat.cli.session.options import (
     SPEC,
     ActionTimeout,
@@ -59,11 +60,9 @@ from animalcat.cli.shared.remote import (
     Server,
     client_for,
     data_folder,
-    session_row,
-    timestamp,
 )
 from animalcat.client import Client
-from animalcat.client.values import Campaign, Episode, Session
+from animalcat.client.values import Campaign
 from animalcat.envs.agents.limits import is_privileged
 from animalcat.errors import AnimalcatError
 from animalcat.layouts.adaptive.plan import Allocation
@@ -282,7 +281,7 @@ def run(
                 fresh=fresh,
             )
         bounds = Bounds(agent_may, arena_folders(battery, features))
-        _show(client, _play(client, campaign, bounds), as_json, against)
+        show_campaign(client, _play(client, campaign, bounds), as_json, against)
 
 
 @app.command()
@@ -303,14 +302,14 @@ def resume(
         found = client.get_campaign(campaign)
         for reference in found.spec.agents:
             check_reference(reference)
-        _show(client, _play(client, found, Bounds(agent_may)), as_json)
+        show_campaign(client, _play(client, found, Bounds(agent_may)), as_json)
 
 
 @app.command("list")
 def list_campaigns(server: Server = None, data: Data = None, as_json: AsJson = False) -> None:
     """List campaigns, newest first."""
     with client_for(server, data) as client:
-        rows = [_row(campaign) for campaign in client.list_campaigns()]
+        rows = [campaign_row(campaign) for campaign in client.list_campaigns()]
     if not as_json:
         rows = [row | {"agents": ", ".join(row["agents"])} for row in rows]
     columns = ["campaign", "battery", "layout", "agents", "episodes", "budget", "reason"]
@@ -329,7 +328,7 @@ def show(
     with client_for(server, data) as client:
         found = client.get_campaign(campaign)
         _check_against(against, found.spec.agents)
-        _show(client, found, as_json, against)
+        show_campaign(client, found, as_json, against)
 
 
 @app.command()
@@ -365,9 +364,9 @@ def report(
         played = [session for session in found.sessions if session.episodes]
         if len(played) < 2:
             fail(f"{len(played)} of {len(found.sessions)} agents have played; two are needed")
-        common = _common(client, found)
+        common = in_common(client, found)
         results = read_from(client, [session.id for session in played])
-    row = _row(found)
+    row = campaign_row(found)
     idle = [session.spec.agent for session in found.sessions if not session.episodes]
     intro = [
         f"Battery {row['battery']}, layout {row['layout']}. {row['episodes']} of {row['budget']} "
@@ -391,7 +390,7 @@ def end(
     with client_for(server, data) as client:
         with operation_progress("profiles are being made") as tell:
             found = client.end_campaign(campaign, tell)
-        _show(client, found, as_json)
+        show_campaign(client, found, as_json)
 
 
 def _given(context: typer.Context) -> list[str]:
@@ -467,10 +466,10 @@ def _run_file(
                 typer.echo(f"campaign {number} of {len(made)}", err=True)
                 played.append(_play(client, campaign, bounds, cluster))
         if as_json:
-            print_json({"campaigns": [_as_json(client, one, against) for one in played]})
+            print_json({"campaigns": [campaign_json(client, one, against) for one in played]})
         else:
             for campaign in played:
-                _show(client, campaign, as_json=False, against=against)
+                show_campaign(client, campaign, as_json=False, against=against)
 
 
 def _play(
@@ -511,7 +510,7 @@ def _followed(
         first: tuple[int, float] | None = None
         while True:
             found = client.get_campaign(name)
-            row = _row(found)
+            row = campaign_row(found)
             first = first or (row["episodes"], time.monotonic())
             left = _left(row["episodes"] - first[0], time.monotonic() - first[1], row)
             played = "  ".join(f"{s.spec.agent} {s.episodes}" for s in found.sessions) + left
@@ -549,109 +548,3 @@ def _left(played: int, seconds: float, row: Mapping[str, Any]) -> str:
         return ""
     rest = (row["budget"] - row["episodes"]) * seconds / played
     return f"  at most {rest / 60:.0f} min left" if rest > 90 else f"  at most {rest:.0f} s left"
-
-
-def _as_json(client: Client, campaign: Campaign, against: str = "") -> dict[str, Any]:
-    # To compare needs the server extra; to list does not.
-    from animalcat.cli.shared.agent_comparison import compare_agents, scales_of
-    from animalcat.layouts.adaptive.paired import compare_each
-    from animalcat.layouts.checking.compare import Posterior
-
-    played = [session for session in campaign.sessions if session.episodes]
-    profiles = [(session.spec.agent, client.profile(session)) for session in played]
-    posteriors = [Posterior.of_profile(agent, profile) for agent, profile in profiles]
-    compared: dict[str, Any] = {"ranking": [], "differences": [], "approximate": False}
-    if posteriors:
-        scales = scales_of(profiles[0][1])
-        compared = compare_agents(posteriors, every_pair=True, scales=scales)
-    common = _common(client, campaign)
-    paired = compare_each(common, against) if against else {}
-    sessions = [session_row(session) for session in campaign.sessions]
-    return (
-        _row(campaign)
-        | {"sessions": sessions, "profiles": dict(profiles), "common": common}
-        | compared
-        | {"against": against, "paired": {a: one.to_dict() for a, one in paired.items()}}
-    )
-
-
-def _show(client: Client, campaign: Campaign, as_json: bool, against: str = "") -> None:
-    from animalcat.cli.shared.agent_comparison import print_comparison
-    from animalcat.cli.shared.tables import INTERVAL, profile_rows
-    from animalcat.layouts.adaptive.paired import compare_each
-
-    row = _as_json(client, campaign, against)
-    if as_json:
-        print_json(row)
-        return
-    common, profiles = row["common"], list(row["profiles"].items())
-    typer.echo(
-        f"{row['campaign']} on {row['battery']}, {row['layout']}: {row['episodes']} of "
-        f"{row['budget']} episodes; {row['reason'] or 'it goes on'}"
-    )
-    print_rows(
-        [_standing(session, common) for session in campaign.sessions],
-        ["agent", "session", "state", "episodes", "successes", "in common"],
-        as_json=False,
-    )
-    if against:
-        paired = compare_each(common, against)
-        print_rows(
-            [{"agent": agent, **one.row()} for agent, one in paired.items()],
-            ["agent", "arenas", "only it passed", "only the other", "difference", "e-value", "is"],
-            as_json=False,
-            title=f"Against {against}, on the arenas that all play first",
-        )
-    rows = [{"agent": agent, **row} for agent, profile in profiles for row in profile_rows(profile)]
-    rows.sort(key=lambda row: list(profiles[0][1]["nodes"]).index(row["capability"]))
-    if rows:
-        columns = ["capability", "agent", "estimate", INTERVAL]
-        print_rows(rows, columns, as_json=False, title="Profiles")
-    print_comparison(row, title="Differences")
-
-
-def _common(client: Client, campaign: Campaign) -> dict[str, list[bool | None]]:
-    """Whether each agent passed the arenas that all play, in their order; None: not played yet."""
-    found: dict[str, list[bool | None]] = {}
-    for session in campaign.sessions:
-        order = session.spec.policy.order
-        found[session.spec.agent] = passed_in(order, client.episodes(session))
-    return found
-
-
-def passed_in(order: Sequence[str], episodes: Iterable[Episode]) -> list[bool | None]:
-    """Return for each instance of a battery whether it, or its twin, was passed; None: not played.
-
-    Args:
-        order: Names of the instances.
-        episodes: What a session has played.
-    """
-    passed = {
-        made.offer if (made := episode.decision.made) is not None else episode.instance: (
-            episode.outcome == "success"
-        )
-        for episode in episodes
-        if episode.outcome in ("success", "failure")
-    }
-    return [passed.get(instance) for instance in order]
-
-
-def _standing(session: Session, common: dict[str, list[bool | None]]) -> dict[str, Any]:
-    played = [passed for passed in common[session.spec.agent] if passed is not None]
-    return session_row(session) | {"in common": f"{sum(played)} of {len(played)} passed"}
-
-
-def _row(campaign: Campaign) -> dict[str, Any]:
-    """A campaign as lists and JSON show it."""
-    spec = campaign.spec
-    return {
-        "campaign": campaign.id,
-        "battery": spec.session.battery,
-        "layout": spec.session.layout,
-        "agents": list(spec.agents),
-        "episodes": campaign.episodes,
-        "budget": spec.budget,
-        "over": campaign.over,
-        "reason": campaign.reason,
-        "created": timestamp(campaign.created),
-    }

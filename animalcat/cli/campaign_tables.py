@@ -1,0 +1,127 @@
+"""A campaign as people and programs read it: its sessions, profiles and comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import typer
+
+from animalcat.cli.shared.output import print_json, print_rows
+from animalcat.cli.shared.remote import session_row, timestamp
+from animalcat.client import Client
+from animalcat.client.values import Campaign, Episode, Session
+
+
+def campaign_json(client: Client, campaign: Campaign, against: str = "") -> dict[str, Any]:
+    """Return a campaign with its profiles, their comparison, and what all agents played.
+
+    Args:
+        client: To the server.
+        campaign: The campaign.
+        against: The agent with which every other one is paired; empty for none.
+    """
+    # To compare needs the server extra; to list does not.
+    from animalcat.cli.shared.agent_comparison import compare_agents, scales_of
+    from animalcat.layouts.adaptive.paired import compare_each
+    from animalcat.layouts.checking.compare import Posterior
+
+    played = [session for session in campaign.sessions if session.episodes]
+    profiles = [(session.spec.agent, client.profile(session)) for session in played]
+    posteriors = [Posterior.of_profile(agent, profile) for agent, profile in profiles]
+    compared: dict[str, Any] = {"ranking": [], "differences": [], "approximate": False}
+    if posteriors:
+        scales = scales_of(profiles[0][1])
+        compared = compare_agents(posteriors, every_pair=True, scales=scales)
+    common = in_common(client, campaign)
+    paired = compare_each(common, against) if against else {}
+    sessions = [session_row(session) for session in campaign.sessions]
+    return (
+        campaign_row(campaign)
+        | {"sessions": sessions, "profiles": dict(profiles), "common": common}
+        | compared
+        | {"against": against, "paired": {a: one.to_dict() for a, one in paired.items()}}
+    )
+
+
+def show_campaign(client: Client, campaign: Campaign, as_json: bool, against: str = "") -> None:
+    """Print what `campaign_json` returns, as tables or as JSON."""
+    from animalcat.cli.shared.agent_comparison import print_comparison
+    from animalcat.cli.shared.tables import INTERVAL, profile_rows
+    from animalcat.layouts.adaptive.paired import compare_each
+
+    row = campaign_json(client, campaign, against)
+    if as_json:
+        print_json(row)
+        return
+    common, profiles = row["common"], list(row["profiles"].items())
+    typer.echo(
+        f"{row['campaign']} on {row['battery']}, {row['layout']}: {row['episodes']} of "
+        f"{row['budget']} episodes; {row['reason'] or 'it goes on'}"
+    )
+    print_rows(
+        [_standing(session, common) for session in campaign.sessions],
+        ["agent", "session", "state", "episodes", "successes", "in common"],
+        as_json=False,
+    )
+    if against:
+        paired = compare_each(common, against)
+        print_rows(
+            [{"agent": agent, **one.row()} for agent, one in paired.items()],
+            ["agent", "arenas", "only it passed", "only the other", "difference", "e-value", "is"],
+            as_json=False,
+            title=f"Against {against}, on the arenas that all play first",
+        )
+    rows = [{"agent": agent, **row} for agent, profile in profiles for row in profile_rows(profile)]
+    rows.sort(key=lambda row: list(profiles[0][1]["nodes"]).index(row["capability"]))
+    if rows:
+        columns = ["capability", "agent", "estimate", INTERVAL]
+        print_rows(rows, columns, as_json=False, title="Profiles")
+    print_comparison(row, title="Differences")
+
+
+def in_common(client: Client, campaign: Campaign) -> dict[str, list[bool | None]]:
+    """Return by agent whether it passed the arenas that all play, in order; None: not played."""
+    found: dict[str, list[bool | None]] = {}
+    for session in campaign.sessions:
+        order = session.spec.policy.order
+        found[session.spec.agent] = passed_in(order, client.episodes(session))
+    return found
+
+
+def passed_in(order: Sequence[str], episodes: Iterable[Episode]) -> list[bool | None]:
+    """Return for each instance of a battery whether it, or its twin, was passed; None: not played.
+
+    Args:
+        order: Names of the instances.
+        episodes: What a session has played.
+    """
+    passed = {
+        made.offer if (made := episode.decision.made) is not None else episode.instance: (
+            episode.outcome == "success"
+        )
+        for episode in episodes
+        if episode.outcome in ("success", "failure") and not episode.invalid
+    }
+    return [passed.get(instance) for instance in order]
+
+
+def _standing(session: Session, common: dict[str, list[bool | None]]) -> dict[str, Any]:
+    played = [passed for passed in common[session.spec.agent] if passed is not None]
+    return session_row(session) | {"in common": f"{sum(played)} of {len(played)} passed"}
+
+
+def campaign_row(campaign: Campaign) -> dict[str, Any]:
+    """Return a campaign as lists and JSON show it."""
+    spec = campaign.spec
+    return {
+        "campaign": campaign.id,
+        "battery": spec.session.battery,
+        "layout": spec.session.layout,
+        "agents": list(spec.agents),
+        "episodes": campaign.episodes,
+        "budget": spec.budget,
+        "over": campaign.over,
+        "reason": campaign.reason,
+        "created": timestamp(campaign.created),
+    }
