@@ -101,6 +101,7 @@ def episode_to_proto(episode: Episode) -> sessions_pb2.EpisodeSummary:
         versions=episode.versions,
         cause_kind=cause_kind(episode.outcome, episode.cause),
         invalid=episode.invalid,
+        spent=sessions_pb2.Spent(**{**episode.spent._asdict(), "costs": dict(episode.spent.costs)}),
     )
 
 

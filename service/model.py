@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum, StrEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from animalcat.envs.types import EndedBy, ObservationSpec
 from animalcat.layouts.adaptive.peers import Peers
@@ -116,23 +116,29 @@ class SessionSpec:
     lease_seconds: float = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
-    """A remark of an agent at a step, and what the step cost it.
+class Spent(NamedTuple):
+    """What an agent spent on an attempt.
 
     Attributes:
-        text: The remark; empty if the note only tells a cost.
-        tokens_in: Tokens given to a language model; None if not told.
-        tokens_out: Tokens that the model returned; None if not told.
-        cost: What the tokens cost; None if not told.
-        currency: Currency of the cost, three letters of ISO 4217; empty without a cost.
+        thinking_seconds: Seconds between what it was asked and its answers.
+        tokens_in: Sum of the tokens that its notes say a language model was given.
+        tokens_out: Sum of the tokens that its notes say the model returned.
+        costs: Sums of what its notes say that cost, each with its currency, in order of these.
     """
 
-    text: str = ""
-    tokens_in: int | None = None
-    tokens_out: int | None = None
-    cost: float | None = None
-    currency: str = ""
+    thinking_seconds: float = 0.0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    costs: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def tokens(self) -> int:
+        """Sum of all tokens."""
+        return self.tokens_in + self.tokens_out
+
+
+NOTHING: Final = Spent()
+"""What is spent before there is anything to answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +288,8 @@ class Episode:
             can be read.
         invalid: Why a person declared its outcome invalid, and then it does not count; empty
             otherwise.
+        spent: What the agent spent on it; nothing while it is open, and in attempts older than
+            this field.
     """
 
     session: str
@@ -299,6 +307,7 @@ class Episode:
     versions: Mapping[str, str] = field(default_factory=dict[str, str])
     unreadable: str = ""
     invalid: str = ""
+    spent: Spent = NOTHING
 
     @property
     def counts(self) -> bool:

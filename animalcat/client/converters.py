@@ -24,7 +24,6 @@ from animalcat.client.values import (
     Instance,
     Layout,
     MadeInstance,
-    Note,
     Operation,
     Opponent,
     Origin,
@@ -36,10 +35,12 @@ from animalcat.client.values import (
     Session,
     SessionEvent,
     SessionSpec,
+    Spent,
     StoppingRule,
     Ticket,
     Verdict,
 )
+from animalcat.envs.agents.base import Note
 from animalcat.envs.types import ObservationSpec
 from animalcat.errors import AnimalcatError
 from animalcat.v1 import (
@@ -252,6 +253,12 @@ def episode_from_proto(message: sessions_pb2.EpisodeSummary) -> Episode:
         outcomes=dict(message.outcomes),
         versions=dict(message.versions),
         invalid=message.invalid,
+        spent=Spent(
+            message.spent.thinking_seconds,
+            message.spent.tokens_in,
+            message.spent.tokens_out,
+            dict(message.spent.costs),
+        ),
     )
 
 

@@ -14,7 +14,7 @@ import grpc
 
 from animalcat.client.stream import EvaluationStream, Welcome
 from animalcat.client.values import Session
-from animalcat.envs.agents.base import Agent, EpisodeInfo
+from animalcat.envs.agents.base import Agent, Answer, EpisodeInfo, Note, Noted
 from animalcat.envs.types import ACTIONS, Observation, ObservationSpec
 from animalcat.errors import AnimalcatError
 from animalcat.words import STATES, word
@@ -73,7 +73,7 @@ class AsyncAgent(Protocol):
         """Prepare for an episode; all randomness of the episode derives from `info.seed`."""
         ...
 
-    async def act(self, observation: Observation) -> int | Sequence[int]:
+    async def act(self, observation: Observation) -> Answer:
         """Choose one action (3 x move + turn, 0 to 8), or several to be taken one by one."""
         ...
 
@@ -172,15 +172,15 @@ async def _answer_stream(
                 ask = frame.ask
                 returns[ask.slot] += ask.reward
                 seen = stream.observation(ask.observation)
-                answer = await asked(agents[ask.slot].act, seen)
-                await stream.act(ask.slot, ask.step, action_bytes(answer))
+                actions, notes = parts(await asked(agents[ask.slot].act, seen))
+                await stream.act(ask.slot, ask.step, actions, notes)
             case "episode_start":
                 start = frame.episode_start
                 returns[start.slot] = 0.0
                 await asked(agents[start.slot].reset, stream.episode_info(start))
                 seen = stream.observation(start.observation)
-                answer = await asked(agents[start.slot].act, seen)
-                await stream.act(start.slot, 0, action_bytes(answer))
+                actions, notes = parts(await asked(agents[start.slot].act, seen))
+                await stream.act(start.slot, 0, actions, notes)
             case "episode_end":
                 end = frame.episode_end
                 total = returns[end.slot] + end.reward
@@ -195,8 +195,19 @@ async def _answer_stream(
                 raise AnimalcatError(f"the server sent {other}, which this client does not know")
 
 
+def parts(answer: Answer) -> tuple[bytes, tuple[Note, ...]]:
+    """The actions of an agent's answer as the wire has them, and the notes on it.
+
+    Raises:
+        AnimalcatError: See `action_bytes`.
+    """
+    if isinstance(answer, Noted):
+        return action_bytes(answer.actions), (answer.note,)
+    return action_bytes(answer), ()
+
+
 def action_bytes(answer: int | Sequence[int]) -> bytes:
-    """An agent's answer as the wire has it.
+    """An agent's actions as the wire has them.
 
     Raises:
         AnimalcatError: It is neither a number from 0 to 8 nor 1 to 100 of them.

@@ -11,6 +11,7 @@ import gymnasium
 from animalcat.client.async_client import CertificateFiles, SessionLike
 from animalcat.client.evaluation import Welcome
 from animalcat.client.remote_episodes import RemoteEpisodes
+from animalcat.envs.agents.base import Note
 from animalcat.envs.spaces import (
     GymAction,
     GymObservation,
@@ -149,6 +150,31 @@ class RemoteEnv(gymnasium.Env[GymObservation, GymAction]):
         truncated = answer.truncated or answer.fault
         terminated = answer.ended and not truncated
         return self._seen(answer.observation), answer.reward, terminated, truncated, info
+
+    def note(
+        self,
+        text: str = "",
+        *,
+        tokens_in: int | None = None,
+        tokens_out: int | None = None,
+        cost: float | None = None,
+        currency: str = "",
+    ) -> None:
+        """Remark something beside the next step, and say what that step cost.
+
+        It goes into the recording with the next `step`.
+
+        Args:
+            text: The remark, at most 4,096 bytes.
+            tokens_in: Tokens that a language model was given for the step.
+            tokens_out: Tokens that it gave.
+            cost: What that cost, in the currency.
+            currency: Three letters of ISO 4217, such as "EUR"; goes with a cost.
+
+        Raises:
+            AnimalcatError: No episode is open.
+        """
+        self._episodes.note(Note(text, tokens_in, tokens_out, cost, currency))
 
     def close(self) -> None:
         """Leave the session; an open episode is voided. Calling it twice is fine."""

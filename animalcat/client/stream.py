@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 import grpc
 
 from animalcat.client.direct import DirectError, DirectPlay
-from animalcat.envs.agents.base import EpisodeInfo
+from animalcat.envs.agents.base import EpisodeInfo, Note
 from animalcat.envs.types import Observation, ObservationSpec
 from animalcat.errors import AnimalcatError, is_broken, may_try_again
 from animalcat.protocol import PROTOCOL, server_refusal, version
@@ -55,9 +56,10 @@ class Welcome:
 
 
 class _Answer(NamedTuple):
-    """The latest answer in a slot, and over what it was sent."""
+    """The latest answer in a slot, with its notes before it, and over what it was sent."""
 
-    frame: gateway_pb2.EvaluateRequest
+    step: int
+    frames: Sequence[gateway_pb2.EvaluateRequest]
     road: Call | DirectPlay
 
 
@@ -146,22 +148,25 @@ class EvaluationStream:
                 self._offer = frame.episode_start.direct if wanted else None
                 self._answers.pop(frame.episode_start.slot, None)
             answer = self._answers.get(_slot(frame))
-            if answer is None or _asked(frame) != answer.frame.action.step:
+            if answer is None or _asked(frame) != answer.step:
                 return frame
             if answer.road is not road:  # the answer was lost on a broken connection
-                await self._send(answer.frame)
+                await self._send(_slot(frame), answer.step, answer.frames)
 
-    async def act(self, slot: int, step: int, actions: bytes) -> None:
+    async def act(self, slot: int, step: int, actions: bytes, notes: Sequence[Note] = ()) -> None:
         """Answer an observation.
 
         Args:
             slot: Slot of the observation.
             step: Decisions taken before these.
             actions: One byte an action.
+            notes: What is remarked beside the step.
         """
         taken = gateway_pb2.ActionList(actions=actions)
         action = gateway_pb2.Action(slot=slot, step=step, list=taken)
-        frame = gateway_pb2.EvaluateRequest(action=action)
+        told = [types_pb2.Note(slot=slot, **asdict(note)) for note in notes]
+        frames = [gateway_pb2.EvaluateRequest(note=note) for note in told]
+        frames.append(gateway_pb2.EvaluateRequest(action=action))
         if self._offer is not None:
             offer, self._offer = self._offer, None
             try:
@@ -169,10 +174,11 @@ class EvaluationStream:
             except DirectError:  # ports are closed between here and there: the service relays
                 self._takes_offers = False
         if self._direct is None:
-            await self._send(frame)
+            await self._send(slot, step, frames)
         else:
-            self._answers[slot] = _Answer(frame, self._direct)
-            self._direct.send(frame)
+            self._answers[slot] = _Answer(step, frames, self._direct)
+            for frame in frames:
+                self._direct.send(frame)
 
     def observation(self, message: types_pb2.Observation) -> Observation:
         """An observation of this stream."""
@@ -314,10 +320,13 @@ class EvaluationStream:
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 
-    async def _send(self, answer: gateway_pb2.EvaluateRequest) -> None:
+    async def _send(
+        self, slot: int, step: int, frames: Sequence[gateway_pb2.EvaluateRequest]
+    ) -> None:
         await self._returned()
-        self._answers[answer.action.slot] = _Answer(answer, self._call)
-        await self._write(answer)
+        self._answers[slot] = _Answer(step, frames, self._call)
+        for frame in frames:
+            await self._write(frame)
 
     async def _write(self, frame: gateway_pb2.EvaluateRequest) -> None:
         try:

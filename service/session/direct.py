@@ -28,9 +28,10 @@ from animalcat.envs.messages import MessageKind, pack_steps, unpack_steps
 from animalcat.envs.pulse import Pulse
 from animalcat.envs.types import Environment, ObservationSpec, Phase, Step
 from animalcat.envs.worker import receive, run, send
-from animalcat.service.model import Cause
+from animalcat.service.model import Cause, Spent
 from animalcat.service.recording.writer import EpisodeRecorder, Unfinished
 from animalcat.service.session.link import AgentLeftError
+from animalcat.service.session.spending import Meter
 from animalcat.service.session.turns import FrameError, Turns
 from animalcat.v1 import gateway_pb2
 from animalcat.wire import observation_to_proto
@@ -87,6 +88,7 @@ class Played(NamedTuple):
         reward: Reward since the observation that the agent was shown last.
         waited: Seconds that the agent has had to answer that observation.
         recording: Where the recording stands.
+        spent: What the agent has spent, but for the answer that is waited for.
         trace: For every decision its reward and the agent's x and z, one after another.
         last: The latest step.
     """
@@ -97,12 +99,13 @@ class Played(NamedTuple):
     reward: float
     waited: float
     recording: Unfinished
+    spent: Spent
     trace: array[float]
     last: Step
 
     def pack(self) -> bytes:
         """Return it as bytes."""
-        told = json.dumps(self[:6]).encode()
+        told = json.dumps(self[:7]).encode()
         trace = self.trace.tobytes()
         return _NUMBERS.pack(len(told), len(trace)) + told + trace + pack_steps([self.last])
 
@@ -113,14 +116,15 @@ class Played(NamedTuple):
         Raises:
             ValueError: It is damaged.
         """
-        told, length = _NUMBERS.unpack_from(data)
-        middle = _NUMBERS.size + told
-        left, fault, disk, reward, waited, recording = json.loads(data[_NUMBERS.size : middle])
+        size, length = _NUMBERS.unpack_from(data)
+        middle = _NUMBERS.size + size
+        told = json.loads(data[_NUMBERS.size : middle])
+        left, fault, disk, reward, waited, recording, (*sums, costs) = told
         trace = array("d")
         trace.frombytes(data[middle : middle + length])
         (last,) = unpack_steps(data[middle + length :], spec)
-        where = Unfinished(*recording)
-        return cls(left, fault, tuple(disk), reward, waited, where, trace, last)
+        where, spent = Unfinished(*recording), Spent(*sums, tuple(map(tuple, costs)))
+        return cls(left, fault, tuple(disk), reward, waited, where, spent, trace, last)
 
 
 class Direct:
@@ -158,6 +162,7 @@ class _Table:
         self._asked = time.monotonic()
         self._trace = array("d")
         self._turns = Turns()
+        self._meter = Meter()
 
     def serve(self, connection: socket.socket) -> Played:
         """Play, and say how far it went."""
@@ -182,8 +187,9 @@ class _Table:
         recording = self._terms.recording
         if recorder is not None:
             recording = recorder.hand_over()
-        waited = time.monotonic() - self._asked
-        return Played(left, fault, disk, self._reward, waited, recording, self._trace, self._last)
+        waited, spent = time.monotonic() - self._asked, self._meter.spent
+        reward, trace = self._reward, self._trace
+        return Played(left, fault, disk, reward, waited, recording, spent, trace, self._last)
 
     def _admit(self, connection: socket.socket, deadline: float) -> _Agent:
         """Tell the server where the agent may come, and wait for it."""
@@ -221,6 +227,7 @@ class _Table:
             Until when it may come; None if the episode is over.
         """
         notes = self._turns.take_notes()
+        self._meter.take(time.monotonic() - self._asked, notes)
         self._reward = 0.0
         final = len(actions) - 1
         for k, action in enumerate(actions):

@@ -11,6 +11,7 @@ from typing import Final
 
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.outcome import EpisodeMonitor
+from animalcat.envs.agents.base import Note
 from animalcat.envs.types import EndedBy, Phase, Step
 from animalcat.envs.worker_client import Worker, WorkerFault
 from animalcat.layouts.inference.randomness import rng
@@ -18,11 +19,13 @@ from animalcat.service.batteries.battery import Battery
 from animalcat.service.converters import episode_header
 from animalcat.service.measuring.generation import played_arena, played_instance
 from animalcat.service.model import Cause, Episode, Outcome, SessionSpec
-from animalcat.service.recording import EpisodeRecorder
+from animalcat.service.recording import EpisodeRecorder, read_episode
 from animalcat.service.recording.writer import left_behind
 from animalcat.service.session.direct import GONE, Played, Terms
 from animalcat.service.session.link import AgentLeftError, AgentLink, EpisodeOpening, Offer
 from animalcat.service.session.parts import Parts
+from animalcat.service.session.spending import Meter
+from animalcat.service.session.turns import note_from_proto
 
 BATCH: Final = 100
 """Actions sent to a worker at once; a tenth of that with a camera, as each brings an image."""
@@ -47,6 +50,7 @@ class Playthrough:
         last: The last step; None before the first.
         fault: What went wrong with the backend; empty if nothing did.
         left: Why the agent can no longer play; None if it can.
+        meter: What the agent has spent.
     """
 
     watch: EpisodeMonitor
@@ -57,6 +61,7 @@ class Playthrough:
     last: Step | None = None
     fault: str = ""
     left: Cause | None = None
+    meter: Meter = field(default_factory=Meter)
 
     def take(self, steps: Sequence[Step]) -> None:
         """Add one or more steps that were played."""
@@ -133,6 +138,7 @@ async def play_attempt(
         await _play(played, link, worker, recorder, opening, arena_yaml, instance.seed)
     except AgentLeftError as left:
         played.left = left.cause
+        played.meter.take(left.waited)
     except (WorkerFault, ArenaError) as fault:
         played.fault = str(fault)
         played.ended_by = EndedBy.FAULT
@@ -148,6 +154,7 @@ async def play_attempt(
         outcomes=verdict.outcomes,
         seconds=seconds,
         versions=versions,
+        spent=played.meter.spent,
     )
     await asyncio.to_thread(recorder.finish, verdict.outcome, verdict.outcomes)
     return finished, played
@@ -248,8 +255,10 @@ async def _offer(
     except WorkerFault:
         recorder.go_on(await asyncio.to_thread(left_behind, recorder.path))
         played.steps, played.episode_return = recorder.steps, recorder.episode_return
+        played.meter.take(0.0, await asyncio.to_thread(_noted, recorder.path))
         raise
     recorder.go_on(end.recording)
+    played.meter = Meter(end.spent)
     if end.disk:
         raise OSError(*end.disk)
     if end.trace:
@@ -259,12 +268,13 @@ async def _offer(
         raise WorkerFault(f"worker ({worker.backend}): {end.fault}")
     if played.ended_by is not None:
         return True
-    if left is None and end.left not in ("", GONE):
-        left = AgentLeftError(Cause(end.left))
-    if left is not None:
-        if played.steps and left.cause is Cause.WITHDREW:
-            left = AgentLeftError(Cause.AGENT_LEFT)  # it broke while the episode began
-        raise left
+    why = None if left is None else left.cause
+    if why is None and end.left not in ("", GONE):
+        why = Cause(end.left)
+    if why is not None:
+        if played.steps and why is Cause.WITHDREW:
+            why = Cause.AGENT_LEFT  # it broke while the episode began
+        raise AgentLeftError(why, end.waited)
     if played.steps or end.left == GONE:
         assert played.last is not None
         await link.ask(played.steps, played.reward, played.last, end.waited)
@@ -277,8 +287,8 @@ async def _relay(
     """Carry an episode's actions and observations between agent and worker, to its end."""
     batch = BATCH if worker.spec.camera is None else BATCH // 10
     while True:
-        actions = await link.actions(played.steps)
-        notes = link.take_notes()
+        actions, notes, seconds = await link.answer(played.steps)
+        played.meter.take(seconds, notes)
         played.reward = 0.0
         for start in range(0, len(actions), batch):
             part = actions[start : start + batch]
@@ -293,9 +303,14 @@ async def _relay(
                 # may be fewer steps than actions.
                 for action, step in zip(part, steps, strict=False):
                     recorder.step(step, action, notes)
-                    notes = []
+                    notes = ()
             if played.ended_by is not None:
                 return
+
+
+def _noted(path: Path) -> list[Note]:
+    """Return the notes of a recording, which tell what a worker that died can no longer tell."""
+    return [note_from_proto(note) for step in read_episode(path).steps for note in step.notes]
 
 
 def recording_key(session: str, number: int, attempt: int) -> str:

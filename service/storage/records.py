@@ -36,6 +36,7 @@ from animalcat.service.model import (
     MadeAs,
     Opponent,
     SessionSpec,
+    Spent,
 )
 from animalcat.service.storage.base import UnreadableError
 
@@ -305,6 +306,15 @@ class CapabilitiesRecord(Record):
         return tuple(CapabilityStatus(**one.values) for one in self.capabilities)
 
 
+class SpentRecord(Record):
+    """Stored form of `Spent`; what is 0 is left out, so that nothing is an empty record."""
+
+    thinking_seconds: float = 0.0
+    tokens_in: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    tokens_out: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    costs: tuple[tuple[str, float], ...] = ()
+
+
 def _spec_from_1(old: Values) -> Values:
     policy: Values = {
         "sharpness": 0.0,
@@ -512,6 +522,21 @@ def write_capabilities(capabilities: tuple[CapabilityStatus, ...]) -> Values:
     """Return the record of how well capabilities are known."""
     whole = {"capabilities": tuple(map(asdict, capabilities))}
     return CapabilitiesRecord.model_validate(whole).model_dump(mode="json")
+
+
+def read_spent(text: str) -> Spent:
+    """Parse what an agent spent on an attempt.
+
+    Raises:
+        UnreadableError: The record cannot be read.
+    """
+    return _value("spent", lambda: Spent(**SpentRecord.model_validate_json(text).values))
+
+
+def write_spent(spent: Spent) -> Values:
+    """Return the record of what an agent spent on an attempt."""
+    record = SpentRecord.model_validate(spent._asdict())
+    return record.model_dump(mode="json", exclude_defaults=True)
 
 
 def read_json(what: str, text: str) -> Any:

@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from animalcat.cli.shared.output import BAD_INPUT, fail
-from animalcat.client.values import Capability, Combine, Decision, Episode, PolicyName, StoppingRule
+from animalcat.client.values import (
+    Capability,
+    Combine,
+    Decision,
+    Episode,
+    PolicyName,
+    Spent,
+    StoppingRule,
+)
 from animalcat.layouts.adaptive.plan import PRESETS
 from animalcat.layouts.model.units import plain_unit
 from animalcat.words import COMBINES, POLICIES
@@ -82,6 +90,15 @@ def why(episode: Episode, units: Mapping[str, str]) -> str:
         others = ", ".join(f"{a.instance} {a.score:.3g}" for a in decision.alternatives)
         lines.append(f"  instead: {others}")
     return "\n".join(lines)
+
+
+def spent_words(spent: Spent) -> str:
+    """What an agent spent, in words: its time, and what its notes say of tokens and costs."""
+    parts = [f"{spent.thinking_seconds:.3g} s of thinking"]
+    if spent.tokens_in or spent.tokens_out:
+        parts.append(f"{spent.tokens_in} tokens in, {spent.tokens_out} out")
+    parts += [f"{amount:.4g} {currency}" for currency, amount in spent.costs.items()]
+    return ", ".join(parts)
 
 
 def _distance(value: float, unit: str) -> str:

@@ -197,4 +197,5 @@ def episode_row(episode: Episode) -> dict[str, Any]:
         "predicted": episode.decision.predicted,
         "margins": dict(episode.decision.margins),
         "cause": episode.cause,
+        "spent": asdict(episode.spent),
     }
