@@ -68,7 +68,7 @@ if TYPE_CHECKING:
         StoppingRule,
         Verdict,
     )
-    from animalcat.envs.agents.base import Agent, EpisodeInfo, Note, Noted
+    from animalcat.envs.agents.base import Agent, Allowance, EpisodeInfo, Note, Noted
     from animalcat.envs.types import CameraSpec, Observation, ObservationSpec, RaySpec
     from animalcat.errors import AnimalcatError
 
@@ -76,6 +76,7 @@ __version__: str
 
 __all__ = [
     "Agent",
+    "Allowance",
     "AnimalcatError",
     "AsyncAgent",
     "AsyncClient",
@@ -117,6 +118,7 @@ __all__ = [
 
 _HOME = {
     "Agent": "envs.agents.base",
+    "Allowance": "envs.agents.base",
     "AnimalcatError": "errors",
     "AsyncAgent": "client.evaluation",
     "AsyncClient": "client.async_client",

@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import IntEnum, StrEnum
 from typing import Any, Final, NamedTuple
 
+from animalcat.envs.agents.base import UNLIMITED, Allowance
 from animalcat.envs.types import EndedBy, ObservationSpec
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import Allocation, Policy, StoppingRule
@@ -92,6 +93,7 @@ class SessionSpec:
             for a session that only measures.
         lease_seconds: How long an agent whose connection broke may take to come back to the step
             that it left; 0 for not at all.
+        allowance: What the agent may spend on an episode and on a decision.
     """
 
     agent: str
@@ -114,6 +116,7 @@ class SessionSpec:
     twins_of: str = ""
     against: Opponent | None = None
     lease_seconds: float = 30.0
+    allowance: Allowance = UNLIMITED
 
 
 class Spent(NamedTuple):
@@ -253,6 +256,8 @@ class Cause(StrEnum):
     SERVER_STOPPED = "the server stopped"
     SESSION_STOPPED = "the session stopped, since another of its slots failed"
     SERVER_FAILED = "the server failed, without having stopped"
+    OUT_OF_TIME = "out of time"
+    OUT_OF_TOKENS = "out of tokens"
 
     @property
     def blameless(self) -> bool:
@@ -262,6 +267,8 @@ class Cause(StrEnum):
 
 _SERVERS: Final = (Cause.SERVER_STOPPED, Cause.SESSION_STOPPED, Cause.SERVER_FAILED)
 """Causes that lie with the server."""
+_SPENT: Final = (Cause.OUT_OF_TIME.value, Cause.OUT_OF_TOKENS.value)
+"""Beginnings of the causes of attempts that cost more than the agent's allowance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +285,8 @@ class Episode:
         episode_return: Sum of the rewards.
         steps: Number of decisions taken.
         ended_by: Why the episode ended; None while the attempt is open, or if the agent left.
-        cause: Why it was void or a fault, or failed on the second chance; empty otherwise.
+        cause: Why it was void or a fault, or failed without having come to its end: on the second
+            chance, or beyond the agent's allowance; empty otherwise.
         seconds: How long it took to play.
         outcomes: Observed values of a finished attempt by source: "success", "return", "time_left",
             "rewards", "choice"; those that do not apply are absent.
@@ -323,6 +331,16 @@ class Episode:
     def agents_void(self) -> bool:
         """Whether the agent ended the attempt, so that it does not count."""
         return self.outcome is Outcome.VOID and self.cause not in (Cause.CANCELLED, Cause.WITHDREW)
+
+    @property
+    def overspent(self) -> bool:
+        """Whether it is a failure since the agent spent more than its allowance."""
+        return self.outcome is Outcome.FAILURE and self.cause.startswith(_SPENT)
+
+    @property
+    def by_default(self) -> bool:
+        """Whether it is a failure since the agent ended an attempt for the second time."""
+        return self.outcome is Outcome.FAILURE and bool(self.cause) and not self.overspent
 
 
 @dataclass(frozen=True, slots=True)

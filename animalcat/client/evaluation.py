@@ -17,7 +17,7 @@ from animalcat.client.values import Session
 from animalcat.envs.agents.base import Agent, Answer, EpisodeInfo, Note, Noted
 from animalcat.envs.types import ACTIONS, Observation, ObservationSpec
 from animalcat.errors import AnimalcatError
-from animalcat.words import STATES, word
+from animalcat.words import CAUSES, STATES, word
 
 MAX_ACTIONS: Final = 100
 """Most actions in one answer."""
@@ -33,6 +33,8 @@ class PlayedEpisode:
         steps: Decisions taken.
         truncated: Time ran out.
         fault: The backend failed; the episode does not count.
+        cause: "out_of_time" or "out_of_tokens" where the agent spent more than it may, so that the
+            episode is a failure; else empty.
     """
 
     episode: int
@@ -40,6 +42,7 @@ class PlayedEpisode:
     steps: int
     truncated: bool
     fault: bool
+    cause: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +187,10 @@ async def _answer_stream(
             case "episode_end":
                 end = frame.episode_end
                 total = returns[end.slot] + end.reward
-                episode = PlayedEpisode(end.episode, total, end.step, end.truncated, end.fault)
+                cause = word(end.cause, CAUSES)
+                episode = PlayedEpisode(
+                    end.episode, total, end.step, end.truncated, end.fault, cause
+                )
                 played.append(episode)
                 on_episode(episode)
             case "session_end":

@@ -134,7 +134,8 @@ class RemoteEnv(gymnasium.Env[GymObservation, GymAction]):
 
         Returns:
             As Gymnasium has it; the info holds the episode's `number`, and at the end `fault`:
-            the backend failed, and the episode does not count.
+            the backend failed, and the episode does not count; and `cause`: "out_of_time" or
+            "out_of_tokens" where the agent spent more than it may, else empty.
 
         Raises:
             ValueError: The action is not in the action space.
@@ -146,7 +147,7 @@ class RemoteEnv(gymnasium.Env[GymObservation, GymAction]):
         answer = self._episodes.act(bytes((to_action(action),)))
         info: dict[str, Any] = {"number": opening.info.episode}
         if answer.ended:
-            info["fault"] = answer.fault
+            info["fault"], info["cause"] = answer.fault, answer.cause
         truncated = answer.truncated or answer.fault
         terminated = answer.ended and not truncated
         return self._seen(answer.observation), answer.reward, terminated, truncated, info

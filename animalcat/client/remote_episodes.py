@@ -15,7 +15,7 @@ from animalcat.envs.agents.base import EpisodeInfo, Note
 from animalcat.envs.types import Observation, ObservationSpec
 from animalcat.errors import AnimalcatError
 from animalcat.v1 import gateway_pb2
-from animalcat.words import STATES, word
+from animalcat.words import CAUSES, STATES, word
 
 _T = TypeVar("_T")
 
@@ -48,6 +48,7 @@ class Answer(NamedTuple):
         ended: Whether the episode is over.
         truncated: Whether time ran out.
         fault: Whether the backend failed, so that the episode does not count.
+        cause: "out_of_time" or "out_of_tokens" where the agent spent more than it may; else empty.
     """
 
     reward: float
@@ -55,6 +56,7 @@ class Answer(NamedTuple):
     ended: bool = False
     truncated: bool = False
     fault: bool = False
+    cause: str = ""
 
 
 class RemoteEpisodes:
@@ -177,7 +179,8 @@ class RemoteEpisodes:
         self._counted += not end.fault
         if end.HasField("observation"):  # a backend that failed has nothing more to show
             self._last = self._stream.observation(end.observation)
-        return Answer(end.reward, self._last, ended=True, truncated=end.truncated, fault=end.fault)
+        cause = word(end.cause, CAUSES)
+        return Answer(end.reward, self._last, True, end.truncated, end.fault, cause)
 
     def close(self) -> None:
         """Leave the session; an open episode is voided. Calling it twice is fine.

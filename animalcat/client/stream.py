@@ -10,8 +10,9 @@ from typing import Final, NamedTuple, TypeAlias
 
 import grpc
 
+from animalcat.client.converters import allowance_from_proto
 from animalcat.client.direct import DirectError, DirectPlay
-from animalcat.envs.agents.base import EpisodeInfo, Note
+from animalcat.envs.agents.base import UNLIMITED, Allowance, EpisodeInfo, Note
 from animalcat.envs.types import Observation, ObservationSpec
 from animalcat.errors import AnimalcatError, is_broken, may_try_again
 from animalcat.protocol import PROTOCOL, server_refusal, version
@@ -44,6 +45,7 @@ class Welcome:
         action_timeout_seconds: How long one action may take.
         lease_seconds: How long one may take to come back after the connection broke; 0: one may
             not.
+        allowance: What the agent may spend.
     """
 
     session: str
@@ -53,6 +55,7 @@ class Welcome:
     slots: int
     action_timeout_seconds: float
     lease_seconds: float = 0.0
+    allowance: Allowance = UNLIMITED
 
 
 class _Answer(NamedTuple):
@@ -119,6 +122,7 @@ class EvaluationStream:
         if wrong := server_refusal(answer.protocol, answer.server_version):
             raise AnimalcatError(wrong, "CLIENT_REFUSED")
         self.spec = spec_from_proto(answer.observation_spec)
+        self._allowance = allowance_from_proto(answer.allowance)
         self._hello.session, self._hello.lease = answer.session, answer.lease
         self._lease_seconds = answer.lease_seconds if answer.lease else 0.0
         return Welcome(
@@ -129,6 +133,7 @@ class EvaluationStream:
             slots=answer.slots,
             action_timeout_seconds=answer.action_timeout_seconds,
             lease_seconds=self._lease_seconds,
+            allowance=self._allowance,
         )
 
     async def receive(self) -> gateway_pb2.EvaluateResponse:
@@ -191,6 +196,7 @@ class EvaluationStream:
             seed=start.agent_seed,
             observation_spec=self.spec,
             time_budget_steps=-(-start.time_budget_steps // self.spec.decision_period),
+            allowance=self._allowance,
         )
 
     async def withdraw(self, seconds: float) -> None:

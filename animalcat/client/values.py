@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from animalcat import names
 from animalcat.arena_configs.outcome import MarkedPlace
-from animalcat.envs.agents.base import Note
+from animalcat.envs.agents.base import Allowance, Note
 from animalcat.envs.types import Observation, ObservationSpec
 
 PolicyName: TypeAlias = Literal[
@@ -57,6 +57,8 @@ Cause: TypeAlias = Literal[
     "server_stopped",
     "session_stopped",
     "server_failed",
+    "out_of_time",
+    "out_of_tokens",
 ]
 """Why an attempt did not come to its end, or is a failure without having done so."""
 MeasuredBy: TypeAlias = Literal["placement", "playing", "caller"]
@@ -184,6 +186,7 @@ class SessionSpec:
             that only measures.
         lease_seconds: How long an agent whose connection broke may take to come back to the step
             that it left; 0 for not at all.
+        allowance: What the agent may spend; None for the server's default, which is any amount.
     """
 
     agent: str = ""
@@ -207,6 +210,7 @@ class SessionSpec:
     twins_of: str = ""
     against: Opponent | None = None
     lease_seconds: float | None = None
+    allowance: Allowance | None = None
 
 
 @dataclass(frozen=True, slots=True)

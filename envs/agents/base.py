@@ -4,10 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from animalcat.envs.types import Observation, ObservationSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What an agent may spend; 0 is any amount.
+
+    An answer that takes it beyond is not carried out: the episode ends there as a failure.
+
+    Attributes:
+        episode_seconds: Seconds of thinking in one episode.
+        decision_tokens: Tokens, given and returned, that the notes of one answer may tell of.
+        episode_tokens: Tokens that all notes of one episode may tell of.
+    """
+
+    episode_seconds: float = 0.0
+    decision_tokens: int = 0
+    episode_tokens: int = 0
+
+
+UNLIMITED: Final = Allowance()
+"""The allowance to spend any amount."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +40,14 @@ class EpisodeInfo:
         seed: Seed for whatever the agent draws in this episode.
         observation_spec: What its observations will hold.
         time_budget_steps: Decisions until time runs out; 0 for no limit.
+        allowance: What the agent may spend.
     """
 
     episode: int
     seed: int
     observation_spec: ObservationSpec
     time_budget_steps: int = 0
+    allowance: Allowance = UNLIMITED
 
 
 @dataclass(frozen=True, slots=True)

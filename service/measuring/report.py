@@ -243,9 +243,8 @@ def provenance(
         "voids": outcomes.count(Outcome.VOID),
         "faults": outcomes.count(Outcome.FAULT),
         "invalid": len(attempts) - len(outcomes),
-        "failures_by_default": sum(
-            e.outcome is Outcome.FAILURE and bool(e.cause) for e in attempts
-        ),
+        "failures_by_default": sum(e.by_default for e in attempts),
+        "overspent": sum(e.overspent for e in attempts),
         **{
             key: value
             for key, value in spec.items()

@@ -18,8 +18,9 @@ import grpc
 from animalcat import names
 from animalcat.envs.types import EndedBy, Step
 from animalcat.protocol import PROTOCOL, version
+from animalcat.service.converters import allowance_to_proto, cause_kind
 from animalcat.service.errors import Code, ServiceError
-from animalcat.service.model import Cause, Session
+from animalcat.service.model import Cause, Outcome, Session
 from animalcat.service.session.link import (
     AgentLeftError,
     AgentLink,
@@ -242,7 +243,9 @@ class GrpcLink(AgentLink):
             if self._stream is None:
                 self._expect_return()
 
-    async def end(self, number: int, done: int, reward: float, last: Step | None) -> None:
+    async def end(
+        self, number: int, done: int, reward: float, last: Step | None, exceeded: str = ""
+    ) -> None:
         """Tell the agent that an episode is over."""
         self._disarm()
         if done:
@@ -250,7 +253,9 @@ class GrpcLink(AgentLink):
         end = gateway_pb2.EpisodeEnd(episode=number, step=done, reward=reward, fault=last is None)
         if last is not None:
             end.observation.CopyFrom(observation_to_proto(last.observation))
-            end.truncated = last.ended_by is EndedBy.TIME_LIMIT
+            end.truncated = last.ended_by is EndedBy.TIME_LIMIT or bool(exceeded)
+        if exceeded:
+            end.cause = cause_kind(Outcome.FAILURE, exceeded)
         await self._tell(gateway_pb2.EvaluateResponse(episode_end=end))
         self._shown = False
 
@@ -456,5 +461,6 @@ def welcome(session: Session, lease: Lease | None) -> gateway_pb2.EvaluateRespon
             server_version=version(),
             lease=b"" if lease is None else lease.token,
             lease_seconds=0.0 if lease is None else lease.seconds,
+            allowance=allowance_to_proto(session.spec.allowance),
         )
     )

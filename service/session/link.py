@@ -132,7 +132,9 @@ class AgentLink(ABC):
         """
 
     @abstractmethod
-    async def end(self, number: int, done: int, reward: float, last: Step | None) -> None:
+    async def end(
+        self, number: int, done: int, reward: float, last: Step | None, exceeded: str = ""
+    ) -> None:
         """Tell the agent that an episode is over; it has been stored by then.
 
         Args:
@@ -140,6 +142,7 @@ class AgentLink(ABC):
             done: Number of decisions taken.
             reward: Reward since the previous observation.
             last: The last step; None if the backend failed.
+            exceeded: Which allowance the agent exceeded, a cause in words; empty for none.
         """
 
     @abstractmethod

@@ -11,7 +11,7 @@ from typing import Final
 
 from animalcat.arena_configs.model import ArenaError
 from animalcat.arena_configs.outcome import EpisodeMonitor
-from animalcat.envs.agents.base import Note
+from animalcat.envs.agents.base import Allowance, Note
 from animalcat.envs.types import EndedBy, Phase, Step
 from animalcat.envs.worker_client import Worker, WorkerFault
 from animalcat.layouts.inference.randomness import rng
@@ -51,6 +51,7 @@ class Playthrough:
         fault: What went wrong with the backend; empty if nothing did.
         left: Why the agent can no longer play; None if it can.
         meter: What the agent has spent.
+        exceeded: Which allowance it exceeded, so that the attempt is a failure; empty for none.
     """
 
     watch: EpisodeMonitor
@@ -62,6 +63,7 @@ class Playthrough:
     fault: str = ""
     left: Cause | None = None
     meter: Meter = field(default_factory=Meter)
+    exceeded: str = ""
 
     def take(self, steps: Sequence[Step]) -> None:
         """Add one or more steps that were played."""
@@ -133,12 +135,16 @@ async def play_attempt(
         int(rng(spec.seed, "agent", episode.number).integers(2**63)),
     )
     began = parts.monotonic()
-    played = Playthrough(EpisodeMonitor(instance.task))
+    played = Playthrough(EpisodeMonitor(instance.task), meter=Meter(spec.allowance))
     try:
-        await _play(played, link, worker, recorder, opening, arena_yaml, instance.seed)
+        await _play(
+            played, link, worker, recorder, opening, arena_yaml, instance.seed, spec.allowance
+        )
     except AgentLeftError as left:
         played.left = left.cause
-        played.meter.take(left.waited)
+        exceeded = played.meter.take(left.waited)
+        if left.cause not in (Cause.CANCELLED, Cause.WITHDREW):
+            played.exceeded = exceeded  # who has spent too much saves nothing by leaving
     except (WorkerFault, ArenaError) as fault:
         played.fault = str(fault)
         played.ended_by = EndedBy.FAULT
@@ -166,7 +172,8 @@ class Judgement:
 
     Attributes:
         outcome: The outcome.
-        cause: Why it is void, a fault, or a failure on the second chance; empty otherwise.
+        cause: Why it is void, a fault, or a failure without having come to its end; empty
+            otherwise.
         outcomes: Observed values by source.
     """
 
@@ -187,11 +194,15 @@ def judge(played: Playthrough, decision_period: int, *, second_chance: bool) -> 
     left = played.left
     if played.fault:
         return Judgement(Outcome.FAULT, f"backend: {played.fault}")
-    if left is None:
-        seen = played.watch.outcomes(played.episode_return, played.steps * decision_period)
-        return Judgement(Outcome.SUCCESS if seen["success"] else Outcome.FAILURE, outcomes=seen)
-    if left.blameless:
+    if left is not None and left.blameless:
         return Judgement(Outcome.FAULT, left.value)
+    seen = played.watch.outcomes(played.episode_return, played.steps * decision_period)
+    if played.exceeded:
+        seen["success"] = 0.0
+        seen.pop("time_left", None)  # only who passes has some left
+        return Judgement(Outcome.FAILURE, played.exceeded, seen)
+    if left is None:
+        return Judgement(Outcome.SUCCESS if seen["success"] else Outcome.FAILURE, outcomes=seen)
     if second_chance and left not in (Cause.CANCELLED, Cause.WITHDREW):
         cause = f"{left.value}, for the second time: it counts as a failure"
         return Judgement(Outcome.FAILURE, cause, {"success": 0.0})
@@ -206,6 +217,7 @@ async def _play(
     opening: EpisodeOpening,
     arena_yaml: str,
     seed: int,
+    allowance: Allowance,
 ) -> None:
     # Where the worker was lost or gave way, this may have to wait for room.
     step = await link.idle(worker.load(arena_yaml, seed))
@@ -214,7 +226,7 @@ async def _play(
     place = worker.place_for(link.direct_place)
     if not place:
         await link.begin(opening, step, None)
-    elif await _offer(played, link, worker, recorder, opening, step, place):
+    elif await _offer(played, link, worker, recorder, opening, step, place, allowance):
         return
     await _relay(played, link, worker, recorder)
 
@@ -227,6 +239,7 @@ async def _offer(
     opening: EpisodeOpening,
     first: Step,
     place: str,
+    allowance: Allowance,
 ) -> bool:
     """Open the episode, and let the agent play it with the worker, as far as it likes.
 
@@ -234,7 +247,7 @@ async def _offer(
         Whether the episode is over; if not, the agent goes on over its link.
     """
     ticket = secrets.token_bytes(TICKET_BYTES)
-    terms = Terms(ticket.hex(), link.timeout, recorder.hand_over(), place)
+    terms = Terms(ticket.hex(), link.timeout, recorder.hand_over(), place, allowance)
     try:
         address = await worker.offer(terms.to_json())
     except WorkerFault:
@@ -258,7 +271,7 @@ async def _offer(
         played.meter.take(0.0, await asyncio.to_thread(_noted, recorder.path))
         raise
     recorder.go_on(end.recording)
-    played.meter = Meter(end.spent)
+    played.meter, played.exceeded = Meter(allowance, end.spent), end.exceeded
     if end.disk:
         raise OSError(*end.disk)
     if end.trace:
@@ -266,7 +279,7 @@ async def _offer(
     if end.fault:
         worker.drop()
         raise WorkerFault(f"worker ({worker.backend}): {end.fault}")
-    if played.ended_by is not None:
+    if played.ended_by is not None or played.exceeded:
         return True
     why = None if left is None else left.cause
     if why is None and end.left not in ("", GONE):
@@ -288,8 +301,10 @@ async def _relay(
     batch = BATCH if worker.spec.camera is None else BATCH // 10
     while True:
         actions, notes, seconds = await link.answer(played.steps)
-        played.meter.take(seconds, notes)
+        played.exceeded = played.meter.take(seconds, notes)
         played.reward = 0.0
+        if played.exceeded:
+            return
         for start in range(0, len(actions), batch):
             part = actions[start : start + batch]
             steps = await worker.step(part)

@@ -23,6 +23,7 @@ from pydantic_core import from_json, to_json
 from animalcat import names
 from animalcat.arena_configs.origin import Origin
 from animalcat.arena_configs.outcome import MarkedPlace
+from animalcat.envs.agents.base import Allowance
 from animalcat.envs.types import CameraSpec, ObservationSpec, RaySpec
 from animalcat.layouts.adaptive.peers import Peers
 from animalcat.layouts.adaptive.plan import Allocation, Name, Policy, StoppingRule
@@ -128,10 +129,18 @@ class OpponentRecord(Record):
     outcomes: dict[str, float]
 
 
+class AllowanceRecord(Record):
+    """Stored form of `Allowance`, which says what an agent may spend."""
+
+    episode_seconds: float
+    decision_tokens: Annotated[int, Field(ge=0)]
+    episode_tokens: Annotated[int, Field(ge=0)]
+
+
 class SessionSpecRecord(Record):
     """Stored form of `SessionSpec`."""
 
-    version: Literal[5] = 5
+    version: Literal[6] = 6
     agent: str
     battery: str
     battery_digest: str
@@ -152,6 +161,7 @@ class SessionSpecRecord(Record):
     twins_of: str
     against: OpponentRecord | None
     lease_seconds: float
+    allowance: AllowanceRecord
 
     def value(self) -> SessionSpec:
         """Return the domain value."""
@@ -161,6 +171,7 @@ class SessionSpecRecord(Record):
             "stop": StoppingRule(**self.stop.values),
             "observation_spec": self.observation_spec.value(),
             "against": None if self.against is None else Opponent(**self.against.values),
+            "allowance": Allowance(**self.allowance.values),
         }
         return SessionSpec(**{**self.values, **parts})
 
@@ -179,7 +190,7 @@ class AllocationRecord(Record):
 class CampaignSpecRecord(Record):
     """Stored form of `CampaignSpec`."""
 
-    version: Literal[5] = 5
+    version: Literal[6] = 6
     agents: tuple[str, ...]
     session: SessionSpecRecord
     allocation: AllocationRecord
@@ -354,6 +365,11 @@ def _spec_from_4(old: Values) -> Values:
     return {"lease_seconds": 30.0, **old}
 
 
+def _spec_from_5(old: Values) -> Values:
+    anything: Values = {"episode_seconds": 0.0, "decision_tokens": 0, "episode_tokens": 0}
+    return {"allowance": anything, **old}
+
+
 def _campaign_from_1(old: Values) -> Values:
     return {**old, "session": {**_spec_from_1(_within(old, "session")), "version": 2}}
 
@@ -368,6 +384,10 @@ def _campaign_from_3(old: Values) -> Values:
 
 def _campaign_from_4(old: Values) -> Values:
     return {**old, "session": {**_spec_from_4(_within(old, "session")), "version": 5}}
+
+
+def _campaign_from_5(old: Values) -> Values:
+    return {**old, "session": {**_spec_from_5(_within(old, "session")), "version": 6}}
 
 
 def _decision_from_1(old: Values) -> Values:
@@ -455,11 +475,18 @@ class _Kind(Generic[R]):
 
 
 _SPEC: Final = _Kind(
-    SessionSpecRecord, {1: _spec_from_1, 2: _spec_from_2, 3: _spec_from_3, 4: _spec_from_4}
+    SessionSpecRecord,
+    {1: _spec_from_1, 2: _spec_from_2, 3: _spec_from_3, 4: _spec_from_4, 5: _spec_from_5},
 )
 _CAMPAIGN: Final = _Kind(
     CampaignSpecRecord,
-    {1: _campaign_from_1, 2: _campaign_from_2, 3: _campaign_from_3, 4: _campaign_from_4},
+    {
+        1: _campaign_from_1,
+        2: _campaign_from_2,
+        3: _campaign_from_3,
+        4: _campaign_from_4,
+        5: _campaign_from_5,
+    },
 )
 _DECISION: Final = _Kind(
     DecisionRecord, {1: _decision_from_1, 2: _decision_from_2, 3: _decision_from_3}

@@ -1,12 +1,15 @@
-"""What agents spend: notes with tokens and costs beside the step, and their sums."""
+"""What agents spend: notes beside the step, their sums, and allowances of time and tokens."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import grpc
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -19,9 +22,10 @@ from animalcat.client.remote_env import RemoteEnv
 from animalcat.client.values import Spent
 from animalcat.envs.types import Observation
 from animalcat.service import model
-from animalcat.service.recording import read_episode
+from animalcat.service.recording import read_episode, verify
 from animalcat.service.session.spending import MOST_CURRENCIES, MOST_TOKENS, Meter
 from animalcat.service.storage.records import read_spent, write_spent
+from animalcat.v1 import gateway_pb2, types_pb2
 from tests.service.conftest import Service
 from tests.service.cutting import cutting
 from tests.service.test_direct import Walker, files
@@ -160,3 +164,123 @@ async def test_sums_have_an_end() -> None:
     text = json.dumps(write_spent(meter.spent))
     assert read_spent(text) == meter.spent
     assert (write_spent(model.NOTHING), read_spent("{}")) == ({}, model.NOTHING)
+
+
+async def test_an_answer_beyond_the_allowance_ends_the_episode_alike_relayed_and_directly(
+    start: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a failure that counts; the agent goes on, and every recording replays."""
+    found: list[Any] = []
+    for way in ("direct", "relayed"):
+        if way == "relayed":
+            monkeypatch.setattr(
+                "animalcat.service.rpc.gateway.Gateway._direct_place", lambda *_: ""
+            )
+        async with start(tmp_path / way) as service:
+            most = types_pb2.Allowance(episode_tokens=250)  # the third note is one too many
+            session = await service.create(3, allowance=most)
+            async with aconnect(service.running.address) as client:
+                summary = await client.evaluate(Talker(), session)
+                episodes = await client.episodes(session)
+            over = [one for one in episodes if one.cause]
+            assert over
+            assert summary.counted == len(episodes) == 3
+            for episode, played in zip(episodes, summary.episodes, strict=True):
+                spent = episode.cause != ""
+                tokens = episode.spent.tokens_in + episode.spent.tokens_out
+                assert spent == (tokens > 250)
+                assert played.cause == (episode.cause_kind or "")
+                assert played.truncated == (spent or episode.ended_by == "time_limit")
+                assert played.episode_return == pytest.approx(episode.episode_return, abs=1e-6)
+            for episode in over:
+                assert (episode.outcome, episode.cause_kind) == ("failure", "out_of_tokens")
+                assert episode.cause == "out of tokens, with more than 250 in the episode"
+                assert (episode.steps, episode.ended_by) == (6, None)
+                assert episode.outcomes["success"] == 0.0
+            folder = service.data / "recordings" / names.parse_session(session)
+            for episode in episodes:
+                recording = read_episode(folder / f"{episode.number}-0.mcap")
+                assert (await asyncio.to_thread(verify, recording)).difference is None
+            found.append((files(service, session), [replace_time(one) for one in episodes]))
+    assert found[0] == found[1]
+
+
+def replace_time(episode: animalcat.Episode) -> animalcat.Episode:
+    """An episode without how long it took."""
+    return replace(episode, seconds=0.0, spent=replace(episode.spent, thinking_seconds=0.0))
+
+
+async def test_the_allowance_of_a_decision(service: Service) -> None:
+    most = types_pb2.Allowance(decision_tokens=100)
+    session = await service.create(1, agent="spending:decision", allowance=most)
+    async with aconnect(service.running.address) as client:
+        await client.evaluate(Talker(), session)
+        (episode,) = await client.episodes(session)
+    assert episode.cause == "out of tokens, with more than 100 in a decision"
+    assert (episode.steps, episode.episode_return) == (0, 0.0)
+
+
+@pytest.mark.parametrize("relayed", [False, True], ids=["direct", "relayed"])
+async def test_who_is_out_of_time_fails_and_goes_on(
+    start: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, relayed: bool
+) -> None:
+    if relayed:
+        monkeypatch.setattr("animalcat.service.rpc.gateway.Gateway._direct_place", lambda *_: "")
+
+    class Pondering(Walker):
+        def reset(self, info: animalcat.EpisodeInfo) -> None:
+            super().reset(info)
+            assert info.allowance == animalcat.Allowance(episode_seconds=0.2)
+            self.slow = info.episode == 0
+            self.decisions = 0
+
+        def act(self, observation: Observation) -> int:
+            self.decisions += 1
+            if self.slow and self.decisions == 3:
+                time.sleep(0.25)
+            return super().act(observation)
+
+    async with start(tmp_path) as service:
+        session = await service.create(2, allowance=types_pb2.Allowance(episode_seconds=0.2))
+        async with aconnect(service.running.address) as client:
+            summary = await client.evaluate(Pondering(), session)
+            first, *_ = await client.episodes(session)
+            profile = await client.profile(session)
+    assert summary.counted == 2
+    assert summary.episodes[0].cause == first.cause_kind == "out_of_time"
+    assert first.cause == "out of time, with more than 0.2 s of thinking in the episode"
+    assert first.spent.thinking_seconds > 0.25
+    assert first.steps == 2
+    about = profile["provenance"]
+    assert about["overspent"] >= 1
+    assert about["failures_by_default"] == about["voids"] == 0
+    assert about["allowance"]["episode_seconds"] == 0.2
+
+
+async def test_who_has_spent_too_much_saves_nothing_by_leaving(service: Service) -> None:
+    """Neither by leaving nor by never answering: the attempt fails, and is not repeated."""
+    most = types_pb2.Allowance(episode_seconds=0.1)
+    session = await service.create(
+        3, agent="spending:leaves", allowance=most, action_timeout_seconds=0.3
+    )
+    async with service.agent(session, agent="spending:leaves") as stream:
+        await stream.receive("welcome")
+        await stream.receive("episode_start")
+        await asyncio.sleep(0.15)
+        await stream.send(gateway_pb2.EvaluateRequest(leave=gateway_pb2.Leave()))
+        assert await stream.call.read() is grpc.aio.EOF
+    await service.settled(session, "WAITING", asyncio.sleep)
+    async with service.agent(session, agent="spending:leaves") as stream:
+        await stream.receive("welcome")
+        await stream.receive("episode_start")
+        await stream.refused("ACTION_TIMEOUT")
+    await service.settled(session, "WAITING", asyncio.sleep)
+    found = [(e.episode, e.outcome, e.cause_kind) for e in await service.list_episodes(session)]
+    failed = (types_pb2.OUTCOME_FAILURE, types_pb2.CAUSE_OUT_OF_TIME)
+    assert found == [(0, *failed), (1, *failed)]
+
+
+async def test_an_allowance_out_of_range_is_refused(service: Service) -> None:
+    for wrong in ({"episode_seconds": -1.0}, {"episode_seconds": 1e9}, {"decision_tokens": 10**16}):
+        with pytest.raises(grpc.aio.AioRpcError, match="allowance"):
+            await service.create(1, allowance=types_pb2.Allowance(**wrong))

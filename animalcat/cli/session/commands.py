@@ -12,7 +12,7 @@ from animalcat.cli.session.exporting import export
 from animalcat.cli.session.holding import invalidate, pause
 from animalcat.cli.session.live import COLUMNS, TREND, LiveSession, estimate_of
 from animalcat.cli.session.options import SPEC, Plan, takes_plan
-from animalcat.cli.session.plan import spent_words, unreachable, why
+from animalcat.cli.session.plan import allowance_words, spent_words, unreachable, why
 from animalcat.cli.session.reanalysis import reanalyse
 from animalcat.cli.session.watching import watch
 from animalcat.cli.shared.agent_process import AgentProcess, Bounds, check_reference, follow
@@ -304,8 +304,9 @@ def _show(session: Session, as_json: bool) -> None:
         print_json(row)
         return
     for key, value in row.items():
-        if key != "capabilities" and value not in ("", None):
-            typer.echo(f"{key:13} {value}")
+        shown = allowance_words(session.spec.allowance) if key == "allowance" else value
+        if key != "capabilities" and shown not in ("", None):
+            typer.echo(f"{key:13} {shown}")
     rows = [
         {
             "capability": c.name,

@@ -15,6 +15,7 @@ from animalcat.client.values import (
     Spent,
     StoppingRule,
 )
+from animalcat.envs.agents.base import Allowance
 from animalcat.layouts.adaptive.plan import PRESETS
 from animalcat.layouts.model.units import plain_unit
 from animalcat.words import COMBINES, POLICIES
@@ -84,12 +85,27 @@ def why(episode: Episode, units: Mapping[str, str]) -> str:
         *_because(decision),
         f"  score {decision.score:.3g}" + "".join(f", {margin}" for margin in margins),
     ]
+    if episode.cause:
+        lines.append(f"  {episode.outcome}: {episode.cause}")
     if decision.pending:
         lines.append(f"  outcomes of {decision.pending} earlier episodes were still to come")
     if decision.alternatives:
         others = ", ".join(f"{a.instance} {a.score:.3g}" for a in decision.alternatives)
         lines.append(f"  instead: {others}")
     return "\n".join(lines)
+
+
+def allowance_words(allowance: Allowance | None) -> str:
+    """What an agent may spend, in words; empty for any amount."""
+    if allowance is None:
+        return ""
+    seconds, tokens = allowance.episode_seconds, allowance.episode_tokens
+    parts = [
+        f"{seconds:g} s of thinking in an episode" if seconds else "",
+        f"{tokens} tokens in an episode" if tokens else "",
+        f"{allowance.decision_tokens} tokens in a decision" if allowance.decision_tokens else "",
+    ]
+    return ", ".join(filter(None, parts))
 
 
 def spent_words(spent: Spent) -> str:
