@@ -29,6 +29,7 @@ from animalcat.cli.session.options import (
     Layout,
     Lease,
     PolicyName,
+    Practice,
     RandomShare,
     Seed,
     Variant,
@@ -190,6 +191,7 @@ def run(
     seed: Seed = None,
     certify: Certify = None,
     fresh: Fresh = None,
+    practice: Practice = None,
     against: Against = "",
     agent_may: AgentMay = Permission.PLAY,
     engine: Annotated[
@@ -287,6 +289,7 @@ def run(
                 allowance=allowance(episode_seconds, decision_tokens, episode_tokens),
                 certify=certify,
                 fresh=fresh,
+                practice=practice,
             )
         bounds = Bounds(agent_may, arena_folders(battery, features))
         show_campaign(client, _play(client, campaign, bounds), as_json, against)
@@ -471,6 +474,7 @@ def _run_file(
                             ),
                             certify=plan.certify,
                             fresh=plan.fresh,
+                            practice=plan.practice,
                         )
                         made.append((campaign, Bounds(agent_may, arena_folders(battery, None))))
             for number, (campaign, bounds) in enumerate(made, 1):

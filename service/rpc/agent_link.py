@@ -185,6 +185,7 @@ class GrpcLink(AgentLink):
             time_budget_steps=opening.time_budget_steps,
             observation=observation_to_proto(first.observation),
             agent_seed=opening.agent_seed,
+            practice=opening.practice,
             direct=offer and gateway_pb2.Direct(address=offer.address, ticket=offer.ticket),
         )
         await self._tell(gateway_pb2.EvaluateResponse(episode_start=start))
@@ -453,8 +454,8 @@ def welcome(session: Session, lease: Lease | None) -> gateway_pb2.EvaluateRespon
         welcome=gateway_pb2.Welcome(
             session=names.session_name(session.id),
             observation_spec=spec_to_proto(session.spec.observation_spec),
-            max_episodes=session.spec.stop.max_episodes,
-            episodes_done=session.episodes,
+            max_episodes=session.spec.stop.max_episodes + session.spec.practice,
+            episodes_done=session.episodes + session.practised,
             slots=1,
             action_timeout_seconds=session.spec.action_timeout_seconds,
             protocol=PROTOCOL,

@@ -35,11 +35,13 @@ class EpisodeOpening(NamedTuple):
         number: Number of the episode within the session.
         time_budget_steps: Physics steps until the time limit; 0 means that there is none.
         agent_seed: A seed for the agent's own randomness.
+        practice: Whether it is for practice.
     """
 
     number: int
     time_budget_steps: int
     agent_seed: int
+    practice: bool = False
 
 
 class Offer(NamedTuple):

@@ -132,7 +132,8 @@ async def play_attempt(
     opening = EpisodeOpening(
         episode.number,
         instance.time_limit_steps,
-        int(rng(spec.seed, "agent", episode.number).integers(2**63)),
+        _agent_seed(spec, episode),
+        episode.practice,
     )
     began = parts.monotonic()
     played = Playthrough(EpisodeMonitor(instance.task), meter=Meter(spec.allowance))
@@ -164,6 +165,13 @@ async def play_attempt(
     )
     await asyncio.to_thread(recorder.finish, verdict.outcome, verdict.outcomes)
     return finished, played
+
+
+def _agent_seed(spec: SessionSpec, episode: Episode) -> int:
+    """Draw the agent's seed: the same for what counts, whatever was practised before."""
+    practised = episode.practice
+    purpose, number = ("practice agent", 0) if practised else ("agent", -spec.practice)
+    return int(rng(spec.seed, purpose, episode.number + number).integers(2**63))
 
 
 @dataclass(frozen=True, slots=True)
