@@ -87,6 +87,7 @@ class GrpcLink(AgentLink):
         self._away: asyncio.TimerHandle | None = None
         self._elsewhere = False
         self._again = False
+        self._broke = False
         self._unseen: list[gateway_pb2.EvaluateResponse] = []
         self._number = 0
         self._shown = False
@@ -122,6 +123,7 @@ class GrpcLink(AgentLink):
         if self._stream is not stream:
             return
         self._stream = self._reading = None
+        self._broke = True
         self._ended.set_result(None)
         if self.lease is None:
             self.interrupt(Cause.AGENT_LEFT)
@@ -218,7 +220,8 @@ class GrpcLink(AgentLink):
                 raise AgentLeftError(left.cause, left.waited or self._disarm()) from left
             if actions is not None:
                 self._unseen.clear()
-                return Answer(actions, self._turns.take_notes(), self._disarm())
+                returned, self._broke = self._broke, False
+                return Answer(actions, self._turns.take_notes(), self._disarm(), returned)
 
     async def while_elsewhere(self, playing: Future[Any]) -> None:
         """Wait until the agent has played elsewhere, or says something here, or comes back."""

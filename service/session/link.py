@@ -63,11 +63,14 @@ class Answer(NamedTuple):
         actions: One or more actions to take, one per byte, all within range.
         notes: The notes that it made with them.
         seconds: How long it took.
+        returned: Whether its connection broke since its last answer, so that it may have been away
+            for long.
     """
 
     actions: bytes
     notes: Sequence[Note]
     seconds: float
+    returned: bool = False
 
 
 class AgentLink(ABC):
