@@ -21,6 +21,9 @@ from animalcat.cli.session.options import (
     Camera,
     Certify,
     DecisionPeriod,
+    DecisionTokens,
+    EpisodeSeconds,
+    EpisodeTokens,
     Features,
     Fresh,
     Layout,
@@ -29,6 +32,7 @@ from animalcat.cli.session.options import (
     RandomShare,
     Seed,
     Variant,
+    allowance,
     arena_folders,
     find_battery,
     observation,
@@ -132,6 +136,9 @@ def run(
     decision_period: DecisionPeriod = None,
     action_timeout: ActionTimeout = None,
     lease: Lease = None,
+    episode_seconds: EpisodeSeconds = None,
+    decision_tokens: DecisionTokens = None,
+    episode_tokens: EpisodeTokens = None,
     features: Features = None,
     layout: Layout = "",
     variant: Variant = "",
@@ -277,6 +284,7 @@ def run(
                 observation_spec=observation(camera, decision_period),
                 action_timeout_seconds=action_timeout,
                 lease_seconds=lease,
+                allowance=allowance(episode_seconds, decision_tokens, episode_tokens),
                 certify=certify,
                 fresh=fresh,
             )
@@ -458,6 +466,9 @@ def _run_file(
                             seed=plan.seed,
                             backend=backend,
                             observation_spec=observation(camera, decision_period),
+                            allowance=allowance(
+                                plan.episode_seconds, plan.decision_tokens, plan.episode_tokens
+                            ),
                             certify=plan.certify,
                             fresh=plan.fresh,
                         )

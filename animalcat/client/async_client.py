@@ -57,6 +57,7 @@ from animalcat.client.values import (
     Verdict,
     Verified,
 )
+from animalcat.envs.agents.base import Allowance
 from animalcat.envs.types import ObservationSpec
 from animalcat.errors import AnimalcatError
 from animalcat.v1 import (
@@ -270,6 +271,7 @@ class AsyncClient:
         observation_spec: ObservationSpec | None = None,
         action_timeout_seconds: float | None = None,
         lease_seconds: float | None = None,
+        allowance: Allowance | None = None,
         record_pixels: bool | None = None,
         certify: bool | None = None,
         slots: int | None = None,
@@ -304,6 +306,7 @@ class AsyncClient:
             action_timeout_seconds: How long one action may take; 60 by default.
             lease_seconds: How long an agent whose connection broke may take to come back to the
                 step that it left; 30 by default, 0 for not at all.
+            allowance: Seconds and tokens that the agent may spend; any amount by default.
             record_pixels: Keep camera images in the recordings.
             certify: Let NUTS refits certify the live posterior, as by default.
             slots: How many episodes may be played at once; 1 by default.
@@ -331,6 +334,7 @@ class AsyncClient:
             observation_spec=observation_spec,
             action_timeout_seconds=action_timeout_seconds,
             lease_seconds=lease_seconds,
+            allowance=allowance,
             record_pixels=record_pixels,
             certify=certify,
             slots=slots,
@@ -481,6 +485,7 @@ class AsyncClient:
         observation_spec: ObservationSpec | None = None,
         action_timeout_seconds: float | None = None,
         lease_seconds: float | None = None,
+        allowance: Allowance | None = None,
         record_pixels: bool | None = None,
         certify: bool | None = None,
         fresh: bool | None = None,
@@ -511,6 +516,7 @@ class AsyncClient:
             observation_spec: What the agents see.
             action_timeout_seconds: How long one action may take.
             lease_seconds: How long an agent whose connection broke may take to come back.
+            allowance: Seconds and tokens that an agent may spend.
             record_pixels: Keep camera images in the recordings.
             certify: Let NUTS refits certify the live posteriors.
             fresh: Play twins of the instances; all agents play the same twins.
@@ -532,6 +538,7 @@ class AsyncClient:
             observation_spec=observation_spec,
             action_timeout_seconds=action_timeout_seconds,
             lease_seconds=lease_seconds,
+            allowance=allowance,
             record_pixels=record_pixels,
             certify=certify,
             fresh=fresh,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,7 +25,6 @@ from animalcat.client.values import (
     Instance,
     Layout,
     MadeInstance,
-    Note,
     Operation,
     Opponent,
     Origin,
@@ -36,10 +36,12 @@ from animalcat.client.values import (
     Session,
     SessionEvent,
     SessionSpec,
+    Spent,
     StoppingRule,
     Ticket,
     Verdict,
 )
+from animalcat.envs.agents.base import Allowance, Note
 from animalcat.envs.types import ObservationSpec
 from animalcat.errors import AnimalcatError
 from animalcat.v1 import (
@@ -136,6 +138,9 @@ def session_spec_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec:
         )
         if message.HasField("against")
         else None,
+        allowance=allowance_from_proto(message.allowance)
+        if message.HasField("allowance")
+        else None,
         **given(
             message,
             "seed",
@@ -148,6 +153,11 @@ def session_spec_from_proto(message: sessions_pb2.SessionSpec) -> SessionSpec:
             "lease_seconds",
         ),
     )
+
+
+def allowance_from_proto(message: types_pb2.Allowance) -> Allowance:
+    """What an agent may spend."""
+    return Allowance(message.episode_seconds, message.decision_tokens, message.episode_tokens)
 
 
 def session_spec_to_proto(spec: SessionSpec) -> sessions_pb2.SessionSpec:
@@ -207,6 +217,7 @@ def session_spec_to_proto(spec: SessionSpec) -> sessions_pb2.SessionSpec:
             outcomes=spec.against.outcomes,
         ),
         lease_seconds=spec.lease_seconds,
+        allowance=None if spec.allowance is None else types_pb2.Allowance(**asdict(spec.allowance)),
     )
 
 
@@ -252,6 +263,12 @@ def episode_from_proto(message: sessions_pb2.EpisodeSummary) -> Episode:
         outcomes=dict(message.outcomes),
         versions=dict(message.versions),
         invalid=message.invalid,
+        spent=Spent(
+            message.spent.thinking_seconds,
+            message.spent.tokens_in,
+            message.spent.tokens_out,
+            dict(message.spent.costs),
+        ),
     )
 
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from mcap.writer import Writer
 
+from animalcat.envs.agents.base import Note
 from animalcat.envs.types import EndedBy, Step
-from animalcat.service.model import Note
 from animalcat.service.recording.channels import LIBRARY, Channel
 from animalcat.service.recording.compact import compacted
 from animalcat.service.recording.encoding import OPCODE, message, step_message

@@ -665,7 +665,10 @@ def _contents(db: Connection, session: str, only: str = "") -> dict[str, str]:
                 episodes.c.number == int(number), episodes.c.attempt == int(attempt)
             )
         for row in db.execute(query).mappings():
-            found[f"{row['number']}-{row['attempt']}"] = content_digest(dict(row))
+            values = dict(row)
+            if values["spent"] == "{}":  # as in links from before the column
+                del values["spent"]
+            found[f"{row['number']}-{row['attempt']}"] = content_digest(values)
     if not only or only.startswith("certificate"):
         query = select(schema.certificates).where(schema.certificates.c.session == session)
         for row in db.execute(query).mappings():
@@ -769,6 +772,7 @@ def _episode_values(episode: Episode) -> dict[str, Any]:
         "seconds": episode.seconds,
         "outcomes": dict(episode.outcomes),
         "versions": dict(episode.versions),
+        "spent": records.write_spent(episode.spent),
     }
 
 
@@ -793,6 +797,7 @@ def _episode(row: Row[Any]) -> Episode:
             outcomes=records.read_json("outcomes", row.outcomes),
             versions=records.read_json("versions", row.versions),
             invalid=row.invalid,
+            spent=records.read_spent(row.spent),
         )
     except UnreadableError as error:
         return Episode(

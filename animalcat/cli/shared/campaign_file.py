@@ -45,6 +45,9 @@ class CampaignFile(_Strict):
     backend: str = ""
     certify: bool | None = None
     fresh: bool | None = None
+    episode_seconds: float | None = Field(default=None, ge=0)
+    decision_tokens: int | None = Field(default=None, ge=0)
+    episode_tokens: int | None = Field(default=None, ge=0)
     agents_run: AgentsRun = AgentsRun()
 
 
