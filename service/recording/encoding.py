@@ -148,6 +148,7 @@ def _reward(reward: float) -> bytes:
     return _SCALAR.pack(0x1D, reward) if reward else b""
 
 
+@lru_cache(maxsize=4096)
 def _varint(number: int) -> bytes:
     """A whole number as protobuf writes it: seven bits a byte, the lowest first."""
     if number < 0x80:

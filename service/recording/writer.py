@@ -155,9 +155,10 @@ class EpisodeRecorder:
             outcomes=outcomes,
         )
         self._add(Channel.FOOTER, footer.SerializeToString(deterministic=True))
-        content = self._file.content()
+        with self._file.content() as content:
+            compact = compacted(content)
         self.close()
-        _replace(self.path, compacted(content))
+        _replace(self.path, compact)
         return footer
 
     def close(self) -> None:
