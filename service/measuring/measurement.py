@@ -329,7 +329,8 @@ def practice_order(spec: SessionSpec, battery: Battery, covered: Iterable[str]) 
         return []
     wanted = {*spec.policy.order, *(spec.against.outcomes if spec.against else ())}
     pool = sorted(set(covered) - wanted)
-    drawn = [pool[k] for k in rng(spec.seed, PRACTICE, 0).permutation(len(pool))]
+    order = rng(spec.seed, PRACTICE, 0).permutation(len(pool)).tolist()
+    drawn = [pool[int(k)] for k in order]
 
     def scored(name: str) -> bool:
         origin = battery.instances[battery.index[name]].origin

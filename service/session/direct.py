@@ -126,11 +126,13 @@ class Played(NamedTuple):
         size, length = _NUMBERS.unpack_from(data)
         middle = _NUMBERS.size + size
         told = json.loads(data[_NUMBERS.size : middle])
-        left, fault, disk, reward, waited, recording, (*sums, costs), exceeded = told
+        left, fault, disk, reward, waited, recording, sums, exceeded = told
+        thinking, tokens_in, tokens_out, costs = sums
+        amounts = tuple((str(currency), float(amount)) for currency, amount in costs)
         trace = array("d")
         trace.frombytes(data[middle : middle + length])
         (last,) = unpack_steps(data[middle + length :], spec)
-        where, spent = Unfinished(*recording), Spent(*sums, tuple(map(tuple, costs)))
+        where, spent = Unfinished(*recording), Spent(thinking, tokens_in, tokens_out, amounts)
         stood = (reward, waited, where, spent, exceeded)
         return cls(left, fault, tuple(disk), *stood, trace, last)
 

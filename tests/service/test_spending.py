@@ -21,6 +21,7 @@ from animalcat.client.async_client import aconnect
 from animalcat.client.remote_env import RemoteEnv
 from animalcat.client.values import Spent
 from animalcat.envs.types import Observation
+from animalcat.layouts.inference.fitter import Fitter
 from animalcat.service import model
 from animalcat.service.recording import read_episode, verify
 from animalcat.service.session.spending import MOST_CURRENCIES, MOST_TOKENS, Meter
@@ -29,6 +30,7 @@ from animalcat.v1 import gateway_pb2, types_pb2
 from tests.service.conftest import Service
 from tests.service.cutting import cutting
 from tests.service.test_direct import Walker, files
+from tests.service.test_leases import serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -57,15 +59,11 @@ def recorded(service: Service, session: str, number: int = 0) -> list[tuple[int,
 
 
 async def test_notes_are_recorded_and_added_up_alike_relayed_and_directly(
-    start: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, fitter: Fitter
 ) -> None:
     found: list[Any] = []
     for way in ("direct", "relayed"):
-        if way == "relayed":
-            monkeypatch.setattr(
-                "animalcat.service.rpc.gateway.Gateway._direct_place", lambda *_: ""
-            )
-        async with start(tmp_path / way) as service:
+        async with serving(tmp_path / way, fitter, direct=way == "direct") as service:
             session = await service.create(2)
             async with aconnect(service.running.address) as client:
                 await client.evaluate(Talker(), session)
@@ -84,16 +82,14 @@ async def test_notes_are_recorded_and_added_up_alike_relayed_and_directly(
 @pytest.mark.parametrize("way", ["now", "up", "down"])
 async def test_notes_outlast_a_connection_that_breaks(start: Any, tmp_path: Path, way: Any) -> None:
     """What was lost is sent again, and nothing is counted twice."""
+    loop = asyncio.get_running_loop()
     async with start(tmp_path / way) as service:
         session = await service.create(1)
         async with cutting(service.running.address) as cutter:
 
             class Cut(Talker):
-                async def reset(self, info: animalcat.EpisodeInfo) -> None:
-                    super().reset(info)
-
-                async def act(self, observation: Observation) -> Any:
-                    cutter.cut(way)
+                def act(self, observation: Observation) -> Any:
+                    loop.call_soon_threadsafe(cutter.cut, way)
                     return super().act(observation)
 
             async with aconnect(cutter.address) as client:
@@ -167,16 +163,12 @@ async def test_sums_have_an_end() -> None:
 
 
 async def test_an_answer_beyond_the_allowance_ends_the_episode_alike_relayed_and_directly(
-    start: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, fitter: Fitter
 ) -> None:
     """As a failure that counts; the agent goes on, and every recording replays."""
     found: list[Any] = []
     for way in ("direct", "relayed"):
-        if way == "relayed":
-            monkeypatch.setattr(
-                "animalcat.service.rpc.gateway.Gateway._direct_place", lambda *_: ""
-            )
-        async with start(tmp_path / way) as service:
+        async with serving(tmp_path / way, fitter, direct=way == "direct") as service:
             most = types_pb2.Allowance(episode_tokens=250)  # the third note is one too many
             session = await service.create(3, allowance=most)
             async with aconnect(service.running.address) as client:
@@ -222,11 +214,8 @@ async def test_the_allowance_of_a_decision(service: Service) -> None:
 
 @pytest.mark.parametrize("relayed", [False, True], ids=["direct", "relayed"])
 async def test_who_is_out_of_time_fails_and_goes_on(
-    start: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, relayed: bool
+    tmp_path: Path, fitter: Fitter, relayed: bool
 ) -> None:
-    if relayed:
-        monkeypatch.setattr("animalcat.service.rpc.gateway.Gateway._direct_place", lambda *_: "")
-
     class Pondering(Walker):
         def reset(self, info: animalcat.EpisodeInfo) -> None:
             super().reset(info)
@@ -240,7 +229,7 @@ async def test_who_is_out_of_time_fails_and_goes_on(
                 time.sleep(0.25)
             return super().act(observation)
 
-    async with start(tmp_path) as service:
+    async with serving(tmp_path, fitter, direct=not relayed) as service:
         session = await service.create(2, allowance=types_pb2.Allowance(episode_seconds=0.2))
         async with aconnect(service.running.address) as client:
             summary = await client.evaluate(Pondering(), session)
@@ -281,6 +270,10 @@ async def test_who_has_spent_too_much_saves_nothing_by_leaving(service: Service)
 
 
 async def test_an_allowance_out_of_range_is_refused(service: Service) -> None:
-    for wrong in ({"episode_seconds": -1.0}, {"episode_seconds": 1e9}, {"decision_tokens": 10**16}):
+    for wrong in (
+        types_pb2.Allowance(episode_seconds=-1.0),
+        types_pb2.Allowance(episode_seconds=1e9),
+        types_pb2.Allowance(decision_tokens=10**16),
+    ):
         with pytest.raises(grpc.aio.AioRpcError, match="allowance"):
-            await service.create(1, allowance=types_pb2.Allowance(**wrong))
+            await service.create(1, allowance=wrong)
