@@ -45,6 +45,8 @@ class CampaignFile(_Strict):
     backend: str = ""
     certify: bool | None = None
     fresh: bool | None = None
+    max_workers: int | None = Field(default=None, ge=1, le=10_000)
+    """Most simulators of each campaign at once."""
     agents_run: AgentsRun = AgentsRun()
 
 
