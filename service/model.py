@@ -361,7 +361,8 @@ class Session:
         allowed: Number of episodes that may begin for now, if a campaign hands them out; None if
             the stopping rule alone decides.
         paused: Whether a person has paused it.
-        hindrance: What its agent waits for because the machines are full; empty if for nothing.
+        hindrance: What it waits for because the machines are full or a fit is late; empty if for
+            nothing.
             Only the server that plays it knows.
     """
 
@@ -380,7 +381,7 @@ class Session:
 
     @property
     def waits_for(self) -> str:
-        """What it waits for before its next episode can begin; empty if for nothing, or over."""
+        """What it waits for before it can go on or end; empty if for nothing, or over."""
         if self.state.over or self.hindrance:
             return "" if self.state.over else self.hindrance
         if self.state is SessionState.WAITING:
@@ -420,6 +421,8 @@ class Campaign:
         reason: Why it hands out no more episodes; empty while it goes on.
         unreadable: Why its record cannot be read, and then its spec has no content; empty if it
             can.
+        max_workers: Most simulators that play it at once on one server; 0 for no limit of its own.
+            It changes no result, so it is no part of the specification.
     """
 
     id: str
@@ -428,6 +431,7 @@ class Campaign:
     created: datetime
     reason: str = ""
     unreadable: str = ""
+    max_workers: int = 0
 
 
 @dataclass(frozen=True, slots=True)
