@@ -78,10 +78,10 @@ class Engine:
         (folder / "tmp").mkdir(parents=True, exist_ok=True)
         shutil.rmtree(folder / "run", ignore_errors=True)  # of an engine that has ended
         (folder / "run").mkdir()
+        # Podman's own defaults are more than a process here may set.
         files, processes = (
-            # Podman's own defaults may be more than a process here may set.
-            min(resource.getrlimit(what)[1] & 0x7FFFFFFF, 1 << 20) // share
-            for what, share in ((resource.RLIMIT_NOFILE, 1), (resource.RLIMIT_NPROC, 2))
+            min(resource.getrlimit(what)[1] & 0x7FFFFFFF, most)
+            for what, most in ((resource.RLIMIT_NOFILE, 1 << 20), (resource.RLIMIT_NPROC, 4096))
         )
         limits = {"folder": folder, "files": files, "processes": processes}
         (folder / "containers.conf").write_text(_CONTAINERS.format(**limits))
