@@ -105,7 +105,7 @@ def build_level(placement: Placement) -> Level:
     owners: list[int] = []
     offsets: list[Vector] = []
     active: list[tuple[PlacedObject, int, int]] = []
-    ground = Ground(placement.objects)
+    ground = Ground(placement.objects, placement.agent.position)
     for thing in placement.objects:
         origin, mass = ground.settle(thing)
         built = make(thing, origin, mass)
