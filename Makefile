@@ -163,12 +163,15 @@ readings: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/animalcat bench $(BENCHFLAGS)
 
+# sapien declares it and does not import it for physics; it has a tenth of an image.
+lock: UNUSED = --no-emit-package opencv-python
 lock: CLIENT_LOCK = $(UV) pip compile --quiet --generate-hashes --no-emit-index-url
 lock: | $(filter .tools/bin/uv,$(UV))
 	$(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --extra dev pyproject.toml -o requirements.lock
-	$(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --extra server --extra postgres --constraint requirements.lock pyproject.toml -o docker/service/requirements.lock
-	$(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --extra server --extra postgres --extra ray --constraint requirements.lock pyproject.toml -o docker/cluster/requirements.lock
+	$(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --extra server --extra postgres $(UNUSED) --constraint requirements.lock pyproject.toml -o docker/service/requirements.lock
+	$(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --extra server --extra postgres --extra ray $(UNUSED) --constraint requirements.lock pyproject.toml -o docker/cluster/requirements.lock
 	$(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --constraint requirements.lock pyproject.toml -o docker/agent-example/requirements.lock
+	printf 'hatchling>=1.27\n' | $(CLIENT_LOCK) --universal --python-version 3.11 --constraint requirements.lock - -o docker/build.lock
 	printf 'animalai==6.2.0\nmlagents-envs-aai==1.0.0\n' | $(UV) pip compile --quiet --generate-hashes --no-emit-index-url --no-deps --python-version 3.14 - -o requirements-animalai.lock
 	printf 'filelock\ngrpcio\ngymnasium\nnumpy\npackaging\npillow\nprotobuf\ntqdm\n' | $(CLIENT_LOCK) --universal --python-version 3.11 --constraint requirements.lock - -o requirements-clients/animalai-6.2.0-needs.lock
 	printf 'animalai==5.0.1\n' | $(CLIENT_LOCK) --python-version 3.10.12 - -o requirements-clients/animalai-5.0.1.lock

@@ -21,6 +21,9 @@ from animalcat.cli.session.options import (
     Camera,
     Certify,
     DecisionPeriod,
+    DecisionTokens,
+    EpisodeSeconds,
+    EpisodeTokens,
     Features,
     Fresh,
     Layout,
@@ -29,6 +32,7 @@ from animalcat.cli.session.options import (
     RandomShare,
     Seed,
     Variant,
+    allowance,
     arena_folders,
     find_battery,
     observation,
@@ -132,6 +136,9 @@ def run(
     decision_period: DecisionPeriod = None,
     action_timeout: ActionTimeout = None,
     lease: Lease = None,
+    episode_seconds: EpisodeSeconds = None,
+    decision_tokens: DecisionTokens = None,
+    episode_tokens: EpisodeTokens = None,
     features: Features = None,
     layout: Layout = "",
     variant: Variant = "",
@@ -174,6 +181,18 @@ def run(
             help="Two agents need not be told apart when they differ by less than this share of a "
             "capability's range.",
             show_default=str(RULE.alike),
+            rich_help_panel=SHARES,
+        ),
+    ] = None,
+    max_workers: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            min=1,
+            max=10_000,
+            help="How many simulators may play the campaign at the same time, beside what the "
+            "server allows. It changes no result.",
+            show_default="no limit of its own",
             rich_help_panel=SHARES,
         ),
     ] = None,
@@ -277,8 +296,10 @@ def run(
                 observation_spec=observation(camera, decision_period),
                 action_timeout_seconds=action_timeout,
                 lease_seconds=lease,
+                allowance=allowance(episode_seconds, decision_tokens, episode_tokens),
                 certify=certify,
                 fresh=fresh,
+                max_workers=max_workers or 0,
             )
         bounds = Bounds(agent_may, arena_folders(battery, features))
         show_campaign(client, _play(client, campaign, bounds), as_json, against)
@@ -458,8 +479,12 @@ def _run_file(
                             seed=plan.seed,
                             backend=backend,
                             observation_spec=observation(camera, decision_period),
+                            allowance=allowance(
+                                plan.episode_seconds, plan.decision_tokens, plan.episode_tokens
+                            ),
                             certify=plan.certify,
                             fresh=plan.fresh,
+                            max_workers=plan.max_workers or 0,
                         )
                         made.append((campaign, Bounds(agent_may, arena_folders(battery, None))))
             for number, (campaign, bounds) in enumerate(made, 1):

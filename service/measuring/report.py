@@ -243,9 +243,8 @@ def provenance(
         "voids": outcomes.count(Outcome.VOID),
         "faults": outcomes.count(Outcome.FAULT),
         "invalid": len(attempts) - len(outcomes),
-        "failures_by_default": sum(
-            e.outcome is Outcome.FAILURE and bool(e.cause) for e in attempts
-        ),
+        "failures_by_default": sum(e.by_default for e in attempts),
+        "overspent": sum(e.overspent for e in attempts),
         **{
             key: value
             for key, value in spec.items()
@@ -363,6 +362,9 @@ def outcome_rows(
                 "predicted": episode.decision.predicted,
                 "reason": episode.decision.reason,
                 **{f"peers_{key}": value for key, value in _peers(episode.decision).items()},
+                "tokens_in": episode.spent.tokens_in,
+                "tokens_out": episode.spent.tokens_out,
+                "costs": json.dumps(dict(episode.spent.costs)),
                 "backend": spec.backend,
                 "versions": json.dumps(dict(episode.versions), sort_keys=True),
                 "build": build_of(episode.versions),

@@ -483,6 +483,8 @@ def _uncounted(about: Row) -> str:
     ]
     if about.get("failures_by_default"):
         parts.append(f"{about['failures_by_default']} counted as failures by default")
+    if about.get("overspent"):
+        parts.append(f"{about['overspent']} failed beyond the agent's allowance of time or tokens")
     voids: Row = about.get("voids_by_demand") or {}
     if words := voids.get("words"):
         parts.append(str(words))

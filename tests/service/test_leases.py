@@ -74,6 +74,7 @@ async def stored(service: Service, session: str) -> list[sessions_pb2.EpisodeSum
     episodes = await service.list_episodes(session)
     for one in episodes:
         one.ClearField("seconds")
+        one.spent.ClearField("thinking_seconds")
     return episodes
 
 
